@@ -1,0 +1,58 @@
+//! The command line: one file per command. Results go to standard output, progress and messages to standard error.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// What a command ends with; the message is printed after `error:` and the exit code is 1.
+pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
+
+/// Open engine for French property data.
+#[derive(Parser, Debug)]
+#[command(name = "toise", version, about, long_about = None)]
+struct Toise {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options every command takes.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Data folder
+    #[arg(
+        long,
+        global = true,
+        default_value = "./toise-data",
+        value_name = "DIR"
+    )]
+    pub data: PathBuf,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Print the version
+    Version,
+}
+
+/// Parses the arguments of the process and runs the command.
+pub fn main() -> ExitCode {
+    let toise = Toise::parse();
+    let result: CommandResult = match toise.command {
+        Command::Version => {
+            println!("toise {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

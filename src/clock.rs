@@ -1,0 +1,44 @@
+//! The one source of time. Production code takes a [`Clock`]; tests hand it a fixed or steerable one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use chrono::{DateTime, Utc};
+
+/// Tells the time: the system's, or one that a test steers.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    /// Milliseconds since the Unix epoch; `None` reads the system clock.
+    steered_ms: Option<Arc<AtomicI64>>,
+}
+
+impl Clock {
+    /// The system clock.
+    pub fn system() -> Self {
+        Self::default()
+    }
+
+    /// A clock that stands at `start` until [`Clock::advance_ms`] moves it.
+    pub fn steered(start: DateTime<Utc>) -> Self {
+        Self {
+            steered_ms: Some(Arc::new(AtomicI64::new(start.timestamp_millis()))),
+        }
+    }
+
+    /// Moves a steered clock forward; a system clock is left alone.
+    pub fn advance_ms(&self, milliseconds: i64) {
+        if let Some(now) = &self.steered_ms {
+            now.fetch_add(milliseconds, Ordering::SeqCst);
+        }
+    }
+
+    /// The present moment, UTC.
+    pub fn now(&self) -> DateTime<Utc> {
+        match &self.steered_ms {
+            Some(now) => {
+                DateTime::from_timestamp_millis(now.load(Ordering::SeqCst)).unwrap_or_default()
+            }
+            None => Utc::now(),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Points on the map of France: planar distance, projections, the space-filling order of files, departments.
+
+pub mod departments;
+pub mod distance;
+pub mod order;

@@ -1,0 +1,83 @@
+//! The order of rows in a file: department first, then the Hilbert curve of the position, so that one place is one
+//! run of rows.
+
+use super::departments;
+
+/// Cells per axis of the curve over the covered box: 2^16, about 20 m over mainland France.
+const CURVE_BITS: u32 = 16;
+const LAT_MIN: f64 = 41.0;
+const LAT_MAX: f64 = 51.5;
+const LON_MIN: f64 = -5.5;
+const LON_MAX: f64 = 10.0;
+
+/// Sort key of a row: the department's rank in the upper bits, the curve position below; rows without a position
+/// come first in their department. Overseas positions use the same curve over their own degree box.
+pub fn cluster_key(department: Option<&str>, position: Option<(f64, f64)>) -> u64 {
+    let rank = u64::from(department.map_or(0, departments::rank));
+    let place = position.map_or(0, |(lat, lon)| {
+        let inside = (LAT_MIN..=LAT_MAX).contains(&lat) && (LON_MIN..=LON_MAX).contains(&lon);
+        let (y, x) = if inside {
+            (
+                (lat - LAT_MIN) / (LAT_MAX - LAT_MIN),
+                (lon - LON_MIN) / (LON_MAX - LON_MIN),
+            )
+        } else {
+            ((lat / 8.0).rem_euclid(1.0), (lon / 8.0).rem_euclid(1.0))
+        };
+        1 + hilbert_index(to_cell(x), to_cell(y))
+    });
+    rank << 40 | place
+}
+
+fn to_cell(fraction: f64) -> u32 {
+    let cells = f64::from(1u32 << CURVE_BITS);
+    (fraction * cells).clamp(0.0, cells - 1.0) as u32
+}
+
+/// Position of cell (x, y) along the Hilbert curve (the classical rotate-and-descend construction).
+fn hilbert_index(mut x: u32, mut y: u32) -> u64 {
+    let mut index = 0u64;
+    let mut side = 1u32 << (CURVE_BITS - 1);
+    while side > 0 {
+        let right = u32::from(x & side > 0);
+        let upper = u32::from(y & side > 0);
+        index += u64::from(side) * u64::from(side) * u64::from((3 * right) ^ upper);
+        if upper == 0 {
+            if right == 1 {
+                x = (side.wrapping_mul(2) - 1).wrapping_sub(x) & (side * 2 - 1);
+                y = (side.wrapping_mul(2) - 1).wrapping_sub(y) & (side * 2 - 1);
+            }
+            std::mem::swap(&mut x, &mut y);
+        }
+        side /= 2;
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_positions_on_the_curve_are_neighbouring_cells() {
+        let mut cells = Vec::new();
+        for x in 0..64u32 {
+            for y in 0..64u32 {
+                cells.push((hilbert_index(x, y), x, y));
+            }
+        }
+        cells.sort_unstable();
+        for pair in cells.windows(2) {
+            let step = pair[0].1.abs_diff(pair[1].1) + pair[0].2.abs_diff(pair[1].2);
+            assert_eq!(step, 1, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn departments_come_before_positions() {
+        let ain = cluster_key(Some("01"), Some((46.2, 5.2)));
+        let yonne = cluster_key(Some("89"), Some((46.2, 5.2)));
+        assert!(ain < yonne);
+        assert!(cluster_key(Some("01"), None) < ain);
+    }
+}

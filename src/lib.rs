@@ -1,0 +1,13 @@
+#![doc = include_str!("ARCHITECTURE.md")]
+#![warn(missing_docs)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::todo)
+)]
+
+pub mod cli;
+pub mod clock;
+pub mod engine;
+pub mod geo;
+pub mod lake;
+pub mod opendata;

@@ -1,0 +1,10 @@
+//! The `toise` executable: everything is in the library; see `toise --help`.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    toise::cli::main()
+}

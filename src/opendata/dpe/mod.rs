@@ -1,0 +1,75 @@
+//! Energy performance diagnostics: the ADEME rows as published, plus a numeric id and a position.
+
+pub mod columns;
+
+use std::sync::LazyLock;
+
+use crate::lake::schema::{Column, Kind, TableSchema};
+
+/// Values of `type_batiment`.
+pub const BUILDING_TYPES: [&str; 3] = ["appartement", "maison", "immeuble"];
+
+/// Values of `periode_construction`, in time order.
+pub const CONSTRUCTION_PERIODS: [&str; 10] = [
+    "avant 1948",
+    "1948-1974",
+    "1975-1977",
+    "1978-1982",
+    "1983-1988",
+    "1989-2000",
+    "2001-2005",
+    "2006-2012",
+    "2013-2021",
+    "après 2021",
+];
+
+/// Energy and climate classes, best first.
+pub const CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
+
+/// Values of the insulation qualities.
+pub const INSULATION_QUALITIES: [&str; 4] = ["insuffisante", "moyenne", "bonne", "très bonne"];
+
+/// Climate zones; H2a is official though the interface specification's list omits it.
+pub const CLIMATE_ZONES: [&str; 8] = ["H1a", "H1b", "H1c", "H2a", "H2b", "H2c", "H2d", "H3"];
+
+static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
+    let mut columns: Vec<Column> = columns::all()
+        .iter()
+        .map(|column| Column {
+            name: column.name.into(),
+            kind: column.kind,
+            filterable: column.filterable,
+        })
+        .collect();
+    columns.push(Column {
+        name: "flx_id".into(),
+        kind: Kind::Integer,
+        filterable: true,
+    });
+    columns.push(Column {
+        name: "lat".into(),
+        kind: Kind::Number,
+        filterable: true,
+    });
+    columns.push(Column {
+        name: "lon".into(),
+        kind: Kind::Number,
+        filterable: true,
+    });
+    TableSchema::new(
+        "dpe",
+        columns,
+        "numero_dpe",
+        Some("date_derniere_modification_dpe"),
+        "code_departement_ban",
+        "code_insee_ban",
+        "type_batiment",
+        "date_etablissement_dpe",
+        Some("numero_dpe_remplace"),
+    )
+});
+
+/// The table's columns.
+pub fn schema() -> &'static TableSchema {
+    &SCHEMA
+}
