@@ -10,4 +10,6 @@ pub mod clock;
 pub mod engine;
 pub mod geo;
 pub mod lake;
+pub mod net;
 pub mod opendata;
+pub mod progress;

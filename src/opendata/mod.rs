@@ -5,6 +5,10 @@
 
 pub mod dpe;
 pub mod dvf;
+pub mod import;
+pub mod json_text;
+pub mod report;
+pub mod source;
 
 use bytes::Bytes;
 
