@@ -6,6 +6,8 @@
 pub mod dpe;
 pub mod dvf;
 pub mod import;
+#[cfg(test)]
+mod import_tests;
 pub mod json_text;
 pub mod report;
 pub mod source;

@@ -327,7 +327,9 @@ fn address(row: &Row<'_>) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Digests what identifies the sale in either published form and every edition.
+/// Digests what identifies the sale in either published form and every edition. Where a row names no parcel, its
+/// address, position, building and surface stand in: without the last two, 18 of 90,437 sales of Paris would be taken
+/// for another of the same day, street and price.
 fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     let disposition = rows.iter().map(|row| row.disposition).min().unwrap_or(0);
@@ -340,8 +342,8 @@ fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
         if row.parcel.is_empty() {
             let [number, suffix, kind, name] = row.street;
             addresses.insert(format!(
-                "{}|{number}|{suffix}|{kind} {name}|{:?}",
-                row.commune, row.position
+                "{}|{number}|{suffix}|{kind} {name}|{:?}|{:?}|{:?}",
+                row.commune, row.position, row.local, row.built_m2
             ));
         }
         places.push((&row.parcel, ""));

@@ -17,6 +17,8 @@ pub(super) struct DelimitedReader<R> {
     name: String,
     header: Arc<Header>,
     record: csv::StringRecord,
+    /// Whether the header has been handed out, which must happen even without rows: it may lack a needed column.
+    begun: bool,
 }
 
 impl<R: Read> DelimitedReader<R> {
@@ -40,6 +42,7 @@ impl<R: Read> DelimitedReader<R> {
             name: name.to_owned(),
             header: Arc::new(Header { names }),
             record: csv::StringRecord::new(),
+            begun: false,
         })
     }
 }
@@ -71,7 +74,8 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
             }
             block.push_record(&self.record, line);
         }
-        Ok((!block.is_empty()).then_some(block))
+        let begins = !std::mem::replace(&mut self.begun, true);
+        Ok((begins || !block.is_empty()).then_some(block))
     }
 }
 
