@@ -5,9 +5,13 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::todo)
 )]
 
+pub mod accounts;
 pub mod cli;
 pub mod clock;
 pub mod engine;
 pub mod geo;
+pub mod http;
 pub mod lake;
 pub mod opendata;
+pub mod store;
+pub mod wire;

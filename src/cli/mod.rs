@@ -1,5 +1,8 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+pub mod keys;
+pub mod serve;
+
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +16,8 @@ pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
 #[derive(Parser, Debug)]
 #[command(name = "toise", version, about, long_about = None)]
 struct Toise {
+    #[command(flatten)]
+    common: Common,
     #[command(subcommand)]
     command: Command,
 }
@@ -35,6 +40,10 @@ pub struct Common {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Serve the API over HTTP
+    Serve(serve::ServeArgs),
+    /// Make, list and revoke API keys
+    Keys(keys::KeysArgs),
     /// Print the version
     Version,
 }
@@ -42,7 +51,10 @@ enum Command {
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
     let toise = Toise::parse();
+    let common = &toise.common;
     let result: CommandResult = match toise.command {
+        Command::Serve(arguments) => serve::run(common, &arguments),
+        Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));
             Ok(())

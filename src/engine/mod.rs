@@ -8,8 +8,10 @@
 //! [`session`] is the other way in: any SQL, planned and run by DataFusion over the same files.
 
 pub mod cache;
+pub mod cursor;
 pub mod filter;
 pub mod functions;
+pub mod pool;
 pub mod predicate;
 pub mod scan;
 pub mod session;
@@ -18,8 +20,6 @@ pub mod view;
 
 use std::path::Path;
 use std::sync::Arc;
-
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::lake::schema::TableSchema;
 use crate::lake::{self, Lake};
@@ -35,9 +35,6 @@ pub enum Error {
     /// An expression could not be compiled or evaluated.
     #[error("query engine: {0}")]
     DataFusion(#[from] datafusion::error::DataFusionError),
-    /// The worker threads could not be started.
-    #[error("worker threads: {0}")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
     /// The engine was asked for a table it was not opened with.
     #[error("no table named {0}")]
     UnknownTable(String),
@@ -50,8 +47,6 @@ pub struct Budget {
     pub cache_bytes: u64,
     /// Bytes SQL queries may hold before they spill to disk.
     pub sql_bytes: usize,
-    /// Threads for questions; 0 means one per core.
-    pub threads: usize,
 }
 
 impl Default for Budget {
@@ -60,7 +55,6 @@ impl Default for Budget {
         Self {
             cache_bytes: 2 << 30,
             sql_bytes: 1 << 30,
-            threads: 0,
         }
     }
 }
@@ -71,7 +65,6 @@ pub struct Engine {
     lake: Lake,
     tables: Vec<TableState>,
     cache: ColumnCache,
-    pool: ThreadPool,
     budget: Budget,
 }
 
@@ -87,15 +80,10 @@ impl Engine {
             .iter()
             .map(|schema| TableState::open(&lake, schema))
             .collect::<Result<Vec<_>, _>>()?;
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(budget.threads)
-            .thread_name(|index| format!("question-{index}"))
-            .build()?;
         Ok(Self {
             lake,
             tables,
             cache: ColumnCache::new(budget.cache_bytes),
-            pool,
             budget,
         })
     }
@@ -123,10 +111,5 @@ impl Engine {
     /// The budget the engine was opened with.
     pub fn budget(&self) -> Budget {
         self.budget
-    }
-
-    /// The threads questions run on.
-    pub fn threads(&self) -> &ThreadPool {
-        &self.pool
     }
 }

@@ -1,7 +1,7 @@
 //! Runs a predicate over a view and hands the rows it selects, chunk by chunk, to a visitor.
 //!
 //! Both search and match go through here, so both see the same rows. Small questions run on the calling thread, large
-//! ones on all threads of the engine. Cost: 0.2–2 ns a row and clause in memory; zones and row groups that cannot
+//! ones on all threads of the rayon pool the caller is on. Cost: 0.2–2 ns a row and clause in memory; zones and row groups that cannot
 //! match cost nothing.
 
 use std::sync::Arc;
@@ -137,16 +137,13 @@ impl Engine {
             }
             return Ok(vec![state]);
         }
-        self.pool.install(|| {
-            chunks
-                .par_iter()
-                .try_fold(&start, |mut state, index| {
-                    one(&mut state, *index)?;
-                    Ok(state)
-                })
-                .map(|state: Result<S, Error>| state)
-                .collect()
-        })
+        chunks
+            .par_iter()
+            .try_fold(&start, |mut state, index| {
+                one(&mut state, *index)?;
+                Ok(state)
+            })
+            .collect()
     }
 }
 

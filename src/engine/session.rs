@@ -32,10 +32,7 @@ impl Session {
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(FairSpillPool::new(budget.sql_bytes)))
             .build_arc()?;
-        let mut config = SessionConfig::new().with_information_schema(true);
-        if budget.threads > 0 {
-            config = config.with_target_partitions(budget.threads);
-        }
+        let config = SessionConfig::new().with_information_schema(true);
         let context = SessionContext::new_with_config_rt(config, runtime);
         context.register_udf(functions::geo_distance().as_ref().clone());
         for function in extra_functions {

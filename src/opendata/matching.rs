@@ -66,7 +66,7 @@ fn round_gap(gap: f64) -> f64 {
 type Worst = Reverse<(i64, Reverse<String>, u32, u32)>;
 
 impl OpenData {
-    /// Answers a match request. CPU work on the calling thread and the engine's.
+    /// Answers a match request. CPU work on the calling thread and its rayon pool.
     pub fn find_matches(
         &self,
         dataset: Dataset,

@@ -12,7 +12,7 @@ use crate::engine::view::{RowRef, TableView};
 use crate::engine::{Engine, Error};
 
 impl OpenData {
-    /// Answers a search. CPU work on the calling thread and the engine's.
+    /// Answers a search. CPU work on the calling thread and its rayon pool.
     pub fn search(&self, dataset: Dataset, request: &SearchRequest) -> Result<SearchAnswer, Error> {
         let schema = dataset.schema();
         let view = self.engine().view(schema)?;
