@@ -5,11 +5,15 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::todo)
 )]
 
+pub mod accounts;
 pub mod cli;
 pub mod clock;
 pub mod engine;
 pub mod geo;
+pub mod http;
 pub mod lake;
 pub mod net;
 pub mod opendata;
 pub mod progress;
+pub mod store;
+pub mod wire;

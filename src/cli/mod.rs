@@ -1,5 +1,9 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+pub mod import;
+pub mod keys;
+pub mod serve;
+
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +17,8 @@ pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
 #[derive(Parser, Debug)]
 #[command(name = "toise", version, about, long_about = None)]
 struct Toise {
+    #[command(flatten)]
+    common: Common,
     #[command(subcommand)]
     command: Command,
 }
@@ -35,6 +41,12 @@ pub struct Common {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Import recorded sales or diagnostics, from files or the official sources
+    Import(import::ImportArgs),
+    /// Serve the API over HTTP
+    Serve(serve::ServeArgs),
+    /// Make, list and revoke API keys
+    Keys(keys::KeysArgs),
     /// Print the version
     Version,
 }
@@ -42,7 +54,11 @@ enum Command {
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
     let toise = Toise::parse();
+    let common = &toise.common;
     let result: CommandResult = match toise.command {
+        Command::Import(arguments) => import::run(common, &arguments),
+        Command::Serve(arguments) => serve::run(common, &arguments),
+        Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));
             Ok(())

@@ -1,9 +1,29 @@
 //! The lake: what is big and read in columns, as immutable Parquet files under one folder per table.
+//!
+//! A table is a folder and a snapshot ([`snapshot`]) that names its live files ([`part`]). An import ([`import`])
+//! gathers rows, sorts them along the clustering order ([`cluster`]), drops what is already there, and publishes new
+//! files ([`write`]) by swapping the snapshot: all or nothing. Several imports make several sorted runs; [`import`]
+//! merges runs of similar size ([`merge`]) so that their number stays logarithmic.
 
+pub mod cluster;
+pub mod ids;
+pub mod import;
+pub mod merge;
+pub mod part;
+mod rewrite;
 pub mod schema;
+pub mod snapshot;
+mod sort;
+pub mod write;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use schema::TableSchema;
 
 /// What the lake can refuse.
 #[derive(Debug, thiserror::Error)]
@@ -17,12 +37,28 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file is not what the snapshot says it is.
-    #[error("{path}: damaged: {reason}")]
+    #[error("{path}: damaged: {reason}; restore it from a backup or import the table again")]
     Damaged {
         /// Which file.
         path: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// Another process is importing into the table.
+    #[error("{path}: another import is running on this table; wait for it to end")]
+    Busy {
+        /// The lock that is held.
+        path: String,
+    },
+    /// The lake was written by a newer toise.
+    #[error("{path}: written by a newer version (format {found}, this one reads {known})")]
+    NewerFormat {
+        /// The snapshot.
+        path: String,
+        /// Format number found.
+        found: u32,
+        /// Format number this version writes.
+        known: u32,
     },
     /// Arrow refused an operation.
     #[error("columns: {0}")]
@@ -30,6 +66,27 @@ pub enum Error {
     /// Parquet refused an operation.
     #[error("parquet: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
+    /// A worker of an import stopped before its time.
+    #[error("an import worker stopped: {0}")]
+    Worker(&'static str),
+}
+
+impl Error {
+    /// An input or output error at a path.
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.display().to_string(),
+            source,
+        }
+    }
+
+    /// A damaged file.
+    pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
+        Self::Damaged {
+            path: path.display().to_string(),
+            reason: reason.to_string(),
+        }
+    }
 }
 
 /// Takes rows on their way into a table.
@@ -80,4 +137,45 @@ pub struct ImportOutcome {
     pub removed: u64,
     /// Rows in the table afterwards.
     pub total: u64,
+}
+
+/// The folder of all tables.
+#[derive(Clone, Debug)]
+pub struct Lake {
+    root: PathBuf,
+    clock: Clock,
+}
+
+impl Lake {
+    /// Opens the lake under a data folder (`<data>/lake`), making the folder if need be.
+    pub fn open(data: &Path) -> Result<Self, Error> {
+        Self::open_with_clock(data, Clock::system())
+    }
+
+    /// Opens the lake with a given clock.
+    pub fn open_with_clock(data: &Path, clock: Clock) -> Result<Self, Error> {
+        let root = data.join("lake");
+        fs::create_dir_all(&root).map_err(|source| Error::io(&root, source))?;
+        Ok(Self { root, clock })
+    }
+
+    /// Folder of a table.
+    pub fn folder(&self, schema: &TableSchema) -> PathBuf {
+        self.root.join(schema.name)
+    }
+
+    /// Starts an import into a table; at most one runs on a table at a time, across processes.
+    pub fn import(&self, schema: &'static TableSchema) -> Result<import::Import, Error> {
+        import::Import::start(&self.folder(schema), schema, self.clock.clone())
+    }
+
+    /// The table's present snapshot; an empty one when nothing was imported yet.
+    pub fn snapshot(&self, schema: &TableSchema) -> Result<snapshot::Snapshot, Error> {
+        snapshot::Snapshot::load(&self.folder(schema))
+    }
+
+    /// Merges all runs of a table into one; returns the rows written. Readers go on with the snapshot they hold.
+    pub fn compact(&self, schema: &'static TableSchema) -> Result<u64, Error> {
+        import::compact(&self.folder(schema), schema, self.clock.clone())
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -50,6 +50,31 @@ pub struct ImportOptions {
     pub clock: Clock,
 }
 
+/// A file to import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What the report, the provenance and errors call it: its path, or the address it came from.
+    pub name: String,
+    /// Official edition of this file; `None`: that of the options, if any.
+    pub edition: Option<String>,
+    /// Slices it covers whole; `None`: told from its rows where an edition is named.
+    pub slices: Option<Vec<Slice>>,
+}
+
+impl Input {
+    /// A local file.
+    pub fn local(path: PathBuf) -> Self {
+        Self {
+            name: path.display().to_string(),
+            path,
+            edition: None,
+            slices: None,
+        }
+    }
+}
+
 /// One source that went into a sink.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
@@ -84,7 +109,7 @@ pub struct Converted {
 /// The first file that is not what it says; the sink is dropped then.
 pub fn import_files<S: RowSink>(
     dataset: Dataset,
-    files: &[PathBuf],
+    inputs: &[Input],
     begin: impl Fn() -> Result<S, crate::lake::Error>,
     options: &ImportOptions,
     report: &mut ImportReport,
@@ -93,7 +118,7 @@ pub fn import_files<S: RowSink>(
     let blank = report.clone();
     loop {
         let mut sink = begin()?;
-        match import_all(dataset, files, &mut sink, &options, report) {
+        match import_all(dataset, inputs, &mut sink, &options, report) {
             Err(Error::Scattered { place, .. })
                 if options.group_in_memory.insert(place.file.clone()) =>
             {
@@ -111,45 +136,43 @@ pub fn import_files<S: RowSink>(
 
 fn import_all(
     dataset: Dataset,
-    files: &[PathBuf],
+    inputs: &[Input],
     sink: &mut dyn RowSink,
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<Vec<Imported>, Error> {
-    files
+    inputs
         .iter()
-        .map(|path| import_file(dataset, path, sink, options, report))
+        .map(|input| import_file(dataset, input, sink, options, report))
         .collect()
 }
 
 /// Imports one file into a sink.
 pub fn import_file(
     dataset: Dataset,
-    path: &Path,
+    input: &Input,
     sink: &mut dyn RowSink,
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<Imported, Error> {
-    let name = path.display().to_string();
+    let name = &input.name;
     let failed = |source| Error::Io {
-        place: Place::file(&name),
+        place: Place::file(name),
         source,
     };
-    let file = File::open(path).map_err(failed)?;
-    let bar = options
-        .progress
-        .bytes(&name, file.metadata().ok().map(|about| about.len()));
-    let imported = import_reader(
-        dataset,
-        bar.wrap_read(file),
-        &name,
-        Format::Detect,
-        sink,
-        options,
-        report,
-    );
+    let file = File::open(&input.path).map_err(failed)?;
+    let total = file.metadata().ok().map(|about| about.len());
+    let bar = options.progress.bytes(name, total);
+    let mut own = options.clone();
+    own.edition = input.edition.clone().or(own.edition);
+    let reader = bar.wrap_read(file);
+    let imported = import_reader(dataset, reader, name, Format::Detect, sink, &own, report);
     bar.finish_and_clear();
-    imported
+    let mut imported = imported?;
+    if let Some(slices) = &input.slices {
+        imported.slices.clone_from(slices);
+    }
+    Ok(imported)
 }
 
 /// Imports anything that can be read: the general door, also for readers in memory. `name` is what the report and

@@ -5,17 +5,46 @@
 
 pub mod dpe;
 pub mod dvf;
+pub mod fetch;
 pub mod import;
 #[cfg(test)]
 mod import_tests;
 pub mod json_text;
+pub mod matching;
 pub mod report;
+pub mod score;
+pub mod search;
 pub mod source;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::engine::filter::Filter;
+use crate::engine::{self, Budget, Engine};
 use crate::lake::schema::TableSchema;
+
+/// The open-data tables, ready for questions; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct OpenData {
+    engine: Arc<Engine>,
+}
+
+impl OpenData {
+    /// Opens the open-data tables under a data folder.
+    pub fn open(data: &Path, budget: Budget) -> Result<Self, engine::Error> {
+        let engine = Engine::open(data, &[dvf::schema(), dpe::schema()], budget)?;
+        Ok(Self {
+            engine: Arc::new(engine),
+        })
+    }
+
+    /// The engine behind.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
 
 /// Which open-data table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

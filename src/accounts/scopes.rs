@@ -1,0 +1,123 @@
+//! Scopes: the parts of the service a key may use.
+
+use std::fmt;
+
+/// A part of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// Property and advert reads, searches, open data.
+    Search,
+    /// On-demand collection, check, report.
+    Refetch,
+    /// Statistics.
+    Analytics,
+    /// Estimates.
+    Ai,
+    /// Geocoding.
+    Geocoding,
+    /// Alerts.
+    Alerts,
+    /// Administration of accounts, keys and data.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope, in the order lists print them.
+    pub const ALL: [Scope; 7] = [
+        Scope::Search,
+        Scope::Refetch,
+        Scope::Analytics,
+        Scope::Ai,
+        Scope::Geocoding,
+        Scope::Alerts,
+        Scope::Admin,
+    ];
+
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scope::Search => "search",
+            Scope::Refetch => "refetch",
+            Scope::Analytics => "analytics",
+            Scope::Ai => "ai",
+            Scope::Geocoding => "geocoding",
+            Scope::Alerts => "alerts",
+            Scope::Admin => "admin",
+        }
+    }
+}
+
+/// A text that names no scope.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown scope {0:?}; must be one of: search, refetch, analytics, ai, geocoding, alerts, admin"
+)]
+pub struct UnknownScope(pub String);
+
+impl std::str::FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        Scope::ALL
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+            .ok_or_else(|| UnknownScope(text.to_owned()))
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Whether the set holds a scope.
+    pub fn contains(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u8) != 0
+    }
+
+    /// The scopes held, in the order of [`Scope::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL
+            .into_iter()
+            .filter(move |scope| self.contains(*scope))
+    }
+
+    /// Reads a list separated by commas.
+    pub fn parse(text: &str) -> Result<Self, UnknownScope> {
+        text.split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::parse)
+            .collect()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(
+            scopes
+                .into_iter()
+                .fold(0, |set, scope| set | 1 << scope as u8),
+        )
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(Scope::as_str).collect();
+        formatter.write_str(&names.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_prints_as_it_is_read() {
+        let scopes = Scopes::parse("ai, search").unwrap();
+        assert_eq!(scopes.to_string(), "search,ai");
+        assert!(scopes.contains(Scope::Ai) && !scopes.contains(Scope::Admin));
+        assert!(Scopes::parse("search,everything").is_err());
+    }
+}

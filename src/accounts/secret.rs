@@ -1,0 +1,80 @@
+//! The text of a key: a prefix that says whose it is, 256 random bits, and a checksum.
+//!
+//! `toise_live_` or `toise_test_`, then 43 letters and digits drawn at random, then 6 that check the rest. Scanners
+//! recognise leaked keys by the prefix, and a mistyped key is refused by the checksum without asking the store. Only
+//! the SHA-256 is ever stored: with 256 random bits nothing slower is needed.
+
+use rand::distr::{Alphanumeric, SampleString};
+use sha2::{Digest, Sha256};
+
+use super::keys::Kind;
+
+const LIVE_PREFIX: &str = "toise_live_";
+const TEST_PREFIX: &str = "toise_test_";
+/// 62^43 > 2^256.
+const RANDOM_CHARS: usize = 43;
+const CHECKSUM_CHARS: usize = 6;
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// SHA-256 of a key's text: what the store keeps of it.
+pub type KeyHash = [u8; 32];
+
+/// Draws the text of a new key.
+pub fn draw(kind: Kind) -> String {
+    let prefix = match kind {
+        Kind::Production => LIVE_PREFIX,
+        Kind::Test => TEST_PREFIX,
+    };
+    // The thread's generator is ChaCha, seeded and reseeded by the operating system.
+    let random = Alphanumeric.sample_string(&mut rand::rng(), RANDOM_CHARS);
+    let body = format!("{prefix}{random}");
+    let check = checksum(&body);
+    body + &check
+}
+
+/// The hash of a text that has the form of a key; `None` for any other text.
+pub fn hash_of(text: &str) -> Option<KeyHash> {
+    let random_and_check = text
+        .strip_prefix(LIVE_PREFIX)
+        .or_else(|| text.strip_prefix(TEST_PREFIX))?;
+    let formed = random_and_check.len() == RANDOM_CHARS + CHECKSUM_CHARS
+        && random_and_check
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric());
+    if !formed {
+        return None;
+    }
+    let (body, check) = text.split_at(text.len() - CHECKSUM_CHARS);
+    (checksum(body) == check).then(|| Sha256::digest(text).into())
+}
+
+fn checksum(body: &str) -> String {
+    let digest: [u8; 32] = Sha256::digest(body).into();
+    let mut number = u64::from_le_bytes([
+        digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7],
+    ]);
+    (0..CHECKSUM_CHARS)
+        .map(|_| {
+            let digit = (number % ALPHABET.len() as u64) as usize;
+            number /= ALPHABET.len() as u64;
+            char::from(ALPHABET[digit])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawn_key_has_its_form_and_a_mistyped_one_has_not() {
+        let key = draw(Kind::Test);
+        assert!(key.starts_with("toise_test_") && key.len() == 60, "{key}");
+        assert!(hash_of(&key).is_some());
+        assert_ne!(draw(Kind::Test), key);
+        let mistyped = key.replace(&key[20..21], if &key[20..21] == "x" { "y" } else { "x" });
+        for text in [&mistyped, &key[..59], "", "é", &format!("{key}0")] {
+            assert_eq!(hash_of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! From the text of a header to the key it names: the check every protected request passes.
+//!
+//! A known key costs one SHA-256 and a look into memory. What was read from the store is kept until a key changes
+//! there: at most every [`CHANGE_CHECK_EVERY`] the store is asked whether any process committed something, and if so
+//! whether it touched a key, so a revocation elsewhere is noticed well within a second.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use subtle::ConstantTimeEq;
+
+use super::keys::{self, KeyRecord};
+use super::secret::{self, KeyHash};
+use crate::clock::Clock;
+use crate::store::{self, Store};
+
+/// How stale what is remembered about keys may be.
+const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
+/// Keys remembered.
+const REMEMBERED_MAX: u64 = 10_000;
+
+/// Verifies keys. Cheap to clone.
+#[derive(Clone)]
+pub struct Verifier {
+    store: Store,
+    clock: Clock,
+    /// Records, each with the count of key changes known when it was read.
+    remembered: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
+    watch: Arc<Mutex<Watch>>,
+}
+
+/// Tells whether keys changed since it last looked.
+struct Watch {
+    connection: Connection,
+    looked_at: Instant,
+    data_version: i64,
+    changes: i64,
+}
+
+impl Watch {
+    fn new(connection: Connection) -> rusqlite::Result<Self> {
+        let mut watch = Self {
+            connection,
+            looked_at: Instant::now(),
+            data_version: -1,
+            changes: -1,
+        };
+        watch.look()?;
+        Ok(watch)
+    }
+
+    fn look(&mut self) -> rusqlite::Result<()> {
+        let number = |sql: &str| -> rusqlite::Result<i64> {
+            self.connection
+                .prepare_cached(sql)?
+                .query_row([], |row| row.get(0))
+        };
+        // Cheap, and still when nothing was committed at all; the count tells changes of keys from other commits.
+        let data_version = number("PRAGMA data_version")?;
+        if data_version != self.data_version {
+            self.changes = number("SELECT count FROM key_changes")?;
+            self.data_version = data_version;
+        }
+        self.looked_at = Instant::now();
+        Ok(())
+    }
+}
+
+impl Verifier {
+    /// A verifier over the keys of a store.
+    pub fn new(store: Store, clock: Clock) -> store::Result<Self> {
+        let watch = Watch::new(store.connect_reader()?)?;
+        Ok(Self {
+            store,
+            clock,
+            remembered: moka::sync::Cache::new(REMEMBERED_MAX),
+            watch: Arc::new(Mutex::new(watch)),
+        })
+    }
+
+    /// The working key a text names; `None` when it is unknown, revoked or expired.
+    ///
+    /// Blocks on a read of the store for a key not seen lately, and for microseconds otherwise.
+    pub fn verify(&self, text: &str) -> store::Result<Option<Arc<KeyRecord>>> {
+        let Some(hash) = secret::hash_of(text) else {
+            return Ok(None);
+        };
+        // Taken before the store is read: a record read while its key was being revoked then counts as out of date.
+        let changes = self.key_changes()?;
+        let remembered = self.remembered.get(&hash);
+        let record = match remembered {
+            Some((then, record)) if then == changes => record,
+            _ => match self
+                .store
+                .read(|connection| keys::find(connection, &hash))?
+            {
+                Some(record) => {
+                    let record = Arc::new(record);
+                    self.remembered.insert(hash, (changes, Arc::clone(&record)));
+                    record
+                }
+                None => return Ok(None),
+            },
+        };
+        let same = bool::from(record.hash.ct_eq(&hash));
+        Ok((same && record.works_at(self.clock.now())).then_some(record))
+    }
+
+    fn key_changes(&self) -> store::Result<i64> {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if watch.looked_at.elapsed() >= CHANGE_CHECK_EVERY {
+            watch.look()?;
+        }
+        Ok(watch.changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::DEFAULT_ACCOUNT;
+    use crate::accounts::keys::{Kind, create, revoke};
+
+    #[test]
+    fn a_key_works_until_another_process_revokes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Store::open(folder.path()).unwrap();
+        let command = Store::open(folder.path()).unwrap();
+        let clock = Clock::system();
+        let verifier = Verifier::new(server, clock.clone()).unwrap();
+        let kind = Kind::Production;
+        let new = create(
+            &command,
+            &clock,
+            kind,
+            kind.default_scopes(),
+            DEFAULT_ACCOUNT,
+        )
+        .unwrap();
+        assert_eq!(
+            verifier.verify(&new.key).unwrap().unwrap().key_id,
+            new.key_id
+        );
+        let revoked = revoke(&command, &clock, &new.key_id.to_string()).unwrap();
+        assert_eq!(revoked, Some(new.key_id));
+        std::thread::sleep(CHANGE_CHECK_EVERY * 2);
+        assert_eq!(verifier.verify(&new.key).unwrap(), None);
+        assert_eq!(revoke(&command, &clock, "nothing").unwrap(), None);
+    }
+
+    #[test]
+    fn a_test_key_stops_after_seven_days() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::steered(chrono::Utc::now());
+        let verifier = Verifier::new(store.clone(), clock.clone()).unwrap();
+        let kind = Kind::Test;
+        let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        clock.advance_ms(7 * 24 * 3_600_000 - 1);
+        assert!(verifier.verify(&new.key).unwrap().is_some());
+        clock.advance_ms(1);
+        assert!(verifier.verify(&new.key).unwrap().is_none());
+    }
+}

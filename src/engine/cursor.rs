@@ -1,0 +1,256 @@
+//! Cursors: where a page of answers ended, handed to the client as an opaque, signed text.
+//!
+//! A cursor carries the sort value and the id of the last row, and a truncated HMAC-SHA256 over them and a digest of
+//! the question (table, filters, sort column and order; not the page size). It opens only with the key of the store
+//! that issued it and only for the same question, so a client can neither forge a position nor mix two listings.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest as _, Sha256};
+
+use super::filter::{Filter, Test};
+use crate::opendata::{Dataset, Position, SortValue};
+
+/// Bytes of the signature kept: forging needs 2^128 tries.
+const SIGNATURE_BYTES: usize = 16;
+/// Longest cursor read, characters; ids and sort values are far shorter.
+const CURSOR_CHARS_MAX: usize = 2_048;
+/// Separates these signatures from any other use of the key, and versions the layout.
+const CONTEXT: &[u8] = b"toise cursor 1";
+
+/// Digest of a question: two bodies that ask the same have the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuestionDigest([u8; 32]);
+
+/// Why a cursor is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be the cursor of a previous answer to this very question")]
+pub struct CursorFault;
+
+/// Seals and opens cursors.
+#[derive(Clone)]
+pub struct CursorKey {
+    signer: Hmac<Sha256>,
+}
+
+impl std::fmt::Debug for CursorKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("CursorKey(…)")
+    }
+}
+
+impl CursorKey {
+    /// A key from 256 secret bits.
+    pub fn new(secret: [u8; 32]) -> Self {
+        // A SHA-256 block takes the secret as it is, so the key can be built without a fallible length check.
+        let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+        block[..secret.len()].copy_from_slice(&secret);
+        Self {
+            signer: Hmac::new(&block),
+        }
+    }
+
+    /// The cursor of a position in the answers to a question.
+    pub fn encode(&self, position: &Position, digest: &QuestionDigest) -> String {
+        let mut bytes = Vec::with_capacity(16 + position.id.len() + SIGNATURE_BYTES);
+        match &position.value {
+            None => bytes.push(b'0'),
+            Some(SortValue::Number(number)) => {
+                bytes.push(b'n');
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+            Some(SortValue::Day(day)) => {
+                bytes.push(b'd');
+                bytes.extend_from_slice(&day.to_le_bytes());
+            }
+            Some(SortValue::Text(text)) => {
+                bytes.push(b't');
+                bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                bytes.extend_from_slice(text.as_bytes());
+            }
+        }
+        bytes.extend_from_slice(position.id.as_bytes());
+        let signature = self.signed(&bytes, digest).finalize().into_bytes();
+        bytes.extend_from_slice(&signature[..SIGNATURE_BYTES]);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Opens a cursor made for the same question with the same key.
+    pub fn decode(&self, cursor: &str, digest: &QuestionDigest) -> Result<Position, CursorFault> {
+        if cursor.len() > CURSOR_CHARS_MAX {
+            return Err(CursorFault);
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| CursorFault)?;
+        let payload_bytes = bytes
+            .len()
+            .checked_sub(SIGNATURE_BYTES)
+            .ok_or(CursorFault)?;
+        let (payload, signature) = bytes.split_at(payload_bytes);
+        self.signed(payload, digest)
+            .verify_truncated_left(signature)
+            .map_err(|_| CursorFault)?;
+        read_position(payload).ok_or(CursorFault)
+    }
+
+    fn signed(&self, payload: &[u8], digest: &QuestionDigest) -> Hmac<Sha256> {
+        let mut signer = self.signer.clone();
+        signer.update(CONTEXT);
+        signer.update(&digest.0);
+        signer.update(payload);
+        signer
+    }
+}
+
+fn read_position(payload: &[u8]) -> Option<Position> {
+    let (tag, rest) = payload.split_first()?;
+    let (value, id) = match tag {
+        b'0' => (None, rest),
+        b'n' => {
+            let (number, id) = rest.split_first_chunk()?;
+            (Some(SortValue::Number(f64::from_le_bytes(*number))), id)
+        }
+        b'd' => {
+            let (day, id) = rest.split_first_chunk()?;
+            (Some(SortValue::Day(i32::from_le_bytes(*day))), id)
+        }
+        b't' => {
+            let (length, rest) = rest.split_first_chunk()?;
+            let (text, id) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            let text = String::from_utf8(text.to_vec()).ok()?;
+            (Some(SortValue::Text(text)), id)
+        }
+        _ => return None,
+    };
+    Some(Position {
+        value,
+        id: String::from_utf8(id.to_vec()).ok()?,
+    })
+}
+
+/// Digest of a question; the order of filters and of the values in a list does not count.
+pub fn question_digest(
+    dataset: Dataset,
+    filter: &Filter,
+    sort_by: &str,
+    descending: bool,
+) -> QuestionDigest {
+    let mut clauses: Vec<Vec<u8>> = filter
+        .iter()
+        .map(|clause| {
+            let mut bytes = Vec::new();
+            put_text(&mut bytes, &clause.column);
+            put_test(&mut bytes, &clause.test);
+            bytes
+        })
+        .collect();
+    clauses.sort();
+    let mut head = Vec::new();
+    put_text(&mut head, dataset.name());
+    put_text(&mut head, sort_by);
+    head.push(u8::from(descending));
+    let mut hasher = Sha256::new();
+    hasher.update(&head);
+    for clause in &clauses {
+        hasher.update((clause.len() as u64).to_le_bytes());
+        hasher.update(clause);
+    }
+    QuestionDigest(hasher.finalize().into())
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn put_bound(bytes: &mut Vec<u8>, bound: Option<&[u8]>) {
+    bytes.push(u8::from(bound.is_some()));
+    bytes.extend_from_slice(bound.unwrap_or_default());
+}
+
+fn put_test(bytes: &mut Vec<u8>, test: &Test) {
+    match test {
+        Test::Number { min, max } => {
+            bytes.push(b'n');
+            for bound in [min, max] {
+                // -0 and 0 are the same bound.
+                let canonical = bound.map(|bound| (bound + 0.0).to_le_bytes());
+                put_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
+            }
+        }
+        Test::Day { from, to } => {
+            bytes.push(b'd');
+            for bound in [from, to] {
+                let canonical = bound.map(i32::to_le_bytes);
+                put_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
+            }
+        }
+        Test::OneOf(texts) => {
+            bytes.push(b't');
+            let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            texts.sort_unstable();
+            for text in texts {
+                put_text(bytes, text);
+            }
+        }
+        Test::Is(flag) => bytes.extend_from_slice(&[b'f', u8::from(*flag)]),
+        Test::Within { lat, lon, radius_m } => {
+            bytes.push(b'w');
+            for number in [lat, lon, radius_m] {
+                bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(sort_by: &str) -> QuestionDigest {
+        question_digest(Dataset::Dvf, &Filter::new(), sort_by, true)
+    }
+
+    #[test]
+    fn every_kind_of_position_survives_the_round_trip() {
+        let key = CursorKey::new([1; 32]);
+        for value in [
+            None,
+            Some(SortValue::Number(-12.5)),
+            Some(SortValue::Day(-3)),
+            Some(SortValue::Text("très bonne".into())),
+        ] {
+            let position = Position {
+                value,
+                id: "2148E0012345A".into(),
+            };
+            let cursor = key.encode(&position, &digest("id"));
+            assert_eq!(key.decode(&cursor, &digest("id")), Ok(position));
+        }
+    }
+
+    #[test]
+    fn a_changed_character_another_key_or_another_question_is_refused() {
+        let key = CursorKey::new([1; 32]);
+        let position = Position {
+            value: Some(SortValue::Day(1)),
+            id: "a".into(),
+        };
+        let cursor = key.encode(&position, &digest("id"));
+        for place in 0..cursor.len() {
+            let mut changed = cursor.clone().into_bytes();
+            changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).unwrap();
+            assert_eq!(key.decode(&changed, &digest("id")), Err(CursorFault));
+        }
+        assert!(
+            CursorKey::new([2; 32])
+                .decode(&cursor, &digest("id"))
+                .is_err()
+        );
+        assert!(key.decode(&cursor, &digest("price_eur")).is_err());
+        for text in ["", "é", "AAAA", &"A".repeat(3_000)] {
+            assert!(key.decode(text, &digest("id")).is_err());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! SQL over the lake: a DataFusion session under a memory limit with spilling, with the project's functions, read-only.
+//!
+//! Tables are the Parquet files of the present snapshots; a query keeps the files it started with. Anything that
+//! would write, define or set is refused before it is planned.
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+
+use super::view::TableView;
+use super::{Engine, Error, functions};
+
+/// A session over the present snapshots of the engine's tables.
+pub struct Session {
+    context: SessionContext,
+}
+
+impl Session {
+    /// Opens a session; `functions` are registered beside the engine's own.
+    pub fn open(engine: &Engine, extra_functions: Vec<ScalarUDF>) -> Result<Self, Error> {
+        let budget = engine.budget();
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(budget.sql_bytes)))
+            .build_arc()?;
+        let config = SessionConfig::new().with_information_schema(true);
+        let context = SessionContext::new_with_config_rt(config, runtime);
+        context.register_udf(functions::geo_distance().as_ref().clone());
+        for function in extra_functions {
+            context.register_udf(function);
+        }
+        for schema in engine.schemas() {
+            context.register_table(schema.name, table(engine.view(schema)?.as_ref())?)?;
+        }
+        Ok(Self { context })
+    }
+
+    /// Plans one read-only query.
+    ///
+    /// # Errors
+    /// A statement that is not a query (`create`, `insert`, `copy`, `set`, …) and a faulty query.
+    pub async fn query(&self, sql: &str) -> Result<DataFrame, Error> {
+        let read_only = SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false);
+        Ok(self.context.sql_with_options(sql, read_only).await?)
+    }
+
+    /// The DataFusion context behind the session.
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+}
+
+fn table(view: &TableView) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+    let schema = Arc::clone(view.schema().arrow());
+    if view.parts().is_empty() {
+        return Ok(Arc::new(MemTable::try_new(schema, vec![vec![]])?));
+    }
+    let files = view
+        .parts()
+        .iter()
+        .map(|open| {
+            let path = std::path::absolute(open.part.path())?;
+            ListingTableUrl::parse(path.to_string_lossy())
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let format = ParquetFormat::default().with_enable_pruning(true);
+    let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
+    let config = ListingTableConfig::new_with_multi_paths(files)
+        .with_listing_options(options)
+        .with_schema(schema);
+    Ok(Arc::new(ListingTable::try_new(config)?))
+}

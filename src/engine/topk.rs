@@ -1,0 +1,350 @@
+//! The best k rows by a sort column, ties by id, in bounded memory.
+//!
+//! Every sort value becomes an order-preserving 64-bit key (of texts the first eight bytes), inverted for descending
+//! order, missing values last in both. Almost every row then costs one integer comparison with the k-th key so far;
+//! texts and ids are only looked at on equal keys.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering as Memory};
+
+use arrow::array::{Array, AsArray, StringArray};
+use arrow::datatypes::{DataType, Date32Type, Float64Type, Int32Type, Int64Type};
+
+use super::cache::{Decoded, Zones};
+use super::scan::Run;
+use crate::engine::cache::ZONE_ROWS;
+use crate::opendata::{Position, SortValue};
+
+/// Key of a missing value: after all others.
+const MISSING: u64 = u64::MAX;
+
+/// A row by which pages are cut: its key, its text where the sort value is one, its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    key: u64,
+    text: Option<String>,
+    descending: bool,
+    id: String,
+}
+
+impl Place {
+    /// The place of a cursor's position.
+    pub fn of(position: &Position, descending: bool) -> Self {
+        let (key, text) = match &position.value {
+            None => (MISSING, None),
+            Some(value) => {
+                let (key, text) = match value {
+                    SortValue::Number(number) => (number_key(*number), None),
+                    SortValue::Day(day) => (day_key(*day), None),
+                    SortValue::Text(text) => (text_key(text), Some(text.clone())),
+                };
+                (if descending { !key } else { key }, text)
+            }
+        };
+        Self {
+            key,
+            text,
+            descending,
+            id: position.id.clone(),
+        }
+    }
+
+    fn compare(&self, key: u64, text: Option<&str>, id: &str) -> Ordering {
+        let texts = || {
+            let order = self.text.as_deref().cmp(&text);
+            if self.descending {
+                order.reverse()
+            } else {
+                order
+            }
+        };
+        self.key
+            .cmp(&key)
+            .then_with(texts)
+            .then_with(|| self.id.as_str().cmp(id))
+    }
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.compare(other.key, other.text.as_deref(), &other.id)
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A row found, with its place in the order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// Its place.
+    pub place: Place,
+    /// Chunk of the view.
+    pub chunk: usize,
+    /// Row in the chunk.
+    pub row: usize,
+}
+
+impl Hit {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.place.id
+    }
+}
+
+/// The sort column of a chunk.
+pub struct SortColumn<'a> {
+    decoded: &'a Decoded,
+    ids: &'a StringArray,
+    descending: bool,
+    /// Keys by dictionary code, for a category.
+    code_keys: Vec<u64>,
+}
+
+impl<'a> SortColumn<'a> {
+    /// Prepares a column for sorting; `ids` are those of the same chunk.
+    pub fn new(decoded: &'a Decoded, ids: &'a StringArray, descending: bool) -> Self {
+        let code_keys = match decoded.values.data_type() {
+            DataType::Dictionary(..) => {
+                let values = decoded.values.as_dictionary::<Int32Type>().values();
+                values
+                    .as_string::<i32>()
+                    .iter()
+                    .map(|text| text.map_or(MISSING, text_key))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        Self {
+            decoded,
+            ids,
+            descending,
+            code_keys,
+        }
+    }
+
+    fn directed(&self, key: u64) -> u64 {
+        if self.descending { !key } else { key }
+    }
+
+    /// The best key a zone can hold; 0 where that is not known.
+    fn best_key(&self, zone: usize) -> u64 {
+        match &self.decoded.zones {
+            Zones::Bounds(bounds) => match bounds.get(zone) {
+                Some((least, greatest)) if least <= greatest => {
+                    let best = if self.descending { *greatest } else { *least };
+                    match self.decoded.values.data_type() {
+                        DataType::Date32 => self.directed(day_key(best as i32)),
+                        _ => self.directed(number_key(best)),
+                    }
+                }
+                Some(_) => MISSING,
+                None => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    fn text(&self, row: usize) -> Option<&str> {
+        let values = &self.decoded.values;
+        match values.data_type() {
+            DataType::Utf8 => values
+                .is_valid(row)
+                .then(|| values.as_string::<i32>().value(row)),
+            DataType::Dictionary(..) => {
+                let column = values.as_dictionary::<Int32Type>();
+                column
+                    .key(row)
+                    .map(|code| column.values().as_string::<i32>().value(code))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a row, as a cursor carries it.
+    pub fn value(&self, row: usize) -> Option<SortValue> {
+        let values = &self.decoded.values;
+        if values.is_null(row) {
+            return None;
+        }
+        match values.data_type() {
+            DataType::Float64 => Some(SortValue::Number(
+                values.as_primitive::<Float64Type>().value(row),
+            )),
+            DataType::Int64 => Some(SortValue::Number(
+                values.as_primitive::<Int64Type>().value(row) as f64,
+            )),
+            DataType::Date32 => Some(SortValue::Day(
+                values.as_primitive::<Date32Type>().value(row),
+            )),
+            _ => self.text(row).map(|text| SortValue::Text(text.to_owned())),
+        }
+    }
+}
+
+/// Keeps the best k places seen after a given one.
+pub struct TopK<'a> {
+    limit: usize,
+    after: Option<&'a Place>,
+    heap: BinaryHeap<Hit>,
+    /// The worst key worth looking at, shared between threads.
+    threshold: &'a AtomicU64,
+}
+
+impl<'a> TopK<'a> {
+    /// Keeps `limit` hits; `threshold` starts at `u64::MAX` and is shared by all threads of one question.
+    pub fn new(limit: usize, after: Option<&'a Place>, threshold: &'a AtomicU64) -> Self {
+        Self {
+            limit,
+            after,
+            heap: BinaryHeap::with_capacity(limit + 1),
+            threshold,
+        }
+    }
+
+    /// Considers the selected rows of a run.
+    pub fn consider(&mut self, chunk: usize, run: &Run, sort: &SortColumn) {
+        let values = &sort.decoded.values;
+        let nulls = values.nulls();
+        macro_rules! with_key {
+            ($key:expr) => {
+                self.consider_keys(chunk, run, sort, |row| match nulls {
+                    Some(nulls) if nulls.is_null(row) => MISSING,
+                    _ => sort.directed($key(row)),
+                })
+            };
+        }
+        match values.data_type() {
+            DataType::Float64 => {
+                let column = values.as_primitive::<Float64Type>().values();
+                with_key!(|row: usize| number_key(column[row]))
+            }
+            DataType::Int64 => {
+                let column = values.as_primitive::<Int64Type>().values();
+                with_key!(|row: usize| number_key(column[row] as f64))
+            }
+            DataType::Date32 => {
+                let column = values.as_primitive::<Date32Type>().values();
+                with_key!(|row: usize| day_key(column[row]))
+            }
+            DataType::Dictionary(..) => {
+                let codes = values.as_dictionary::<Int32Type>().keys().values();
+                with_key!(|row: usize| sort.code_keys[codes[row] as usize])
+            }
+            _ => {
+                let column = values.as_string::<i32>();
+                with_key!(|row: usize| text_key(column.value(row)))
+            }
+        }
+    }
+
+    fn consider_keys(
+        &mut self,
+        chunk: usize,
+        run: &Run,
+        sort: &SortColumn,
+        key: impl Fn(usize) -> u64,
+    ) {
+        let first_zone = run.start / ZONE_ROWS;
+        let last_zone = (run.start + run.rows).div_ceil(ZONE_ROWS);
+        for zone in first_zone..last_zone {
+            let mut threshold = self.threshold.load(Memory::Relaxed);
+            if sort.best_key(zone) > threshold {
+                continue;
+            }
+            run.for_each_in(zone * ZONE_ROWS, (zone + 1) * ZONE_ROWS, |row| {
+                let key = key(row);
+                if key <= threshold {
+                    self.offer(chunk, row, key, sort);
+                    threshold = self.threshold.load(Memory::Relaxed);
+                }
+            });
+        }
+    }
+
+    fn offer(&mut self, chunk: usize, row: usize, key: u64, sort: &SortColumn) {
+        let (text, id) = (sort.text(row), sort.ids.value(row));
+        if let Some(after) = self.after
+            && after.compare(key, text, id) != Ordering::Less
+        {
+            return;
+        }
+        if self.heap.len() >= self.limit {
+            match self.heap.peek() {
+                Some(worst) if worst.place.compare(key, text, id) == Ordering::Greater => {
+                    self.heap.pop();
+                }
+                _ => return,
+            }
+        }
+        let place = Place {
+            key,
+            text: text.map(str::to_owned),
+            descending: sort.descending,
+            id: id.to_owned(),
+        };
+        self.heap.push(Hit { place, chunk, row });
+        if self.heap.len() >= self.limit
+            && let Some(worst) = self.heap.peek()
+        {
+            self.threshold.fetch_min(worst.place.key, Memory::Relaxed);
+        }
+    }
+
+    /// The hits, in no particular order.
+    pub fn into_hits(self) -> Vec<Hit> {
+        self.heap.into_vec()
+    }
+}
+
+/// Order-preserving key of a number: the sign bit flipped for positives, all bits for negatives.
+fn number_key(number: f64) -> u64 {
+    // Minus zero equals zero.
+    let bits = (number + 0.0).to_bits();
+    if bits >> 63 == 0 {
+        bits | 1 << 63
+    } else {
+        !bits
+    }
+}
+
+fn day_key(day: i32) -> u64 {
+    (i64::from(day) - i64::from(i32::MIN)) as u64 + 1
+}
+
+fn text_key(text: &str) -> u64 {
+    let mut first = [0u8; 8];
+    for (to, from) in first.iter_mut().zip(text.bytes()) {
+        *to = from;
+    }
+    u64::from_be_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_keep_the_order_of_numbers(a in -1e12f64..1e12, b in -1e12f64..1e12) {
+            prop_assert_eq!(number_key(a).cmp(&number_key(b)), a.partial_cmp(&b).unwrap());
+        }
+
+        #[test]
+        fn keys_keep_the_order_of_days(a: i32, b: i32) {
+            prop_assert_eq!(day_key(a).cmp(&day_key(b)), a.cmp(&b));
+        }
+
+        #[test]
+        fn keys_never_contradict_the_order_of_texts(a in "\\PC{0,12}", b in "\\PC{0,12}") {
+            if text_key(&a) != text_key(&b) && !a.contains('\0') && !b.contains('\0') {
+                prop_assert_eq!(text_key(&a).cmp(&text_key(&b)), a.cmp(&b));
+            }
+        }
+    }
+}

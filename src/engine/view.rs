@@ -1,0 +1,406 @@
+//! A table as one question sees it: the open files of one snapshot and the statistics of their row groups.
+//!
+//! A view never changes; a newer snapshot makes a new view that shares the files both name.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parquet::file::statistics::Statistics;
+
+use super::cache::{ColumnCache, ColumnKey, Decoded};
+use crate::lake::part::{Part, leaf_of};
+use crate::lake::schema::TableSchema;
+use crate::lake::snapshot::Snapshot;
+use crate::lake::{Error, Lake, ids};
+
+/// How often a newer snapshot is looked for, at most.
+const REFRESH_EVERY: Duration = Duration::from_millis(200);
+/// How often opening is tried again when files move away under it.
+const OPEN_ATTEMPTS: usize = 5;
+
+static NEXT_PART: AtomicU32 = AtomicU32::new(0);
+
+/// What the footer knows of a column of a row group.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bounds {
+    /// Nothing.
+    Unknown,
+    /// Every value is missing.
+    AllMissing,
+    /// Least and greatest number, or day.
+    Numbers(f64, f64),
+    /// Texts at or before the least, at or after the greatest.
+    Texts(Box<[u8]>, Box<[u8]>),
+}
+
+/// An open file and its number in the cache.
+#[derive(Debug)]
+pub struct OpenPart {
+    /// The file.
+    pub part: Part,
+    number: u32,
+}
+
+/// One row group.
+#[derive(Debug)]
+pub struct Chunk {
+    /// File in the view.
+    pub part: u32,
+    /// Row group in the file.
+    pub group: u16,
+    /// Rows in it.
+    pub rows: u32,
+    /// First row in the file.
+    pub first_row: u32,
+    /// Bounds by column of the table's schema.
+    pub bounds: Arc<[Bounds]>,
+}
+
+/// A row of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowRef {
+    /// File in the view.
+    pub part: u32,
+    /// Row in the file.
+    pub row: u32,
+}
+
+/// Rows of a view, one bit each.
+#[derive(Debug, Default)]
+pub struct RowSet {
+    parts: Vec<Vec<u64>>,
+    count: u64,
+}
+
+impl RowSet {
+    /// Whether the set holds a row.
+    pub fn contains(&self, part: u32, row: u32) -> bool {
+        self.parts
+            .get(part as usize)
+            .and_then(|words| words.get(row as usize / 64))
+            .is_some_and(|word| word & 1 << (row % 64) != 0)
+    }
+
+    /// Rows in the set.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn insert(&mut self, part: usize, row: u32, rows: u64) {
+        if self.parts.len() <= part {
+            self.parts.resize(part + 1, Vec::new());
+        }
+        let words = &mut self.parts[part];
+        if words.is_empty() {
+            *words = vec![0; (rows as usize).div_ceil(64)];
+        }
+        let bit = 1 << (row % 64);
+        if words[row as usize / 64] & bit == 0 {
+            words[row as usize / 64] |= bit;
+            self.count += 1;
+        }
+    }
+}
+
+/// One snapshot of a table, open.
+#[derive(Debug)]
+pub struct TableView {
+    schema: &'static TableSchema,
+    snapshot: Snapshot,
+    parts: Vec<Arc<OpenPart>>,
+    chunks: Vec<Chunk>,
+    superseded: OnceLock<RowSet>,
+}
+
+impl TableView {
+    fn open(
+        lake: &Lake,
+        schema: &'static TableSchema,
+        former: Option<&TableView>,
+    ) -> Result<Self, Error> {
+        let mut attempt = 1;
+        loop {
+            let snapshot = lake.snapshot(schema)?;
+            match Self::open_snapshot(lake, schema, &snapshot, former) {
+                // A publication between reading the snapshot and opening its files moved some away: read it again.
+                Err(Error::Io { source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound && attempt < OPEN_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn open_snapshot(
+        lake: &Lake,
+        schema: &'static TableSchema,
+        snapshot: &Snapshot,
+        former: Option<&TableView>,
+    ) -> Result<Self, Error> {
+        let folder = lake.folder(schema);
+        let mut parts = Vec::with_capacity(snapshot.parts.len());
+        let mut chunks = Vec::new();
+        for (index, entry) in snapshot.parts.iter().enumerate() {
+            let known =
+                former.and_then(|view| view.parts.iter().find(|open| open.part.entry() == entry));
+            let open = match known {
+                Some(open) => Arc::clone(open),
+                None => Arc::new(OpenPart {
+                    part: Part::open(&folder, entry, schema)?,
+                    number: NEXT_PART.fetch_add(1, Ordering::Relaxed),
+                }),
+            };
+            chunks.extend(chunks_of(schema, &open.part, index as u32));
+            parts.push(open);
+        }
+        Ok(Self {
+            schema,
+            snapshot: snapshot.clone(),
+            parts,
+            chunks,
+            superseded: OnceLock::new(),
+        })
+    }
+
+    /// The table.
+    pub fn schema(&self) -> &'static TableSchema {
+        self.schema
+    }
+
+    /// The snapshot behind the view.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Row groups in file order.
+    pub fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    /// Files.
+    pub fn parts(&self) -> &[Arc<OpenPart>] {
+        &self.parts
+    }
+
+    /// A decoded column of a row group.
+    pub fn column(
+        &self,
+        cache: &ColumnCache,
+        chunk: &Chunk,
+        column: usize,
+    ) -> Result<Arc<Decoded>, Error> {
+        let open = &self.parts[chunk.part as usize];
+        let key = ColumnKey {
+            part: open.number,
+            group: chunk.group,
+            column: column as u16,
+        };
+        cache.get(key, &open.part)
+    }
+
+    /// The record texts of rows, in the order asked.
+    pub fn records(&self, rows: &[RowRef]) -> Result<Vec<Bytes>, Error> {
+        let mut records = vec![Bytes::new(); rows.len()];
+        for part in 0..self.parts.len() as u32 {
+            let wanted: Vec<usize> = (0..rows.len())
+                .filter(|index| rows[*index].part == part)
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let numbers: Vec<u32> = wanted.iter().map(|index| rows[*index].row).collect();
+            let found = self.parts[part as usize].part.records(&numbers)?;
+            for (index, record) in wanted.into_iter().zip(found) {
+                records[index] = record;
+            }
+        }
+        Ok(records)
+    }
+
+    /// The row with an id, through the id indexes: no scan.
+    pub fn row_of(&self, id: &str) -> Result<Option<RowRef>, Error> {
+        let digest = ids::digest(id);
+        for (part, open) in self.parts.iter().enumerate() {
+            if let Some(row) = open.part.ids().row(digest)? {
+                return Ok(Some(RowRef {
+                    part: part as u32,
+                    row,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Rows that another row of the table supersedes; gathered on first use (about 0.1 s per million rows).
+    pub fn superseded(&self) -> Result<&RowSet, Error> {
+        if let Some(rows) = self.superseded.get() {
+            return Ok(rows);
+        }
+        let rows = self.gather_superseded()?;
+        Ok(self.superseded.get_or_init(|| rows))
+    }
+
+    fn gather_superseded(&self) -> Result<RowSet, Error> {
+        use arrow::array::AsArray;
+        let Some((column, _)) = self
+            .schema
+            .supersedes
+            .and_then(|name| self.schema.column(name))
+        else {
+            return Ok(RowSet::default());
+        };
+        let mut named = Vec::new();
+        for chunk in self
+            .chunks
+            .iter()
+            .filter(|chunk| chunk.bounds[column] != Bounds::AllMissing)
+        {
+            // Read past the cache: this column serves once.
+            let values = self.parts[chunk.part as usize]
+                .part
+                .read_column(chunk.group.into(), column)?;
+            named.extend(values.as_string::<i32>().iter().flatten().map(ids::digest));
+        }
+        named.sort_unstable();
+        named.dedup();
+        let mut rows = RowSet::default();
+        if named.is_empty() {
+            return Ok(rows);
+        }
+        for (index, open) in self.parts.iter().enumerate() {
+            let mut names = named.iter().peekable();
+            for entry in open.part.ids().entries()? {
+                while names.next_if(|name| **name < entry.id).is_some() {}
+                if names.next_if(|name| **name == entry.id).is_some() {
+                    rows.insert(index, entry.row, open.part.entry().rows);
+                }
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
+    let metadata = part.metadata();
+    let leaves: Vec<Option<usize>> = schema
+        .columns
+        .iter()
+        .map(|column| {
+            column
+                .filterable
+                .then(|| leaf_of(metadata, &column.name))
+                .flatten()
+        })
+        .collect();
+    metadata
+        .row_groups()
+        .iter()
+        .enumerate()
+        .map(|(group, row_group)| {
+            let rows = row_group.num_rows() as u32;
+            let bounds = leaves
+                .iter()
+                .map(|leaf| {
+                    leaf.and_then(|leaf| row_group.column(leaf).statistics())
+                        .map_or(Bounds::Unknown, |statistics| bounds_of(statistics, rows))
+                })
+                .collect();
+            Chunk {
+                part: index,
+                group: group as u16,
+                rows,
+                first_row: part.group_starts()[group],
+                bounds,
+            }
+        })
+        .collect()
+}
+
+fn bounds_of(statistics: &Statistics, rows: u32) -> Bounds {
+    if statistics.null_count_opt() == Some(u64::from(rows)) {
+        return Bounds::AllMissing;
+    }
+    let numbers = |min: Option<f64>, max: Option<f64>| match (min, max) {
+        (Some(min), Some(max)) => Bounds::Numbers(min, max),
+        _ => Bounds::Unknown,
+    };
+    match statistics {
+        Statistics::Double(values) => numbers(values.min_opt().copied(), values.max_opt().copied()),
+        Statistics::Int64(values) => numbers(
+            values.min_opt().map(|value| *value as f64),
+            values.max_opt().map(|value| *value as f64),
+        ),
+        Statistics::Int32(values) => numbers(
+            values.min_opt().copied().map(f64::from),
+            values.max_opt().copied().map(f64::from),
+        ),
+        Statistics::ByteArray(values) => match (values.min_opt(), values.max_opt()) {
+            (Some(min), Some(max)) => Bounds::Texts(min.data().into(), max.data().into()),
+            _ => Bounds::Unknown,
+        },
+        _ => Bounds::Unknown,
+    }
+}
+
+/// A table of an engine: its present view, replaced when a newer snapshot appears.
+#[derive(Debug)]
+pub struct TableState {
+    schema: &'static TableSchema,
+    view: ArcSwap<TableView>,
+    checked: Mutex<Checked>,
+}
+
+#[derive(Debug)]
+struct Checked {
+    at: Instant,
+    stamp: Option<(SystemTime, u64)>,
+}
+
+impl TableState {
+    /// Opens the table's present snapshot.
+    pub fn open(lake: &Lake, schema: &'static TableSchema) -> Result<Self, Error> {
+        let stamp = Snapshot::stamp(&lake.folder(schema));
+        let view = TableView::open(lake, schema, None)?;
+        Ok(Self {
+            schema,
+            view: ArcSwap::from_pointee(view),
+            checked: Mutex::new(Checked {
+                at: Instant::now(),
+                stamp,
+            }),
+        })
+    }
+
+    /// The table.
+    pub fn schema(&self) -> &'static TableSchema {
+        self.schema
+    }
+
+    /// The present view. Whoever finds a newer snapshot opens it; others go on with the view there is.
+    pub fn present(&self, lake: &Lake) -> Result<Arc<TableView>, Error> {
+        let held = match self.checked.try_lock() {
+            Ok(held) => Some(held),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => {
+                Some(PoisonError::into_inner(poisoned))
+            }
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        };
+        if let Some(mut checked) = held
+            && checked.at.elapsed() >= REFRESH_EVERY
+        {
+            let stamp = Snapshot::stamp(&lake.folder(self.schema));
+            if stamp != checked.stamp {
+                let view = TableView::open(lake, self.schema, Some(&self.view.load()))?;
+                self.view.store(Arc::new(view));
+                checked.stamp = stamp;
+            }
+            checked.at = Instant::now();
+        }
+        Ok(self.view.load_full())
+    }
+}

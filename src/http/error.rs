@@ -1,0 +1,147 @@
+//! Everything an endpoint can answer instead of data, and the one place that turns it into HTTP.
+
+use bytes::Bytes;
+use serde_json::json;
+use uuid::Uuid;
+use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use warp::http::{Response, StatusCode};
+
+use crate::accounts::scopes::Scope;
+use crate::engine::pool::PoolError;
+use crate::wire::Fault;
+
+/// Seconds after which a refused question may be asked again.
+const OVERLOAD_RETRY_AFTER_S: u32 = 1;
+
+/// An answer that is an error.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The body is not JSON.
+    #[error("body: must be JSON: {0}")]
+    NotJson(String),
+    /// The body is JSON but not what the contract asks.
+    #[error(transparent)]
+    Invalid(#[from] Fault),
+    /// No key, or one that does not work.
+    #[error("x-api-key: {0}")]
+    Unauthorised(&'static str),
+    /// The key works but not for this.
+    #[error("x-api-key: this key is not granted the scope {:?}", .0.as_str())]
+    Forbidden(Scope),
+    /// No such route.
+    #[error("no such route")]
+    NoRoute,
+    /// The route exists with other methods, listed as in `Allow`.
+    #[error("method not allowed; must be one of: {0}")]
+    MethodNotAllowed(String),
+    /// The body is longer than the route takes.
+    #[error("body: must not exceed {bytes_max} bytes")]
+    TooLarge {
+        /// What the route takes.
+        bytes_max: usize,
+    },
+    /// The body is not of the media type the route takes.
+    #[error("content-type: must be application/json, without content-encoding")]
+    UnsupportedMediaType,
+    /// The client stopped sending its body, or sent it too slowly.
+    #[error("body: did not arrive whole and in time")]
+    BodyInterrupted,
+    /// Too many questions at once.
+    #[error("the service is busy; retry shortly")]
+    Overloaded,
+    /// The request took longer than requests may.
+    #[error("the request took too long")]
+    TimedOut,
+    /// A failure of ours; its text goes to the log, never to the client.
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl ApiError {
+    /// Hides a failure of ours.
+    pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        ApiError::Internal(error.into())
+    }
+
+    /// Status and `error.code`, as the contract's table has them; 408 joins the row of the transport's errors.
+    pub fn status_and_code(&self) -> (StatusCode, u32) {
+        match self {
+            ApiError::NotJson(_) => (StatusCode::BAD_REQUEST, 10002),
+            ApiError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, 10002),
+            ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
+            ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, 10004),
+            ApiError::NoRoute => (StatusCode::NOT_FOUND, 10003),
+            ApiError::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, 10007),
+            ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
+            ApiError::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
+            ApiError::BodyInterrupted => (StatusCode::REQUEST_TIMEOUT, 10007),
+            ApiError::Overloaded | ApiError::TimedOut => (StatusCode::SERVICE_UNAVAILABLE, 10000),
+            ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
+        }
+    }
+
+    /// The answer; what is our failure is logged and carries the request id for the client to quote.
+    pub fn into_response(self, request_id: Uuid) -> Response<Bytes> {
+        let (status, code) = self.status_and_code();
+        let mut message = self.to_string();
+        if status.is_server_error() {
+            message = format!("{message} (request {request_id})");
+        }
+        if let ApiError::Internal(source) = &self {
+            tracing::error!(%request_id, error = %source, "request failed");
+        }
+        let body = json!({"error": {"message": message, "code": code}});
+        let mut response = Response::new(Bytes::from(body.to_string()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match &self {
+            ApiError::Unauthorised(_) => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("ApiKey"));
+            }
+            ApiError::MethodNotAllowed(methods) => {
+                if let Ok(methods) = HeaderValue::from_str(methods) {
+                    headers.insert(ALLOW, methods);
+                }
+            }
+            ApiError::Overloaded | ApiError::TimedOut => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(OVERLOAD_RETRY_AFTER_S));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<PoolError> for ApiError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Overloaded => ApiError::Overloaded,
+            PoolError::Panicked => ApiError::internal(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_ours_says_nothing_but_the_request_id() {
+        let id = Uuid::now_v7();
+        let response = ApiError::internal("/secret/path: no such file").into_response(id);
+        assert_eq!(response.status(), 500);
+        let body = String::from_utf8(response.into_body().to_vec()).unwrap();
+        assert!(
+            body.contains(&id.to_string()) && !body.contains("secret"),
+            "{body}"
+        );
+    }
+
+    #[test]
+    fn overload_is_503_with_retry_after() {
+        let response = ApiError::from(PoolError::Overloaded).into_response(Uuid::now_v7());
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.headers()["retry-after"], "1");
+    }
+}

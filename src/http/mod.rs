@@ -1,0 +1,66 @@
+//! The service over HTTP: one table of routes, one pipeline before them, one mapping of errors.
+//!
+//! [`server`] accepts connections and hands each request to [`pipeline`], which finds its [`routes::Route`], checks
+//! size, key and scope, runs the endpoint and finishes the answer. Routing is a table rather than a chain of warp
+//! filters: the 405 answer must list the methods of a path, policy tests walk every route, and warp's rejections would
+//! answer in plain text.
+
+pub mod auth;
+pub mod body;
+pub mod error;
+pub mod openapi;
+pub mod opendata;
+pub mod pipeline;
+pub mod routes;
+pub mod server;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use crate::accounts::verify::Verifier;
+use crate::engine::cursor::CursorKey;
+use crate::engine::pool::Pool;
+
+use opendata::Answers;
+
+/// What every request shares. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    /// The open-data tables.
+    pub answers: Arc<dyn Answers>,
+    /// Checks keys.
+    pub verifier: Verifier,
+    /// Seals and opens cursors.
+    pub cursors: CursorKey,
+    /// Where questions compute.
+    pub pool: Pool,
+    /// Whether the service takes requests.
+    pub readiness: Readiness,
+    /// Longest a request may take, its body included.
+    pub request_timeout: Duration,
+}
+
+/// Whether the service takes requests; `/healthz` tells. Starting by default. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Readiness(Arc<AtomicU8>);
+
+const READY: u8 = 1;
+const DRAINING: u8 = 2;
+
+impl Readiness {
+    /// The service now takes requests.
+    pub fn set_ready(&self) {
+        self.0.store(READY, Ordering::Release);
+    }
+
+    /// The service finishes what it has and takes nothing new.
+    pub fn set_draining(&self) {
+        self.0.store(DRAINING, Ordering::Release);
+    }
+
+    /// Neither starting nor draining.
+    pub fn is_ready(&self) -> bool {
+        self.0.load(Ordering::Acquire) == READY
+    }
+}

@@ -1,0 +1,65 @@
+//! The clustering key of rows: department, position on the curve, class, date.
+//!
+//! One 128-bit number per row, so that sorting and merging compare integers: 64 bits of place
+//! ([`crate::geo::order::cluster_key`]), the first four bytes of the class, 32 bits of date.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Date32Type, Float64Type};
+
+use super::schema::{LATITUDE, LONGITUDE, TableSchema};
+use crate::geo::order;
+
+/// Clustering keys of the rows of a batch in the table's Arrow schema.
+pub fn keys(schema: &TableSchema, batch: &RecordBatch) -> Vec<u128> {
+    let text = |name| {
+        batch
+            .column_by_name(name)
+            .and_then(|column| column.as_string_opt::<i32>())
+    };
+    let number = |name| {
+        batch
+            .column_by_name(name)
+            .and_then(|column| column.as_primitive_opt::<Float64Type>())
+    };
+    let department = text(schema.department);
+    let class = text(schema.class);
+    let (lat, lon) = (number(LATITUDE), number(LONGITUDE));
+    let date = batch
+        .column_by_name(schema.date)
+        .and_then(|column| column.as_primitive_opt::<Date32Type>());
+    let mut last_department: (Option<&str>, u64) = (None, 0);
+    (0..batch.num_rows())
+        .map(|row| {
+            let department = department
+                .filter(|column| column.is_valid(row))
+                .map(|column| column.value(row));
+            let position = match (lat, lon) {
+                (Some(lat), Some(lon)) if lat.is_valid(row) && lon.is_valid(row) => {
+                    Some((lat.value(row), lon.value(row)))
+                }
+                _ => None,
+            };
+            // Rows of one file mostly share the department: its rank is looked up once per run.
+            if last_department.0 != department {
+                last_department = (department, order::cluster_key(department, None));
+            }
+            let place = last_department.1 | order::cluster_key(None, position);
+            let class = class
+                .filter(|column| column.is_valid(row))
+                .map_or(0, |column| {
+                    let mut first = [0u8; 4];
+                    for (to, from) in first.iter_mut().zip(column.value(row).bytes()) {
+                        *to = from;
+                    }
+                    u32::from_be_bytes(first)
+                });
+            // Shifted so that days before 1970 sort first.
+            let day = date
+                .filter(|column| column.is_valid(row))
+                .map_or(0, |column| {
+                    (i64::from(column.value(row)) - i64::from(i32::MIN)) as u32
+                });
+            u128::from(place) << 64 | u128::from(class) << 32 | u128::from(day)
+        })
+        .collect()
+}

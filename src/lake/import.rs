@@ -1,0 +1,362 @@
+//! An import into one table: rows are gathered and sorted, compared with what is there, and published at once.
+//!
+//! Of two rows with one id the later version wins; with equal versions the one with more filled columns, then the
+//! newer. A row equal to the one already there changes nothing. An official edition wins over what is there, and
+//! what it no longer names in the slices it covers goes.
+//!
+//! Published files form runs. A new run is merged with the runs before it while those are no more than twice its
+//! size, so a table of n rows holds about log2(n) runs however small the imports, and each row is rewritten about
+//! log2(n) times over its life. Memory: the sort buffers and 48 bytes for each row of the import.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Date32Type, Int32Type};
+use chrono::{DateTime, Datelike};
+use rayon::slice::ParallelSliceMut;
+
+use super::ids::Entry;
+use super::merge::{Merge, SortedStream};
+use super::part::Part;
+use super::rewrite::part_stream;
+use super::schema::TableSchema;
+use super::snapshot::{self, PartEntry, Snapshot};
+use super::sort::{Alive, Sorter};
+use super::write::{RunWriter, index_entries};
+use super::{Error, ImportOutcome, RowSink, Slice, Source};
+use crate::clock::Clock;
+
+/// Rows of a batch handed to the file writer.
+const OUTPUT_ROWS: usize = 4_096;
+const INCOMING: &str = "incoming";
+
+/// An import that is gathering rows. Dropping it leaves the table as it was.
+pub struct Import {
+    table: LockedTable,
+    sorter: Sorter,
+    entries: Vec<Entry>,
+}
+
+impl Import {
+    pub(super) fn start(
+        folder: &Path,
+        schema: &'static TableSchema,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let table = LockedTable::lock(folder, schema, clock)?;
+        let sorter = Sorter::new(&table.incoming, schema);
+        Ok(Self {
+            table,
+            sorter,
+            entries: Vec::new(),
+        })
+    }
+
+    /// Compares the gathered rows with the table and publishes the result; returns once it is durable. `slices` are
+    /// those an official edition covers whole; empty for files that are merged by id.
+    pub fn publish(self, sources: Vec<Source>, slices: Vec<Slice>) -> Result<ImportOutcome, Error> {
+        let Self {
+            table,
+            sorter,
+            mut entries,
+        } = self;
+        let snapshot = Snapshot::load(&table.folder)?;
+        let parts = table.open_parts(&snapshot)?;
+        let mut alive = Alive::all(entries.len());
+        let mut outcome = ImportOutcome::default();
+        keep_best_of_each_id(&mut entries, &mut alive, &mut outcome);
+        let mut dead: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
+        let mut named: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
+        let mut kept = entries.len() as u64;
+        for (index, part) in parts.iter().enumerate() {
+            join(&entries, &part.ids().entries()?, |new, old| {
+                named[index].insert(old.row);
+                let wins =
+                    !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
+                if new.content != old.content && wins {
+                    dead[index].insert(old.row);
+                    outcome.replaced += 1;
+                } else {
+                    alive.drop_row(new.row);
+                    outcome.unchanged += 1;
+                    kept -= 1;
+                }
+            });
+        }
+        outcome.added = kept - outcome.replaced;
+        if !slices.is_empty() {
+            let slices: BTreeSet<&Slice> = slices.iter().collect();
+            for (index, part) in parts.iter().enumerate() {
+                let gone = rows_in_slices(part, table.schema, &slices, &named[index])?;
+                outcome.removed += gone.len() as u64;
+                dead[index].extend(gone);
+            }
+        }
+        if kept == 0 && dead.iter().all(HashSet::is_empty) {
+            outcome.total = snapshot.rows();
+            return Ok(outcome);
+        }
+        let streams = sorter.streams(&Arc::new(alive))?;
+        let next = table.rewrite(&snapshot, &parts, dead, streams, kept, sources)?;
+        outcome.total = next.rows();
+        Ok(outcome)
+    }
+}
+
+impl RowSink for Import {
+    fn push(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let first = self.entries.len() as u32;
+        self.entries
+            .extend(index_entries(self.table.schema, &batch, first));
+        self.sorter.push(batch)?;
+        Ok(())
+    }
+}
+
+/// Merges all runs of a table into one; returns the rows written (0 when there is at most one run).
+pub(super) fn compact(
+    folder: &Path,
+    schema: &'static TableSchema,
+    clock: Clock,
+) -> Result<u64, Error> {
+    let table = LockedTable::lock(folder, schema, clock)?;
+    let snapshot = Snapshot::load(folder)?;
+    let runs: BTreeSet<u64> = snapshot.parts.iter().map(|part| part.run).collect();
+    if runs.len() <= 1 {
+        return Ok(0);
+    }
+    let parts = table.open_parts(&snapshot)?;
+    let dead = vec![HashSet::new(); parts.len()];
+    let everything = snapshot.rows();
+    let next = table.rewrite(&snapshot, &parts, dead, Vec::new(), everything, Vec::new())?;
+    Ok(next.rows())
+}
+
+/// Sorts entries by id, best first, keeps the first of each id and drops the others.
+fn keep_best_of_each_id(entries: &mut Vec<Entry>, alive: &mut Alive, outcome: &mut ImportOutcome) {
+    let rank = |entry: &Entry| (entry.version, entry.filled, entry.row);
+    entries.par_sort_unstable_by(|a, b| a.id.cmp(&b.id).then_with(|| rank(b).cmp(&rank(a))));
+    entries.dedup_by(|later, first| {
+        let same = later.id == first.id;
+        if same {
+            alive.drop_row(later.row);
+            outcome.duplicates += 1;
+        }
+        same
+    });
+}
+
+/// Calls `found` for every id that both lists, sorted by id, hold.
+fn join(new: &[Entry], old: &[Entry], mut found: impl FnMut(&Entry, &Entry)) {
+    let mut olds = old.iter().peekable();
+    for entry in new {
+        while olds.next_if(|old| old.id < entry.id).is_some() {}
+        if let Some(old) = olds.next_if(|old| old.id == entry.id) {
+            found(entry, old);
+        }
+    }
+}
+
+/// Rows of a file that lie in one of the slices and are not named by the edition.
+fn rows_in_slices(
+    part: &Part,
+    schema: &TableSchema,
+    slices: &BTreeSet<&Slice>,
+    named: &HashSet<u32>,
+) -> Result<Vec<u32>, Error> {
+    let index = |name: &str| {
+        schema
+            .column(name)
+            .map(|(index, _)| index)
+            .unwrap_or_default()
+    };
+    let mut gone = Vec::new();
+    for group in 0..part.metadata().num_row_groups() {
+        let dates = part.read_column(group, index(schema.date))?;
+        let dates = dates.as_primitive::<Date32Type>();
+        for place in [schema.department, schema.commune] {
+            let places = part.read_column(group, index(place))?;
+            debug_assert!(matches!(places.data_type(), DataType::Dictionary(..)));
+            let places = places.as_dictionary::<Int32Type>();
+            let names = places.values().as_string::<i32>();
+            for row in 0..places.len() {
+                let (Some(code), true) = (places.key(row), dates.is_valid(row)) else {
+                    continue;
+                };
+                let slice = Slice {
+                    place: names.value(code).to_owned(),
+                    year: year_of(dates.value(row)),
+                };
+                let number = part.group_starts()[group] + row as u32;
+                if slices.contains(&slice) && !named.contains(&number) {
+                    gone.push(number);
+                }
+            }
+        }
+    }
+    Ok(gone)
+}
+
+fn year_of(day: i32) -> i32 {
+    DateTime::from_timestamp(i64::from(day) * 86_400, 0).map_or(0, |date| date.year())
+}
+
+/// A table folder held for writing.
+struct LockedTable {
+    folder: PathBuf,
+    incoming: PathBuf,
+    schema: &'static TableSchema,
+    clock: Clock,
+    _lock: File,
+}
+
+impl LockedTable {
+    /// Takes the table's lock and clears what a killed import left.
+    fn lock(folder: &Path, schema: &'static TableSchema, clock: Clock) -> Result<Self, Error> {
+        fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+        let path = folder.join("import.lock");
+        let lock = File::create(&path).map_err(|error| Error::io(&path, error))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Busy {
+                    path: path.display().to_string(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(&path, error)),
+        }
+        snapshot::sweep(folder, &Snapshot::load(folder)?)?;
+        let incoming = folder.join(INCOMING);
+        clear(&incoming)?;
+        fs::create_dir_all(&incoming).map_err(|error| Error::io(&incoming, error))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            incoming,
+            schema,
+            clock,
+            _lock: lock,
+        })
+    }
+
+    fn open_parts(&self, snapshot: &Snapshot) -> Result<Vec<Part>, Error> {
+        snapshot
+            .parts
+            .iter()
+            .map(|entry| Part::open(&self.folder, entry, self.schema))
+            .collect()
+    }
+
+    /// Writes a new run from `streams` (`incoming_rows` rows at most) merged with the runs it should absorb,
+    /// rewrites the other files that lose rows, and publishes.
+    fn rewrite(
+        &self,
+        former: &Snapshot,
+        parts: &[Part],
+        mut dead: Vec<HashSet<u32>>,
+        mut streams: Vec<SortedStream>,
+        incoming_rows: u64,
+        sources: Vec<Source>,
+    ) -> Result<Snapshot, Error> {
+        let sequence = former.sequence + 1;
+        let absorbed = runs_to_absorb(&former.parts, &dead, incoming_rows);
+        let mut written: Vec<PartEntry> = Vec::new();
+        let mut kept: Vec<PartEntry> = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            let gone = std::mem::take(&mut dead[index]);
+            let entry = part.entry();
+            if absorbed.contains(&entry.run) {
+                streams.push(part_stream(part, self.schema, gone)?);
+            } else if gone.is_empty() {
+                kept.push(entry.clone());
+            } else {
+                let stem = format!("{sequence:06}-{index:04}x");
+                let files = self.write_run(
+                    vec![part_stream(part, self.schema, gone)?],
+                    entry.run,
+                    &stem,
+                )?;
+                kept.extend(files.iter().cloned());
+                written.extend(files);
+            }
+        }
+        if incoming_rows > 0 {
+            let run = former.parts.iter().map(|part| part.run).max().unwrap_or(0) + 1;
+            let files = self.write_run(streams, run, &format!("{sequence:06}"))?;
+            kept.extend(files.iter().cloned());
+            written.extend(files);
+        }
+        for entry in &written {
+            for name in [entry.file.clone(), super::ids::file_name(&entry.file)] {
+                let from = self.incoming.join(&name);
+                fs::rename(&from, self.folder.join(&name))
+                    .map_err(|error| Error::io(&from, error))?;
+            }
+        }
+        let mut next = Snapshot {
+            format: snapshot::FORMAT,
+            sequence,
+            published_at: self
+                .clock
+                .now()
+                .to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            parts: kept,
+            sources: former.sources.clone(),
+        };
+        next.add_sources(sources);
+        next.publish(&self.folder, former)?;
+        Ok(next)
+    }
+
+    fn write_run(
+        &self,
+        streams: Vec<SortedStream>,
+        run: u64,
+        stem: &str,
+    ) -> Result<Vec<PartEntry>, Error> {
+        let mut writer = RunWriter::start(&self.incoming, self.schema, run, stem);
+        for batch in Merge::start(streams, OUTPUT_ROWS)? {
+            writer.push(batch?)?;
+        }
+        writer.finish()
+    }
+}
+
+impl Drop for LockedTable {
+    fn drop(&mut self) {
+        // What remains here is only scratch; a failure to delete it is mended by the next import's sweep.
+        let _ = clear(&self.incoming);
+    }
+}
+
+fn clear(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Runs the new one should be merged with: from the newest back, while they are at most twice what was gathered.
+fn runs_to_absorb(parts: &[PartEntry], dead: &[HashSet<u32>], incoming_rows: u64) -> HashSet<u64> {
+    let mut rows_of_run: HashMap<u64, u64> = HashMap::new();
+    for (part, dead) in parts.iter().zip(dead) {
+        *rows_of_run.entry(part.run).or_default() += part.rows - dead.len() as u64;
+    }
+    let mut runs: Vec<(u64, u64)> = rows_of_run.into_iter().collect();
+    runs.sort_unstable();
+    let mut gathered = incoming_rows;
+    let mut absorbed = HashSet::new();
+    for (run, rows) in runs.into_iter().rev() {
+        if incoming_rows == 0 || rows > gathered * 2 {
+            break;
+        }
+        gathered += rows;
+        absorbed.insert(run);
+    }
+    absorbed
+}

@@ -1,0 +1,44 @@
+//! Reads a live file back as a sorted stream, without the rows that are to go.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::BooleanArray;
+use arrow::array::RecordBatch;
+use arrow::compute::filter_record_batch;
+
+use super::merge::SortedStream;
+use super::part::Part;
+use super::schema::TableSchema;
+use super::write::SortedBatch;
+use super::{Error, cluster};
+
+/// Rows read at a time: few, since a merge holds one such batch per file in flight.
+const BATCH_ROWS: usize = 1_024;
+
+/// The rows of a file in order, except those numbered in `dead`.
+pub fn part_stream(
+    part: &Part,
+    schema: &'static TableSchema,
+    dead: HashSet<u32>,
+) -> Result<SortedStream, Error> {
+    let mut first_row = 0u32;
+    let batches = part.batches(BATCH_ROWS)?.map(move |batch| {
+        let batch = batch?;
+        // The file's own schema may differ in metadata; ours is the table's.
+        let mut rows = RecordBatch::try_new(Arc::clone(schema.arrow()), batch.columns().to_vec())?;
+        let count = rows.num_rows() as u32;
+        if !dead.is_empty() {
+            let kept: BooleanArray = (first_row..first_row + count)
+                .map(|row| Some(!dead.contains(&row)))
+                .collect();
+            rows = filter_record_batch(&rows, &kept)?;
+        }
+        first_row += count;
+        Ok(SortedBatch {
+            keys: cluster::keys(schema, &rows),
+            rows,
+        })
+    });
+    Ok(Box::new(batches))
+}

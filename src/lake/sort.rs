@@ -1,0 +1,235 @@
+//! Sorts rows along the clustering order in bounded memory: buffers are sorted and spilled, then read back as streams.
+//!
+//! A spill is an Arrow IPC file with LZ4, in small batches so that merging many spills stays small. The sequence
+//! number of each row (its place in the import) travels with it, so that rows which lost to another of the same id
+//! can be dropped when the streams are read, after all rows have been seen.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
+use arrow::compute::{filter_record_batch, interleave_record_batch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
+use arrow::ipc::CompressionType;
+use arrow::ipc::reader::FileReader;
+use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+use rayon::slice::ParallelSliceMut;
+
+use super::merge::SortedStream;
+use super::schema::TableSchema;
+use super::write::SortedBatch;
+use super::{Error, cluster};
+
+/// Bytes of rows held before they are sorted and spilled; twice this while a spill is being written.
+pub const BUFFER_BYTES_MAX: usize = 256 << 20;
+/// Bytes of a batch in a spill.
+const SPILL_BATCH_BYTES: usize = 1 << 20;
+/// Rows of a batch in a spill, at most.
+const SPILL_BATCH_ROWS_MAX: usize = 8_192;
+const SEQUENCE: &str = "__sequence";
+
+/// Rows of one import that survived: bit per sequence number.
+#[derive(Clone, Debug, Default)]
+pub struct Alive {
+    words: Vec<u64>,
+}
+
+impl Alive {
+    /// All `count` rows alive.
+    pub fn all(count: usize) -> Self {
+        Self {
+            words: vec![u64::MAX; count.div_ceil(64)],
+        }
+    }
+
+    /// Marks a row as dropped.
+    pub fn drop_row(&mut self, sequence: u32) {
+        if let Some(word) = self.words.get_mut(sequence as usize / 64) {
+            *word &= !(1 << (sequence % 64));
+        }
+    }
+
+    /// Whether a row survived.
+    pub fn has(&self, sequence: u32) -> bool {
+        self.words
+            .get(sequence as usize / 64)
+            .is_some_and(|word| word & 1 << (sequence % 64) != 0)
+    }
+}
+
+/// Rows waiting to be sorted.
+#[derive(Default)]
+struct Buffer {
+    batches: Vec<RecordBatch>,
+    /// Clustering key, sequence number, batch, row.
+    order: Vec<(u128, u32, u32, u32)>,
+    bytes: usize,
+}
+
+/// Gathers rows and gives them back sorted.
+pub struct Sorter {
+    schema: &'static TableSchema,
+    spilled_schema: SchemaRef,
+    folder: PathBuf,
+    buffer: Buffer,
+    next_sequence: u32,
+    spills: Vec<PathBuf>,
+    spilling: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Sorter {
+    /// Starts with nothing; spills go to `folder`.
+    pub fn new(folder: &Path, schema: &'static TableSchema) -> Self {
+        let mut fields: Vec<Arc<Field>> = schema.arrow().fields().iter().cloned().collect();
+        fields.push(Arc::new(Field::new(SEQUENCE, DataType::UInt32, false)));
+        Self {
+            schema,
+            spilled_schema: Arc::new(Schema::new(fields)),
+            folder: folder.to_owned(),
+            buffer: Buffer::default(),
+            next_sequence: 0,
+            spills: Vec::new(),
+            spilling: None,
+        }
+    }
+
+    /// Takes rows; returns the sequence number of the first. Spills when the buffer is full.
+    pub fn push(&mut self, rows: RecordBatch) -> Result<u32, Error> {
+        let first = self.next_sequence;
+        let batch = self.buffer.batches.len() as u32;
+        for (row, key) in cluster::keys(self.schema, &rows).into_iter().enumerate() {
+            self.buffer
+                .order
+                .push((key, first + row as u32, batch, row as u32));
+        }
+        self.next_sequence += rows.num_rows() as u32;
+        self.buffer.bytes += rows.get_array_memory_size();
+        self.buffer.batches.push(rows);
+        if self.buffer.bytes >= BUFFER_BYTES_MAX {
+            self.spill()?;
+        }
+        Ok(first)
+    }
+
+    fn spill(&mut self) -> Result<(), Error> {
+        self.wait_for_spill()?;
+        let path = self
+            .folder
+            .join(format!("spill-{:05}.arrow", self.spills.len()));
+        self.spills.push(path.clone());
+        let buffer = std::mem::take(&mut self.buffer);
+        let schema = Arc::clone(&self.spilled_schema);
+        self.spilling = Some(std::thread::spawn(move || {
+            write_spill(&path, &schema, buffer)
+        }));
+        Ok(())
+    }
+
+    fn wait_for_spill(&mut self) -> Result<(), Error> {
+        match self.spilling.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(Error::Worker("spilling panicked")),
+        }
+    }
+
+    /// All rows that are alive, as sorted streams to be merged.
+    pub fn streams(mut self, alive: &Arc<Alive>) -> Result<Vec<SortedStream>, Error> {
+        self.wait_for_spill()?;
+        let mut streams: Vec<SortedStream> = Vec::new();
+        for path in &self.spills {
+            let file = File::open(path).map_err(|error| Error::io(path, error))?;
+            let reader = FileReader::try_new(BufReader::new(file), None)?;
+            let (schema, alive) = (self.schema, Arc::clone(alive));
+            streams.push(Box::new(reader.map(move |batch| {
+                let batch = batch?;
+                let sequence = batch
+                    .column(batch.num_columns() - 1)
+                    .as_primitive::<UInt32Type>()
+                    .clone();
+                let columns = batch.columns()[..batch.num_columns() - 1].to_vec();
+                let rows = RecordBatch::try_new(Arc::clone(schema.arrow()), columns)?;
+                let rows = keep_alive(rows, &sequence, &alive)?;
+                Ok(SortedBatch {
+                    keys: cluster::keys(schema, &rows),
+                    rows,
+                })
+            })));
+        }
+        let mut buffer = self.buffer;
+        buffer
+            .order
+            .retain(|(_, sequence, _, _)| alive.has(*sequence));
+        buffer.order.par_sort_unstable();
+        let mut next = 0;
+        streams.push(Box::new(std::iter::from_fn(move || {
+            let chunk = buffer
+                .order
+                .get(next..(next + SPILL_BATCH_ROWS_MAX).min(buffer.order.len()))?;
+            if chunk.is_empty() {
+                return None;
+            }
+            next += chunk.len();
+            Some(gather(&buffer.batches, chunk).map(|(rows, _)| SortedBatch {
+                rows,
+                keys: chunk.iter().map(|(key, ..)| *key).collect(),
+            }))
+        })));
+        Ok(streams)
+    }
+}
+
+fn keep_alive(
+    rows: RecordBatch,
+    sequence: &UInt32Array,
+    alive: &Alive,
+) -> Result<RecordBatch, Error> {
+    let kept: BooleanArray = sequence
+        .values()
+        .iter()
+        .map(|row| Some(alive.has(*row)))
+        .collect();
+    if kept.true_count() == rows.num_rows() {
+        return Ok(rows);
+    }
+    Ok(filter_record_batch(&rows, &kept)?)
+}
+
+fn gather(
+    batches: &[RecordBatch],
+    order: &[(u128, u32, u32, u32)],
+) -> Result<(RecordBatch, UInt32Array), Error> {
+    let indices: Vec<(usize, usize)> = order
+        .iter()
+        .map(|(_, _, batch, row)| (*batch as usize, *row as usize))
+        .collect();
+    let batches: Vec<&RecordBatch> = batches.iter().collect();
+    let rows = interleave_record_batch(&batches, &indices)?;
+    let sequence = order
+        .iter()
+        .map(|(_, sequence, ..)| *sequence)
+        .collect::<Vec<u32>>();
+    Ok((rows, UInt32Array::from(sequence)))
+}
+
+fn write_spill(path: &Path, schema: &SchemaRef, mut buffer: Buffer) -> Result<(), Error> {
+    buffer.order.sort_unstable();
+    let row_bytes = (buffer.bytes / buffer.order.len().max(1)).max(1);
+    let batch_rows = (SPILL_BATCH_BYTES / row_bytes).clamp(64, SPILL_BATCH_ROWS_MAX);
+    let file = File::create(path).map_err(|error| Error::io(path, error))?;
+    let options =
+        IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+    let mut writer =
+        FileWriter::try_new_with_options(BufWriter::with_capacity(1 << 20, file), schema, options)?;
+    for chunk in buffer.order.chunks(batch_rows) {
+        let (rows, sequence) = gather(&buffer.batches, chunk)?;
+        let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
+        columns.push(Arc::new(sequence));
+        writer.write(&RecordBatch::try_new(Arc::clone(schema), columns)?)?;
+    }
+    writer.finish()?;
+    Ok(())
+}

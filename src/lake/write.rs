@@ -1,0 +1,266 @@
+//! Writes sorted rows into the files of one run.
+//!
+//! A file holds at most eight row groups of 65,536 rows. Columns that questions filter on carry statistics and bloom
+//! filters where they identify; the record column is cut into pages of about 16 KiB, so that fetching one row
+//! decompresses a few neighbours and no more. Encoding runs on its own thread, one batch behind the merge.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::Date32Type;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+use super::Error;
+use super::ids::{self, Entry};
+use super::schema::{Kind, RECORD, TableSchema};
+use super::snapshot::PartEntry;
+
+/// Rows of a row group.
+pub const GROUP_ROWS: usize = 65_536;
+/// Rows of a file.
+const FILE_ROWS_MAX: u64 = 8 * GROUP_ROWS as u64;
+/// Uncompressed bytes after which a page of records ends.
+const RECORD_PAGE_BYTES: usize = 16 * 1024;
+/// Rows of a page of every other column.
+const PAGE_ROWS_MAX: usize = 8_192;
+/// Batches that may wait for the encoder.
+const QUEUE_BATCHES: usize = 2;
+
+/// A batch with the clustering keys of its rows, sorted by them.
+pub struct SortedBatch {
+    /// Rows in the table's schema.
+    pub rows: RecordBatch,
+    /// Clustering key of each.
+    pub keys: Vec<u128>,
+}
+
+/// Writes one run, file after file, on a thread of its own.
+pub struct RunWriter {
+    queue: Option<SyncSender<SortedBatch>>,
+    worker: Option<JoinHandle<Result<Vec<PartEntry>, Error>>>,
+}
+
+impl RunWriter {
+    /// Starts a run; its files are named `<stem>-<n>.parquet`.
+    pub fn start(folder: &Path, schema: &'static TableSchema, run: u64, stem: &str) -> Self {
+        let (queue, batches) = sync_channel(QUEUE_BATCHES);
+        let (folder, stem) = (folder.to_owned(), stem.to_owned());
+        let worker = std::thread::spawn(move || write_run(&folder, schema, run, &stem, &batches));
+        Self {
+            queue: Some(queue),
+            worker: Some(worker),
+        }
+    }
+
+    /// Takes the next rows in clustering order; waits while the encoder is behind.
+    pub fn push(&mut self, batch: SortedBatch) -> Result<(), Error> {
+        let sent = self
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.send(batch).is_ok());
+        if sent {
+            return Ok(());
+        }
+        // The worker only hangs up early when it failed: its own error says more.
+        Err(self
+            .join()
+            .err()
+            .unwrap_or(Error::Worker("the file writer hung up")))
+    }
+
+    /// Ends the run; returns once all its files are on disk.
+    pub fn finish(mut self) -> Result<Vec<PartEntry>, Error> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<Vec<PartEntry>, Error> {
+        self.queue = None;
+        match self.worker.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            _ => Err(Error::Worker("the file writer panicked")),
+        }
+    }
+}
+
+fn write_run(
+    folder: &Path,
+    schema: &'static TableSchema,
+    run: u64,
+    stem: &str,
+    batches: &Receiver<SortedBatch>,
+) -> Result<Vec<PartEntry>, Error> {
+    let mut parts = Vec::new();
+    let mut open: Option<PartWriter> = None;
+    for mut batch in batches {
+        while batch.rows.num_rows() > 0 {
+            let mut part = match open.take() {
+                Some(part) => part,
+                None => PartWriter::create(
+                    folder,
+                    schema,
+                    run,
+                    format!("{stem}-{:04}.parquet", parts.len()),
+                )?,
+            };
+            let room = (FILE_ROWS_MAX - part.rows()) as usize;
+            let taken = room.min(batch.rows.num_rows());
+            part.write(&batch.rows.slice(0, taken), &batch.keys[..taken])?;
+            batch.rows = batch.rows.slice(taken, batch.rows.num_rows() - taken);
+            batch.keys.drain(..taken);
+            if part.rows() == FILE_ROWS_MAX {
+                parts.push(part.finish()?);
+            } else {
+                open = Some(part);
+            }
+        }
+    }
+    if let Some(part) = open {
+        parts.push(part.finish()?);
+    }
+    super::snapshot::sync_folder(folder)?;
+    Ok(parts)
+}
+
+struct PartWriter {
+    schema: &'static TableSchema,
+    name: String,
+    path: PathBuf,
+    run: u64,
+    writer: ArrowWriter<File>,
+    entries: Vec<Entry>,
+    first_key: u128,
+    last_key: u128,
+}
+
+impl PartWriter {
+    fn create(
+        folder: &Path,
+        schema: &'static TableSchema,
+        run: u64,
+        name: String,
+    ) -> Result<Self, Error> {
+        let path = folder.join(&name);
+        let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
+        let writer = ArrowWriter::try_new(file, schema.arrow().clone(), Some(properties(schema)?))?;
+        Ok(Self {
+            schema,
+            name,
+            path,
+            run,
+            writer,
+            entries: Vec::new(),
+            first_key: 0,
+            last_key: 0,
+        })
+    }
+
+    fn rows(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    fn write(&mut self, rows: &RecordBatch, keys: &[u128]) -> Result<(), Error> {
+        if self.entries.is_empty() {
+            self.first_key = keys.first().copied().unwrap_or(0);
+        }
+        self.last_key = keys.last().copied().unwrap_or(self.last_key);
+        let first_row = self.entries.len() as u32;
+        self.entries
+            .extend(index_entries(self.schema, rows, first_row));
+        self.writer.write(rows)?;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<PartEntry, Error> {
+        self.writer.finish()?;
+        let file = self.writer.inner();
+        let wrap = |error| Error::io(&self.path, error);
+        file.sync_all().map_err(wrap)?;
+        let bytes = file.metadata().map_err(wrap)?.len();
+        let rows = self.entries.len() as u64;
+        ids::write(
+            &self.path.with_file_name(ids::file_name(&self.name)),
+            &mut self.entries,
+        )?;
+        Ok(PartEntry {
+            file: self.name,
+            run: self.run,
+            rows,
+            bytes,
+            key_range: (
+                format!("{:032x}", self.first_key),
+                format!("{:032x}", self.last_key),
+            ),
+        })
+    }
+}
+
+/// Index entries of the rows of a batch, numbered from `first_row`.
+pub fn index_entries(schema: &TableSchema, rows: &RecordBatch, first_row: u32) -> Vec<Entry> {
+    let text = |name: &str| {
+        rows.column_by_name(name)
+            .and_then(|column| column.as_string_opt::<i32>())
+    };
+    let (Some(ids), Some(records)) = (text(schema.id), text(RECORD)) else {
+        return Vec::new();
+    };
+    let versions = schema
+        .version
+        .and_then(|name| rows.column_by_name(name))
+        .and_then(|column| column.as_primitive_opt::<Date32Type>());
+    let mut filled = vec![0u16; rows.num_rows()];
+    for column in rows.columns() {
+        match column.nulls() {
+            None => filled.iter_mut().for_each(|count| *count += 1),
+            Some(nulls) => {
+                for row in nulls.valid_indices() {
+                    filled[row] += 1;
+                }
+            }
+        }
+    }
+    (0..rows.num_rows())
+        .map(|row| Entry {
+            id: ids::digest(ids.value(row)),
+            content: ids::content_digest(records.value(row).as_bytes()),
+            version: versions
+                .filter(|column| column.is_valid(row))
+                .map_or(i32::MIN, |column| column.value(row)),
+            row: first_row + row as u32,
+            filled: filled[row],
+        })
+        .collect()
+}
+
+fn properties(schema: &TableSchema) -> Result<WriterProperties, Error> {
+    let mut builder = WriterProperties::builder()
+        .set_created_by(format!("toise {}", env!("CARGO_PKG_VERSION")))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS_MAX)
+        .set_statistics_enabled(EnabledStatistics::Chunk);
+    for column in &schema.columns {
+        let path = ColumnPath::from(column.name.clone());
+        if column.filterable {
+            builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Page);
+        }
+        // Identifiers: nearly every value is new, so a dictionary only costs.
+        if column.filterable && column.kind == Kind::Text {
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_bloom_filter_enabled(path.clone(), true)
+                .set_column_bloom_filter_max_ndv(path, GROUP_ROWS as u64);
+        }
+    }
+    let record = ColumnPath::from(RECORD);
+    Ok(builder
+        .set_column_dictionary_enabled(record.clone(), false)
+        .set_column_statistics_enabled(record.clone(), EnabledStatistics::None)
+        .set_column_data_page_size_limit(record, RECORD_PAGE_BYTES)
+        .build())
+}

@@ -1,0 +1,190 @@
+//! Match: the candidates a filter lets through, ranked by likeness to the targets.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+
+use super::score::{AMBIGUOUS_GAP, Scorer, confidence};
+use super::{Candidate, Dataset, MatchAnswer, MatchRequest, OpenData};
+use crate::engine::Error;
+use crate::engine::predicate::Predicate;
+use crate::engine::view::{RowRef, RowSet, TableView};
+
+/// A candidate before its record is fetched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// 0 to 100, one decimal.
+    pub score: f64,
+    /// Identifier of the record.
+    pub id: String,
+    /// The record's row in the view.
+    pub row: RowRef,
+}
+
+/// Candidates in order, with how many passed the filters.
+#[derive(Clone, Debug)]
+pub struct Ranking {
+    /// Best first; two at least when there are two, whatever the size asked.
+    pub best: Vec<Ranked>,
+    /// Candidates that passed the filters.
+    pub total: u64,
+    /// Evidence the scores rest on.
+    pub evidence: f64,
+}
+
+impl Ranking {
+    /// Whether the two best scores are too close to tell.
+    pub fn ambiguous(&self) -> bool {
+        match self.best.as_slice() {
+            [first, second, ..] => round_gap(first.score - second.score) <= AMBIGUOUS_GAP,
+            _ => false,
+        }
+    }
+
+    /// Confidence of the candidate at a rank.
+    pub fn confidence(&self, rank: usize) -> super::Confidence {
+        let score = |nth: usize| self.best.get(nth).map(|ranked| ranked.score);
+        let first = score(0).unwrap_or(0.0);
+        confidence(
+            rank,
+            score(rank).unwrap_or(0.0),
+            first,
+            score(1),
+            self.evidence,
+        )
+    }
+}
+
+/// A difference of two scores of one decimal, free of binary dust.
+fn round_gap(gap: f64) -> f64 {
+    (gap * 10.0).round() / 10.0
+}
+
+/// Heap order: the worst candidate on top. Score in tenths, then the id, greater being worse.
+type Worst = Reverse<(i64, Reverse<String>, u32, u32)>;
+
+impl OpenData {
+    /// Answers a match request. CPU work on the calling thread and its rayon pool.
+    pub fn find_matches(
+        &self,
+        dataset: Dataset,
+        request: &MatchRequest,
+    ) -> Result<MatchAnswer, Error> {
+        let view = self.engine().view(dataset.schema())?;
+        let ranking = self.rank(dataset, &view, request)?;
+        let shown = request.size.min(ranking.best.len());
+        let rows: Vec<RowRef> = ranking.best[..shown]
+            .iter()
+            .map(|ranked| ranked.row)
+            .collect();
+        let records = view.records(&rows)?;
+        let candidates = records
+            .into_iter()
+            .enumerate()
+            .map(|(rank, record)| Candidate {
+                score: ranking.best[rank].score,
+                confidence: ranking.confidence(rank),
+                id: ranking.best[rank].id.clone(),
+                record,
+            })
+            .collect();
+        Ok(MatchAnswer {
+            candidates,
+            ambiguous: ranking.ambiguous(),
+            total: ranking.total,
+        })
+    }
+
+    /// Ranks the candidates of a request without fetching their records.
+    pub fn rank(
+        &self,
+        dataset: Dataset,
+        view: &TableView,
+        request: &MatchRequest,
+    ) -> Result<Ranking, Error> {
+        let schema = dataset.schema();
+        let predicate = Predicate::compile(schema, &request.filter)?;
+        let scorer = Scorer::new(dataset, request);
+        let superseded = view.superseded()?;
+        let limit = request.size.max(2);
+        let index_of = |name: &str| schema.column(name).map(|(index, _)| index);
+        let columns: Vec<(&'static str, usize)> = scorer
+            .columns()
+            .into_iter()
+            .filter_map(|name| index_of(name).map(|index| (name, index)))
+            .collect();
+        let Some(id_column) = index_of(schema.id) else {
+            return Err(Error::UnknownTable(schema.name.into()));
+        };
+        let states = self.engine().scan(
+            view,
+            &predicate,
+            || (0u64, BinaryHeap::<Worst>::with_capacity(limit + 1)),
+            |(total, heap), visited| {
+                let mut rows = Vec::with_capacity(visited.selected.count() as usize);
+                visited.selected.for_each(|row| {
+                    if !is_superseded(superseded, visited.chunk.part, visited.chunk.first_row, row)
+                    {
+                        rows.push(row);
+                    }
+                });
+                *total += rows.len() as u64;
+                let mut decoded = Vec::with_capacity(columns.len());
+                for (name, index) in &columns {
+                    decoded.push((*name, visited.column(*index)?));
+                }
+                let column = |name: &str| {
+                    let found = decoded.iter().find(|(known, _)| *known == name);
+                    found.map(|(_, column)| Arc::clone(&column.values))
+                };
+                let scores = scorer.score(column, &rows);
+                let ids = visited.column(id_column)?;
+                let ids = ids.values.as_string::<i32>();
+                for (row, score) in rows.into_iter().zip(scores) {
+                    let tenths = (score * 10.0).round() as i64;
+                    if heap.len() >= limit {
+                        let Some(Reverse((worst, Reverse(worst_id), ..))) = heap.peek() else {
+                            continue;
+                        };
+                        if (tenths, Reverse(ids.value(row))) <= (*worst, Reverse(worst_id.as_str()))
+                        {
+                            continue;
+                        }
+                        heap.pop();
+                    }
+                    let id = ids.value(row).to_owned();
+                    let number = visited.chunk.first_row + row as u32;
+                    heap.push(Reverse((tenths, Reverse(id), visited.chunk.part, number)));
+                }
+                Ok(())
+            },
+        )?;
+        let mut total = 0;
+        let mut found: Vec<Worst> = Vec::new();
+        for (count, heap) in states {
+            total += count;
+            found.extend(heap.into_vec());
+        }
+        found.sort_unstable();
+        found.truncate(limit);
+        let best = found
+            .into_iter()
+            .map(|Reverse((tenths, Reverse(id), part, row))| Ranked {
+                score: tenths as f64 / 10.0,
+                id,
+                row: RowRef { part, row },
+            })
+            .collect();
+        Ok(Ranking {
+            best,
+            total,
+            evidence: scorer.evidence(),
+        })
+    }
+}
+
+fn is_superseded(superseded: &RowSet, part: u32, first_row: u32, row: usize) -> bool {
+    superseded.count() > 0 && superseded.contains(part, first_row + row as u32)
+}

@@ -1,0 +1,181 @@
+//! Dates as the contract reads them: an ISO day, or a date-time with any offset.
+//!
+//! The tables hold days, and a day stands for its midnight UTC. So a first moment after midnight means the next day,
+//! and a last moment means the day it falls in; a bare day as the last moment includes that whole day.
+
+use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+
+/// What a date must be; the message of a refused one.
+pub const DATE_RULE: &str = "must be an ISO 8601 date or date-time, such as \"2024-05-31\" or \"2024-05-31T08:00:00+02:00\"";
+
+/// Forms of date-times beside RFC 3339: offsets without colon, no seconds.
+const FORMS_WITH_OFFSET: [&str; 4] = [
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%dT%H:%M%#z",
+    "%Y-%m-%d %H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M%#z",
+];
+const FORMS_WITHOUT_OFFSET: [&str; 4] = [
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+];
+
+/// A date as written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Moment {
+    /// A day.
+    Day(NaiveDate),
+    /// An instant.
+    Instant(DateTime<Utc>),
+}
+
+impl Moment {
+    /// Reads a date or a date-time.
+    pub fn parse(text: &str) -> Option<Self> {
+        // The shape is checked first: chrono also reads signs, blanks and years of other lengths.
+        let bytes = text.as_bytes();
+        let day_shaped = bytes.len() >= 10
+            && bytes[..10].iter().enumerate().all(|(place, byte)| {
+                if place == 4 || place == 7 {
+                    *byte == b'-'
+                } else {
+                    byte.is_ascii_digit()
+                }
+            });
+        if !day_shaped || !text.is_ascii() {
+            return None;
+        }
+        if bytes.len() == 10 {
+            return NaiveDate::parse_from_str(text, "%Y-%m-%d")
+                .ok()
+                .map(Moment::Day);
+        }
+        if !bytes[11..].first().is_some_and(u8::is_ascii_digit) {
+            return None;
+        }
+        if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+            return Some(Moment::Instant(instant.with_timezone(&Utc)));
+        }
+        let with_offset = text.replacen(['Z', 'z'], "+00:00", 1);
+        for form in FORMS_WITH_OFFSET {
+            if let Ok(instant) = DateTime::parse_from_str(&with_offset, form) {
+                return Some(Moment::Instant(instant.with_timezone(&Utc)));
+            }
+        }
+        FORMS_WITHOUT_OFFSET.iter().find_map(|form| {
+            NaiveDateTime::parse_from_str(text, form)
+                .ok()
+                .map(|local| Moment::Instant(local.and_utc()))
+        })
+    }
+
+    /// The first day at or after this moment, in days since 1970-01-01.
+    pub fn first_day(self) -> i32 {
+        match self {
+            Moment::Day(day) => days(day),
+            Moment::Instant(instant) => {
+                let day = days(instant.date_naive());
+                if instant.time() == NaiveTime::MIN {
+                    day
+                } else {
+                    day.saturating_add(1)
+                }
+            }
+        }
+    }
+
+    /// The last day at or before this moment, in days since 1970-01-01.
+    pub fn last_day(self) -> i32 {
+        match self {
+            Moment::Day(day) => days(day),
+            Moment::Instant(instant) => days(instant.date_naive()),
+        }
+    }
+
+    /// Whether a range from this moment to `last` is the wrong way round.
+    pub fn is_after(self, last: Moment) -> bool {
+        let start = |moment| match moment {
+            Moment::Day(day) => day.and_time(NaiveTime::MIN).and_utc(),
+            Moment::Instant(instant) => instant,
+        };
+        match last {
+            Moment::Instant(last) => start(self) > last,
+            Moment::Day(day) => match day.checked_add_days(Days::new(1)) {
+                Some(next) => start(self) >= next.and_time(NaiveTime::MIN).and_utc(),
+                None => false,
+            },
+        }
+    }
+}
+
+fn days(day: NaiveDate) -> i32 {
+    // Years of four digits keep this far inside the type.
+    day.signed_duration_since(NaiveDate::default()).num_days() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(text: &str) -> Moment {
+        Moment::parse(text).unwrap_or_else(|| panic!("{text} is refused"))
+    }
+
+    #[test]
+    fn a_bare_day_is_that_whole_day() {
+        assert_eq!(moment("1970-01-02").first_day(), 1);
+        assert_eq!(moment("1970-01-02").last_day(), 1);
+    }
+
+    #[test]
+    fn a_moment_after_midnight_starts_the_next_day_and_ends_its_own() {
+        assert_eq!(moment("1970-01-02T00:00:00Z").first_day(), 1);
+        assert_eq!(moment("1970-01-02T00:00:00.001Z").first_day(), 2);
+        assert_eq!(moment("1970-01-02T23:59:59Z").last_day(), 1);
+        assert_eq!(moment("1970-01-02T00:30:00+01:00").last_day(), 0);
+        assert_eq!(moment("1970-01-01T23:00:00-0200").first_day(), 2);
+    }
+
+    #[test]
+    fn usual_spellings_are_read_alike() {
+        let expected = moment("2024-05-31T08:00:00Z");
+        for text in [
+            "2024-05-31T10:00:00+02:00",
+            "2024-05-31T10:00:00.000+0200",
+            "2024-05-31T08:00Z",
+            "2024-05-31T08:00:00",
+            "2024-05-31 08:00",
+        ] {
+            assert_eq!(moment(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "2024",
+            "2024-13-01",
+            "2024-02-30",
+            "31/05/2024",
+            "2024-5-31",
+            "2024-05-31T",
+            "2024-05-31T25:00:00Z",
+            "+2024-05-31",
+            "2024-05-31x",
+            "20240531",
+            "2024-05-31T é",
+        ] {
+            assert_eq!(Moment::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_may_end_where_it_starts() {
+        assert!(!moment("2024-05-31T12:00:00Z").is_after(moment("2024-05-31")));
+        assert!(moment("2024-06-01").is_after(moment("2024-05-31")));
+        assert!(moment("2024-05-31T12:00:00Z").is_after(moment("2024-05-31T11:00:00Z")));
+    }
+}

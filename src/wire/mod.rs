@@ -1,0 +1,22 @@
+//! The contract's types at the edge: what a body may hold, and the walk that turns it into a valid request.
+//!
+//! [`opendata`] declares each open-data body once, as a table; [`parse`] validates bodies against those tables, and
+//! the OpenAPI document is written from them too, so the three cannot disagree. No input or output happens here: the
+//! HTTP routes and the bulk command call the same functions.
+//!
+//! Choices the contract leaves to us, in one place:
+//! - keys unknown to a table are refused; `null` is not a value of any type;
+//! - a key written twice counts once, with its last value, as in JavaScript;
+//! - an empty list, and a range without bounds, do not constrain;
+//! - `sortOrder` defaults to `desc`, whatever `sortBy` is;
+//! - a date-time without an offset is UTC.
+
+pub mod dates;
+pub mod distances;
+pub mod fault;
+pub mod opendata;
+pub mod parse;
+mod walk;
+
+pub use fault::Fault;
+pub use parse::{parse_match, parse_match_many, parse_search};

@@ -1,0 +1,178 @@
+//! Every row of the contract's table of errors that the open-data routes can reach.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use toise::http::server::Limits;
+
+use crate::support::{Rows, Service, error_of};
+
+const SEARCH: &str = "/v2/protected/opendata/dvf/search";
+const MANY: &str = "/v2/protected/opendata/dvf/match/_many";
+
+#[tokio::test]
+async fn an_unknown_route_is_404() {
+    let service = Service::start().await;
+    for path in [
+        "/",
+        "/nowhere",
+        "/v2/protected/opendata/dvf",
+        "/version/",
+        "/v2/%zz",
+    ] {
+        let response = service.ask(Method::GET, path).send().await.unwrap();
+        let (status, code, _) = error_of(response).await;
+        assert_eq!((status, code), (404, 10003), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_405_with_the_methods_that_work() {
+    let service = Service::start().await;
+    for (method, path, allow) in [
+        (Method::GET, SEARCH, "POST"),
+        (Method::DELETE, SEARCH, "POST"),
+        (Method::POST, "/version", "GET, HEAD"),
+        (Method::OPTIONS, "/healthz", "GET, HEAD"),
+    ] {
+        let response = service.ask(method, path).send().await.unwrap();
+        assert_eq!(response.headers()["allow"], allow);
+        let (status, code, _) = error_of(response).await;
+        assert_eq!((status, code), (405, 10007));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_json_is_400() {
+    let service = Service::start().await;
+    for body in ["", "{", "{} {}", "nope", "{\"size\": 1,}"] {
+        let (status, code, _) = error_of(service.post(SEARCH, body).await).await;
+        assert_eq!((status, code), (400, 10002), "{body:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_media_type_is_415() {
+    let service = Service::start().await;
+    for (name, value) in [("content-type", "text/plain"), ("content-encoding", "gzip")] {
+        let request = service
+            .ask(Method::POST, SEARCH)
+            .header("x-api-key", &service.key);
+        let response = request.header(name, value).body("{}").send().await.unwrap();
+        let (status, code, _) = error_of(response).await;
+        assert_eq!((status, code), (415, 10007), "{name}");
+    }
+    let request = service
+        .ask(Method::POST, SEARCH)
+        .header("x-api-key", &service.key);
+    let with_charset = request.header("content-type", "Application/JSON; charset=utf-8");
+    assert_eq!(with_charset.body("{}").send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_413_and_the_answer_arrives() {
+    let service = Service::start().await;
+    let over = " ".repeat(1024 * 1024) + "{}";
+    let (status, code, message) = error_of(service.post(SEARCH, over.clone()).await).await;
+    assert_eq!((status, code), (413, 10007));
+    assert_eq!(message, "body: must not exceed 1048576 bytes");
+    assert_eq!(
+        service.post(MANY, over + " ").await.status(),
+        422,
+        "another fault at 4 MiB"
+    );
+    let over_many = " ".repeat(6 * 1024 * 1024);
+    assert_eq!(service.post(MANY, over_many).await.status(), 413);
+}
+
+#[tokio::test]
+async fn a_chunked_body_over_the_limit_is_413_too() {
+    let service = Service::start().await;
+    let chunks = (0..40).map(|_| Ok::<_, std::io::Error>(vec![b' '; 64 * 1024]));
+    let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
+    let request = service
+        .ask(Method::POST, SEARCH)
+        .header("x-api-key", &service.key);
+    let response = request.body(body).send().await.unwrap();
+    assert_eq!(error_of(response).await.0, 413);
+}
+
+#[tokio::test]
+async fn a_refused_key_is_answered_even_to_a_client_with_a_long_body() {
+    let service = Service::start().await;
+    let body = " ".repeat(1024 * 1024);
+    let response = service
+        .ask(Method::POST, SEARCH)
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(error_of(response).await.0, 401);
+}
+
+#[tokio::test]
+async fn the_first_fault_in_document_order_is_422_with_its_path() {
+    let service = Service::start().await;
+    let body = r#"{"filters": {"surface_m2": {"min": "a"}}, "size": 0}"#;
+    let (status, code, message) = error_of(service.post(SEARCH, body).await).await;
+    assert_eq!((status, code), (422, 10002));
+    assert_eq!(message, "filters.surface_m2.min: must be a number");
+    let body = r#"{"size": 0, "filters": {"surface_m2": {"min": "a"}}}"#;
+    let (_, _, message) = error_of(service.post(SEARCH, body).await).await;
+    assert_eq!(message, "size: must be an integer between 1 and 100");
+    for body in ["[]", "null", "3", r#"{"size": 1e999}"#, r#"{"page": 1}"#] {
+        assert_eq!(
+            error_of(service.post(SEARCH, body).await).await.0,
+            422,
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failure_of_ours_is_500_and_tells_nothing_but_the_request_id() {
+    let rows = Rows {
+        delay: Duration::ZERO,
+        fail: true,
+    };
+    let service = Service::start_with(rows, Limits::default(), |_| {}).await;
+    let response = service.post(SEARCH, "{}").await;
+    let id = response.headers()["x-request-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let (status, code, message) = error_of(response).await;
+    assert_eq!((status, code), (500, 10000));
+    assert_eq!(message, format!("internal error (request {id})"));
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_503() {
+    let rows = Rows {
+        delay: Duration::from_millis(500),
+        fail: false,
+    };
+    let service = Service::start_with(rows, Limits::default(), |app| {
+        app.request_timeout = Duration::from_millis(50);
+    })
+    .await;
+    let response = service.post(SEARCH, "{}").await;
+    assert_eq!(response.headers()["retry-after"], "1");
+    assert_eq!(error_of(response).await.0, 503);
+}
+
+#[tokio::test]
+async fn more_questions_than_the_pool_admits_are_503() {
+    let rows = Rows {
+        delay: Duration::from_millis(300),
+        fail: false,
+    };
+    let service = Service::start_with(rows, Limits::default(), |app| {
+        app.pool = toise::engine::pool::Pool::new(1, 0).unwrap();
+    })
+    .await;
+    let (first, second) = tokio::join!(service.post(SEARCH, "{}"), service.post(SEARCH, "{}"));
+    let mut statuses = [first.status().as_u16(), second.status().as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 503]);
+}

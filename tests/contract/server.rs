@@ -1,0 +1,121 @@
+//! The service as a process: probes, connections that stall, stopping.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::Value;
+use toise::http::server::Limits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::{Rows, Service};
+
+fn quick() -> Rows {
+    Rows {
+        delay: Duration::ZERO,
+        fail: false,
+    }
+}
+
+#[tokio::test]
+async fn probes_and_the_document_need_no_key() {
+    let service = Service::start().await;
+    let get = async |path| service.ask(Method::GET, path).send().await.unwrap();
+    let health = get("/healthz").await;
+    assert_eq!(health.status(), 200);
+    assert!(health.headers().contains_key("x-request-id"));
+    assert_eq!(health.text().await.unwrap(), "");
+    let version: Value = get("/version").await.json().await.unwrap();
+    assert_eq!(version["data"]["version"], env!("CARGO_PKG_VERSION"));
+    let document: Value = get("/openapi.json").await.json().await.unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    service.readiness.set_draining();
+    assert_eq!(get("/healthz").await.status(), 503);
+}
+
+#[tokio::test]
+async fn head_is_answered_like_get_without_a_body() {
+    let service = Service::start().await;
+    let response = service.ask(Method::HEAD, "/version").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.text().await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_connection_that_never_finishes_its_request_head_is_closed() {
+    let limits = Limits {
+        header_read_timeout: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let service = Service::start_with(quick(), limits, |_| {}).await;
+    for start in ["", "PR", "GET /version HTTP/1.1\r\nhost: x\r\n"] {
+        let mut connection = TcpStream::connect(service.address).await.unwrap();
+        connection.write_all(start.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        let closed =
+            tokio::time::timeout(Duration::from_secs(3), connection.read_to_end(&mut rest));
+        assert!(closed.await.is_ok(), "{start:?} is still open");
+    }
+}
+
+#[tokio::test]
+async fn connections_beyond_the_cap_wait_for_a_place() {
+    let limits = Limits {
+        connections_max: 1,
+        ..Limits::default()
+    };
+    let service = Service::start_with(quick(), limits, |_| {}).await;
+    let holding = TcpStream::connect(service.address).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let waiting = service.ask(Method::GET, "/version").send();
+    tokio::pin!(waiting);
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
+    assert!(
+        early.is_err(),
+        "answered beside a connection that fills the cap"
+    );
+    drop(holding);
+    assert_eq!(waiting.await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn stopping_finishes_what_runs_and_takes_nothing_new() {
+    let rows = Rows {
+        delay: Duration::from_millis(400),
+        fail: false,
+    };
+    let mut service = Service::start_with(rows, Limits::default(), |_| {}).await;
+    let request = service
+        .ask(Method::POST, "/v2/protected/opendata/dvf/search")
+        .header("x-api-key", &service.key)
+        .body("{}");
+    let running = tokio::spawn(request.send());
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    let ended = service.stop();
+    assert_eq!(running.await.unwrap().unwrap().status(), 200);
+    ended.await.unwrap();
+    assert!(TcpStream::connect(service.address).await.is_err());
+}
+
+#[tokio::test]
+async fn stopping_does_not_wait_beyond_its_bound() {
+    let limits = Limits {
+        drain_timeout: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let rows = Rows {
+        delay: Duration::from_secs(3),
+        fail: false,
+    };
+    let mut service = Service::start_with(rows, limits, |_| {}).await;
+    let request = service
+        .ask(Method::POST, "/v2/protected/opendata/dvf/search")
+        .header("x-api-key", &service.key)
+        .body("{}");
+    let running = tokio::spawn(request.send());
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    let asked = Instant::now();
+    service.stop().await.unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(2));
+    running.abort();
+}

@@ -1,0 +1,187 @@
+//! A running service over a few records in memory, and the calls tests make to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::{Method, Response};
+use serde_json::Value;
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::keys::{self, Kind};
+use toise::accounts::scopes::Scopes;
+use toise::cli::serve::app;
+use toise::clock::Clock;
+use toise::http::opendata::{AnswerError, Answers};
+use toise::http::server::{self, Limits};
+use toise::http::{App, Readiness};
+use toise::opendata::{
+    Candidate, Confidence, Dataset, MatchAnswer, MatchRequest, Position, SearchAnswer,
+    SearchRequest, SortValue,
+};
+use toise::store::Store;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Rows the tables in memory hold.
+pub const ROWS: usize = 45;
+
+/// Tables of [`ROWS`] rows that all match, in the order of their ids.
+pub struct Rows {
+    /// How long each question takes.
+    pub delay: Duration,
+    /// Whether questions fail.
+    pub fail: bool,
+}
+
+fn record(row: usize) -> Bytes {
+    Bytes::from(format!(r#"{{"id":"r{row:03}","odd spacing" : 1.50}}"#))
+}
+
+impl Answers for Rows {
+    fn search(&self, _: Dataset, request: &SearchRequest) -> Result<SearchAnswer, AnswerError> {
+        std::thread::sleep(self.delay);
+        if self.fail {
+            return Err("the disk under /var/lib is gone".into());
+        }
+        let start = match &request.after {
+            None => 0,
+            Some(position) => position.id[1..].parse::<usize>()? + 1,
+        };
+        let end = (start + request.size).min(ROWS);
+        Ok(SearchAnswer {
+            records: (start..end).map(record).collect(),
+            total: ROWS as u64,
+            next: (end < ROWS).then(|| Position {
+                value: Some(SortValue::Day(1)),
+                id: format!("r{:03}", end - 1),
+            }),
+        })
+    }
+
+    fn find_matches(&self, _: Dataset, request: &MatchRequest) -> Result<MatchAnswer, AnswerError> {
+        let candidates = (0..request.size.min(2)).map(|row| Candidate {
+            score: 97.5 - row as f64,
+            confidence: Confidence::Medium,
+            id: format!("r{row:03}"),
+            record: record(row),
+        });
+        Ok(MatchAnswer {
+            candidates: candidates.collect(),
+            ambiguous: true,
+            total: ROWS as u64,
+        })
+    }
+}
+
+/// A running service; it stops when dropped.
+pub struct Service {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// A key with every scope but `admin`.
+    pub key: String,
+    /// Its store.
+    pub store: Store,
+    /// Its clock.
+    pub clock: Clock,
+    /// Its state.
+    pub readiness: Readiness,
+    stop: Option<oneshot::Sender<()>>,
+    running: Option<JoinHandle<()>>,
+    client: reqwest::Client,
+    _folder: tempfile::TempDir,
+}
+
+impl Service {
+    /// A service with ordinary bounds.
+    pub async fn start() -> Self {
+        let rows = Rows {
+            delay: Duration::ZERO,
+            fail: false,
+        };
+        Self::start_with(rows, Limits::default(), |_| {}).await
+    }
+
+    /// A service over other rows, with other bounds.
+    pub async fn start_with(rows: Rows, limits: Limits, change: impl FnOnce(&mut App)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::steered(chrono::Utc::now());
+        let mut app = app(&store, Arc::new(rows), &clock).unwrap();
+        change(&mut app);
+        let readiness = app.readiness.clone();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(server::run(listener, app, limits, async {
+            let _ = stopped.await;
+        }));
+        let kind = Kind::Production;
+        let key = keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT)
+            .unwrap()
+            .key;
+        Self {
+            address,
+            key,
+            store,
+            clock,
+            readiness,
+            stop: Some(stop),
+            running: Some(running),
+            client: reqwest::Client::new(),
+            _folder: folder,
+        }
+    }
+
+    /// A key with these scopes.
+    pub fn key_with(&self, scopes: &str) -> String {
+        let scopes = Scopes::parse(scopes).unwrap();
+        keys::create(
+            &self.store,
+            &self.clock,
+            Kind::Production,
+            scopes,
+            DEFAULT_ACCOUNT,
+        )
+        .unwrap()
+        .key
+    }
+
+    /// A request without a key.
+    pub fn ask(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client
+            .request(method, format!("http://{}{path}", self.address))
+            .timeout(Duration::from_secs(20))
+    }
+
+    /// A POST with a JSON text under the service's key.
+    pub async fn post(&self, path: &str, body: impl Into<String>) -> Response {
+        self.ask(Method::POST, path)
+            .header("x-api-key", &self.key)
+            .header("content-type", "application/json")
+            .body(body.into())
+            .send()
+            .await
+            .unwrap()
+    }
+
+    /// Tells the service to stop and returns what waits for its end.
+    pub fn stop(&mut self) -> JoinHandle<()> {
+        self.stop.take().unwrap().send(()).unwrap();
+        self.running.take().unwrap()
+    }
+}
+
+/// Status, `error.code` and `error.message` of an answer, after checking what every error answer has.
+pub async fn error_of(response: Response) -> (u16, u64, String) {
+    let status = response.status().as_u16();
+    assert!(response.headers().contains_key("x-request-id"));
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
+    let error = body["error"].as_object().unwrap();
+    assert_eq!(error.len(), 2, "{body}");
+    let message = error["message"].as_str().unwrap().to_owned();
+    (status, error["code"].as_u64().unwrap(), message)
+}
