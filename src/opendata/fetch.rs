@@ -29,6 +29,8 @@ const DVF_BYTES_MAX: u64 = 1 << 30;
 const PAGE_ROWS: u32 = 10_000;
 /// Largest page.
 const PAGE_BYTES_MAX: u64 = 512 << 20;
+/// How long pages of a finished fetch stand in for a new one.
+const FINISHED_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 /// Pages of one fetch: the whole country has some 1,500.
 const PAGES_MAX: u32 = 20_000;
 
@@ -152,8 +154,8 @@ struct PageEnd {
     results: serde::de::IgnoredAny,
 }
 
-/// Fetches the diagnostics established in departments since a day (`yyyy-mm-dd`). A complete fetch found on disk was
-/// interrupted before its import, so its pages are used.
+/// Fetches the diagnostics established in departments since a day (`yyyy-mm-dd`). A finished fetch found on disk was
+/// interrupted before its import, so its pages are used while they are less than a day old.
 pub async fn dpe(
     client: &Client,
     base: &str,
@@ -175,6 +177,7 @@ pub async fn dpe(
     let mut journey: Journey = std::fs::read(&journey_path)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())
+        .filter(|journey: &Journey| !journey.done || is_recent(&journey_path))
         .unwrap_or_default();
     let bar = progress.bytes(&format!("diagnostics of {}", codes.join(", ")), None);
     while !journey.done && journey.pages < PAGES_MAX {
@@ -205,6 +208,11 @@ pub async fn dpe(
         notes: Vec::new(),
         temporary: Some(folder),
     })
+}
+
+fn is_recent(path: &Path) -> bool {
+    let changed = std::fs::metadata(path).and_then(|about| about.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < FINISHED_KEPT))
 }
 
 fn page_path(folder: &Path, page: u32) -> PathBuf {

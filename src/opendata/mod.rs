@@ -6,6 +6,8 @@
 pub mod dpe;
 pub mod dvf;
 pub mod fetch;
+#[cfg(test)]
+mod fetch_tests;
 pub mod import;
 #[cfg(test)]
 mod import_tests;
