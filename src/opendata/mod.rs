@@ -13,6 +13,7 @@ pub mod import;
 mod import_tests;
 pub mod json_text;
 pub mod matching;
+mod pipeline;
 pub mod report;
 pub mod score;
 pub mod search;
