@@ -11,3 +11,4 @@ pub mod engine;
 pub mod geo;
 pub mod lake;
 pub mod opendata;
+pub mod synth;

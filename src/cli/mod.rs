@@ -1,5 +1,7 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+mod synth;
+
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +15,8 @@ pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
 #[derive(Parser, Debug)]
 #[command(name = "toise", version, about, long_about = None)]
 struct Toise {
+    #[command(flatten)]
+    common: Common,
     #[command(subcommand)]
     command: Command,
 }
@@ -37,6 +41,8 @@ pub struct Common {
 enum Command {
     /// Print the version
     Version,
+    /// Make up sales and diagnostics in the official file formats
+    Synth(synth::SynthOptions),
 }
 
 /// Parses the arguments of the process and runs the command.
@@ -47,6 +53,7 @@ pub fn main() -> ExitCode {
             println!("toise {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
+        Command::Synth(options) => synth::run(&toise.common, &options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
