@@ -14,4 +14,5 @@ pub mod http;
 pub mod lake;
 pub mod opendata;
 pub mod store;
+pub mod synth;
 pub mod wire;

@@ -2,6 +2,7 @@
 
 pub mod keys;
 pub mod serve;
+mod synth;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -46,6 +47,8 @@ enum Command {
     Keys(keys::KeysArgs),
     /// Print the version
     Version,
+    /// Make up sales and diagnostics in the official file formats
+    Synth(synth::SynthOptions),
 }
 
 /// Parses the arguments of the process and runs the command.
@@ -59,6 +62,7 @@ pub fn main() -> ExitCode {
             println!("toise {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
+        Command::Synth(options) => synth::run(&toise.common, &options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

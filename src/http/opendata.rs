@@ -13,9 +13,7 @@ use super::App;
 use super::error::ApiError;
 use super::pipeline::json_response;
 use crate::engine::cursor::{CursorKey, question_digest};
-use crate::opendata::{
-    Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest,
-};
+use crate::opendata::{Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest};
 use crate::wire::{Fault, parse_match, parse_match_many, parse_search};
 
 /// Bytes of an answer beside its records.
