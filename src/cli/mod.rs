@@ -1,7 +1,9 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+pub mod demo;
 pub mod keys;
 pub mod serve;
+mod sql;
 mod synth;
 
 use std::error::Error;
@@ -41,8 +43,12 @@ pub struct Common {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Make a lake of invented data on the first run, serve it and print how to ask
+    Demo(demo::DemoArgs),
     /// Serve the API over HTTP
     Serve(serve::ServeArgs),
+    /// Ask the tables in SQL, read-only
+    Sql(sql::SqlArgs),
     /// Make, list and revoke API keys
     Keys(keys::KeysArgs),
     /// Print the version
@@ -56,6 +62,8 @@ pub fn main() -> ExitCode {
     let toise = Toise::parse();
     let common = &toise.common;
     let result: CommandResult = match toise.command {
+        Command::Demo(arguments) => demo::run(common, &arguments),
+        Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {

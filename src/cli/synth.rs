@@ -13,7 +13,9 @@ use serde::Serialize;
 
 use super::{CommandResult, Common};
 use crate::opendata::Dataset;
-use crate::synth::{self, Request, Summary, SynthReader, portfolio};
+use crate::progress::Progress;
+use crate::synth::lake::into_lake;
+use crate::synth::{self, Request, Summary, portfolio};
 
 /// Options of `toise synth`.
 #[derive(Args, Debug)]
@@ -98,7 +100,7 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
         let (path, summary) = if options.lake {
             (
                 None,
-                into_lake(common, request.dataset, synth::reader(request)?)?,
+                into_lake(&common.data, request, Progress::new(common.json))?,
             )
         } else {
             let path = file_path(options, name);
@@ -166,15 +168,6 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<Request>, String> 
         ));
     }
     Ok(Some(source))
-}
-
-// MERGE: hand `reader` to the importer (`opendata::import`) and give its report's figures back; nothing else changes.
-fn into_lake(
-    _common: &Common,
-    _dataset: Dataset,
-    _reader: SynthReader,
-) -> Result<Summary, Box<dyn std::error::Error + Send + Sync>> {
-    Err("--lake is not available yet: write files and import them".into())
 }
 
 fn file_path(options: &SynthOptions, name: &str) -> PathBuf {

@@ -2,4 +2,6 @@
 
 pub mod departments;
 pub mod distance;
+pub mod iris;
 pub mod order;
+pub mod projection;

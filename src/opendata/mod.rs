@@ -5,9 +5,15 @@
 
 pub mod dpe;
 pub mod dvf;
+pub mod import;
+#[cfg(test)]
+mod import_tests;
+pub mod json_text;
 pub mod matching;
+pub mod report;
 pub mod score;
 pub mod search;
+pub mod source;
 
 use std::path::Path;
 use std::sync::Arc;

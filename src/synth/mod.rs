@@ -11,6 +11,7 @@
 pub mod blocks;
 pub mod dpe;
 pub mod dvf;
+pub mod lake;
 pub mod lambert;
 pub mod places;
 pub mod portfolio;

@@ -1,6 +1,8 @@
 //! Energy performance diagnostics: the ADEME rows as published, plus a numeric id and a position.
 
 pub mod columns;
+pub mod record;
+pub mod source;
 
 use std::sync::LazyLock;
 

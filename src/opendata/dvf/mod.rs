@@ -1,5 +1,11 @@
 //! Recorded sales: the table of mutations, one record per mutation and kind of property sold.
 
+pub mod columns;
+pub mod derive;
+pub mod mutation;
+pub mod record;
+pub mod row;
+
 use std::sync::LazyLock;
 
 use crate::lake::schema::{Column, Kind, TableSchema};

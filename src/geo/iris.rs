@@ -1,0 +1,201 @@
+//! IRIS, the statistical quarters of INSEE: which one a position lies in. Contours come from GeoJSON, gzip or not.
+//!
+//! An R-tree over the boxes of the polygons, then point in polygon: about a microsecond per position.
+
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use geo::{BoundingRect, Contains, Coord, MultiPolygon, Point};
+use geojson::{Feature, FeatureCollection};
+use rstar::primitives::{GeomWithData, Rectangle};
+use rstar::{AABB, RTree};
+
+/// Largest contour file, unpacked; the national one is about 200 MB.
+const FILE_BYTES_MAX: u64 = 2 << 30;
+
+/// Why contours cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no GeoJSON of IRIS contours.
+    #[error("{path}: {reason}")]
+    Malformed {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// One quarter.
+#[derive(Clone, Debug)]
+pub struct Iris {
+    /// Code, nine characters.
+    pub code: String,
+    /// Type: `H` housing, `A` activity, `D` other, `Z` a commune that is not divided.
+    pub kind: Option<String>,
+    contour: MultiPolygon<f64>,
+}
+
+/// Quarters by place.
+pub struct IrisIndex {
+    quarters: Vec<Iris>,
+    boxes: RTree<GeomWithData<Rectangle<[f64; 2]>, usize>>,
+}
+
+impl IrisIndex {
+    /// Reads a GeoJSON file of polygons in degrees with `code_iris` and `typ_iris` in any case.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let failed = |source| Error::Io {
+            path: name.clone(),
+            source,
+        };
+        let bytes = std::fs::File::open(path).map_err(failed)?;
+        let mut text = Vec::new();
+        let mut source = BufReader::new(bytes);
+        let zipped = {
+            use std::io::BufRead;
+            source
+                .fill_buf()
+                .map_err(failed)?
+                .starts_with(&[0x1f, 0x8b])
+        };
+        let reader: Box<dyn Read> = if zipped {
+            Box::new(MultiGzDecoder::new(source))
+        } else {
+            Box::new(source)
+        };
+        reader
+            .take(FILE_BYTES_MAX)
+            .read_to_end(&mut text)
+            .map_err(failed)?;
+        Self::parse(&text, &name)
+    }
+
+    /// Reads GeoJSON text; `name` is what errors call it.
+    pub fn parse(text: &[u8], name: &str) -> Result<Self, Error> {
+        let malformed = |reason: String| Error::Malformed {
+            path: name.to_owned(),
+            reason,
+        };
+        let collection: FeatureCollection = serde_json::from_slice(text)
+            .map_err(|error| malformed(format!("not a GeoJSON feature collection: {error}")))?;
+        let mut quarters = Vec::with_capacity(collection.features.len());
+        for (index, feature) in collection.features.into_iter().enumerate() {
+            let quarter = quarter(feature)
+                .map_err(|reason| malformed(format!("feature {}: {reason}", index + 1)))?;
+            quarters.push(quarter);
+        }
+        if quarters.is_empty() {
+            return Err(malformed("no contour in it".into()));
+        }
+        let boxes = quarters
+            .iter()
+            .enumerate()
+            .filter_map(|(index, quarter)| {
+                let bounds = quarter.contour.bounding_rect()?;
+                let (Coord { x: west, y: south }, Coord { x: east, y: north }) =
+                    (bounds.min(), bounds.max());
+                Some(GeomWithData::new(
+                    Rectangle::from_corners([west, south], [east, north]),
+                    index,
+                ))
+            })
+            .collect();
+        Ok(Self {
+            quarters,
+            boxes: RTree::bulk_load(boxes),
+        })
+    }
+
+    /// Number of quarters.
+    pub fn len(&self) -> usize {
+        self.quarters.len()
+    }
+
+    /// Whether there is none; never true of a parsed file.
+    pub fn is_empty(&self) -> bool {
+        self.quarters.is_empty()
+    }
+
+    /// The quarter a position in degrees lies in.
+    pub fn find(&self, lat: f64, lon: f64) -> Option<&Iris> {
+        let point = Point::new(lon, lat);
+        self.boxes
+            .locate_in_envelope_intersecting(&AABB::from_point([lon, lat]))
+            .map(|found| &self.quarters[found.data])
+            .find(|quarter| quarter.contour.contains(&point))
+    }
+}
+
+fn quarter(feature: Feature) -> Result<Iris, String> {
+    let property = |name: &str| {
+        let properties = feature.properties.as_ref()?;
+        let (_, value) = properties
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        value
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| value.as_u64().map(|code| format!("{code:09}")))
+    };
+    let code = property("code_iris").ok_or("no property code_iris")?;
+    let kind = property("typ_iris");
+    let geometry = feature.geometry.ok_or("no geometry")?;
+    let shape = geo::Geometry::<f64>::try_from(geometry).map_err(|error| error.to_string())?;
+    let contour = match shape {
+        geo::Geometry::Polygon(polygon) => MultiPolygon::new(vec![polygon]),
+        geo::Geometry::MultiPolygon(polygons) => polygons,
+        _ => return Err("the geometry is no polygon".into()),
+    };
+    let in_degrees = contour
+        .bounding_rect()
+        .is_none_or(|bounds| bounds.max().x.abs() <= 180.0 && bounds.max().y.abs() <= 90.0);
+    if !in_degrees {
+        return Err("coordinates are not degrees: convert the file to WGS 84".into());
+    }
+    Ok(Iris {
+        code,
+        kind,
+        contour,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SQUARE: &str = r#"{"type":"FeatureCollection","features":[{"type":"Feature",
+        "properties":{"CODE_IRIS":"751010101","TYP_IRIS":"H"},
+        "geometry":{"type":"Polygon","coordinates":[[[2,48],[3,48],[3,49],[2,49],[2,48]]]}}]}"#;
+
+    #[test]
+    fn a_position_finds_its_quarter() {
+        let index = IrisIndex::parse(SQUARE.as_bytes(), "square").unwrap();
+        let found = index.find(48.5, 2.5).unwrap();
+        assert_eq!(
+            (&*found.code, found.kind.as_deref()),
+            ("751010101", Some("H"))
+        );
+        assert!(index.find(48.5, 3.5).is_none());
+    }
+
+    #[test]
+    fn a_file_without_codes_is_refused_by_name() {
+        let wrong = SQUARE.replace("CODE_IRIS", "CODE");
+        let message = IrisIndex::parse(wrong.as_bytes(), "x.geojson")
+            .err()
+            .unwrap()
+            .to_string();
+        assert_eq!(message, "x.geojson: feature 1: no property code_iris");
+    }
+}

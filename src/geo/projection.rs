@@ -1,0 +1,125 @@
+//! From the projected coordinates that French sources publish to degrees: Lambert-93 in mainland France, the official
+//! projection of each overseas department elsewhere.
+
+use std::sync::LazyLock;
+
+use proj4rs::Proj;
+use proj4rs::transform::transform;
+
+const LAMBERT_93: &str = "+proj=lcc +lat_0=46.5 +lon_0=3 +lat_1=49 +lat_2=44 +x_0=700000 +y_0=6600000 +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs";
+const DEGREES: &str = "+proj=longlat +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +no_defs";
+/// Universal Transverse Mercator zones of the overseas departments.
+const OVERSEAS: [(&str, &str); 5] = [
+    (
+        "971",
+        "+proj=utm +zone=20 +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
+    ),
+    (
+        "972",
+        "+proj=utm +zone=20 +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
+    ),
+    (
+        "973",
+        "+proj=utm +zone=22 +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
+    ),
+    (
+        "974",
+        "+proj=utm +zone=40 +south +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
+    ),
+    (
+        "976",
+        "+proj=utm +zone=38 +south +ellps=GRS80 +towgs84=0,0,0,0,0,0,0 +units=m +no_defs",
+    ),
+];
+
+/// Boxes that hold France: latitude from, to, longitude from, to. Mainland and Corsica first.
+const BOXES: [[f64; 4]; 6] = [
+    [41.2, 51.2, -5.3, 9.7],
+    [14.3, 18.2, -63.2, -60.7],
+    [2.0, 6.0, -54.7, -51.5],
+    [-21.5, -20.8, 55.1, 55.9],
+    [-13.1, -12.5, 44.9, 45.4],
+    [46.7, 47.2, -56.5, -56.0],
+];
+
+struct Projections {
+    degrees: Option<Proj>,
+    mainland: Option<Proj>,
+    overseas: Vec<(&'static str, Option<Proj>)>,
+}
+
+static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
+    let parse = |definition: &str| Proj::from_proj_string(definition).ok();
+    Projections {
+        degrees: parse(DEGREES),
+        mainland: parse(LAMBERT_93),
+        overseas: OVERSEAS
+            .iter()
+            .map(|(code, definition)| (*code, parse(definition)))
+            .collect(),
+    }
+});
+
+/// Latitude and longitude of a projected point; `None` where it lies outside the projection.
+pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
+    let projections = &*PROJECTIONS;
+    let overseas = projections
+        .overseas
+        .iter()
+        .find(|(code, _)| *code == department);
+    let from = overseas.map_or(projections.mainland.as_ref(), |(_, projection)| {
+        projection.as_ref()
+    })?;
+    let mut point = (x, y, 0.0);
+    transform(from, projections.degrees.as_ref()?, &mut point).ok()?;
+    let (lon, lat) = (point.0.to_degrees(), point.1.to_degrees());
+    // A centimetre is closer than any source is, and keeps answers short.
+    let rounded = |degrees: f64| (degrees * 1e7).round() / 1e7;
+    (lat.is_finite() && lon.is_finite()).then(|| (rounded(lat), rounded(lon)))
+}
+
+/// Whether a position lies in the boxes around mainland France and its overseas departments.
+pub fn in_france(lat: f64, lon: f64) -> bool {
+    BOXES.iter().any(|[south, north, west, east]| {
+        (*south..=*north).contains(&lat) && (*west..=*east).contains(&lon)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lambert_93_agrees_with_published_pairs() {
+        // Coordinates and _geopoint of published diagnostics of Lozère and Lyon.
+        for (x, y, lat, lon) in [
+            (
+                721_832.73,
+                6_412_098.21,
+                44.807_694_968_839_56,
+                3.276_120_026_128_596,
+            ),
+            (
+                842_432.78,
+                6_520_059.01,
+                45.765_261_036_793_21,
+                4.832_731_948_250_768,
+            ),
+        ] {
+            let (got_lat, got_lon) = to_degrees("48", x, y).unwrap();
+            assert!(
+                (got_lat - lat).abs() < 1e-6 && (got_lon - lon).abs() < 1e-6,
+                "{got_lat} {got_lon}"
+            );
+        }
+    }
+
+    #[test]
+    fn overseas_departments_use_their_own_zone() {
+        let (lat, lon) = to_degrees("974", 338_000.0, 7_690_000.0).unwrap();
+        assert!(in_france(lat, lon), "{lat} {lon}");
+        let (lat, lon) = to_degrees("971", 656_000.0, 1_797_000.0).unwrap();
+        assert!(in_france(lat, lon), "{lat} {lon}");
+        assert!(!in_france(0.0, 0.0));
+    }
+}

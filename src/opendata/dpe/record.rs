@@ -1,0 +1,283 @@
+//! From rows of diagnostics to batches of the table. Fields are never completed or corrected: what is empty stays out
+//! of the record, text stays as published, numbers keep their digits (a decimal comma becomes a point, a flag of older
+//! files 1 or 0), codes get back the zeros a spreadsheet took.
+//!
+//! A value that is no number or day where one belongs is left out of its row and counted; the row stays, because 229
+//! other columns still answer questions. Only a row without number is rejected. About 60 µs per full-width row.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayBuilder, ArrayRef, Date32Builder, Float64Builder, Int64Builder, RecordBatch,
+    StringBuilder, new_null_array,
+};
+use arrow::error::ArrowError;
+use chrono::Datelike;
+
+use super::columns::all;
+use super::source::{Columns, index_of};
+use crate::geo::departments;
+use crate::geo::projection::{in_france, to_degrees};
+use crate::lake::schema::Kind;
+use crate::opendata::import::Converted;
+use crate::opendata::json_text::JsonObject;
+use crate::opendata::report::Findings;
+use crate::opendata::source::cell::{code, date_of, day, decimal, json_number};
+use crate::opendata::source::{Block, Place};
+
+/// Which diagnostics are wanted; nothing set wants all.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Departments (`code_departement_ban`, or the one of the commune); empty: all.
+    pub departments: Vec<String>,
+    /// First day of `date_etablissement_dpe`, days since 1970-01-01.
+    pub since: Option<i32>,
+}
+
+/// The columns whose value is a code of fixed width.
+const CODES: [(&str, usize); 5] = [
+    ("code_departement_ban", 2),
+    ("code_region_ban", 2),
+    ("code_postal_ban", 5),
+    ("code_insee_ban", 5),
+    ("code_postal_brut", 5),
+];
+
+/// A published column of the file at hand, with its builder.
+enum Builder {
+    Text(StringBuilder),
+    Code(StringBuilder, usize),
+    Number(Float64Builder),
+    Day(Date32Builder),
+}
+
+/// Numeric id of a diagnostic: the first 53 bits of the digest of its number, never 0.
+pub fn flx_id(numero_dpe: &str) -> u64 {
+    let digest = blake3::hash(numero_dpe.as_bytes());
+    let mut first = [0u8; 8];
+    first.copy_from_slice(&digest.as_bytes()[..8]);
+    (u64::from_be_bytes(first) >> 11).max(1)
+}
+
+/// Converts rows. CPU work.
+pub fn convert(
+    block: &Block,
+    columns: &Columns,
+    file: &str,
+    wanted: &Wanted,
+) -> Result<Converted, ArrowError> {
+    let mut findings = Findings::default();
+    let mut rows_not_asked_for = 0;
+    let mut places = BTreeSet::new();
+    let mut builders: Vec<(usize, usize, Builder)> = present(columns);
+    let mut flx_ids = Int64Builder::new();
+    let (mut lats, mut lons) = (Float64Builder::new(), Float64Builder::new());
+    let mut records = StringBuilder::with_capacity(block.len(), block.bytes() * 2);
+    let mut text = String::new();
+    let key = Key::new(columns);
+    for row in 0..block.len() {
+        let cell = |position: Option<usize>| position.map_or("", |at| block.cell(row, at).trim());
+        let number = cell(key.number);
+        if number.is_empty() {
+            let place = Place::line(file, block.line(row)).column("numero_dpe");
+            findings.reject("number of the diagnostic missing", &place, "");
+            continue;
+        }
+        let department = key.department(&cell);
+        if !wanted.departments.is_empty()
+            && !wanted.departments.iter().any(|code| *code == department)
+        {
+            rows_not_asked_for += 1;
+            continue;
+        }
+        let date = day(cell(key.date));
+        if wanted
+            .since
+            .is_some_and(|since| date.is_none_or(|date| date < since))
+        {
+            rows_not_asked_for += 1;
+            continue;
+        }
+        if let (Some(date), Ok(commune)) = (
+            date,
+            <[u8; 5]>::try_from(code(cell(key.commune), 5).as_bytes()),
+        ) {
+            places.insert((commune, date_of(date).year()));
+        }
+        let mut record = JsonObject::reuse(std::mem::take(&mut text));
+        for (index, position, builder) in &mut builders {
+            let published = &all()[*index];
+            let value = block.cell(row, *position);
+            push_value(published.name, value, builder, &mut record, |reason| {
+                let place = Place::line(file, block.line(row)).column(published.name);
+                findings.drop_value(reason, &place, value);
+            });
+        }
+        let flx_id = flx_id(number);
+        flx_ids.append_value(flx_id as i64);
+        let position = key.position(&cell, &department, |value| {
+            let place = Place::line(file, block.line(row)).column("_geopoint");
+            findings.drop_value("position unreadable or outside France", &place, value);
+        });
+        lats.append_option(position.map(|(lat, _)| lat));
+        lons.append_option(position.map(|(_, lon)| lon));
+        record.raw("flx_id", &flx_id.to_string());
+        record.location(position);
+        text = record.finish();
+        records.append_value(&text);
+    }
+    let rows = flx_ids.len();
+    let mut arrays: Vec<Option<ArrayRef>> = vec![None; all().len()];
+    for (index, _, builder) in builders {
+        arrays[index] = Some(match builder {
+            Builder::Text(mut values) | Builder::Code(mut values, _) => Arc::new(values.finish()),
+            Builder::Number(mut values) => Arc::new(values.finish()),
+            Builder::Day(mut values) => Arc::new(values.finish()),
+        });
+    }
+    let mut arrays: Vec<ArrayRef> = arrays
+        .into_iter()
+        .zip(all())
+        .map(|(array, column)| {
+            array.unwrap_or_else(|| new_null_array(&column.kind.data_type(), rows))
+        })
+        .collect();
+    arrays.push(Arc::new(flx_ids.finish()));
+    arrays.push(Arc::new(lats.finish()));
+    arrays.push(Arc::new(lons.finish()));
+    arrays.push(Arc::new(records.finish()));
+    Ok(Converted {
+        batch: RecordBatch::try_new(super::schema().arrow().clone(), arrays)?,
+        rows_kept: rows as u64,
+        rows_not_asked_for,
+        findings,
+        places: places
+            .into_iter()
+            .map(|(commune, year): ([u8; 5], i32)| {
+                (String::from_utf8_lossy(&commune).into_owned(), year)
+            })
+            .collect(),
+    })
+}
+
+/// The published columns the file has, in published order: index, position in the file, builder.
+fn present(columns: &Columns) -> Vec<(usize, usize, Builder)> {
+    let found = columns.positions.iter().enumerate();
+    found
+        .filter_map(|(index, position)| {
+            let column = &all()[index];
+            let width = CODES.iter().find(|(name, _)| *name == column.name);
+            let builder = match (column.kind, width) {
+                (_, Some((_, width))) => Builder::Code(StringBuilder::new(), *width),
+                (Kind::Number, _) => Builder::Number(Float64Builder::new()),
+                (Kind::Date, _) => Builder::Day(Date32Builder::new()),
+                _ => Builder::Text(StringBuilder::new()),
+            };
+            Some((index, (*position)?, builder))
+        })
+        .collect()
+}
+
+fn push_value(
+    name: &'static str,
+    value: &str,
+    builder: &mut Builder,
+    record: &mut JsonObject,
+    mut dropped: impl FnMut(&'static str),
+) {
+    let empty = value.trim().is_empty();
+    match builder {
+        Builder::Text(values) if empty => values.append_null(),
+        Builder::Code(values, _) if empty => values.append_null(),
+        Builder::Number(values) if empty => values.append_null(),
+        Builder::Day(values) if empty => values.append_null(),
+        Builder::Text(values) => {
+            values.append_value(value);
+            record.text(name, value);
+        }
+        Builder::Code(values, width) => {
+            let code = code(value, *width);
+            values.append_value(&code);
+            record.text(name, &code);
+        }
+        Builder::Number(values) => {
+            let digits = json_number(value);
+            let number = digits.as_deref().and_then(|digits| digits.parse().ok());
+            values.append_option(number);
+            match digits {
+                Some(digits) => record.raw(name, &digits),
+                None => dropped("number unreadable"),
+            }
+        }
+        Builder::Day(values) => {
+            let date = day(value);
+            values.append_option(date);
+            match date {
+                Some(_) => record.text(name, value),
+                None => dropped("date unreadable"),
+            }
+        }
+    }
+}
+
+/// Where the file keeps what a row is told apart and placed by.
+struct Key {
+    number: Option<usize>,
+    date: Option<usize>,
+    department: Option<usize>,
+    commune: Option<usize>,
+    point: Option<usize>,
+    x: Option<usize>,
+    y: Option<usize>,
+}
+
+impl Key {
+    fn new(columns: &Columns) -> Self {
+        let position = |name| columns.positions[index_of(name)];
+        Self {
+            number: position("numero_dpe"),
+            date: position("date_etablissement_dpe"),
+            department: position("code_departement_ban"),
+            commune: position("code_insee_ban"),
+            point: position("_geopoint"),
+            x: position("coordonnee_cartographique_x_ban"),
+            y: position("coordonnee_cartographique_y_ban"),
+        }
+    }
+
+    fn department<'b>(&self, cell: &impl Fn(Option<usize>) -> &'b str) -> Cow<'b, str> {
+        let given = code(cell(self.department), 2);
+        if !given.is_empty() {
+            return given;
+        }
+        let commune = code(cell(self.commune), 5);
+        Cow::Borrowed(departments::of_commune(&commune).unwrap_or_default())
+    }
+
+    /// Latitude and longitude: `_geopoint`, else the projected coordinates of the department.
+    fn position<'b>(
+        &self,
+        cell: &impl Fn(Option<usize>) -> &'b str,
+        department: &str,
+        mut dropped: impl FnMut(&str),
+    ) -> Option<(f64, f64)> {
+        let inside = |(lat, lon): &(f64, f64)| in_france(*lat, *lon);
+        let point = cell(self.point);
+        let (lat, lon) = point.split_once(',').unwrap_or_default();
+        let degrees = decimal(lat).zip(decimal(lon)).filter(inside);
+        if degrees.is_some() {
+            return degrees;
+        }
+        let (x, y) = (cell(self.x), cell(self.y));
+        let projected = decimal(x)
+            .zip(decimal(y))
+            .and_then(|(x, y)| to_degrees(department, x, y))
+            .filter(inside);
+        if projected.is_none() && !(point.is_empty() && (x.is_empty() || y.is_empty())) {
+            dropped(if point.is_empty() { x } else { point });
+        }
+        projected
+    }
+}

@@ -1,0 +1,328 @@
+//! Where a DVF file keeps what a sale is made of: the 40-column geo-dvf form and the tax office's 43-column form,
+//! by column name in any spelling and order.
+
+use std::borrow::Cow;
+
+use crate::opendata::source::cell::{code, plain_name};
+use crate::opendata::source::{Error, Header, Place};
+
+/// A value of a DVF row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+#[expect(
+    missing_docs,
+    reason = "named after the published columns listed in FIELDS"
+)]
+pub enum Field {
+    Mutation,
+    Date,
+    Disposition,
+    Nature,
+    Price,
+    StreetNumber,
+    StreetSuffix,
+    StreetType,
+    StreetName,
+    PostalCode,
+    CommuneCode,
+    CommuneName,
+    DepartmentCode,
+    Parcel,
+    ParcelPrefix,
+    ParcelSection,
+    ParcelPlan,
+    Volume,
+    Lot1,
+    Lot2,
+    Lot3,
+    Lot4,
+    Lot5,
+    Carrez1,
+    Carrez2,
+    Carrez3,
+    Carrez4,
+    Carrez5,
+    LotCount,
+    LocalCode,
+    Local,
+    BuiltSurface,
+    Rooms,
+    CultureCode,
+    Culture,
+    SpecialCulture,
+    LandSurface,
+    Longitude,
+    Latitude,
+}
+
+/// Number of [`Field`]s.
+const FIELD_COUNT: usize = 39;
+
+/// Field, plain geo-dvf name, plain name of the tax office's form.
+const FIELDS: [(Field, &str, &str); FIELD_COUNT] = [
+    (Field::Mutation, "id_mutation", ""),
+    (Field::Date, "date_mutation", "date_mutation"),
+    (Field::Disposition, "numero_disposition", "no_disposition"),
+    (Field::Nature, "nature_mutation", "nature_mutation"),
+    (Field::Price, "valeur_fonciere", "valeur_fonciere"),
+    (Field::StreetNumber, "adresse_numero", "no_voie"),
+    (Field::StreetSuffix, "adresse_suffixe", "b_t_q"),
+    (Field::StreetType, "", "type_de_voie"),
+    (Field::StreetName, "adresse_nom_voie", "voie"),
+    (Field::PostalCode, "code_postal", "code_postal"),
+    (Field::CommuneCode, "code_commune", "code_commune"),
+    (Field::CommuneName, "nom_commune", "commune"),
+    (
+        Field::DepartmentCode,
+        "code_departement",
+        "code_departement",
+    ),
+    (Field::Parcel, "id_parcelle", ""),
+    (Field::ParcelPrefix, "", "prefixe_de_section"),
+    (Field::ParcelSection, "", "section"),
+    (Field::ParcelPlan, "", "no_plan"),
+    (Field::Volume, "numero_volume", "no_volume"),
+    (Field::Lot1, "lot1_numero", "1er_lot"),
+    (Field::Lot2, "lot2_numero", "2eme_lot"),
+    (Field::Lot3, "lot3_numero", "3eme_lot"),
+    (Field::Lot4, "lot4_numero", "4eme_lot"),
+    (Field::Lot5, "lot5_numero", "5eme_lot"),
+    (
+        Field::Carrez1,
+        "lot1_surface_carrez",
+        "surface_carrez_du_1er_lot",
+    ),
+    (
+        Field::Carrez2,
+        "lot2_surface_carrez",
+        "surface_carrez_du_2eme_lot",
+    ),
+    (
+        Field::Carrez3,
+        "lot3_surface_carrez",
+        "surface_carrez_du_3eme_lot",
+    ),
+    (
+        Field::Carrez4,
+        "lot4_surface_carrez",
+        "surface_carrez_du_4eme_lot",
+    ),
+    (
+        Field::Carrez5,
+        "lot5_surface_carrez",
+        "surface_carrez_du_5eme_lot",
+    ),
+    (Field::LotCount, "nombre_lots", "nombre_de_lots"),
+    (Field::LocalCode, "code_type_local", "code_type_local"),
+    (Field::Local, "type_local", "type_local"),
+    (
+        Field::BuiltSurface,
+        "surface_reelle_bati",
+        "surface_reelle_bati",
+    ),
+    (
+        Field::Rooms,
+        "nombre_pieces_principales",
+        "nombre_pieces_principales",
+    ),
+    (Field::CultureCode, "code_nature_culture", "nature_culture"),
+    (Field::Culture, "nature_culture", ""),
+    (
+        Field::SpecialCulture,
+        "code_nature_culture_speciale",
+        "nature_culture_speciale",
+    ),
+    (Field::LandSurface, "surface_terrain", "surface_terrain"),
+    (Field::Longitude, "longitude", ""),
+    (Field::Latitude, "latitude", ""),
+];
+
+/// Published columns that no record needs; they are not reported as unknown.
+const UNUSED: [&str; 15] = [
+    "adresse_code_voie",
+    "ancien_code_commune",
+    "ancien_nom_commune",
+    "ancien_id_parcelle",
+    "nature_culture_speciale",
+    "identifiant_de_document",
+    "reference_document",
+    "1_articles_cgi",
+    "2_articles_cgi",
+    "3_articles_cgi",
+    "4_articles_cgi",
+    "5_articles_cgi",
+    "code_voie",
+    "identifiant_local",
+    "code_service_ch",
+];
+
+/// Which of the two published forms a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// geo-dvf: mutation and parcel numbers, coordinates.
+    Geo,
+    /// The tax office's own: neither; parcels in four columns.
+    Raw,
+}
+
+/// The columns of one file.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    /// Form of the file.
+    pub form: Form,
+    positions: [Option<usize>; FIELD_COUNT],
+    /// Columns nobody knows.
+    pub unknown: Vec<String>,
+}
+
+impl Columns {
+    /// Finds the columns in a header.
+    ///
+    /// # Errors
+    ///
+    /// When a column is missing without which no sale can be told: date, nature, price, commune, type of building.
+    pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
+        let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
+        let has = |name: &str| plain.iter().any(|known| known == name);
+        let form = if has("id_parcelle") || has("id_mutation") || !has("no_disposition") {
+            Form::Geo
+        } else {
+            Form::Raw
+        };
+        let mut positions = [None; FIELD_COUNT];
+        let mut used = vec![false; plain.len()];
+        for (field, geo, raw) in FIELDS {
+            let name = if form == Form::Geo { geo } else { raw };
+            if let Some(at) = plain
+                .iter()
+                .position(|known| !name.is_empty() && known == name)
+            {
+                positions[field as usize] = Some(at);
+                used[at] = true;
+            }
+        }
+        let columns = Self {
+            form,
+            positions,
+            unknown: (0..plain.len())
+                .filter(|at| !used[*at] && !UNUSED.contains(&plain[*at].as_str()))
+                .map(|at| header.names[at].clone())
+                .collect(),
+        };
+        columns.check(header, file)?;
+        Ok(columns)
+    }
+
+    fn check(&self, header: &Header, file: &str) -> Result<(), Error> {
+        let missing = |name: &str| {
+            let mut found: Vec<&str> = header.names.iter().map(String::as_str).take(8).collect();
+            if header.names.len() > found.len() {
+                found.push("…");
+            }
+            Err(Error::MissingColumn {
+                place: Place::line(file, 1).column(name),
+                found: found.join(", "),
+            })
+        };
+        for field in [Field::Date, Field::Nature, Field::Price, Field::CommuneCode] {
+            if !self.has(field) {
+                return missing(FIELDS[field as usize].1);
+            }
+        }
+        if self.form == Form::Raw && !self.has(Field::DepartmentCode) {
+            return missing("code_departement");
+        }
+        if !self.has(Field::Local) && !self.has(Field::LocalCode) {
+            return missing("type_local");
+        }
+        Ok(())
+    }
+
+    /// Position of a field's column.
+    pub fn position(&self, field: Field) -> Option<usize> {
+        self.positions[field as usize]
+    }
+
+    /// Whether the file has the column.
+    pub fn has(&self, field: Field) -> bool {
+        self.position(field).is_some()
+    }
+
+    /// The published name of a field's column in this file's form, for messages.
+    pub fn name(&self, field: Field) -> &'static str {
+        let (_, geo, raw) = FIELDS[field as usize];
+        if self.form == Form::Raw && !raw.is_empty() {
+            raw
+        } else {
+            geo
+        }
+    }
+}
+
+/// INSEE code of a commune from department (2 or 3 characters) and the commune's own number, zeros restored.
+/// Overseas the department has three characters and leaves two to the commune.
+pub fn commune_code<'a>(form: Form, department: &str, commune: &'a str) -> Cow<'a, str> {
+    let commune = commune.trim();
+    if form == Form::Geo && (commune.len() > 3 || department.trim().is_empty()) {
+        return code(commune, 5);
+    }
+    let department = code(department, 2);
+    if department.is_empty() || commune.is_empty() {
+        return Cow::Borrowed("");
+    }
+    let width = 5usize.saturating_sub(department.len());
+    let commune = code(commune, width);
+    let tail = commune.len().saturating_sub(width);
+    Cow::Owned(format!(
+        "{department}{}",
+        commune.get(tail..).unwrap_or_default()
+    ))
+}
+
+/// A parcel's 14 characters from the tax office's parts; empty where there is no plan number.
+pub fn parcel_code(commune: &str, prefix: &str, section: &str, plan: &str) -> String {
+    let (prefix, section, plan) = (code(prefix, 3), section.trim(), code(plan, 4));
+    if plan.is_empty() || commune.len() != 5 {
+        return String::new();
+    }
+    format!("{commune}{prefix:0>3}{section:0>2}{plan:0>4}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_listed_in_their_order() {
+        for (index, (field, _, _)) in FIELDS.iter().enumerate() {
+            assert_eq!(*field as usize, index);
+        }
+    }
+
+    #[test]
+    fn commune_and_parcel_codes_are_put_together() {
+        assert_eq!(commune_code(Form::Raw, "83", "137"), "83137");
+        assert_eq!(commune_code(Form::Raw, "1", "53"), "01053");
+        assert_eq!(commune_code(Form::Raw, "2A", "4"), "2A004");
+        assert_eq!(commune_code(Form::Raw, "971", "1"), "97101");
+        assert_eq!(commune_code(Form::Raw, "974", "411"), "97411");
+        assert_eq!(commune_code(Form::Geo, "1", "1053"), "01053");
+        assert_eq!(commune_code(Form::Geo, "", "75113"), "75113");
+        assert_eq!(commune_code(Form::Geo, "83", "83137"), "83137");
+        assert_eq!(parcel_code("83137", "", "CY", "616"), "83137000CY0616");
+        assert_eq!(parcel_code("01053", "12", "A", "7"), "010530120A0007");
+        assert_eq!(parcel_code("01053", "", "A", ""), "");
+    }
+
+    #[test]
+    fn a_missing_needed_column_is_named() {
+        let header = Header {
+            names: vec!["id_mutation".into(), "date_mutation".into()],
+        };
+        let message = Columns::find(&header, "f.csv").unwrap_err().to_string();
+        assert!(
+            message.starts_with("f.csv, line 1, column \"nature_mutation\""),
+            "{message}"
+        );
+    }
+}

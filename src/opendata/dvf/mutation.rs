@@ -1,0 +1,204 @@
+//! Groups source rows into mutations while they stream by, and cuts blocks where a mutation ends.
+//!
+//! geo-dvf numbers its mutations. The tax office's form does not: there, consecutive rows of one day, nature and price
+//! are one mutation. On 7,397 numbered mutations of Toulon that rule splits none and joins 3 pairs (cellars sold on
+//! one day at one price, whose rows are neighbours only because the file holds a single commune); asking for an equal
+//! disposition as well would split 8.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::columns::{Columns, Field};
+use crate::opendata::source::{Block, Error, Place};
+
+/// Rows of a file that grouping in memory accepts: about 1 GB of text.
+pub const ROWS_IN_MEMORY_MAX: usize = 4_000_000;
+/// Rows of one mutation; the longest known has some thousands.
+pub const MUTATION_ROWS_MAX: usize = 200_000;
+
+/// A block whose rows are whole mutations.
+#[derive(Debug, Default)]
+pub struct Mutations {
+    /// The rows.
+    pub block: Block,
+    /// First row of each mutation.
+    pub starts: Vec<usize>,
+}
+
+impl Mutations {
+    /// Rows of each mutation.
+    pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        let ends = self
+            .starts
+            .iter()
+            .copied()
+            .skip(1)
+            .chain([self.block.len()]);
+        self.starts
+            .iter()
+            .copied()
+            .zip(ends)
+            .map(|(start, end)| start..end)
+    }
+}
+
+/// Groups the rows of one file.
+pub struct Grouper {
+    file: String,
+    /// The rows of the mutation that may go on in the next block.
+    open: Block,
+    /// Digests of the numbers of closed mutations; 8 bytes each.
+    closed: HashSet<u64>,
+}
+
+impl Grouper {
+    /// A grouper for a file.
+    pub fn new(file: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            open: Block::default(),
+            closed: HashSet::new(),
+        }
+    }
+
+    /// Takes rows; gives the mutations that surely ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Scattered`] when a numbered mutation comes back after it ended.
+    pub fn push(&mut self, block: Block, columns: &Columns) -> Result<Mutations, Error> {
+        let mut rows = std::mem::take(&mut self.open);
+        if rows.is_empty() {
+            rows = block;
+        } else {
+            rows.header = block.header.clone();
+            for row in 0..block.len() {
+                rows.push_row_of(&block, row);
+            }
+        }
+        let mut starts = vec![0];
+        for row in 1..rows.len() {
+            if !same_mutation(&rows, columns, row - 1, row) {
+                self.close(&rows, columns, row - 1)?;
+                starts.push(row);
+            }
+        }
+        let last = starts.pop().unwrap_or(0);
+        if rows.len() - last > MUTATION_ROWS_MAX {
+            let reason = format!("one mutation spans more than {MUTATION_ROWS_MAX} rows");
+            return Err(Error::malformed(
+                Place::line(&self.file, rows.line(last)),
+                reason,
+            ));
+        }
+        let mut whole = Block::new(rows.header.clone());
+        self.open = Block::new(rows.header.clone());
+        if starts.is_empty() {
+            self.open = rows;
+        } else {
+            for row in last..rows.len() {
+                self.open.push_row_of(&rows, row);
+            }
+            rows.truncate(last);
+            whole = rows;
+        }
+        Ok(Mutations {
+            block: whole,
+            starts,
+        })
+    }
+
+    /// The mutation left open at the end of the file.
+    pub fn finish(&mut self, columns: &Columns) -> Result<Mutations, Error> {
+        let block = std::mem::take(&mut self.open);
+        if block.is_empty() {
+            return Ok(Mutations::default());
+        }
+        self.close(&block, columns, block.len() - 1)?;
+        Ok(Mutations {
+            block,
+            starts: vec![0],
+        })
+    }
+
+    fn close(&mut self, rows: &Block, columns: &Columns, row: usize) -> Result<(), Error> {
+        let Some(position) = columns.position(Field::Mutation) else {
+            return Ok(());
+        };
+        let mutation = rows.cell(row, position);
+        if mutation.is_empty() {
+            return Ok(());
+        }
+        let mut hasher = DefaultHasher::new();
+        mutation.hash(&mut hasher);
+        if self.closed.insert(hasher.finish()) {
+            return Ok(());
+        }
+        Err(Error::Scattered {
+            place: Place::line(&self.file, rows.line(row)).column("id_mutation"),
+            mutation: mutation.to_owned(),
+        })
+    }
+}
+
+fn same_mutation(rows: &Block, columns: &Columns, left: usize, right: usize) -> bool {
+    let equal = |field| match columns.position(field) {
+        Some(position) => rows.cell(left, position) == rows.cell(right, position),
+        None => true,
+    };
+    let numbered = columns
+        .position(Field::Mutation)
+        .is_some_and(|position| !rows.cell(left, position).is_empty());
+    if numbered {
+        return equal(Field::Mutation);
+    }
+    [Field::Mutation, Field::Date, Field::Nature, Field::Price]
+        .into_iter()
+        .all(equal)
+}
+
+/// Brings the rows of each numbered mutation together, mutations in the order of their first row. Rows without a
+/// number stay where they are.
+pub fn gather(blocks: &[Block], columns: &Columns, file: &str) -> Result<Vec<Block>, Error> {
+    let rows: usize = blocks.iter().map(Block::len).sum();
+    if rows > ROWS_IN_MEMORY_MAX {
+        let reason = format!(
+            "its mutations are scattered and its {rows} rows are more than the {ROWS_IN_MEMORY_MAX} that can be \
+             grouped in memory: sort it by id_mutation"
+        );
+        return Err(Error::malformed(Place::file(file), reason));
+    }
+    let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (index, block) in blocks.iter().enumerate() {
+        for row in 0..block.len() {
+            let mutation = columns
+                .position(Field::Mutation)
+                .map_or("", |at| block.cell(row, at));
+            if mutation.is_empty() {
+                groups.push(vec![(index, row)]);
+                continue;
+            }
+            let group = *known.entry(mutation).or_insert(groups.len());
+            if group == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[group].push((index, row));
+        }
+    }
+    let mut gathered = Vec::new();
+    let header = blocks
+        .last()
+        .map(|block| block.header.clone())
+        .unwrap_or_default();
+    let mut block = Block::new(header.clone());
+    for (index, row) in groups.into_iter().flatten() {
+        block.push_row_of(&blocks[index], row);
+        if block.is_full() {
+            gathered.push(std::mem::replace(&mut block, Block::new(header.clone())));
+        }
+    }
+    gathered.push(block);
+    Ok(gathered)
+}

@@ -1,0 +1,294 @@
+//! One DVF row read into values: what the two published forms and a spreadsheet's damage have in common.
+
+use std::borrow::Cow;
+
+use super::columns::{Columns, Field, Form, commune_code, parcel_code};
+use crate::opendata::report::Findings;
+use crate::opendata::source::cell::{code, day, decimal};
+use crate::opendata::source::{Block, Place};
+
+/// What stands on a parcel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Local {
+    /// Maison.
+    House,
+    /// Appartement.
+    Flat,
+    /// Dépendance.
+    Outbuilding,
+    /// Local industriel, commercial ou assimilé.
+    Premises,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    /// Day of the deed, days since 1970-01-01.
+    pub day: i32,
+    /// Disposition of the deed; 0 where not given.
+    pub disposition: u32,
+    /// Nature of the mutation, as published.
+    pub nature: &'a str,
+    /// Price of the mutation, cents.
+    pub price_cents: Option<i64>,
+    /// Number, suffix, type and name of the street.
+    pub street: [&'a str; 4],
+    /// Postal code, five characters or empty.
+    pub postal_code: Cow<'a, str>,
+    /// INSEE code of the commune.
+    pub commune: Cow<'a, str>,
+    /// Name of the commune.
+    pub city: &'a str,
+    /// Parcel, 14 characters or empty.
+    pub parcel: Cow<'a, str>,
+    /// Whether a volume number is set.
+    pub volume: bool,
+    /// Lot numbers, without leading zeros, and their Carrez surfaces.
+    pub lots: [(&'a str, Option<f64>); 5],
+    /// Lots sold, of which the first five are numbered.
+    pub lot_count: u32,
+    /// Building, if the row is about one.
+    pub local: Option<Local>,
+    /// Built surface, m²; 0 is unknown.
+    pub built_m2: Option<f64>,
+    /// Main rooms.
+    pub rooms: Option<f64>,
+    /// Code of the land's nature, and of its special nature.
+    pub culture: (&'a str, &'a str),
+    /// Land surface, m².
+    pub land_m2: Option<f64>,
+    /// Latitude and longitude, degrees.
+    pub position: Option<(f64, f64)>,
+}
+
+/// Reads rows of one file.
+pub struct RowReader<'a> {
+    /// Columns of the file.
+    pub columns: &'a Columns,
+    /// Name of the file.
+    pub file: &'a str,
+}
+
+impl RowReader<'_> {
+    fn cell<'b>(&self, block: &'b Block, row: usize, field: Field) -> &'b str {
+        match self.columns.position(field) {
+            Some(position) => block.cell(row, position).trim(),
+            None => "",
+        }
+    }
+
+    fn place(&self, block: &Block, row: usize, field: Field) -> Place {
+        Place::line(self.file, block.line(row)).column(self.columns.name(field))
+    }
+
+    /// A number of at least `min`; one that cannot be read is counted and left out.
+    fn number(
+        &self,
+        block: &Block,
+        row: usize,
+        field: Field,
+        findings: &mut Findings,
+    ) -> Option<f64> {
+        let cell = self.cell(block, row, field);
+        if cell.is_empty() {
+            return None;
+        }
+        let number = decimal(cell).filter(|number| *number >= 0.0);
+        if number.is_none() {
+            findings.drop_value(
+                "number unreadable or negative",
+                &self.place(block, row, field),
+                cell,
+            );
+        }
+        number
+    }
+
+    /// Reads a row; `None` when it is rejected, which `findings` then say.
+    ///
+    /// Rejected: a date or price that cannot be read, no commune. A missing price is none: exchanges and old deeds
+    /// have none, and the sale still happened.
+    pub fn read<'b>(
+        &self,
+        block: &'b Block,
+        row: usize,
+        findings: &mut Findings,
+    ) -> Option<Row<'b>> {
+        let cell = |field| self.cell(block, row, field);
+        let date = cell(Field::Date);
+        let Some(day) = day(date) else {
+            let reason = if date.is_empty() {
+                "date missing"
+            } else {
+                "date unreadable"
+            };
+            findings.reject(reason, &self.place(block, row, Field::Date), date);
+            return None;
+        };
+        let commune = commune_code(
+            self.columns.form,
+            cell(Field::DepartmentCode),
+            cell(Field::CommuneCode),
+        );
+        if commune.len() != 5 {
+            let reason = if commune.is_empty() {
+                "commune missing"
+            } else {
+                "commune code unreadable"
+            };
+            findings.reject(
+                reason,
+                &self.place(block, row, Field::CommuneCode),
+                cell(Field::CommuneCode),
+            );
+            return None;
+        }
+        let price = cell(Field::Price);
+        let price_cents = if price.is_empty() {
+            None
+        } else {
+            let Some(euros) = decimal(price).filter(|euros| (0.0..1e13).contains(euros)) else {
+                findings.reject(
+                    "price unreadable",
+                    &self.place(block, row, Field::Price),
+                    price,
+                );
+                return None;
+            };
+            Some((euros * 100.0).round() as i64)
+        };
+        let mut number = |field| self.number(block, row, field, findings);
+        let carrez = [
+            Field::Carrez1,
+            Field::Carrez2,
+            Field::Carrez3,
+            Field::Carrez4,
+            Field::Carrez5,
+        ]
+        .map(&mut number);
+        let lot_numbers = [
+            Field::Lot1,
+            Field::Lot2,
+            Field::Lot3,
+            Field::Lot4,
+            Field::Lot5,
+        ]
+        .map(|field| without_zeros(cell(field)));
+        let mut lots = [("", None); 5];
+        for (lot, pair) in lots.iter_mut().zip(lot_numbers.into_iter().zip(carrez)) {
+            *lot = pair;
+        }
+        let numbered = lot_numbers.iter().filter(|lot| !lot.is_empty()).count() as u32;
+        let parcel = match self.columns.form {
+            Form::Geo => code(cell(Field::Parcel), 14),
+            Form::Raw => Cow::Owned(parcel_code(
+                &commune,
+                cell(Field::ParcelPrefix),
+                cell(Field::ParcelSection),
+                cell(Field::ParcelPlan),
+            )),
+        };
+        let lot_count = number(Field::LotCount).unwrap_or(0.0) as u32;
+        let built_m2 = number(Field::BuiltSurface).filter(|surface| *surface > 0.0);
+        let rooms = number(Field::Rooms);
+        let land_m2 = number(Field::LandSurface).filter(|surface| *surface > 0.0);
+        Some(Row {
+            day,
+            disposition: decimal(cell(Field::Disposition)).unwrap_or(0.0).max(0.0) as u32,
+            nature: cell(Field::Nature),
+            price_cents,
+            street: [
+                Field::StreetNumber,
+                Field::StreetSuffix,
+                Field::StreetType,
+                Field::StreetName,
+            ]
+            .map(cell),
+            postal_code: code(cell(Field::PostalCode), 5),
+            city: cell(Field::CommuneName),
+            parcel,
+            volume: !cell(Field::Volume).is_empty(),
+            lots,
+            lot_count: lot_count.max(numbered),
+            local: local(cell(Field::LocalCode), cell(Field::Local)),
+            built_m2,
+            rooms,
+            culture: (
+                culture_code(cell(Field::CultureCode), cell(Field::Culture)),
+                cell(Field::SpecialCulture),
+            ),
+            land_m2,
+            position: self.position(block, row, findings),
+            commune,
+        })
+    }
+
+    fn position(&self, block: &Block, row: usize, findings: &mut Findings) -> Option<(f64, f64)> {
+        let (lat, lon) = (
+            self.cell(block, row, Field::Latitude),
+            self.cell(block, row, Field::Longitude),
+        );
+        if lat.is_empty() || lon.is_empty() {
+            return None;
+        }
+        let position = decimal(lat)
+            .zip(decimal(lon))
+            .filter(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0);
+        if position.is_none() {
+            let value = format!("{lat}, {lon}");
+            findings.drop_value(
+                "position unreadable",
+                &self.place(block, row, Field::Latitude),
+                &value,
+            );
+        }
+        position
+    }
+}
+
+/// Lot numbers with and without leading zeros are the same lot.
+fn without_zeros(lot: &str) -> &str {
+    let trimmed = lot.trim_start_matches('0');
+    let trimmed = trimmed.strip_suffix(".0").unwrap_or(trimmed);
+    if trimmed.is_empty() && !lot.is_empty() {
+        "0"
+    } else {
+        trimmed
+    }
+}
+
+fn local(local_code: &str, name: &str) -> Option<Local> {
+    match local_code
+        .split(['.', ','])
+        .next()
+        .map(str::trim)
+        .unwrap_or_default()
+    {
+        "1" => return Some(Local::House),
+        "2" => return Some(Local::Flat),
+        "3" => return Some(Local::Outbuilding),
+        "4" => return Some(Local::Premises),
+        _ => {}
+    }
+    let first: String = name.chars().take(3).flat_map(char::to_lowercase).collect();
+    match first.as_str() {
+        "mai" => Some(Local::House),
+        "app" => Some(Local::Flat),
+        "dép" | "dep" => Some(Local::Outbuilding),
+        "loc" => Some(Local::Premises),
+        _ => None,
+    }
+}
+
+/// Code of a land's nature; where only the name is given, of the natures a record tells apart.
+fn culture_code<'a>(culture_code: &'a str, name: &'a str) -> &'a str {
+    if !culture_code.is_empty() {
+        return culture_code;
+    }
+    match name {
+        "sols" => "S",
+        "jardins" => "J",
+        "terrains d'agrément" | "terrains d'agrement" => "AG",
+        other => other,
+    }
+}

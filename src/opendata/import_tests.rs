@@ -1,0 +1,592 @@
+//! Imports of small literal sources and, where `TOISE_REAL_DATA` names the folder, of every real file.
+
+use std::path::PathBuf;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Date32Type, Float64Type};
+use serde_json::Value;
+
+use super::Dataset;
+use super::import::{ImportOptions, import_files, import_reader};
+use super::report::ImportReport;
+use super::source::{Error, Format};
+use crate::lake::{self, RowSink};
+
+/// Keeps what is pushed.
+#[derive(Default)]
+struct Kept(Vec<RecordBatch>);
+
+impl RowSink for Kept {
+    fn push(&mut self, batch: RecordBatch) -> Result<(), lake::Error> {
+        self.0.push(batch);
+        Ok(())
+    }
+}
+
+impl Kept {
+    fn records(&self) -> Vec<Value> {
+        let mut records = Vec::new();
+        for batch in &self.0 {
+            let texts = batch.column_by_name("record").unwrap().as_string::<i32>();
+            records.extend(
+                texts
+                    .iter()
+                    .map(|text| serde_json::from_str(text.unwrap()).unwrap()),
+            );
+        }
+        records
+    }
+}
+
+fn import(
+    dataset: Dataset,
+    text: &[u8],
+    options: &ImportOptions,
+) -> Result<(Kept, ImportReport), Error> {
+    let (mut kept, mut report) = (Kept::default(), ImportReport::default());
+    import_reader(
+        dataset,
+        text,
+        "f",
+        Format::Detect,
+        &mut kept,
+        options,
+        &mut report,
+    )?;
+    Ok((kept, report))
+}
+
+fn dvf(text: &str) -> (Vec<Value>, ImportReport) {
+    let (kept, report) = import(Dataset::Dvf, text.as_bytes(), &ImportOptions::default()).unwrap();
+    (kept.records(), report)
+}
+
+const GEO: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
+    adresse_suffixe,adresse_nom_voie,code_postal,code_commune,nom_commune,id_parcelle,numero_volume,lot1_numero,\
+    lot1_surface_carrez,nombre_lots,type_local,surface_reelle_bati,nombre_pieces_principales,code_nature_culture,\
+    surface_terrain,longitude,latitude\n";
+
+fn geo(rows: &[&str]) -> (Vec<Value>, ImportReport) {
+    dvf(&format!("{GEO}{}\n", rows.join("\n")))
+}
+
+#[test]
+fn a_flat_with_its_cellar_is_one_flat() {
+    let (records, report) = geo(&[
+        "m1,2023-01-05,000001,Vente,208000,30,B,RUE THIERS,83200,83137,Toulon,83137000CY0616,,152,,1,Dépendance,,0,,,5.9,43.1",
+        "m1,2023-01-05,000001,Vente,208000,289,,CHE DE PLAISANCE,83200,83137,Toulon,83137000CY0616,,404,78.46,2,Appartement,81,4,,,5.9,43.1",
+    ]);
+    let record = records[0].as_object().unwrap();
+    let id = record["id"].as_str().unwrap();
+    assert_eq!(id.len(), 20);
+    let expected = format!(
+        r#"{{"id":"{id}","transaction_date":"2023-01-05T00:00:00.000Z","transaction_type":"Vente","price_eur":208000,"price_per_m2_living_eur":2567.9,"surface_m2":81,"main_rooms":4,"carrez_surface_m2":78.46,"property_type":"Appartement","is_new_build":false,"is_open_market":true,"address":"289 CHE DE PLAISANCE","postal_code":"83200","insee_code":"83137","city":"Toulon","departement_code":"83","location":{{"lat":43.1,"lon":5.9}},"parcel_ids":["83137000CY0616"],"lots":3,"rows":2}}"#
+    );
+    assert_eq!(serde_json::to_string(record).unwrap(), expected);
+    assert_eq!(
+        (records.len(), report.rows_kept, report.rows_rejected()),
+        (1, 2, 0)
+    );
+}
+
+#[test]
+fn a_house_repeated_for_each_of_its_lands_is_one_house() {
+    let (records, _) = geo(&[
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Maison,100,5,S,400,5.2,46.2",
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Maison,100,5,J,150,5.2,46.2",
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Dépendance,,0,S,400,5.2,46.2",
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0002,,,,0,,,,AG,50,5.3,46.3",
+    ]);
+    let record = &records[0];
+    assert_eq!(records.len(), 1);
+    assert_eq!(record["surface_m2"], 100);
+    assert_eq!(record["land_surface_m2"], 600);
+    assert_eq!(record["soil_surface_m2"], 400);
+    assert_eq!(record["garden_surface_m2"], 200);
+    assert_eq!(record["price_per_m2_living_eur"], 3000);
+    assert_eq!(record["parcel_ids"].as_array().unwrap().len(), 2);
+    assert_eq!(record["rows"], 4);
+}
+
+#[test]
+fn several_dwellings_sum_up_and_have_no_price_per_metre() {
+    let (records, _) = geo(&[
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,1,,1,Appartement,40,2,,,,",
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,2,,1,Appartement,60,3,,,,",
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Maison,80,4,,,,",
+    ]);
+    assert_eq!(records.len(), 2);
+    let flat = &records[0];
+    assert_eq!(
+        (
+            &flat["property_type"],
+            &flat["surface_m2"],
+            &flat["main_rooms"]
+        ),
+        (&"Appartement".into(), &100.into(), &5.into())
+    );
+    assert_eq!(records[1]["property_type"], "Maison");
+    assert_eq!(records[1]["price_eur"], 300_000);
+    assert!(flat.get("price_per_m2_living_eur").is_none());
+    assert_ne!(flat["id"], records[1]["id"]);
+}
+
+#[test]
+fn a_dwelling_beside_premises_has_no_price_per_metre_and_no_second_record() {
+    let (records, _) = geo(&[
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Maison,80,4,,,,",
+        "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Local industriel. commercial ou assimilé,50,0,,,,",
+    ]);
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0]["property_type"], "Maison");
+    assert!(records[0].get("price_per_m2_living_eur").is_none());
+}
+
+#[test]
+fn kinds_follow_their_precedence() {
+    let row = |volume: &str, local: &str, built: &str, nature: &str, land: &str| {
+        format!(
+            "m1,2023-01-05,1,Vente,90000,1,,RUE A,01000,01053,Bourg,01053000AB0001,{volume},,,0,{local},{built},0,{nature},{land},,"
+        )
+    };
+    for (rows, kind, surface, per_land) in [
+        (
+            vec![
+                row(
+                    "",
+                    "Local industriel. commercial ou assimilé",
+                    "50",
+                    "S",
+                    "100",
+                ),
+                row("", "Dépendance", "", "S", "100"),
+            ],
+            "Tertiaire",
+            Some(50),
+            None,
+        ),
+        (
+            vec![row("7", "Dépendance", "0", "S", "100")],
+            "Dépendance",
+            None,
+            None,
+        ),
+        (vec![row("7", "", "", "S", "100")], "Volume", None, None),
+        (
+            vec![row("", "", "", "T", "900")],
+            "Terrain",
+            None,
+            Some(100),
+        ),
+        (vec![row("", "", "", "", "")], "Autre", None, None),
+    ] {
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        let (records, _) = geo(&rows);
+        assert_eq!(records.len(), 1, "{kind}");
+        assert_eq!(records[0]["property_type"], kind);
+        assert_eq!(
+            records[0].get("surface_m2").and_then(Value::as_i64),
+            surface,
+            "{kind}"
+        );
+        assert_eq!(
+            records[0]
+                .get("price_per_m2_land_eur")
+                .and_then(Value::as_i64),
+            per_land,
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn natures_become_types_without_accents() {
+    for (nature, kind, new_build, open) in [
+        ("Vente", "Vente", false, true),
+        (
+            "Vente en l'état futur d'achèvement",
+            "Vente en l'etat futur d'achevement",
+            true,
+            true,
+        ),
+        (
+            "Vente terrain à bâtir",
+            "Vente terrain a batir",
+            false,
+            true,
+        ),
+        ("Echange", "Echange", false, false),
+        ("Adjudication", "Adjudication", false, false),
+        ("Expropriation", "Expropriation", false, false),
+    ] {
+        let (records, _) = geo(&[&format!(
+            "m1,2023-01-05,1,{nature},90000,,,,,01053,,,,,,0,Maison,50,3,,,,"
+        )]);
+        let record = &records[0];
+        assert_eq!(record["transaction_type"], kind);
+        assert_eq!(record["is_new_build"], new_build, "{nature}");
+        assert_eq!(record["is_open_market"], open, "{nature}");
+    }
+    let (records, _) = geo(&[
+        "m1,2023-01-05,1,Vente,1,,,,,01053,,,,,,0,Maison,50,3,,,,",
+        "m2,2023-01-05,1,Vente,,,,,,01053,,,,,,0,Maison,50,3,,,,",
+    ]);
+    assert_eq!(records[0]["is_open_market"], false);
+    assert_eq!(records[1]["is_open_market"], false);
+    assert!(records[1].get("price_eur").is_none());
+}
+
+const RAW: &str = "Identifiant de document|Reference document|1 Articles CGI|2 Articles CGI|3 Articles CGI|4 Articles CGI|5 Articles CGI|No disposition|Date mutation|Nature mutation|Valeur fonciere|No voie|B/T/Q|Type de voie|Code voie|Voie|Code postal|Commune|Code departement|Code commune|Prefixe de section|Section|No plan|No Volume|1er lot|Surface Carrez du 1er lot|2eme lot|Surface Carrez du 2eme lot|3eme lot|Surface Carrez du 3eme lot|4eme lot|Surface Carrez du 4eme lot|5eme lot|Surface Carrez du 5eme lot|Nombre de lots|Code type local|Type local|Identifiant local|Surface reelle bati|Nombre pieces principales|Nature culture|Nature culture speciale|Surface terrain\n";
+
+#[test]
+fn the_raw_form_gives_the_same_sale_the_same_id() {
+    let raw = format!(
+        "{RAW}|||||||000001|05/01/2023|Vente|208000,00|289||CHE|5845|DE PLAISANCE|83200|TOULON|83|137||CY|616||0152||||||||||1|3|Dépendance||0|0|||\n\
+         |||||||000001|05/01/2023|Vente|208000,00|289||CHE|5845|DE PLAISANCE|83200|TOULON|83|137||CY|616||404||405|78,46|||||||2|2|Appartement||81|4|||\n\
+         |||||||000001|05/01/2023|Vente|100000,00|1||RUE|1|\"BIS|1000|BOURG|1|53||A|7||||||||||||0|1|Maison||81|4|S||300\n"
+    );
+    let (from_raw, report) = dvf(&raw);
+    assert_eq!((from_raw.len(), report.unknown_columns.len()), (2, 0));
+    let (from_geo, _) = dvf(&format!(
+        "{}m1,2023-01-05,000001,Vente,208000,289,,CHE DE PLAISANCE,83200,83137,Toulon,83137000CY0616,,152,,,,1,Dépendance,,0,,,5.9,43.1\n\
+         m1,2023-01-05,000001,Vente,208000,289,,CHE DE PLAISANCE,83200,83137,Toulon,83137000CY0616,,404,,405,78.46,2,Appartement,81,4,,,5.9,43.1\n",
+        GEO.replace(
+            "lot1_surface_carrez,",
+            "lot1_surface_carrez,lot2_numero,lot2_surface_carrez,"
+        )
+    ));
+    for field in [
+        "id",
+        "price_eur",
+        "surface_m2",
+        "carrez_surface_m2",
+        "address",
+        "postal_code",
+        "parcel_ids",
+        "lots",
+    ] {
+        assert_eq!(from_raw[0][field], from_geo[0][field], "{field}");
+    }
+    let house = &from_raw[1];
+    assert_eq!(house["insee_code"], "01053");
+    assert_eq!(house["postal_code"], "01000");
+    assert_eq!(house["address"], "1 RUE \"BIS");
+    assert_eq!(house["parcel_ids"][0], "010530000A0007");
+}
+
+#[test]
+fn a_file_a_spreadsheet_has_been_through_is_the_same_sale() {
+    let plain = "m1,2023-01-05,000001,Vente,208000.5,1,,RUE A,01000,01053,Bourg,01053000AB0001,,0007,,1,Maison,100,5,S,400,5.2,46.2";
+    let sheet = "m1;05/01/2023;1;Vente;208000,5;1;;RUE A;1000;1053;Bourg;1053000AB0001;;7;;1;Maison;100;5;S;400;5,2;46,2";
+    let (first, _) = geo(&[plain]);
+    let latin: Vec<u8> = format!(
+        "{}{sheet};été\n",
+        GEO.trim_end().replace(',', ";") + ";extra\n"
+    )
+    .chars()
+    .map(|sign| sign as u8)
+    .collect();
+    let (kept, report) = import(Dataset::Dvf, &latin, &ImportOptions::default()).unwrap();
+    assert_eq!(first, kept.records());
+    assert_eq!(report.unknown_columns, ["extra"]);
+}
+
+#[test]
+fn bad_rows_are_counted_and_the_rest_goes_on() {
+    let good = "m4,2023-01-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,abc,3,,,,";
+    let (records, report) = geo(&[
+        "m1,2023-13-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,,,,",
+        "m2,2023-01-05,1,Vente,much,,,,,01053,,,,,,0,Maison,50,3,,,,",
+        "m3,2023-01-05,1,Vente,90000,,,,,,,,,,,0,Maison,50,3,,,,",
+        good,
+    ]);
+    assert_eq!(records.len(), 1);
+    assert_eq!(
+        (report.rows_read, report.rows_kept, report.rows_rejected()),
+        (4, 1, 3)
+    );
+    assert_eq!(report.rejected["date unreadable"].examples[0].line, 2);
+    assert_eq!(
+        report.rejected["price unreadable"].examples[0].value,
+        "much"
+    );
+    assert_eq!(report.rejected["commune missing"].count, 1);
+    assert_eq!(
+        report.dropped_values["number unreadable or negative"].examples[0].column,
+        "surface_reelle_bati"
+    );
+}
+
+#[test]
+fn damaged_files_end_with_one_error_that_names_the_place() {
+    use std::io::Write;
+    let row = "m1,2023-01-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,,,,\n";
+    let text = format!("{GEO}{}", row.repeat(5_000));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let message = |bytes: &[u8]| {
+        import(Dataset::Dvf, bytes, &ImportOptions::default())
+            .err()
+            .unwrap()
+            .to_string()
+    };
+    let ragged = format!("{GEO}{row}m1,2023-01-05,1,Vente\n");
+    let zero = text.replacen("Maison", "Mai\0on", 1);
+    for (bytes, expected) in [
+        (&gzip[..gzip.len() / 2], "truncated"),
+        (
+            ragged.as_bytes(),
+            "f, line 3, column \"valeur_fonciere\": the row has 4 cells",
+        ),
+        (
+            GEO.replace("date_mutation", "day").as_bytes(),
+            "f, line 1, column \"date_mutation\"",
+        ),
+        (b"\x00\x01\x02binary\xff", "f, line 1: binary data"),
+        (b"PK\x03\x04", "zip"),
+        (b"", "empty"),
+        (zero.as_bytes(), "binary data"),
+        (br#"{"results":[{"id_mutation":"1""#, "cut off"),
+    ] {
+        let message = message(bytes);
+        assert!(message.contains(expected), "{expected}: {message}");
+    }
+    assert_eq!(
+        import(Dataset::Dvf, &gzip, &ImportOptions::default())
+            .unwrap()
+            .1
+            .rows_read,
+        5_000
+    );
+}
+
+#[test]
+fn scattered_mutations_are_grouped_in_memory_on_a_second_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.csv");
+    let rows = [
+        ("m1", 1, "Appartement"),
+        ("m2", 3, "Maison"),
+        ("m1", 2, "Appartement"),
+    ];
+    let rows: String = rows
+        .iter()
+        .map(|(id, lot, kind)| format!("{id},2023-01-05,1,Vente,90000,,,,,01053,,01053000AB0001,,{lot},,1,{kind},50,3,,,,\n"))
+        .collect();
+    std::fs::write(&path, format!("{GEO}{rows}")).unwrap();
+    let mut report = ImportReport::default();
+    let (kept, imported) = import_files(
+        Dataset::Dvf,
+        &[path],
+        || Ok(Kept::default()),
+        &ImportOptions {
+            edition: Some("2026-04".into()),
+            ..ImportOptions::default()
+        },
+        &mut report,
+    )
+    .unwrap();
+    let records = kept.records();
+    assert_eq!(
+        (
+            records.len(),
+            &records[0]["surface_m2"],
+            report.rows_read,
+            report.notes.len()
+        ),
+        (2, &100.into(), 3, 1)
+    );
+    let slices: Vec<_> = imported[0]
+        .slices
+        .iter()
+        .map(|slice| (&*slice.place, slice.year))
+        .collect();
+    assert_eq!(slices, [("01053", 2023)]);
+}
+
+#[test]
+fn diagnostics_stay_as_published() {
+    let csv = "N°DPE;N°_département_(BAN);Besoin_ECS;Logement_traversant_(0/1);Date_établissement_DPE;Surface_habitable_logement;N°_étage_appartement;_geopoint;Adresse_brute;Code_INSEE_(BAN);what\n\
+        2469E1;69.0;848,10;True;2024-08-29;27.0;x;45.77,4.83;\"4 rue\nRES \"\"A\"\"\";69381;1\n;69;;;;;;;;;\n2469E2;1;;;31/02/2024;;;0,0;;1053;\n";
+    let (kept, report) = import(Dataset::Dpe, csv.as_bytes(), &ImportOptions::default()).unwrap();
+    let text = kept.0[0]
+        .column_by_name("record")
+        .unwrap()
+        .as_string::<i32>()
+        .value(0)
+        .to_owned();
+    let flx_id = super::dpe::record::flx_id("2469E1");
+    assert_eq!(
+        text,
+        format!(
+            r#"{{"numero_dpe":"2469E1","date_etablissement_dpe":"2024-08-29","surface_habitable_logement":27.0,"logement_traversant":1,"code_insee_ban":"69381","code_departement_ban":"69","adresse_brut":"4 rue\nRES \"A\"","besoin_ecs":848.10,"_geopoint":"45.77,4.83","flx_id":{flx_id},"location":{{"lat":45.77,"lon":4.83}}}}"#
+        )
+    );
+    assert!(flx_id < 1 << 53);
+    let second = &kept.records()[1];
+    assert_eq!(
+        (&second["code_departement_ban"], &second["code_insee_ban"]),
+        (&"01".into(), &"01053".into())
+    );
+    assert!(second.get("location").is_none() && second.get("date_etablissement_dpe").is_none());
+    assert_eq!(
+        report.rejected["number of the diagnostic missing"].examples[0].line,
+        4
+    );
+    assert_eq!(
+        report.dropped_values["number unreadable"].examples[0].column,
+        "numero_etage_appartement"
+    );
+    assert_eq!(report.dropped_values["date unreadable"].count, 1);
+    assert_eq!(
+        report.dropped_values["position unreadable or outside France"].count,
+        1
+    );
+    assert_eq!(report.unknown_columns, ["what"]);
+    let dates = kept.0[0].column_by_name("date_etablissement_dpe").unwrap();
+    assert!(dates.as_primitive::<Date32Type>().is_null(1));
+}
+
+#[test]
+fn pages_lines_and_parquet_read_like_csv() {
+    let page = br#"{"total":2,"next":"x","results":[{"numero_dpe":"A","conso_5_usages_ep":12.50,"adresse_ban":"l\u00e9 \"b\""},{"numero_dpe":"B","etiquette_dpe":"C","isolation_toiture":null}]}"#;
+    let lines = b"{\"numero_dpe\":\"A\",\"conso_5_usages_ep\":12.50,\"adresse_ban\":\"l\xc3\xa9 \\\"b\\\"\"}\n{\"numero_dpe\":\"B\",\"etiquette_dpe\":\"C\"}\n";
+    let (page, _) = import(Dataset::Dpe, page, &ImportOptions::default()).unwrap();
+    let (lines, _) = import(Dataset::Dpe, lines, &ImportOptions::default()).unwrap();
+    assert_eq!(page.records(), lines.records());
+    assert_eq!(page.0, lines.0);
+    assert_eq!(page.records()[0]["adresse_ban"], "lé \"b\"");
+    let text = page.0[0]
+        .column_by_name("record")
+        .unwrap()
+        .as_string::<i32>()
+        .value(0);
+    assert!(text.contains("\"conso_5_usages_ep\":12.50"), "{text}");
+
+    let mut file = Vec::new();
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(&mut file, page.0[0].schema(), None).unwrap();
+    writer.write(&page.0[0]).unwrap();
+    writer.close().unwrap();
+    let (again, _) = import(Dataset::Dpe, &file, &ImportOptions::default()).unwrap();
+    let consumption = again.0[0]
+        .column_by_name("conso_5_usages_ep")
+        .unwrap()
+        .as_primitive::<Float64Type>()
+        .clone();
+    assert_eq!(consumption.value(0), 12.5);
+    assert_eq!(again.records()[1], page.records()[1]);
+}
+
+fn real(folder: &str) -> Option<Vec<PathBuf>> {
+    let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
+        println!("skipped: TOISE_REAL_DATA is not set");
+        return None;
+    };
+    Some(vec![PathBuf::from(root).join(folder)])
+}
+
+fn import_real(
+    dataset: Dataset,
+    glob: &str,
+    options: &ImportOptions,
+) -> Option<(Kept, ImportReport)> {
+    let files = super::source::files::expand(&real(glob)?).unwrap();
+    let mut report = ImportReport::default();
+    let started = std::time::Instant::now();
+    let (kept, _) = import_files(
+        dataset,
+        &files,
+        || Ok(Kept::default()),
+        options,
+        &mut report,
+    )
+    .unwrap();
+    report.seconds = started.elapsed().as_secs_f64();
+    println!("{}", report.to_text());
+    Some((kept, report))
+}
+
+fn distinct_ids(records: &[Value], key: &str) -> usize {
+    let ids: std::collections::HashSet<_> = records
+        .iter()
+        .map(|record| record[key].to_string())
+        .collect();
+    ids.len()
+}
+
+#[test]
+fn real_sales_of_toulon_give_every_mutation() {
+    let Some((kept, report)) = import_real(
+        Dataset::Dvf,
+        "dvf/geodvf_toulon_*.csv.gz",
+        &ImportOptions::default(),
+    ) else {
+        return;
+    };
+    let records = kept.records();
+    assert_eq!((report.rows_read, report.rows_kept), (17_252, 17_252));
+    // 7,397 mutations; ten of them sell flats and houses, which makes two records.
+    assert_eq!(
+        (records.len(), distinct_ids(&records, "id")),
+        (7_407, 7_407)
+    );
+    let longest = records
+        .iter()
+        .filter_map(|record| record["rows"].as_u64())
+        .max();
+    println!("longest mutation: {longest:?} rows");
+}
+
+#[test]
+fn real_sales_of_paris_lie_in_quarters() {
+    let Some(iris) = real("iris/iris_paris_and_adjacent_wgs84.geojson.gz") else {
+        return;
+    };
+    let iris = crate::geo::iris::IrisIndex::open(&iris[0]).unwrap();
+    let options = ImportOptions {
+        iris: Some(iris.into()),
+        ..ImportOptions::default()
+    };
+    let Some((kept, report)) = import_real(Dataset::Dvf, "dvf/geodvf_paris_*.csv.gz", &options)
+    else {
+        return;
+    };
+    let records = kept.records();
+    let placed = records
+        .iter()
+        .filter(|record| record.get("iris_code").is_some())
+        .count();
+    println!(
+        "records {} distinct ids {} with IRIS {placed}",
+        records.len(),
+        distinct_ids(&records, "id")
+    );
+    assert_eq!(
+        (report.rows_kept, distinct_ids(&records, "id")),
+        (90_461, records.len())
+    );
+    assert!(placed * 1_000 > records.len() * 998);
+}
+
+#[test]
+fn real_diagnostics_are_all_kept() {
+    for (glob, rows) in [
+        ("dpe/dpe48*", 5_224),
+        ("dpe/dpe69*", 1_000),
+        ("dpe/dpe31*", 24),
+    ] {
+        let Some((kept, report)) = import_real(Dataset::Dpe, glob, &ImportOptions::default())
+        else {
+            return;
+        };
+        let records = kept.records();
+        println!("{glob} distinct {}", distinct_ids(&records, "numero_dpe"));
+        assert_eq!(
+            (report.rows_read, report.rows_kept, report.rows_rejected()),
+            (rows, rows, 0),
+            "{glob}"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Puts a record together as JSON text, field by field, without a tree in between: about a microsecond per record.
+
+use std::fmt::Write as _;
+
+/// A JSON object being written; null fields are simply not added.
+#[derive(Debug, Default)]
+pub struct JsonObject {
+    text: String,
+}
+
+impl JsonObject {
+    /// Opens an object, reusing the allocation of an earlier text.
+    pub fn reuse(mut text: String) -> Self {
+        text.clear();
+        text.push('{');
+        Self { text }
+    }
+
+    fn key(&mut self, key: &str) {
+        if self.text.len() > 1 {
+            self.text.push(',');
+        }
+        self.text.push('"');
+        self.text.push_str(key);
+        self.text.push_str("\":");
+    }
+
+    /// Adds a text.
+    pub fn text(&mut self, key: &str, value: &str) {
+        self.key(key);
+        push_string(&mut self.text, value);
+    }
+
+    /// Adds a text, when known.
+    pub fn optional_text(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    /// Adds a finite number, when known; whole ones without decimals.
+    pub fn number(&mut self, key: &str, value: Option<f64>) {
+        if let Some(value) = value {
+            self.key(key);
+            let _ = write!(self.text, "{value}");
+        }
+    }
+
+    /// Adds what already is JSON.
+    pub fn raw(&mut self, key: &str, json: &str) {
+        self.key(key);
+        self.text.push_str(json);
+    }
+
+    /// Adds a list of texts, empty or not.
+    pub fn texts(&mut self, key: &str, values: &[impl AsRef<str>]) {
+        self.key(key);
+        self.text.push('[');
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                self.text.push(',');
+            }
+            push_string(&mut self.text, value.as_ref());
+        }
+        self.text.push(']');
+    }
+
+    /// Adds `location: {lat, lon}`, when known.
+    pub fn location(&mut self, position: Option<(f64, f64)>) {
+        if let Some((lat, lon)) = position {
+            self.key("location");
+            let _ = write!(self.text, "{{\"lat\":{lat},\"lon\":{lon}}}");
+        }
+    }
+
+    /// Closes the object.
+    pub fn finish(mut self) -> String {
+        self.text.push('}');
+        self.text
+    }
+}
+
+fn push_string(text: &mut String, value: &str) {
+    text.push('"');
+    let mut from = 0;
+    for (at, byte) in value.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        text.push_str(&value[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' => text.push_str("\\\""),
+            b'\\' => text.push_str("\\\\"),
+            b'\n' => text.push_str("\\n"),
+            b'\r' => text.push_str("\\r"),
+            b'\t' => text.push_str("\\t"),
+            _ => {
+                let _ = write!(text, "\\u{byte:04x}");
+            }
+        }
+    }
+    text.push_str(&value[from..]);
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_valid_json() {
+        let mut object = JsonObject::reuse("old".into());
+        object.text("a", "x\"\\\n\u{1}é");
+        object.number("b", Some(208_000.0));
+        object.number("c", Some(81.5));
+        object.number("d", None);
+        object.texts("e", &["p", "q"]);
+        object.texts("f", &[] as &[&str]);
+        object.location(Some((48.5, -2.25)));
+        let text = object.finish();
+        assert_eq!(
+            text,
+            r#"{"a":"x\"\\\n\u0001é","b":208000,"c":81.5,"e":["p","q"],"f":[],"location":{"lat":48.5,"lon":-2.25}}"#
+        );
+        serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    }
+}

@@ -1,0 +1,177 @@
+//! A run of rows as text cells in one allocation: what readers hand to converters across threads.
+//!
+//! Cells are never owned one by one; a block of a few thousand rows costs three vectors.
+
+use std::sync::Arc;
+
+/// Names of the columns, as the source spells them (byte order mark and outer blanks removed).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Names in order.
+    pub names: Vec<String>,
+}
+
+/// Rows of text cells under a [`Header`].
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// The columns. A JSON source may know more columns in a later block, never fewer or in another order.
+    pub header: Arc<Header>,
+    text: String,
+    /// End of each cell in `text`; a cell starts where the former one ends.
+    ends: Vec<u32>,
+    /// Index in `ends` of the first cell of each row.
+    first_cells: Vec<u32>,
+    lines: Vec<u64>,
+}
+
+impl Block {
+    /// Rows a reader puts into one block at most.
+    pub const ROWS_MAX: usize = 8_192;
+    /// Text a reader puts into one block, give or take one row.
+    pub const BYTES_TARGET: usize = 4 << 20;
+
+    /// An empty block.
+    pub fn new(header: Arc<Header>) -> Self {
+        Self {
+            header,
+            ..Self::default()
+        }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Bytes of text held.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether a reader should hand the block over.
+    pub fn is_full(&self) -> bool {
+        self.len() >= Self::ROWS_MAX || self.bytes() >= Self::BYTES_TARGET
+    }
+
+    /// Line of a row in its source.
+    pub fn line(&self, row: usize) -> u64 {
+        self.lines[row]
+    }
+
+    /// A cell; empty where the row is shorter than the header.
+    pub fn cell(&self, row: usize, column: usize) -> &str {
+        let first = self.first_cells[row] as usize;
+        let after = self
+            .first_cells
+            .get(row + 1)
+            .map_or(self.ends.len(), |next| *next as usize);
+        let index = first + column;
+        if index >= after {
+            return "";
+        }
+        let start = if index == 0 {
+            0
+        } else {
+            self.ends[index - 1] as usize
+        };
+        &self.text[start..self.ends[index] as usize]
+    }
+
+    /// Starts a row; cells follow with [`Block::push_cell`].
+    pub fn start_row(&mut self, line: u64) {
+        self.first_cells.push(self.ends.len() as u32);
+        self.lines.push(line);
+    }
+
+    /// Adds a cell to the row started last.
+    pub fn push_cell(&mut self, cell: &str) {
+        self.text.push_str(cell);
+        self.ends.push(self.text.len() as u32);
+    }
+
+    /// Adds a whole row of the CSV reader.
+    pub(super) fn push_record(&mut self, record: &csv::StringRecord, line: u64) {
+        self.start_row(line);
+        let base = self.text.len();
+        self.text.push_str(record.as_slice());
+        self.ends.extend((0..record.len()).map(|field| {
+            let end = record.range(field).map_or(0, |range| range.end);
+            (base + end) as u32
+        }));
+    }
+
+    /// Keeps the first `rows` rows.
+    pub fn truncate(&mut self, rows: usize) {
+        let Some(first) = self.first_cells.get(rows).map(|first| *first as usize) else {
+            return;
+        };
+        let end = if first == 0 {
+            0
+        } else {
+            self.ends[first - 1] as usize
+        };
+        self.text.truncate(end);
+        self.ends.truncate(first);
+        self.first_cells.truncate(rows);
+        self.lines.truncate(rows);
+    }
+
+    /// Copies a row of another block with the same columns.
+    pub fn push_row_of(&mut self, other: &Block, row: usize) {
+        self.start_row(other.lines[row]);
+        let first = other.first_cells[row] as usize;
+        let after = other
+            .first_cells
+            .get(row + 1)
+            .map_or(other.ends.len(), |next| *next as usize);
+        if first == after {
+            return;
+        }
+        let start = if first == 0 {
+            0
+        } else {
+            other.ends[first - 1] as usize
+        };
+        let base = self.text.len();
+        self.text
+            .push_str(&other.text[start..other.ends[after - 1] as usize]);
+        self.ends.extend(
+            other.ends[first..after]
+                .iter()
+                .map(|end| (base + *end as usize - start) as u32),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_keep_their_cells_and_lines_when_copied() {
+        let mut block = Block::default();
+        for (line, cells) in [(2, vec!["a", "", "é"]), (5, vec!["b"])] {
+            block.start_row(line);
+            for cell in cells {
+                block.push_cell(cell);
+            }
+        }
+        let mut copy = Block::default();
+        copy.push_row_of(&block, 1);
+        copy.push_row_of(&block, 0);
+        assert_eq!(
+            (copy.cell(0, 0), copy.cell(0, 1), copy.line(0)),
+            ("b", "", 5)
+        );
+        assert_eq!(
+            (copy.cell(1, 0), copy.cell(1, 1), copy.cell(1, 2)),
+            ("a", "", "é")
+        );
+        assert_eq!(copy.cell(1, 3), "");
+    }
+}

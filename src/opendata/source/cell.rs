@@ -1,0 +1,252 @@
+//! What a text cell means: decimals with point or comma, ISO and French dates, codes that lost their leading zeros,
+//! column names in any spelling.
+
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// A number with `.` or `,` before the decimals; blanks between thousands are allowed. `None`: not a finite number.
+pub fn decimal(cell: &str) -> Option<f64> {
+    let cell = cell.trim();
+    let plain = cell
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E'));
+    let number: f64 = if plain {
+        cell.parse().ok()?
+    } else {
+        decimal_text(cell)?.parse().ok()?
+    };
+    number.is_finite().then_some(number)
+}
+
+/// The cell with a decimal comma made a point and blanks between thousands removed; `None` where other signs occur.
+fn decimal_text(cell: &str) -> Option<String> {
+    let mut text = String::with_capacity(cell.len());
+    let mut commas = 0;
+    for sign in cell.chars() {
+        match sign {
+            ' ' | '\u{a0}' | '\u{202f}' => {}
+            ',' => {
+                commas += 1;
+                text.push('.');
+            }
+            '0'..='9' | '.' | '-' | '+' | 'e' | 'E' => text.push(sign),
+            _ => return None,
+        }
+    }
+    (commas <= 1).then_some(text)
+}
+
+/// A JSON number with the cell's own digits where they are one already; a decimal comma becomes a point and a flag of
+/// older files becomes 1 or 0. `None`: not a number.
+pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
+    let cell = cell.trim();
+    if is_json_number(cell) {
+        return Some(Cow::Borrowed(cell));
+    }
+    match cell {
+        "True" | "true" | "TRUE" | "Vrai" | "VRAI" => return Some(Cow::Borrowed("1")),
+        "False" | "false" | "FALSE" | "Faux" | "FAUX" => return Some(Cow::Borrowed("0")),
+        _ => {}
+    }
+    let text = decimal_text(cell)?;
+    if is_json_number(&text) {
+        return Some(Cow::Owned(text));
+    }
+    let number: f64 = text.parse().ok()?;
+    number.is_finite().then(|| Cow::Owned(number.to_string()))
+}
+
+fn is_json_number(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| {
+        bytes[from.min(bytes.len())..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
+    let mut at = usize::from(bytes.first() == Some(&b'-'));
+    let whole = digits(at);
+    if whole == 0 || (whole > 1 && bytes[at] == b'0') {
+        return false;
+    }
+    at += whole;
+    if bytes.get(at) == Some(&b'.') {
+        let decimals = digits(at + 1);
+        if decimals == 0 {
+            return false;
+        }
+        at += 1 + decimals;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let exponent = digits(at);
+        if exponent == 0 || exponent > 2 {
+            return false;
+        }
+        at += exponent;
+    }
+    at == bytes.len()
+}
+
+/// A day as `yyyy-mm-dd` (a time after it is ignored) or `dd/mm/yyyy`, in days since 1970-01-01.
+pub fn day(cell: &str) -> Option<i32> {
+    let bytes = cell.trim().as_bytes();
+    let number = |part: &[u8]| -> Option<i32> {
+        part.iter().try_fold(0i32, |sum, byte| {
+            byte.is_ascii_digit()
+                .then(|| sum * 10 + i32::from(byte - b'0'))
+        })
+    };
+    if bytes.len() < 10 {
+        return None;
+    }
+    let (date, rest) = bytes.split_at(10);
+    if !matches!(rest.first(), None | Some(b'T' | b' ')) {
+        return None;
+    }
+    let (year, month, day) = match (date[4], date[7], date[2], date[5]) {
+        (b'-', b'-', _, _) => (&date[..4], &date[5..7], &date[8..10]),
+        (_, _, b'/', b'/') => (&date[6..10], &date[3..5], &date[..2]),
+        _ => return None,
+    };
+    let (year, month, day) = (number(year)?, number(month)?, number(day)?);
+    days_from_civil(year, month as u32, day as u32)
+}
+
+fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
+    use chrono::Datelike;
+    let date = chrono::NaiveDate::from_ymd_opt(year, month, day)?;
+    (1900..=2200)
+        .contains(&year)
+        .then(|| date.num_days_from_ce() - EPOCH_FROM_CE)
+}
+
+/// Days from 0001-01-01 (day 1) to 1970-01-01.
+const EPOCH_FROM_CE: i32 = 719_163;
+
+/// The calendar date of a day number.
+pub fn date_of(days: i32) -> chrono::NaiveDate {
+    chrono::NaiveDate::from_num_days_from_ce_opt(days.saturating_add(EPOCH_FROM_CE))
+        .unwrap_or_default()
+}
+
+/// A code as the administration writes it: `69.0` loses its decimals, `1053` gets back its leading zeros.
+pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
+    let cell = cell.trim();
+    let cell = match cell.split_once(['.', ',']) {
+        Some((whole, zeros))
+            if !whole.is_empty()
+                && whole.bytes().all(|byte| byte.is_ascii_digit())
+                && zeros.bytes().all(|byte| byte == b'0') =>
+        {
+            whole
+        }
+        _ => cell,
+    };
+    if cell.is_empty() || cell.len() >= width || !cell.as_bytes()[0].is_ascii_digit() {
+        return Cow::Borrowed(cell);
+    }
+    Cow::Owned(format!("{cell:0>width$}"))
+}
+
+/// A column name in its plainest spelling: no accents, lower case, one `_` for every run of other signs.
+pub fn plain_name(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    let letters = name
+        .nfkd()
+        .filter(|sign| !is_combining_mark(*sign))
+        .flat_map(char::to_lowercase);
+    for sign in letters {
+        if sign.is_ascii_alphanumeric() {
+            plain.push(sign);
+        } else if !plain.ends_with('_') {
+            plain.push('_');
+        }
+    }
+    plain.trim_matches('_').to_owned()
+}
+
+/// Text without accents and with straight apostrophes; upper and lower case stay.
+pub fn without_accents(text: &str) -> String {
+    text.nfd()
+        .filter(|sign| !is_combining_mark(*sign))
+        .map(|sign| if sign == '\u{2019}' { '\'' } else { sign })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_take_comma_point_and_blanks() {
+        assert_eq!(decimal("78.46"), Some(78.46));
+        assert_eq!(decimal("208000,50"), Some(208_000.5));
+        assert_eq!(decimal("1 208\u{a0}000,50"), Some(1_208_000.5));
+        assert_eq!(decimal("-3"), Some(-3.0));
+        for wrong in ["", "abc", "1,2,3", "NaN", "inf", "12 m2"] {
+            assert_eq!(decimal(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn json_numbers_keep_the_digits_of_the_source() {
+        for (cell, expected) in [
+            ("27.0", Some("27.0")),
+            ("848,1", Some("848.1")),
+            ("True", Some("1")),
+            ("False", Some("0")),
+            ("007", Some("7")),
+            ("1e5", Some("1e5")),
+            (".5", Some("0.5")),
+            ("abc", None),
+            ("", None),
+        ] {
+            assert_eq!(json_number(cell).as_deref(), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn dates_are_iso_or_french() {
+        assert_eq!(day("1970-01-02"), Some(1));
+        assert_eq!(day("05/01/2023"), day("2023-01-05"));
+        assert_eq!(day("2023-01-05T10:00:00Z"), day("2023-01-05"));
+        for wrong in [
+            "",
+            "2023-02-30",
+            "31/13/2023",
+            "05-01-2023",
+            "2023-01-0x",
+            "2023-01-051",
+        ] {
+            assert_eq!(day(wrong), None, "{wrong}");
+        }
+        assert_eq!(date_of(1).to_string(), "1970-01-02");
+    }
+
+    #[test]
+    fn codes_get_their_zeros_back() {
+        assert_eq!(code("69.0", 2), "69");
+        assert_eq!(code("1", 2), "01");
+        assert_eq!(code("1053", 5), "01053");
+        assert_eq!(code("2A004", 5), "2A004");
+        assert_eq!(code("971", 2), "971");
+        assert_eq!(code("", 5), "");
+    }
+
+    #[test]
+    fn names_match_in_any_spelling() {
+        assert_eq!(
+            plain_name("Coordonnée_cartographique_X_(BAN)"),
+            "coordonnee_cartographique_x_ban"
+        );
+        assert_eq!(plain_name("B/T/Q"), "b_t_q");
+        assert_eq!(plain_name("N°DPE"), "n_dpe");
+        assert_eq!(
+            without_accents("Vente en l’état futur"),
+            "Vente en l'etat futur"
+        );
+    }
+}

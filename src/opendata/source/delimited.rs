@@ -1,0 +1,139 @@
+//! CSV and its cousins: the delimiter is told from the header line; a row with another number of cells than the
+//! header, or bytes that are no text, ends the reading. About 1.5 µs per DVF row.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use super::block::{Block, Header};
+use super::{BlockReader, Error, Place};
+
+const DELIMITERS: [u8; 4] = *b",;|\t";
+/// Buffer between decompression and splitting.
+const SPLIT_BUFFER_BYTES: usize = 256 << 10;
+
+/// Reads delimited text.
+pub(super) struct DelimitedReader<R> {
+    rows: csv::Reader<R>,
+    name: String,
+    header: Arc<Header>,
+    record: csv::StringRecord,
+    /// Whether the header has been handed out, which must happen even without rows: it may lack a needed column.
+    begun: bool,
+}
+
+impl<R: Read> DelimitedReader<R> {
+    /// Reads the header; `probe` is the beginning of the source.
+    pub(super) fn new(source: R, name: &str, probe: &[u8]) -> Result<Self, Error> {
+        let delimiter = delimiter_of(probe);
+        let mut rows = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            // The pipe form of the tax office quotes nothing, and a street may hold a quotation mark.
+            .quoting(delimiter != b'|')
+            .buffer_capacity(SPLIT_BUFFER_BYTES)
+            .from_reader(source);
+        let names = rows
+            .headers()
+            .map_err(|error| explain(error, name, &Header::default()))?
+            .iter()
+            .map(|cell| cell.trim_start_matches('\u{feff}').trim().to_owned())
+            .collect();
+        Ok(Self {
+            rows,
+            name: name.to_owned(),
+            header: Arc::new(Header { names }),
+            record: csv::StringRecord::new(),
+            begun: false,
+        })
+    }
+}
+
+impl<R: Read> BlockReader for DelimitedReader<R> {
+    fn next_block(&mut self) -> Result<Option<Block>, Error> {
+        let mut block = Block::new(Arc::clone(&self.header));
+        while !block.is_full() {
+            let more = self.rows.read_record(&mut self.record).map_err(|error| {
+                explain_at(error, &self.name, &self.header, self.rows.position().line())
+            })?;
+            if !more {
+                break;
+            }
+            let line = self.record.position().map_or(0, csv::Position::line);
+            if let Some(at) = memchr::memchr(0, self.record.as_slice().as_bytes()) {
+                let field = (0..self.record.len()).find(|field| {
+                    self.record
+                        .range(*field)
+                        .is_some_and(|range| range.end > at)
+                });
+                let column = field.and_then(|field| self.header.names.get(field));
+                let place =
+                    Place::line(&self.name, line).column(column.cloned().unwrap_or_default());
+                return Err(Error::malformed(
+                    place,
+                    "binary data: a zero byte in a text",
+                ));
+            }
+            block.push_record(&self.record, line);
+        }
+        let begins = !std::mem::replace(&mut self.begun, true);
+        Ok((begins || !block.is_empty()).then_some(block))
+    }
+}
+
+/// The delimiter that splits the header line into most cells, quoted ones apart.
+fn delimiter_of(probe: &[u8]) -> u8 {
+    let mut counts = [0usize; DELIMITERS.len()];
+    let mut quoted = false;
+    for byte in probe {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => break,
+            byte if !quoted => {
+                if let Some(index) = DELIMITERS.iter().position(|known| known == byte) {
+                    counts[index] += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut best = 0;
+    for index in 1..DELIMITERS.len() {
+        if counts[index] > counts[best] {
+            best = index;
+        }
+    }
+    DELIMITERS[best]
+}
+
+fn explain(error: csv::Error, name: &str, header: &Header) -> Error {
+    explain_at(error, name, header, 1)
+}
+
+fn explain_at(error: csv::Error, name: &str, header: &Header, line: u64) -> Error {
+    let message = error.to_string();
+    match error.into_kind() {
+        csv::ErrorKind::Io(source) => Error::reading(Place::line(name, line), source),
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => {
+            let place = Place::line(name, pos.map_or(line, |pos| pos.line()));
+            let place = match header.names.get(len as usize) {
+                Some(first_missing) => place.column(first_missing.clone()),
+                None => place,
+            };
+            Error::malformed(
+                place,
+                format!(
+                    "the row has {len} cells where the header has {expected_len}: cut off, or damaged"
+                ),
+            )
+        }
+        csv::ErrorKind::Utf8 { pos, err } => {
+            let place = Place::line(name, pos.map_or(line, |pos| pos.line()));
+            let column = header.names.get(err.field()).cloned().unwrap_or_default();
+            Error::malformed(place.column(column), "bytes that are not UTF-8 text")
+        }
+        _ => Error::malformed(Place::line(name, line), message),
+    }
+}

@@ -1,0 +1,100 @@
+//! From what a person typed (files, globs, folders) to the files meant, in a stable order.
+
+use std::path::{Path, PathBuf};
+
+use super::{Error, Place};
+
+/// Endings of files a folder contributes.
+const ENDINGS: [&str; 11] = [
+    ".csv",
+    ".csv.gz",
+    ".txt",
+    ".txt.gz",
+    ".parquet",
+    ".ndjson",
+    ".ndjson.gz",
+    ".jsonl",
+    ".jsonl.gz",
+    ".json",
+    ".json.gz",
+];
+
+/// Files named by `arguments`; a folder stands for every readable file in it (not below), a glob for what it matches.
+///
+/// # Errors
+///
+/// An argument that names nothing is an error: a misspelt path must not import less than was asked.
+pub fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for argument in arguments {
+        let found = expand_one(argument)?;
+        if found.is_empty() {
+            let place = Place::file(&argument.display().to_string());
+            return Err(Error::malformed(
+                place,
+                "no such file, or nothing to import in it",
+            ));
+        }
+        for file in found {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn expand_one(argument: &Path) -> Result<Vec<PathBuf>, Error> {
+    if argument.is_dir() {
+        return folder(argument);
+    }
+    if argument.is_file() {
+        return Ok(vec![argument.to_owned()]);
+    }
+    let pattern = argument.to_string_lossy();
+    let matches = glob::glob(&pattern)
+        .map_err(|error| Error::malformed(Place::file(&pattern), error.to_string()))?;
+    let mut files: Vec<PathBuf> = matches
+        .filter_map(Result::ok)
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn folder(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = |source| Error::Io {
+        place: Place::file(&path.display().to_string()),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let file = entry.map_err(failed)?.path();
+        let name = file.to_string_lossy().to_lowercase();
+        if file.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_and_globs_name_files_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.csv", "a.csv.gz", "notes.md"] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        let found = expand(&[folder.path().to_owned(), folder.path().join("*.csv")]).unwrap();
+        let names: Vec<_> = found
+            .iter()
+            .map(|file| file.file_name().unwrap().to_owned())
+            .collect();
+        assert_eq!(names, ["a.csv.gz", "b.csv"]);
+        assert!(expand(&[folder.path().join("none-*.csv")]).is_err());
+    }
+}

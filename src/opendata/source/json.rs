@@ -1,0 +1,238 @@
+//! NDJSON and data-fair pages. Numbers keep the digits of the source: cells are cut from the text, not re-written.
+//!
+//! Objects need not name the same keys; a key seen for the first time becomes a new last column.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::block::{Block, Header};
+use super::{BlockReader, Error, Place};
+
+/// Largest page held in memory; official pages of 10,000 diagnostics are about 60 MB.
+const PAGE_BYTES_MAX: u64 = 1 << 30;
+/// Longest line of NDJSON.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+
+/// Columns in the order they were first seen.
+#[derive(Default)]
+struct Columns {
+    header: Arc<Header>,
+    positions: HashMap<String, usize>,
+}
+
+impl Columns {
+    fn position(&mut self, name: &str) -> usize {
+        if let Some(position) = self.positions.get(name) {
+            return *position;
+        }
+        let header = Arc::make_mut(&mut self.header);
+        header.names.push(name.to_owned());
+        let position = header.names.len() - 1;
+        self.positions.insert(name.to_owned(), position);
+        position
+    }
+
+    /// Adds an object as a row; `cells` is a reused buffer.
+    fn push<'t>(
+        &mut self,
+        block: &mut Block,
+        row: Row<'t>,
+        line: u64,
+        cells: &mut Vec<Option<&'t RawValue>>,
+    ) {
+        cells.clear();
+        for (key, value) in row.0 {
+            let position = self.position(&key);
+            if cells.len() <= position {
+                cells.resize(position + 1, None);
+            }
+            cells[position] = Some(value);
+        }
+        block.start_row(line);
+        for cell in cells.iter() {
+            push_value(block, *cell);
+        }
+    }
+}
+
+fn push_value(block: &mut Block, value: Option<&RawValue>) {
+    let text = value.map_or("null", RawValue::get);
+    if text == "null" {
+        block.push_cell("");
+    } else if text.starts_with('"') {
+        if text.contains('\\') {
+            let unescaped: String = serde_json::from_str(text).unwrap_or_default();
+            block.push_cell(&unescaped);
+        } else {
+            block.push_cell(&text[1..text.len() - 1]);
+        }
+    } else {
+        block.push_cell(text);
+    }
+}
+
+/// Key and value pairs of one object.
+struct Row<'t>(Vec<(std::borrow::Cow<'t, str>, &'t RawValue)>);
+
+impl<'t, 'de: 't> Deserialize<'de> for Row<'t> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Row<'de>;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
+                let mut pairs = Vec::with_capacity(256);
+                while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                    pairs.push((key, value));
+                }
+                Ok(Row(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+#[derive(Deserialize)]
+struct Key<'t>(#[serde(borrow)] std::borrow::Cow<'t, str>);
+
+/// Reads one object per line.
+pub(super) struct NdJsonReader<R> {
+    lines: BufReader<R>,
+    name: String,
+    line: u64,
+    columns: Columns,
+}
+
+impl<R: Read> NdJsonReader<R> {
+    pub(super) fn new(source: R, name: &str) -> Self {
+        Self {
+            lines: BufReader::with_capacity(256 << 10, source),
+            name: name.to_owned(),
+            line: 0,
+            columns: Columns::default(),
+        }
+    }
+}
+
+impl<R: Read> BlockReader for NdJsonReader<R> {
+    fn next_block(&mut self) -> Result<Option<Block>, Error> {
+        let mut block = Block::default();
+        let mut text = Vec::new();
+        while !block.is_full() {
+            text.clear();
+            self.line += 1;
+            let place = || Place::line(&self.name, self.line);
+            let count = (&mut self.lines)
+                .take(LINE_BYTES_MAX)
+                .read_until(b'\n', &mut text)
+                .map_err(|error| Error::reading(place(), error))?;
+            if count == 0 {
+                break;
+            }
+            let line = text
+                .strip_prefix(b"\xef\xbb\xbf")
+                .unwrap_or(&text)
+                .trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            let row: Row<'_> = serde_json::from_slice(line).map_err(|error| {
+                Error::malformed(place(), format!("not a JSON object: {error}"))
+            })?;
+            self.columns
+                .push(&mut block, row, self.line, &mut Vec::with_capacity(256));
+        }
+        block.header = Arc::clone(&self.columns.header);
+        Ok((!block.is_empty()).then_some(block))
+    }
+}
+
+/// Reads a page, held in memory whole.
+pub(super) struct PageReader {
+    text: String,
+    name: String,
+    columns: Columns,
+    /// Where each remaining object lies in `text`, in order.
+    objects: std::vec::IntoIter<std::ops::Range<usize>>,
+    row: u64,
+}
+
+#[derive(Deserialize)]
+struct Page<'t> {
+    #[serde(borrow)]
+    results: Vec<&'t RawValue>,
+}
+
+impl PageReader {
+    pub(super) fn new(source: impl Read, name: &str) -> Result<Self, Error> {
+        let mut bytes = Vec::new();
+        source
+            .take(PAGE_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::reading(Place::file(name), error))?;
+        if bytes.len() as u64 > PAGE_BYTES_MAX {
+            let reason =
+                format!("a JSON page may hold {PAGE_BYTES_MAX} bytes at most; use NDJSON or CSV");
+            return Err(Error::malformed(Place::file(name), reason));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::malformed(Place::file(name), "bytes that are not UTF-8 text"))?;
+        let trimmed = text.trim_start_matches('\u{feff}').trim();
+        let parsed = if trimmed.starts_with('[') {
+            serde_json::from_str::<Vec<&RawValue>>(trimmed)
+        } else {
+            serde_json::from_str::<Page<'_>>(trimmed).map(|page| page.results)
+        };
+        let results = parsed.map_err(|error| {
+            Error::malformed(
+                Place::line(name, error.line() as u64),
+                format!("not a page of JSON results, or cut off: {error}"),
+            )
+        })?;
+        let start = text.as_ptr() as usize;
+        let objects: Vec<_> = results
+            .iter()
+            .map(|value| {
+                let from = value.get().as_ptr() as usize - start;
+                from..from + value.get().len()
+            })
+            .collect();
+        Ok(Self {
+            name: name.to_owned(),
+            columns: Columns::default(),
+            objects: objects.into_iter(),
+            row: 0,
+            text,
+        })
+    }
+}
+
+impl BlockReader for PageReader {
+    fn next_block(&mut self) -> Result<Option<Block>, Error> {
+        let mut block = Block::default();
+        let mut cells = Vec::with_capacity(256);
+        while !block.is_full() {
+            let Some(range) = self.objects.next() else {
+                break;
+            };
+            self.row += 1;
+            let row: Row<'_> = serde_json::from_str(&self.text[range]).map_err(|error| {
+                Error::malformed(
+                    Place::line(&self.name, self.row),
+                    format!("a result is not a JSON object: {error}"),
+                )
+            })?;
+            self.columns.push(&mut block, row, self.row, &mut cells);
+        }
+        block.header = Arc::clone(&self.columns.header);
+        Ok((!block.is_empty()).then_some(block))
+    }
+}

@@ -1,0 +1,223 @@
+//! Opens a source: looks at its first bytes, undoes gzip and Windows-1252, and picks the reader for what is inside.
+
+use std::io::{BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::read::MultiGzDecoder;
+
+use super::{Block, Error, Place, delimited, json, parquet};
+
+/// Bytes looked at to tell what a source is.
+const PROBE_BYTES: usize = 64 << 10;
+/// Read buffer in front of decompression.
+const READ_BUFFER_BYTES: usize = 256 << 10;
+
+/// What a source is in, compression aside (gzip is always recognised by its first bytes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Told from the first bytes.
+    #[default]
+    Detect,
+    /// Delimited text: comma, semicolon, tab or pipe.
+    Delimited,
+    /// One JSON object per line.
+    NdJson,
+    /// A data-fair page: `{"results": [...], "next": ...}`, or a bare array of objects.
+    JsonPage,
+    /// Parquet.
+    Parquet,
+}
+
+/// Hands out the rows of a source, block by block.
+pub trait BlockReader {
+    /// The next rows; `None` at the end. Blocks.
+    fn next_block(&mut self) -> Result<Option<Block>, Error>;
+}
+
+/// Counts and digests the bytes of a source as they are read.
+#[derive(Clone, Default)]
+pub struct Meter {
+    bytes: Arc<AtomicU64>,
+    hasher: Arc<Mutex<blake3::Hasher>>,
+}
+
+impl Meter {
+    /// Bytes read so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// BLAKE3 of the bytes read so far, hexadecimal.
+    pub fn checksum(&self) -> String {
+        match self.hasher.lock() {
+            Ok(hasher) => hasher.finalize().to_hex().to_string(),
+            Err(_) => String::new(),
+        }
+    }
+}
+
+struct Metered<R> {
+    inner: R,
+    meter: Meter,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.meter.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        if let Ok(mut hasher) = self.meter.hasher.lock() {
+            hasher.update(&buffer[..count]);
+        }
+        Ok(count)
+    }
+}
+
+/// Opens a source for reading block by block; `name` is what errors call it.
+///
+/// # Errors
+///
+/// When the first bytes are not what any reader takes, or cannot be read.
+pub fn open<'r>(
+    source: impl Read + Send + 'r,
+    name: &str,
+    format: Format,
+    meter: &Meter,
+) -> Result<Box<dyn BlockReader + 'r>, Error> {
+    let metered = Metered {
+        inner: source,
+        meter: meter.clone(),
+    };
+    let mut raw: Box<dyn Read + Send + 'r> =
+        Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, metered));
+    let mut probe = read_probe(&mut raw, name)?;
+    if probe.starts_with(&[0x1f, 0x8b]) {
+        let whole = Cursor::new(probe).chain(raw);
+        raw = Box::new(MultiGzDecoder::new(BufReader::with_capacity(
+            READ_BUFFER_BYTES,
+            whole,
+        )));
+        probe = read_probe(&mut raw, name)?;
+    }
+    if probe.is_empty() {
+        return Err(Error::malformed(Place::file(name), "the file is empty"));
+    }
+    let format = match format {
+        Format::Detect => detect(&probe, name)?,
+        given => given,
+    };
+    let legacy = format == Format::Delimited && !looks_like_utf8(&probe);
+    let probe_copy = probe.clone();
+    let whole = Cursor::new(probe).chain(raw);
+    let rows: Box<dyn BlockReader + 'r> =
+        match format {
+            Format::Parquet => Box::new(parquet::ParquetReader::new(whole, name)?),
+            Format::NdJson => Box::new(json::NdJsonReader::new(whole, name)),
+            Format::JsonPage => Box::new(json::PageReader::new(whole, name)?),
+            Format::Delimited | Format::Detect if legacy => Box::new(
+                delimited::DelimitedReader::new(Windows1252::new(whole), name, &probe_copy)?,
+            ),
+            Format::Delimited | Format::Detect => {
+                Box::new(delimited::DelimitedReader::new(whole, name, &probe_copy)?)
+            }
+        };
+    Ok(rows)
+}
+
+fn read_probe(source: &mut impl Read, name: &str) -> Result<Vec<u8>, Error> {
+    let mut probe = Vec::with_capacity(PROBE_BYTES);
+    source
+        .take(PROBE_BYTES as u64)
+        .read_to_end(&mut probe)
+        .map_err(|error| Error::reading(Place::file(name), error))?;
+    Ok(probe)
+}
+
+fn detect(probe: &[u8], name: &str) -> Result<Format, Error> {
+    if probe.starts_with(b"PAR1") {
+        return Ok(Format::Parquet);
+    }
+    if probe.starts_with(b"PK\x03\x04") {
+        return Err(Error::malformed(
+            Place::file(name),
+            "this is a zip archive (or a spreadsheet): unpack it, or save it as CSV",
+        ));
+    }
+    let text = probe.strip_prefix(b"\xef\xbb\xbf").unwrap_or(probe);
+    if let Some(position) = text
+        .iter()
+        .position(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c))
+    {
+        let line = 1 + memchr::memchr_iter(b'\n', &text[..position]).count() as u64;
+        return Err(Error::malformed(
+            Place::line(name, line),
+            "binary data: not a text, JSON or Parquet file",
+        ));
+    }
+    let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
+    Ok(match first.map(|at| &text[at..]) {
+        Some(text) if text.starts_with(b"[") => Format::JsonPage,
+        Some(text) if text.starts_with(b"{") => {
+            let line = memchr::memchr(b'\n', text).map_or(text, |end| &text[..end]);
+            let page = [&b"\"results\""[..], b"\"next\"", b"\"total\""]
+                .iter()
+                .any(|key| memchr::memmem::find(&line[..line.len().min(400)], key).is_some())
+                || line.trim_ascii().len() == 1;
+            if page {
+                Format::JsonPage
+            } else {
+                Format::NdJson
+            }
+        }
+        _ => Format::Delimited,
+    })
+}
+
+/// Whether the probe is UTF-8; a character cut at its end does not count against it.
+fn looks_like_utf8(probe: &[u8]) -> bool {
+    match std::str::from_utf8(probe) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    }
+}
+
+/// Turns Windows-1252, which French spreadsheets write, into UTF-8.
+struct Windows1252<R> {
+    inner: R,
+    buffer: Vec<u8>,
+    ready: Cursor<Vec<u8>>,
+}
+
+/// Characters of 0x80 to 0x9f; the five unassigned ones stay control characters.
+const WINDOWS_1252_HIGH: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+impl<R: Read> Windows1252<R> {
+    fn new(inner: R) -> Self {
+        Self {
+            inner,
+            buffer: vec![0; PROBE_BYTES],
+            ready: Cursor::default(),
+        }
+    }
+}
+
+impl<R: Read> Read for Windows1252<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.ready.position() as usize >= self.ready.get_ref().len() {
+            let count = self.inner.read(&mut self.buffer)?;
+            let text: String = self.buffer[..count]
+                .iter()
+                .map(|byte| match byte {
+                    0x80..=0x9f => WINDOWS_1252_HIGH[usize::from(byte - 0x80)],
+                    byte => char::from(*byte),
+                })
+                .collect();
+            self.ready = Cursor::new(text.into_bytes());
+        }
+        self.ready.read(out)
+    }
+}

@@ -1,0 +1,45 @@
+//! Progress on standard error: bars for people at a terminal, nothing for machines.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Makes bars, or hidden ones where nobody looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    visible: bool,
+}
+
+impl Progress {
+    /// Bars on a terminal, none with `--json` or when standard error is no terminal.
+    pub fn new(json: bool) -> Self {
+        Self {
+            visible: !json && std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// No bars.
+    pub fn silent() -> Self {
+        Self::default()
+    }
+
+    /// A bar over bytes; `total` unknown makes a spinner.
+    pub fn bytes(self, name: &str, total: Option<u64>) -> ProgressBar {
+        if !self.visible {
+            return ProgressBar::hidden();
+        }
+        let (bar, template) = match total {
+            Some(total) => (
+                ProgressBar::new(total),
+                "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+            ),
+            None => (
+                ProgressBar::new_spinner(),
+                "{msg} {spinner} {bytes} {bytes_per_sec}",
+            ),
+        };
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.with_style(style).with_message(name.to_owned())
+    }
+}
