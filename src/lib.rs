@@ -16,4 +16,5 @@ pub mod net;
 pub mod opendata;
 pub mod progress;
 pub mod store;
+pub mod synth;
 pub mod wire;

@@ -1,7 +1,7 @@
 //! From the text of a header to the key it names: the check every protected request passes.
 //!
 //! A known key costs one SHA-256 and a look into memory. What was read from the store is kept until a key changes
-//! there: at most every [`CHANGE_CHECK_EVERY`] the store is asked whether any process committed something, and if so
+//! there: at most every `CHANGE_CHECK_EVERY` the store is asked whether any process committed something, and if so
 //! whether it touched a key, so a revocation elsewhere is noticed well within a second.
 
 use std::sync::{Arc, Mutex, PoisonError};

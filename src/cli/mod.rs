@@ -1,8 +1,11 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+pub mod demo;
 pub mod import;
 pub mod keys;
 pub mod serve;
+mod sql;
+mod synth;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -43,12 +46,18 @@ pub struct Common {
 enum Command {
     /// Import recorded sales or diagnostics, from files or the official sources
     Import(import::ImportArgs),
+    /// Make a lake of invented data on the first run, serve it and print how to ask
+    Demo(demo::DemoArgs),
     /// Serve the API over HTTP
     Serve(serve::ServeArgs),
+    /// Ask the tables in SQL, read-only
+    Sql(sql::SqlArgs),
     /// Make, list and revoke API keys
     Keys(keys::KeysArgs),
     /// Print the version
     Version,
+    /// Make up sales and diagnostics in the official file formats
+    Synth(synth::SynthOptions),
 }
 
 /// Parses the arguments of the process and runs the command.
@@ -57,12 +66,15 @@ pub fn main() -> ExitCode {
     let common = &toise.common;
     let result: CommandResult = match toise.command {
         Command::Import(arguments) => import::run(common, &arguments),
+        Command::Demo(arguments) => demo::run(common, &arguments),
+        Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
+        Command::Synth(options) => synth::run(&toise.common, &options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -19,6 +19,9 @@ pub enum ApiError {
     /// The body is not JSON.
     #[error("body: must be JSON: {0}")]
     NotJson(String),
+    /// The path holds a `%` that two hexadecimal digits do not follow.
+    #[error("path: percent-encoding is broken")]
+    BrokenEncoding,
     /// The body is JSON but not what the contract asks.
     #[error(transparent)]
     Invalid(#[from] Fault),
@@ -49,6 +52,9 @@ pub enum ApiError {
     /// Too many questions at once.
     #[error("the service is busy; retry shortly")]
     Overloaded,
+    /// The service starts or drains.
+    #[error("not ready: starting or draining")]
+    NotReady,
     /// The request took longer than requests may.
     #[error("the request took too long")]
     TimedOut,
@@ -66,7 +72,7 @@ impl ApiError {
     /// Status and `error.code`, as the contract's table has them; 408 joins the row of the transport's errors.
     pub fn status_and_code(&self) -> (StatusCode, u32) {
         match self {
-            ApiError::NotJson(_) => (StatusCode::BAD_REQUEST, 10002),
+            ApiError::NotJson(_) | ApiError::BrokenEncoding => (StatusCode::BAD_REQUEST, 10002),
             ApiError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, 10002),
             ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
             ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, 10004),
@@ -75,7 +81,9 @@ impl ApiError {
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
             ApiError::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
             ApiError::BodyInterrupted => (StatusCode::REQUEST_TIMEOUT, 10007),
-            ApiError::Overloaded | ApiError::TimedOut => (StatusCode::SERVICE_UNAVAILABLE, 10000),
+            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut => {
+                (StatusCode::SERVICE_UNAVAILABLE, 10000)
+            }
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
         }
     }
@@ -104,7 +112,7 @@ impl ApiError {
                     headers.insert(ALLOW, methods);
                 }
             }
-            ApiError::Overloaded | ApiError::TimedOut => {
+            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(OVERLOAD_RETRY_AFTER_S));
             }
             _ => {}

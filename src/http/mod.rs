@@ -9,6 +9,7 @@ pub mod auth;
 pub mod body;
 pub mod error;
 pub mod openapi;
+mod openapi_schemas;
 pub mod opendata;
 pub mod pipeline;
 pub mod routes;

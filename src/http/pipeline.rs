@@ -11,7 +11,7 @@ use uuid::Uuid;
 use warp::Filter;
 use warp::filters::BoxedFilter;
 use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use warp::http::{HeaderMap, Method, Response, StatusCode};
+use warp::http::{HeaderMap, Method, Response};
 use warp::path::FullPath;
 
 use super::error::ApiError;
@@ -98,6 +98,9 @@ where
     S: Stream<Item = Result<B, warp::Error>> + Unpin,
     B: Buf,
 {
+    if !is_percent_encoded(path) {
+        return Err(ApiError::BrokenEncoding);
+    }
     let route = routes::find(method, path)?;
     // The length is refused before the key is looked at, the body read only after it.
     body::check_headers(route.body, headers)?;
@@ -107,7 +110,7 @@ where
         BodyRule::Json { bytes_max } => body::read(body, bytes_max).await?,
     };
     match route.endpoint {
-        Endpoint::Healthz => Ok(healthz(app)),
+        Endpoint::Healthz => healthz(app),
         Endpoint::Version => Ok(version()),
         Endpoint::OpenApi => Ok(json_response(openapi::document_bytes())),
         Endpoint::Search(dataset) => opendata::search(app, dataset, bytes).await,
@@ -125,13 +128,20 @@ pub(super) fn json_response(body: Bytes) -> Response<Bytes> {
     response
 }
 
-fn healthz(app: &App) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    if !app.readiness.is_ready() {
-        // Not an error of a request but a state told to a probe: empty, as when it is ready.
-        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+fn healthz(app: &App) -> Result<Response<Bytes>, ApiError> {
+    if app.readiness.is_ready() {
+        Ok(Response::new(Bytes::new()))
+    } else {
+        Err(ApiError::NotReady)
     }
-    response
+}
+
+/// Whether every `%` of a path is followed by two hexadecimal digits.
+fn is_percent_encoded(path: &str) -> bool {
+    path.split('%').skip(1).all(|after| {
+        let bytes = after.as_bytes();
+        bytes.len() >= 2 && bytes[..2].iter().all(u8::is_ascii_hexdigit)
+    })
 }
 
 fn version() -> Response<Bytes> {

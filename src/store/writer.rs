@@ -99,7 +99,7 @@ fn write_all(mut connection: Connection, waiting: Receiver<Box<dyn Change>>) {
         group.extend(waiting.try_iter().take(GROUP_MAX - 1));
         let commit = commit_group(&mut connection, &mut group);
         for change in group {
-            change.conclude(commit.as_ref().map(|()| ()));
+            change.conclude(commit.as_ref().copied());
         }
     }
 }
@@ -110,6 +110,10 @@ fn commit_group(
 ) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for change in group {
+        // Some failures (a full disk) undo the whole transaction: what follows must not run outside one.
+        if transaction.is_autocommit() {
+            break;
+        }
         change.apply(&transaction);
     }
     transaction.commit()

@@ -13,16 +13,20 @@ const MANY: &str = "/v2/protected/opendata/dvf/match/_many";
 #[tokio::test]
 async fn an_unknown_route_is_404() {
     let service = Service::start().await;
-    for path in [
-        "/",
-        "/nowhere",
-        "/v2/protected/opendata/dvf",
-        "/version/",
-        "/v2/%zz",
-    ] {
+    for path in ["/", "/nowhere", "/v2/protected/opendata/dvf", "/version/"] {
         let response = service.ask(Method::GET, path).send().await.unwrap();
         let (status, code, _) = error_of(response).await;
         assert_eq!((status, code), (404, 10003), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_with_broken_percent_encoding_is_400() {
+    let service = Service::start().await;
+    for path in ["/v2/%zz", "/version%", "/%e"] {
+        let response = service.ask(Method::GET, path).send().await.unwrap();
+        let (status, code, _) = error_of(response).await;
+        assert_eq!((status, code), (400, 10002), "{path}");
     }
 }
 

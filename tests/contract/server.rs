@@ -8,7 +8,7 @@ use toise::http::server::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Rows, Service};
+use crate::support::{Rows, Service, error_of};
 
 fn quick() -> Rows {
     Rows {
@@ -30,7 +30,8 @@ async fn probes_and_the_document_need_no_key() {
     let document: Value = get("/openapi.json").await.json().await.unwrap();
     assert_eq!(document["openapi"], "3.1.0");
     service.readiness.set_draining();
-    assert_eq!(get("/healthz").await.status(), 503);
+    let (status, code, _) = error_of(get("/healthz").await).await;
+    assert_eq!((status, code), (503, 10000));
 }
 
 #[tokio::test]

@@ -1,0 +1,212 @@
+//! `toise sql`: any read-only query over the tables, as a table, csv, JSON lines or a file.
+//!
+//! Rows stream: only the printed table, which is cut at a number of rows, is held in memory.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::util::pretty::pretty_format_batches;
+use clap::{Args, ValueEnum};
+use datafusion::physical_plan::SendableRecordBatchStream;
+use futures::StreamExt;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use super::{CommandResult, Common};
+use crate::engine::Budget;
+use crate::engine::session::Session;
+use crate::opendata::OpenData;
+
+/// Rows a printed table shows at most.
+const TABLE_ROWS_MAX: usize = 1_000;
+
+/// Arguments of `sql`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Tables: dvf (recorded sales), dpe (energy diagnostics). Functions beside DataFusion's own:
+  geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
+
+Examples:
+  toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
+  toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet")]
+pub struct SqlArgs {
+    /// The query
+    pub query: String,
+    /// How rows are printed [default: table, json with --json]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Write rows to a file instead: .parquet, .csv or .ndjson
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table for people
+    Table,
+    /// Comma-separated values with a header
+    Csv,
+    /// One JSON array
+    Json,
+    /// One JSON object a line
+    Ndjson,
+}
+
+/// Runs `sql`.
+pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
+    let default = if common.json {
+        Format::Json
+    } else {
+        Format::Table
+    };
+    let format = arguments.format.unwrap_or(default);
+    let open_data = OpenData::open(&common.data, Budget::default())?;
+    let session = Session::open(open_data.engine(), Vec::new())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let started = Instant::now();
+        let stream = session
+            .query(&arguments.query)
+            .await?
+            .execute_stream()
+            .await?;
+        let rows = match &arguments.output {
+            Some(path) => to_file(stream, path).await?,
+            None => to_standard_output(stream, format).await?,
+        };
+        if !common.json {
+            eprintln!("{rows} rows in {:.3} s", started.elapsed().as_secs_f64());
+        }
+        Ok(())
+    })
+}
+
+/// Takes rows one batch at a time.
+enum Writer<W: Write + Send> {
+    Parquet(Box<ArrowWriter<W>>),
+    Csv(Box<arrow::csv::Writer<W>>),
+    Json(Box<arrow::json::ArrayWriter<W>>),
+    Ndjson(Box<arrow::json::LineDelimitedWriter<W>>),
+}
+
+impl<W: Write + Send> Writer<W> {
+    fn parquet(out: W, schema: SchemaRef) -> Result<Self, parquet::errors::ParquetError> {
+        let zstd = Compression::ZSTD(ZstdLevel::default());
+        let properties = WriterProperties::builder().set_compression(zstd).build();
+        Ok(Self::Parquet(Box::new(ArrowWriter::try_new(
+            out,
+            schema,
+            Some(properties),
+        )?)))
+    }
+
+    fn text(out: W, format: Format) -> Self {
+        match format {
+            Format::Json => Self::Json(Box::new(arrow::json::ArrayWriter::new(out))),
+            Format::Ndjson => Self::Ndjson(Box::new(arrow::json::LineDelimitedWriter::new(out))),
+            Format::Csv | Format::Table => Self::Csv(Box::new(arrow::csv::Writer::new(out))),
+        }
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> CommandResult {
+        match self {
+            Self::Parquet(writer) => writer.write(batch)?,
+            Self::Csv(writer) => writer.write(batch)?,
+            Self::Json(writer) => writer.write(batch)?,
+            Self::Ndjson(writer) => writer.write(batch)?,
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> CommandResult {
+        match self {
+            Self::Parquet(writer) => drop(writer.close()?),
+            Self::Csv(_) => {}
+            Self::Json(mut writer) => writer.finish()?,
+            Self::Ndjson(mut writer) => writer.finish()?,
+        }
+        Ok(())
+    }
+}
+
+async fn drain<W: Write + Send>(
+    mut stream: SendableRecordBatchStream,
+    mut writer: Writer<W>,
+) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+    let mut rows = 0;
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        rows += batch.num_rows();
+        writer.write(&batch)?;
+    }
+    writer.finish()?;
+    Ok(rows)
+}
+
+async fn to_file(
+    stream: SendableRecordBatchStream,
+    path: &Path,
+) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default();
+    let format = match extension {
+        "parquet" => None,
+        "csv" => Some(Format::Csv),
+        "ndjson" | "jsonl" => Some(Format::Ndjson),
+        "json" => Some(Format::Json),
+        _ => {
+            return Err(format!(
+                "{}: name it .parquet, .csv, .json or .ndjson",
+                path.display()
+            )
+            .into());
+        }
+    };
+    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let out = BufWriter::with_capacity(1 << 20, file);
+    let writer = match format {
+        None => Writer::parquet(out, stream.schema())?,
+        Some(format) => Writer::text(out, format),
+    };
+    drain(stream, writer).await
+}
+
+async fn to_standard_output(
+    mut stream: SendableRecordBatchStream,
+    format: Format,
+) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+    if format != Format::Table {
+        return drain(stream, Writer::text(BufWriter::new(io::stdout()), format)).await;
+    }
+    let schema = stream.schema();
+    let mut shown: Vec<RecordBatch> = Vec::new();
+    let (mut rows, mut kept) = (0, 0);
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        rows += batch.num_rows();
+        let room = TABLE_ROWS_MAX - kept;
+        if room > 0 {
+            let part = batch.slice(0, room.min(batch.num_rows()));
+            kept += part.num_rows();
+            shown.push(part);
+        }
+    }
+    if shown.is_empty() {
+        shown.push(RecordBatch::new_empty(schema));
+    }
+    println!("{}", pretty_format_batches(&shown)?);
+    if rows > kept {
+        eprintln!("the first {kept} rows of {rows}; --output FILE or --format csv gives all");
+    }
+    Ok(rows)
+}

@@ -1,0 +1,253 @@
+//! `toise synth`: made-up sales and diagnostics in the official file formats, and portfolios to match against them.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{CommandResult, Common};
+use crate::opendata::Dataset;
+use crate::progress::Progress;
+use crate::synth::lake::into_lake;
+use crate::synth::{self, Request, Summary, portfolio};
+
+/// Options of `toise synth`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example: a small pair of files and 1,000 queries on the diagnostics
+
+  toise synth --dvf 20000 --dpe 15000 --portfolio 1000 --output ./made-up --gzip
+  toise import dvf ./made-up/dvf-synth.csv.gz")]
+pub struct SynthOptions {
+    /// Sales (mutations) to make
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    dvf: u64,
+    /// Diagnostics to make
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    dpe: u64,
+    /// Queries to make for bulk match, on the items that --dvf or --dpe makes with the same seed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    portfolio: u64,
+    /// What the queries look for; by default diagnostics if any are made, else sales
+    #[arg(long, value_enum, value_name = "DATASET")]
+    of: Option<PortfolioOf>,
+    /// The same seed and sizes give the same bytes
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Folder for dvf-synth.csv, dpe-synth.csv and portfolio-synth.csv
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    output: PathBuf,
+    /// Compress the files (.csv.gz)
+    #[arg(long)]
+    gzip: bool,
+    /// Import into the lake instead of writing sales and diagnostics to files
+    #[arg(long)]
+    lake: bool,
+    /// Diagnostics with all 230 published columns
+    #[arg(long)]
+    full_width: bool,
+}
+
+/// What a portfolio looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PortfolioOf {
+    /// Diagnostics
+    Dpe,
+    /// Sales
+    Dvf,
+}
+
+/// One thing made, as `--json` reports it.
+#[derive(Debug, Serialize)]
+struct Made {
+    what: &'static str,
+    /// None when it went into the lake.
+    path: Option<PathBuf>,
+    items: u64,
+    rows: u64,
+    bytes_uncompressed: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    seed: u64,
+    made: Vec<Made>,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
+    if options.dvf == 0 && options.dpe == 0 {
+        return Err("nothing to make: give --dvf N, --dpe N or both".into());
+    }
+    let portfolio = portfolio_request(options)?;
+    let mut made = Vec::new();
+    for request in [
+        request(options, Dataset::Dvf),
+        request(options, Dataset::Dpe),
+    ] {
+        if request.items == 0 {
+            continue;
+        }
+        let started = Instant::now();
+        let name = request.dataset.name();
+        let (path, summary) = if options.lake {
+            (
+                None,
+                into_lake(&common.data, request, Progress::new(common.json))?,
+            )
+        } else {
+            let path = file_path(options, name);
+            let summary = write_file(&path, |out| {
+                let bar = progress_bar(request.items, name);
+                let made =
+                    synth::reader(request)?.copy_to(out, |so_far| bar.set_position(so_far.items));
+                bar.finish_and_clear();
+                made
+            })?;
+            (Some(path), summary)
+        };
+        made.push(report(name, path, summary, started));
+    }
+    if let Some(source) = portfolio {
+        let started = Instant::now();
+        let path = file_path(options, "portfolio");
+        let summary = write_file(&path, |out| {
+            portfolio::write(out, source, options.portfolio)
+        })?;
+        if summary.rows < options.portfolio {
+            eprintln!(
+                "warning: {} queries made of {} asked for: too few items to draw from",
+                summary.rows, options.portfolio
+            );
+        }
+        made.push(report("portfolio", Some(path), summary, started));
+    }
+    print_report(
+        common,
+        &Report {
+            seed: options.seed,
+            made,
+        },
+    )
+}
+
+fn request(options: &SynthOptions, dataset: Dataset) -> Request {
+    Request {
+        dataset,
+        items: match dataset {
+            Dataset::Dvf => options.dvf,
+            Dataset::Dpe => options.dpe,
+        },
+        seed: options.seed,
+        full_width: options.full_width,
+    }
+}
+
+fn portfolio_request(options: &SynthOptions) -> Result<Option<Request>, String> {
+    if options.portfolio == 0 {
+        return Ok(None);
+    }
+    let dataset = match options.of {
+        Some(PortfolioOf::Dpe) => Dataset::Dpe,
+        Some(PortfolioOf::Dvf) => Dataset::Dvf,
+        None if options.dpe > 0 => Dataset::Dpe,
+        None => Dataset::Dvf,
+    };
+    let source = request(options, dataset);
+    if source.items == 0 {
+        let name = dataset.name();
+        return Err(format!(
+            "--portfolio of {name} needs --{name} N: the queries are about the items made"
+        ));
+    }
+    Ok(Some(source))
+}
+
+fn file_path(options: &SynthOptions, name: &str) -> PathBuf {
+    let suffix = if options.gzip { ".gz" } else { "" };
+    options.output.join(format!("{name}-synth.csv{suffix}"))
+}
+
+/// Writes beside the path and renames at the end, so that a file by that name is always whole.
+fn write_file(
+    path: &Path,
+    make: impl FnOnce(&mut dyn Write) -> io::Result<Summary>,
+) -> Result<Summary, String> {
+    let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    let partial = PathBuf::from(partial);
+    let written = (|| {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(&partial)?);
+        let compressed = path.extension().is_some_and(|extension| extension == "gz");
+        let summary = if compressed {
+            let mut encoder = GzEncoder::new(&mut file, Compression::fast());
+            let summary = make(&mut encoder)?;
+            encoder.finish()?;
+            summary
+        } else {
+            make(&mut file)?
+        };
+        file.flush()?;
+        fs::rename(&partial, path)?;
+        Ok(summary)
+    })();
+    written.map_err(|error| {
+        // The first error is the one to tell; the leftover, if any, is named as such.
+        let _ = fs::remove_file(&partial);
+        failed(error)
+    })
+}
+
+fn progress_bar(items: u64, name: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(items).with_message(name);
+    match ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len} {per_sec} {eta}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn report(what: &'static str, path: Option<PathBuf>, summary: Summary, started: Instant) -> Made {
+    Made {
+        what,
+        path,
+        items: summary.items,
+        rows: summary.rows,
+        bytes_uncompressed: summary.bytes,
+        seconds: started.elapsed().as_secs_f64(),
+    }
+}
+
+fn print_report(common: &Common, report: &Report) -> CommandResult {
+    let mut out = io::stdout().lock();
+    if common.json {
+        writeln!(out, "{}", serde_json::to_string(report)?)?;
+        return Ok(());
+    }
+    for made in &report.made {
+        let place = match &made.path {
+            Some(path) => path.display().to_string(),
+            None => "the lake".into(),
+        };
+        writeln!(
+            out,
+            "{}: {} items in {} rows, {:.1} MB of csv, to {place} in {:.1} s",
+            made.what,
+            made.items,
+            made.rows,
+            made.bytes_uncompressed as f64 / 1e6,
+            made.seconds
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Blocks of rows, made in parallel and handed on in order.
+//!
+//! A producer thread makes a window of blocks at a time on rayon's pool and sends them through a bounded channel, so
+//! memory stays at two windows whatever the total. Each block has its own pseudo-random stream: the bytes do not
+//! depend on the number of threads.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use rayon::prelude::*;
+
+/// Items (sales or diagnostics) in a block.
+pub const BLOCK_ITEMS: u64 = 2_048;
+
+/// What a generator wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Sales or diagnostics.
+    pub items: u64,
+    /// Rows of the file, the header not counted.
+    pub rows: u64,
+    /// Bytes before compression.
+    pub bytes: u64,
+}
+
+/// Makes the blocks of a file.
+pub trait Generator: Send + Sync + 'static {
+    /// Items of the whole file.
+    fn items(&self) -> u64;
+    /// Appends the header line.
+    fn header(&self, out: &mut Vec<u8>);
+    /// Appends the rows of items `from..to`, block number `block`, and returns how many rows they take.
+    fn block(&self, block: u64, from: u64, to: u64, out: &mut Vec<u8>) -> u64;
+}
+
+struct Block {
+    bytes: Vec<u8>,
+    items: u64,
+    rows: u64,
+}
+
+enum Message {
+    Block(Block),
+    End,
+}
+
+/// Items delivered so far by a [`SynthReader`], readable from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct Delivered {
+    items: Arc<AtomicU64>,
+    rows: Arc<AtomicU64>,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Delivered {
+    /// What has been read so far.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            items: self.items.load(Ordering::Relaxed),
+            rows: self.rows.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The bytes of a generated csv file, made while they are read.
+#[derive(Debug)]
+pub struct SynthReader {
+    blocks: Receiver<Message>,
+    current: Vec<u8>,
+    offset: usize,
+    ended: bool,
+    delivered: Delivered,
+}
+
+impl SynthReader {
+    /// Starts making the file; it stops early when the reader is dropped.
+    pub fn start(generator: impl Generator) -> io::Result<Self> {
+        let window = (rayon::current_num_threads() * 2) as u64;
+        let (sender, blocks) = sync_channel(window as usize);
+        thread::Builder::new()
+            .name("synth".into())
+            .spawn(move || produce(&generator, window, &sender))?;
+        Ok(Self {
+            blocks,
+            current: Vec::new(),
+            offset: 0,
+            ended: false,
+            delivered: Delivered::default(),
+        })
+    }
+
+    /// Counts what is read, for a progress bar or a report.
+    pub fn delivered(&self) -> Delivered {
+        self.delivered.clone()
+    }
+
+    /// Copies everything to a writer, calling `progress` after each block.
+    pub fn copy_to(
+        mut self,
+        writer: &mut (impl Write + ?Sized),
+        mut progress: impl FnMut(Summary),
+    ) -> io::Result<Summary> {
+        while self.advance()? {
+            writer.write_all(&self.current)?;
+            progress(self.delivered.summary());
+        }
+        Ok(self.delivered.summary())
+    }
+
+    /// Makes the next block current; false at the end.
+    fn advance(&mut self) -> io::Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        match self.blocks.recv() {
+            Ok(Message::Block(block)) => {
+                let delivered = &self.delivered;
+                delivered.items.fetch_add(block.items, Ordering::Relaxed);
+                delivered.rows.fetch_add(block.rows, Ordering::Relaxed);
+                delivered
+                    .bytes
+                    .fetch_add(block.bytes.len() as u64, Ordering::Relaxed);
+                self.current = block.bytes;
+                self.offset = 0;
+                Ok(true)
+            }
+            Ok(Message::End) => {
+                self.ended = true;
+                self.current = Vec::new();
+                self.offset = 0;
+                Ok(false)
+            }
+            // The producer ended without saying so: never pass a truncated file off as a whole one.
+            Err(_) => Err(io::Error::other("the generator stopped before its end")),
+        }
+    }
+}
+
+impl Read for SynthReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.offset == self.current.len() {
+            if !self.advance()? {
+                return Ok(0);
+            }
+        }
+        let length = buffer.len().min(self.current.len() - self.offset);
+        buffer[..length].copy_from_slice(&self.current[self.offset..self.offset + length]);
+        self.offset += length;
+        Ok(length)
+    }
+}
+
+fn produce(generator: &impl Generator, window: u64, sender: &SyncSender<Message>) {
+    let mut header = Block {
+        bytes: Vec::new(),
+        items: 0,
+        rows: 0,
+    };
+    generator.header(&mut header.bytes);
+    if sender.send(Message::Block(header)).is_err() {
+        return;
+    }
+    let items = generator.items();
+    let block_count = items.div_ceil(BLOCK_ITEMS);
+    let mut first = 0;
+    while first < block_count {
+        let last = (first + window).min(block_count);
+        let made: Vec<Block> = (first..last)
+            .into_par_iter()
+            .map(|block| {
+                let from = block * BLOCK_ITEMS;
+                let to = (from + BLOCK_ITEMS).min(items);
+                let mut bytes = Vec::with_capacity(1 << 20);
+                let rows = generator.block(block, from, to, &mut bytes);
+                Block {
+                    bytes,
+                    items: to - from,
+                    rows,
+                }
+            })
+            .collect();
+        for block in made {
+            // The reader went away: nobody wants the rest.
+            if sender.send(Message::Block(block)).is_err() {
+                return;
+            }
+        }
+        first = last;
+    }
+    // The reader may be gone by now; then there is nobody to tell.
+    let _ = sender.send(Message::End);
+}

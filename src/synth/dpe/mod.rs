@@ -1,0 +1,114 @@
+//! Made-up energy performance diagnostics in ADEME's snake_case columns.
+//!
+//! Certificates come as they do in life: flats of one building together, sometimes with the building's own
+//! certificate, now and then followed by one that supersedes. A file is in no order of place or time, as published.
+
+mod certificate;
+mod columns;
+mod energy;
+mod number;
+mod writers;
+
+use std::io::{self, Write};
+
+pub use self::certificate::{Certificate, Dwelling};
+use self::columns::Layout;
+pub use self::energy::class_of;
+use super::blocks::{Generator, Summary, SynthReader};
+use super::places::{Address, Draw};
+use super::random::Stream;
+
+/// Makes diagnostics.
+#[derive(Debug)]
+pub struct Diagnostics {
+    count: u64,
+    seed: u64,
+    places: Draw,
+    layout: Layout,
+}
+
+impl Diagnostics {
+    /// Diagnostics of a seed; `full_width` fills all 230 columns instead of those that mean something here.
+    pub fn new(count: u64, seed: u64, full_width: bool) -> Self {
+        let places = Draw::new(|place| match place.population {
+            // Overseas certificates are recent and few.
+            population if place.department.starts_with("97") => population * 0.05,
+            population if population < 5_000.0 => population.max(100.0) * 4.0,
+            population => population,
+        });
+        Self {
+            count,
+            seed,
+            places,
+            layout: Layout::new(full_width),
+        }
+    }
+
+    /// Draws the certificates of a block in order.
+    pub(super) fn draw(&self, block: u64, from: u64, to: u64, mut each: impl FnMut(&Certificate)) {
+        let mut stream = Stream::new(self.seed, 2, block);
+        let mut rank = from;
+        while rank < to {
+            let place = self.places.at(stream.unit());
+            let address = Address::draw(place, stream.bits());
+            let flats = stream.chance(0.06 + 0.86 * place.urbanity);
+            let mut building_number = None;
+            let mut emit = |stream: &mut Stream, dwelling, building_number: Option<_>| {
+                if rank >= to {
+                    return None;
+                }
+                let mut certificate =
+                    Certificate::draw(stream, rank, address, dwelling, building_number);
+                each(&certificate);
+                rank += 1;
+                // A later certificate of the same dwelling, after works or a correction.
+                if stream.chance(0.035) && rank < to {
+                    certificate.supersede(stream, rank);
+                    each(&certificate);
+                    rank += 1;
+                }
+                Some(certificate.number)
+            };
+            if !flats {
+                emit(&mut stream, Dwelling::House, None);
+                continue;
+            }
+            let building = address.building();
+            if stream.chance(0.05) {
+                building_number = emit(&mut stream, Dwelling::Building, None);
+            }
+            let most = if building_number.is_some() { 9 } else { 3 };
+            let most = most.min(building.dwellings as usize);
+            for _ in 0..1 + stream.below(most) {
+                emit(&mut stream, Dwelling::Flat, building_number);
+            }
+        }
+    }
+}
+
+impl Generator for Diagnostics {
+    fn items(&self) -> u64 {
+        self.count
+    }
+
+    fn header(&self, out: &mut Vec<u8>) {
+        self.layout.write_header(out);
+    }
+
+    fn block(&self, block: u64, from: u64, to: u64, out: &mut Vec<u8>) -> u64 {
+        self.draw(block, from, to, |certificate| {
+            self.layout.write(certificate, out);
+        });
+        to - from
+    }
+}
+
+/// Writes a whole file of `rows` diagnostics.
+pub fn write(
+    writer: &mut impl Write,
+    rows: u64,
+    seed: u64,
+    full_width: bool,
+) -> io::Result<Summary> {
+    SynthReader::start(Diagnostics::new(rows, seed, full_width))?.copy_to(writer, |_| {})
+}

@@ -1,0 +1,50 @@
+//! Numbers of certificates: year, department, `E`, seven digits, a letter (`2231E0946648U`).
+
+/// A certificate's number, ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Number([u8; 13]);
+
+impl Number {
+    /// The number of the certificate of this rank: no two ranks below 260 million share one.
+    pub fn of_rank(year: i32, department: &str, rank: u64) -> Self {
+        // The multiplier shares no factor with ten million, so ranks below that have digits of their own; above,
+        // the letter tells them apart.
+        const CYCLE: u64 = 10_000_000;
+        let digits = rank % CYCLE * 7_654_321 % CYCLE;
+        let letter = (digits / 7 + rank / CYCLE) % 26;
+        Self::new(year, department, b'E', digits, letter)
+    }
+
+    /// A number that no certificate of the file has: one of the new-building series.
+    pub fn elsewhere(year: i32, department: &str, bits: u64) -> Self {
+        Self::new(
+            year,
+            department,
+            b'N',
+            bits % 10_000_000,
+            bits / 10_000_000 % 26,
+        )
+    }
+
+    fn new(year: i32, department: &str, series: u8, digits: u64, letter: u64) -> Self {
+        let mut number = *b"0000E0000000A";
+        number[0] = b'0' + (year / 10 % 10) as u8;
+        number[1] = b'0' + (year % 10) as u8;
+        for (cell, byte) in number[2..4].iter_mut().zip(department.bytes()) {
+            *cell = byte;
+        }
+        number[4] = series;
+        let mut left = digits;
+        for cell in number[5..12].iter_mut().rev() {
+            *cell = b'0' + (left % 10) as u8;
+            left /= 10;
+        }
+        number[12] = b'A' + (letter % 26) as u8;
+        Self(number)
+    }
+
+    /// The thirteen characters.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,159 @@
+//! Made-up sales in the 40 columns of geo-dvf.
+//!
+//! Like the official files, years follow each other and within a year communes follow each other; `id_mutation` counts
+//! from 1 in each year. A sale's year and commune come from its rank alone, the rest from its block's stream.
+
+mod price;
+mod rows;
+mod sale;
+
+use std::io::{self, Write};
+
+pub use self::sale::Sale;
+use super::blocks::{Generator, Summary, SynthReader};
+use super::places::{Draw, Place};
+use super::random::Stream;
+use super::text::Cells;
+
+/// First year of the sales.
+pub const FIRST_YEAR: i32 = 2021;
+
+/// Share of each year since [`FIRST_YEAR`] in the sales: the market shrank from the end of 2022.
+const YEAR_SHARES: [f64; 5] = [0.232, 0.222, 0.190, 0.172, 0.184];
+
+/// Departments whose sales are recorded elsewhere (land registers of Alsace-Moselle, Mayotte).
+const WITHOUT_SALES: [&str; 4] = ["57", "67", "68", "976"];
+
+/// Columns of geo-dvf.
+pub const COLUMNS: [&str; 40] = [
+    "id_mutation",
+    "date_mutation",
+    "numero_disposition",
+    "nature_mutation",
+    "valeur_fonciere",
+    "adresse_numero",
+    "adresse_suffixe",
+    "adresse_nom_voie",
+    "adresse_code_voie",
+    "code_postal",
+    "code_commune",
+    "nom_commune",
+    "code_departement",
+    "ancien_code_commune",
+    "ancien_nom_commune",
+    "id_parcelle",
+    "ancien_id_parcelle",
+    "numero_volume",
+    "lot1_numero",
+    "lot1_surface_carrez",
+    "lot2_numero",
+    "lot2_surface_carrez",
+    "lot3_numero",
+    "lot3_surface_carrez",
+    "lot4_numero",
+    "lot4_surface_carrez",
+    "lot5_numero",
+    "lot5_surface_carrez",
+    "nombre_lots",
+    "code_type_local",
+    "type_local",
+    "surface_reelle_bati",
+    "nombre_pieces_principales",
+    "code_nature_culture",
+    "nature_culture",
+    "code_nature_culture_speciale",
+    "nature_culture_speciale",
+    "surface_terrain",
+    "longitude",
+    "latitude",
+];
+
+/// Makes sales.
+#[derive(Debug)]
+pub struct Sales {
+    count: u64,
+    seed: u64,
+    places: Draw,
+}
+
+impl Sales {
+    /// Sales of a seed.
+    pub fn new(count: u64, seed: u64) -> Self {
+        // Villages stand for the many small communes that the table leaves out.
+        let places = Draw::new(|place: &Place| {
+            if WITHOUT_SALES.contains(&place.department) {
+                0.0
+            } else if place.population < 5_000.0 {
+                place.population.max(100.0) * 4.0
+            } else {
+                place.population
+            }
+        });
+        Self {
+            count,
+            seed,
+            places,
+        }
+    }
+
+    /// Draws the sales of a block in order.
+    pub(super) fn draw(&self, block: u64, from: u64, to: u64, mut each: impl FnMut(&Sale)) {
+        let mut stream = Stream::new(self.seed, 1, block);
+        let mut sale = Sale::default();
+        for rank in from..to {
+            let (year, place_in_year, year_count) = self.year_of(rank);
+            let quantile = (place_in_year as f64 + stream.unit()) / year_count as f64;
+            let place = self.places.at(quantile);
+            sale.draw(&mut stream, place, year, place_in_year + 1);
+            each(&sale);
+        }
+    }
+
+    /// Year of the sale of this rank, its rank in the year, and the sales of the year.
+    fn year_of(&self, rank: u64) -> (i32, u64, u64) {
+        let mut start = 0;
+        let mut share = 0.0;
+        for (offset, own) in YEAR_SHARES.iter().enumerate() {
+            share += own;
+            let last_year = offset + 1 == YEAR_SHARES.len();
+            let end = if last_year {
+                self.count
+            } else {
+                (self.count as f64 * share) as u64
+            };
+            if rank < end || last_year {
+                return (FIRST_YEAR + offset as i32, rank - start, end - start);
+            }
+            start = end;
+        }
+        (FIRST_YEAR, rank, self.count)
+    }
+}
+
+impl Generator for Sales {
+    fn items(&self) -> u64 {
+        self.count
+    }
+
+    fn header(&self, out: &mut Vec<u8>) {
+        let mut cells = Cells::new(out);
+        for column in COLUMNS {
+            cells.text(column);
+        }
+        cells.end();
+    }
+
+    fn block(&self, block: u64, from: u64, to: u64, out: &mut Vec<u8>) -> u64 {
+        let mut written = 0;
+        self.draw(block, from, to, |sale| {
+            rows::write(sale, out);
+            written += sale.rows.len() as u64;
+        });
+        written
+    }
+}
+
+/// Writes a whole file of `sales` mutations.
+pub fn write(writer: &mut impl Write, sales: u64, seed: u64) -> io::Result<Summary> {
+    SynthReader::start(Sales::new(sales, seed))?.copy_to(writer, |_| {})
+}
