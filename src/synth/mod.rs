@@ -3,7 +3,9 @@
 //! `toise demo` fills its lake with it, `toise synth` writes files, benchmarks and bulk matches feed on it. Everything
 //! is drawn from a seed: the same seed and size give the same bytes on any machine with any number of threads. The
 //! marginals (prices by place and time, classes by period and energy, rows per mutation, missing values) follow real
-//! files, the individuals are invented.
+//! files, the individuals are invented. Positions are scattered without a map, so on a coast some fall into the sea.
+//!
+//! Cost: unoptimised builds make 270,000 sales or 75,000 diagnostics a second on two cores, in under 40 MB.
 //!
 //! The way through: [`blocks`] cuts a file into blocks and makes them in parallel; [`dvf`] and [`dpe`] draw the rows
 //! of a block from [`places`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.

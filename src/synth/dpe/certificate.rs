@@ -66,9 +66,9 @@ pub struct Certificate {
     pub floor: u32,
     /// Levels of the dwelling.
     pub levels: u32,
-    /// Index into [`ENERGIES`].
+    /// Index into `ENERGIES`.
     pub heating: usize,
-    /// Index into [`ENERGIES`].
+    /// Index into `ENERGIES`.
     pub water: usize,
     /// Qualities of envelope, walls, roof, ground floor and windows, 0 the worst to 3.
     pub qualities: [usize; 5],

@@ -1,5 +1,5 @@
 //! The modelled columns: name, and how a certificate's value is written. Dwelling, dates and address are in
-//! [`super::dwelling_cells`], consumption and equipment in [`super::energy_cells`].
+//! `dwelling_cells`, consumption and equipment in `energy_cells`.
 
 use super::certificate::Certificate;
 use super::number::Number;

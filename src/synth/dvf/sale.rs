@@ -30,7 +30,7 @@ pub struct Sale {
     pub number: u64,
     /// Day of the deed.
     pub day: Day,
-    /// Index into [`NATURES`].
+    /// Index into `NATURES`.
     pub nature: usize,
     /// Price, EUR; none for about one sale in a thousand.
     pub price_eur: Option<f64>,
