@@ -12,6 +12,7 @@ pub mod cursor;
 pub mod filter;
 pub mod functions;
 pub mod pool;
+pub mod position;
 pub mod predicate;
 pub mod scan;
 pub mod session;
