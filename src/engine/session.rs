@@ -1,8 +1,10 @@
 //! SQL over the lake: a DataFusion session under a memory limit with spilling, with the project's functions, read-only.
 //!
-//! Tables are the Parquet files of the present snapshots; a query keeps the files it started with. Anything that
-//! would write, define or set is refused before it is planned.
+//! Tables are the Parquet files of the present snapshots. DataFusion opens files by path while a query runs, so the
+//! session reads hard links of its own: a publication meanwhile moves nothing away under it. Anything that would
+//! write, define or set is refused before it is planned.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
@@ -16,13 +18,17 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+use tempfile::TempDir;
 
 use super::view::TableView;
 use super::{Engine, Error, functions};
+use crate::lake::SESSION_PREFIX;
 
 /// A session over the present snapshots of the engine's tables.
 pub struct Session {
     context: SessionContext,
+    /// Deletes the links at the end.
+    _links: TempDir,
 }
 
 impl Session {
@@ -38,10 +44,15 @@ impl Session {
         for function in extra_functions {
             context.register_udf(function);
         }
+        let links = TempDir::with_prefix_in(SESSION_PREFIX, engine.lake().root())?;
         for schema in engine.schemas() {
-            context.register_table(schema.name, table(engine.view(schema)?.as_ref())?)?;
+            let table = table(engine.view(schema)?.as_ref(), links.path())?;
+            context.register_table(schema.name, table)?;
         }
-        Ok(Self { context })
+        Ok(Self {
+            context,
+            _links: links,
+        })
     }
 
     /// Plans one read-only query.
@@ -75,19 +86,18 @@ fn refusal(error: DataFusionError) -> Error {
     }
 }
 
-fn table(view: &TableView) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+fn table(view: &TableView, links: &Path) -> Result<Arc<dyn TableProvider>, Error> {
     let schema = Arc::clone(view.schema().arrow());
     if view.parts().is_empty() {
         return Ok(Arc::new(MemTable::try_new(schema, vec![vec![]])?));
     }
-    let files = view
-        .parts()
-        .iter()
-        .map(|open| {
-            let path = std::path::absolute(open.part.path())?;
-            ListingTableUrl::parse(path.to_string_lossy())
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut files = Vec::with_capacity(view.parts().len());
+    for (index, open) in view.parts().iter().enumerate() {
+        let link = links.join(format!("{}-{index:04}.parquet", view.schema().name));
+        open.part.link_to(&link)?;
+        let path = std::path::absolute(&link)?;
+        files.push(ListingTableUrl::parse(path.to_string_lossy())?);
+    }
     let format = ParquetFormat::default().with_enable_pruning(true);
     let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
     let config = ListingTableConfig::new_with_multi_paths(files)
