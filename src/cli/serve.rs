@@ -1,5 +1,6 @@
 //! `toise serve`: the HTTP service over a data folder, until SIGTERM or Ctrl-C.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -105,6 +106,7 @@ fn log_to_standard_error() {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .try_init();
 }
 
