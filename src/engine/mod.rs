@@ -14,6 +14,7 @@ pub mod functions;
 pub mod pool;
 pub mod position;
 pub mod predicate;
+pub mod rows;
 pub mod scan;
 pub mod session;
 pub mod topk;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use parquet::file::statistics::Statistics;
 
 use super::cache::{ColumnCache, ColumnKey, Decoded};
+pub use super::rows::{RowRef, RowSet};
 use crate::lake::part::{Part, leaf_of};
 use crate::lake::schema::TableSchema;
 use crate::lake::snapshot::Snapshot;
@@ -57,52 +58,6 @@ pub struct Chunk {
     pub first_row: u32,
     /// Bounds by column of the table's schema.
     pub bounds: Arc<[Bounds]>,
-}
-
-/// A row of a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RowRef {
-    /// File in the view.
-    pub part: u32,
-    /// Row in the file.
-    pub row: u32,
-}
-
-/// Rows of a view, one bit each.
-#[derive(Debug, Default)]
-pub struct RowSet {
-    parts: Vec<Vec<u64>>,
-    count: u64,
-}
-
-impl RowSet {
-    /// Whether the set holds a row.
-    pub fn contains(&self, part: u32, row: u32) -> bool {
-        self.parts
-            .get(part as usize)
-            .and_then(|words| words.get(row as usize / 64))
-            .is_some_and(|word| word & 1 << (row % 64) != 0)
-    }
-
-    /// Rows in the set.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn insert(&mut self, part: usize, row: u32, rows: u64) {
-        if self.parts.len() <= part {
-            self.parts.resize(part + 1, Vec::new());
-        }
-        let words = &mut self.parts[part];
-        if words.is_empty() {
-            *words = vec![0; (rows as usize).div_ceil(64)];
-        }
-        let bit = 1 << (row % 64);
-        if words[row as usize / 64] & bit == 0 {
-            words[row as usize / 64] |= bit;
-            self.count += 1;
-        }
-    }
 }
 
 /// One snapshot of a table, open.
