@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod keys;
+pub mod matching;
 pub mod serve;
 mod sql;
 mod synth;
@@ -49,6 +50,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Ask the tables in SQL, read-only
     Sql(sql::SqlArgs),
+    /// Match a portfolio of dwellings or sales in bulk
+    Match(matching::MatchArgs),
     /// Make, list and revoke API keys
     Keys(keys::KeysArgs),
     /// Print the version
@@ -65,6 +68,7 @@ pub fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
+        Command::Match(arguments) => matching::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));

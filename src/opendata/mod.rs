@@ -3,6 +3,7 @@
 //! A request arrives here validated; it becomes one question to the engine, and the rows found become the JSON texts
 //! stored beside the columns. Everything here is CPU work: callers run it on the engine's pool, never on a reactor.
 
+pub mod bulk;
 pub mod dpe;
 pub mod dvf;
 pub mod import;

@@ -1,0 +1,1 @@
+//! Bulk answers held against the endpoint.
