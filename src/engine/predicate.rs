@@ -4,6 +4,11 @@
 //! and, later, alerts over arriving batches). [`Predicate`] is the same expressions made physical, one per clause, with
 //! what it takes to skip rows that cannot match. Skipping only ever leaves out rows on which the expression is not
 //! true; `tests` hold the two against each other. Compiling costs about 3 µs a clause.
+//!
+//! Three tests are so common and so small that the batch, the planning and the float normalisation around them cost
+//! more than they do: a number range, a category among a few, a position within a radius. Those run as plain loops
+//! over the decoded values ([`Kernel`]), and later clauses only look at the rows earlier ones left. They are held
+//! against their expressions by a property test; everything else, and every other user of a filter, keeps the expression.
 
 use std::sync::Arc;
 
@@ -21,7 +26,7 @@ use super::filter::{Clause, Filter, Test};
 use super::functions;
 use super::view::{Bounds, Chunk};
 use crate::geo::distance::covering_span_degrees;
-use crate::lake::schema::{Kind, LATITUDE, LONGITUDE, TableSchema};
+use crate::lake::schema::{Column, Kind, LATITUDE, LONGITUDE, TableSchema};
 
 /// The expression of a whole filter; true for every row when the filter is empty.
 pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFusionError> {
@@ -119,8 +124,66 @@ pub struct CompiledClause {
     pub columns: Vec<usize>,
     /// Whether its column is a category, so that the expression runs once per distinct value.
     pub by_value: bool,
-    batch_schema: SchemaRef,
-    expression: Arc<dyn PhysicalExpr>,
+    /// How it runs.
+    pub kernel: Kernel,
+}
+
+/// How a clause runs over decoded columns.
+#[derive(Debug)]
+pub enum Kernel {
+    /// A number between two bounds; missing bounds are infinite.
+    Between(f64, f64),
+    /// A category among [`Test::OneOf`]: looked up once per distinct value.
+    Among,
+    /// Within a radius of a pin.
+    Within {
+        /// Latitude of the pin, degrees.
+        lat: f64,
+        /// Longitude of the pin, degrees.
+        lon: f64,
+        /// Half the height of the covering box, degrees.
+        lat_span: f64,
+        /// Half its width, degrees.
+        lon_span: f64,
+        /// Radius, metres.
+        radius_m: f64,
+    },
+    /// The expression, over batches of its columns.
+    Expression {
+        /// Schema of the batches.
+        batch_schema: SchemaRef,
+        /// The expression.
+        expression: Arc<dyn PhysicalExpr>,
+    },
+}
+
+impl Kernel {
+    /// The loop that stands for a clause's expression, if one does.
+    fn native(kind: Kind, test: &Test) -> Option<Self> {
+        match test {
+            // A range without bounds asks that the value exist, and expressions order NaN after all numbers: both are
+            // left to the expression.
+            Test::Number {
+                min,
+                max: Some(max),
+            } if kind == Kind::Number => {
+                let min = min.unwrap_or(f64::NEG_INFINITY);
+                Some(Self::Between(min, *max))
+            }
+            Test::OneOf(_) if kind == Kind::Category => Some(Self::Among),
+            Test::Within { lat, lon, radius_m } => {
+                let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
+                Some(Self::Within {
+                    lat: *lat,
+                    lon: *lon,
+                    lat_span,
+                    lon_span,
+                    radius_m: *radius_m,
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Predicate {
@@ -141,19 +204,29 @@ impl Predicate {
 
 impl CompiledClause {
     fn compile(schema: &TableSchema, clause: &Clause) -> Result<Self, DataFusionError> {
-        let names: Vec<&str> = match clause.test {
-            Test::Within { .. } => vec![LATITUDE, LONGITUDE],
-            _ => vec![clause.column.as_ref()],
-        };
-        let mut columns = Vec::with_capacity(names.len());
-        let mut fields = Vec::with_capacity(names.len());
-        let mut by_value = false;
-        for name in names {
-            let (index, column) = schema.column(name).ok_or_else(|| {
-                DataFusionError::Plan(format!("table {} has no column {name}", schema.name))
-            })?;
-            by_value = column.kind == Kind::Category;
+        let mut columns = Vec::with_capacity(2);
+        let mut kind = Kind::Text;
+        for name in column_names(clause) {
+            let (index, column) = known_column(schema, name)?;
+            kind = column.kind;
             columns.push(index);
+        }
+        let kernel = match Kernel::native(kind, &clause.test) {
+            Some(kernel) => kernel,
+            None => Self::expression(schema, clause)?,
+        };
+        Ok(Self {
+            clause: clause.clone(),
+            columns,
+            by_value: kind == Kind::Category,
+            kernel,
+        })
+    }
+
+    fn expression(schema: &TableSchema, clause: &Clause) -> Result<Kernel, DataFusionError> {
+        let mut fields = Vec::with_capacity(2);
+        for name in column_names(clause) {
+            let (_, column) = known_column(schema, name)?;
             fields.push(Field::new(name, column.kind.data_type(), true));
         }
         let batch_schema = Arc::new(Schema::new(fields));
@@ -164,10 +237,7 @@ impl CompiledClause {
             &ExecutionProps::new(),
             &PhysicalPlanningContext::default(),
         )?;
-        Ok(Self {
-            clause: clause.clone(),
-            columns,
-            by_value,
+        Ok(Kernel::Expression {
             batch_schema,
             expression,
         })
@@ -229,15 +299,58 @@ impl CompiledClause {
         }
     }
 
-    /// Rows on which the clause is true, over the clause's columns.
+    /// For a category: whether the clause holds on each of the distinct values.
+    pub fn holds_on(&self, values: &ArrayRef) -> Result<Vec<bool>, DataFusionError> {
+        match (&self.kernel, &self.clause.test) {
+            (Kernel::Expression { .. }, _) => {
+                let truth = self.evaluate(vec![Arc::clone(values)])?;
+                Ok(truth.iter().collect())
+            }
+            (_, Test::OneOf(texts)) => {
+                let values = values.as_string::<i32>();
+                let holds = |value: Option<&str>| {
+                    value.is_some_and(|value| texts.iter().any(|text| text == value))
+                };
+                Ok(values.iter().map(holds).collect())
+            }
+            _ => Ok(vec![false; values.len()]),
+        }
+    }
+
+    /// Rows on which the clause's expression is true, over the clause's columns.
     pub fn evaluate(&self, columns: Vec<ArrayRef>) -> Result<BooleanBuffer, DataFusionError> {
+        let Kernel::Expression {
+            batch_schema,
+            expression,
+        } = &self.kernel
+        else {
+            let reason = "a clause with a kernel of its own has no expression".to_owned();
+            return Err(DataFusionError::Internal(reason));
+        };
         let rows = columns.first().map_or(0, |column| column.len());
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch =
-            RecordBatch::try_new_with_options(Arc::clone(&self.batch_schema), columns, &options)?;
-        let result = self.expression.evaluate(&batch)?.into_array(rows)?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(batch_schema), columns, &options)?;
+        let result = expression.evaluate(&batch)?.into_array(rows)?;
         Ok(truth(result.as_boolean()))
     }
+}
+
+/// The columns a clause reads: one, or latitude and longitude.
+fn column_names(clause: &Clause) -> impl Iterator<Item = &str> {
+    let (first, second) = match clause.test {
+        Test::Within { .. } => (LATITUDE, Some(LONGITUDE)),
+        _ => (clause.column.as_ref(), None),
+    };
+    std::iter::once(first).chain(second)
+}
+
+fn known_column<'s>(
+    schema: &'s TableSchema,
+    name: &str,
+) -> Result<(usize, &'s Column), DataFusionError> {
+    schema
+        .column(name)
+        .ok_or_else(|| DataFusionError::Plan(format!("table {} has no column {name}", schema.name)))
 }
 
 /// True where the value is true and not missing.

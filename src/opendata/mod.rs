@@ -13,6 +13,7 @@ pub mod json_text;
 pub mod matching;
 pub mod report;
 pub mod score;
+pub mod scorer;
 pub mod search;
 pub mod source;
 
