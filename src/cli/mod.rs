@@ -1,6 +1,7 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
 pub mod demo;
+pub mod evaluate;
 pub mod keys;
 pub mod matching;
 pub mod serve;
@@ -52,6 +53,8 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Match a portfolio of dwellings or sales in bulk
     Match(matching::MatchArgs),
+    /// Measure how good the answers are on the records of the lake
+    Evaluate(evaluate::EvaluateArgs),
     /// Make, list and revoke API keys
     Keys(keys::KeysArgs),
     /// Print the version
@@ -69,6 +72,7 @@ pub fn main() -> ExitCode {
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
+        Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));

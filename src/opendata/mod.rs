@@ -6,6 +6,8 @@
 pub mod bulk;
 pub mod dpe;
 pub mod dvf;
+pub mod evaluate;
+pub mod functions;
 pub mod import;
 #[cfg(test)]
 mod import_tests;
