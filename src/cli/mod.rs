@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod evaluate;
+pub mod import;
 pub mod keys;
 pub mod matching;
 pub mod serve;
@@ -45,6 +46,8 @@ pub struct Common {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Import recorded sales or diagnostics, from files or the official sources
+    Import(import::ImportArgs),
     /// Make a lake of invented data on the first run, serve it and print how to ask
     Demo(demo::DemoArgs),
     /// Serve the API over HTTP
@@ -68,6 +71,7 @@ pub fn main() -> ExitCode {
     let toise = Toise::parse();
     let common = &toise.common;
     let result: CommandResult = match toise.command {
+        Command::Import(arguments) => import::run(common, &arguments),
         Command::Demo(arguments) => demo::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),

@@ -18,8 +18,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::{CommandResult, Common};
-use crate::engine::Budget;
 use crate::engine::session::Session;
+use crate::engine::{Budget, Error};
 use crate::opendata::{OpenData, functions};
 
 /// Rows a printed table shows at most.
@@ -79,7 +79,8 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         let started = Instant::now();
         let stream = session
             .query(&arguments.query)
-            .await?
+            .await
+            .map_err(|error| explain(&error))?
             .execute_stream()
             .await?;
         let rows = match &arguments.output {
@@ -91,6 +92,17 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         }
         Ok(())
     })
+}
+
+/// A query names 230 columns wrong far more easily than it reads them all in an error.
+fn explain(error: &Error) -> String {
+    let text = error.to_string();
+    match text.split_once("\nValid fields are") {
+        Some((fault, _)) => {
+            format!("{fault} `toise sql \"describe dvf\"` (or dpe) lists the columns.")
+        }
+        None => text,
+    }
 }
 
 /// Takes rows one batch at a time.

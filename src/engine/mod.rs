@@ -12,6 +12,7 @@ pub mod cursor;
 pub mod filter;
 pub mod functions;
 pub mod pool;
+pub mod position;
 pub mod predicate;
 pub mod scan;
 pub mod session;
@@ -35,6 +36,9 @@ pub enum Error {
     /// An expression could not be compiled or evaluated.
     #[error("query engine: {0}")]
     DataFusion(#[from] datafusion::error::DataFusionError),
+    /// A statement that is not a query.
+    #[error("only queries are answered here, nothing is written, defined or set: {0}")]
+    ReadOnly(String),
     /// The engine was asked for a table it was not opened with.
     #[error("no table named {0}")]
     UnknownTable(String),

@@ -53,12 +53,25 @@ impl Session {
             .with_allow_ddl(false)
             .with_allow_dml(false)
             .with_allow_statements(false);
-        Ok(self.context.sql_with_options(sql, read_only).await?)
+        self.context
+            .sql_with_options(sql, read_only)
+            .await
+            .map_err(refusal)
     }
 
     /// The DataFusion context behind the session.
     pub fn context(&self) -> &SessionContext {
         &self.context
+    }
+}
+
+/// Tells statements that are refused from queries that are faulty.
+fn refusal(error: DataFusionError) -> Error {
+    match error {
+        DataFusionError::Plan(message) if message.contains("not supported: ") => {
+            Error::ReadOnly(message)
+        }
+        other => Error::DataFusion(other),
     }
 }
 

@@ -11,10 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering as Memory};
 use arrow::array::{Array, AsArray, StringArray};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int32Type, Int64Type};
 
-use super::cache::{Decoded, Zones};
+use super::cache::{Decoded, ZONE_ROWS, Zones};
+use super::position::{Position, SortValue};
 use super::scan::Run;
-use crate::engine::cache::ZONE_ROWS;
-use crate::opendata::{Position, SortValue};
 
 /// Key of a missing value: after all others.
 const MISSING: u64 = u64::MAX;

@@ -166,7 +166,7 @@ fn page(
     bytes.put_slice(rest.as_bytes());
     if let Some(next) = &answer.next {
         let digest = question_digest(
-            dataset,
+            dataset.name(),
             &request.filter,
             request.sort_by,
             request.descending,

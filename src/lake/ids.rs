@@ -127,7 +127,7 @@ impl IdIndex {
         if self.count == 0 {
             return Ok(None);
         }
-        let guess = ((id >> 64) * u128::from(self.count) >> 64) as u64;
+        let guess = (((id >> 64) * u128::from(self.count)) >> 64) as u64;
         let mut reach = WINDOW_ROWS;
         loop {
             let first = guess.saturating_sub(reach);

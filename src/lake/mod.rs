@@ -2,7 +2,7 @@
 //!
 //! A table is a folder and a snapshot ([`snapshot`]) that names its live files ([`part`]). An import ([`import`])
 //! gathers rows, sorts them along the clustering order ([`cluster`]), drops what is already there, and publishes new
-//! files ([`write`]) by swapping the snapshot: all or nothing. Several imports make several sorted runs; [`import`]
+//! files ([mod@write]) by swapping the snapshot: all or nothing. Several imports make several sorted runs; [`import`]
 //! merges runs of similar size ([`merge`]) so that their number stays logarithmic.
 
 pub mod cluster;

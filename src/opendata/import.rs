@@ -3,20 +3,20 @@
 //! Memory stays within [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of about 4 MB of text, whatever the file. Call
 //! from a thread that is no rayon worker: it waits for conversions.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::sync_channel;
 
 use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
 
+use super::pipeline::Consumer;
 use super::report::{FileReport, Findings, ImportReport};
-use super::source::{Block, Error, Format, Header, Meter, Place, open};
-use super::{Dataset, dpe, dvf};
+use super::source::{Error, Format, Meter, Place, open};
+use super::{Dataset, dvf};
 use crate::clock::Clock;
 use crate::geo::iris::IrisIndex;
 use crate::lake::{RowSink, Slice, Source};
@@ -48,6 +48,31 @@ pub struct ImportOptions {
     pub progress: Progress,
     /// Tells when a source was read.
     pub clock: Clock,
+}
+
+/// A file to import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What the report, the provenance and errors call it: its path, or the address it came from.
+    pub name: String,
+    /// Official edition of this file; `None`: that of the options, if any.
+    pub edition: Option<String>,
+    /// Slices it covers whole; `None`: told from its rows where an edition is named.
+    pub slices: Option<Vec<Slice>>,
+}
+
+impl Input {
+    /// A local file.
+    pub fn local(path: PathBuf) -> Self {
+        Self {
+            name: path.display().to_string(),
+            path,
+            edition: None,
+            slices: None,
+        }
+    }
 }
 
 /// One source that went into a sink.
@@ -84,7 +109,7 @@ pub struct Converted {
 /// The first file that is not what it says; the sink is dropped then.
 pub fn import_files<S: RowSink>(
     dataset: Dataset,
-    files: &[PathBuf],
+    inputs: &[Input],
     begin: impl Fn() -> Result<S, crate::lake::Error>,
     options: &ImportOptions,
     report: &mut ImportReport,
@@ -93,7 +118,7 @@ pub fn import_files<S: RowSink>(
     let blank = report.clone();
     loop {
         let mut sink = begin()?;
-        match import_all(dataset, files, &mut sink, &options, report) {
+        match import_all(dataset, inputs, &mut sink, &options, report) {
             Err(Error::Scattered { place, .. })
                 if options.group_in_memory.insert(place.file.clone()) =>
             {
@@ -111,45 +136,43 @@ pub fn import_files<S: RowSink>(
 
 fn import_all(
     dataset: Dataset,
-    files: &[PathBuf],
+    inputs: &[Input],
     sink: &mut dyn RowSink,
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<Vec<Imported>, Error> {
-    files
+    inputs
         .iter()
-        .map(|path| import_file(dataset, path, sink, options, report))
+        .map(|input| import_file(dataset, input, sink, options, report))
         .collect()
 }
 
 /// Imports one file into a sink.
 pub fn import_file(
     dataset: Dataset,
-    path: &Path,
+    input: &Input,
     sink: &mut dyn RowSink,
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<Imported, Error> {
-    let name = path.display().to_string();
+    let name = &input.name;
     let failed = |source| Error::Io {
-        place: Place::file(&name),
+        place: Place::file(name),
         source,
     };
-    let file = File::open(path).map_err(failed)?;
-    let bar = options
-        .progress
-        .bytes(&name, file.metadata().ok().map(|about| about.len()));
-    let imported = import_reader(
-        dataset,
-        bar.wrap_read(file),
-        &name,
-        Format::Detect,
-        sink,
-        options,
-        report,
-    );
+    let file = File::open(&input.path).map_err(failed)?;
+    let total = file.metadata().ok().map(|about| about.len());
+    let bar = options.progress.bytes(name, total);
+    let mut own = options.clone();
+    own.edition = input.edition.clone().or(own.edition);
+    let reader = bar.wrap_read(file);
+    let imported = import_reader(dataset, reader, name, Format::Detect, sink, &own, report);
     bar.finish_and_clear();
-    imported
+    let mut imported = imported?;
+    if let Some(slices) = &input.slices {
+        imported.slices.clone_from(slices);
+    }
+    Ok(imported)
 }
 
 /// Imports anything that can be read: the general door, also for readers in memory. `name` is what the report and
@@ -237,205 +260,4 @@ fn slices(places: &BTreeSet<(String, i32)>) -> Vec<Slice> {
         })
         .collect();
     slices.into_iter().collect()
-}
-
-type Conversion = Receiver<Result<Converted, ArrowError>>;
-
-/// Columns of the file at hand.
-#[derive(Clone)]
-enum Columns {
-    Dvf(Arc<dvf::columns::Columns>),
-    Dpe(Arc<dpe::source::Columns>),
-}
-
-/// What conversions of one file share.
-struct Context {
-    file: String,
-    dvf: dvf::record::Wanted,
-    dpe: dpe::record::Wanted,
-    iris: Option<Arc<IrisIndex>>,
-}
-
-/// Turns blocks into pushed batches, in order.
-struct Consumer<'c> {
-    dataset: Dataset,
-    context: Arc<Context>,
-    sink: &'c mut dyn RowSink,
-    report: &'c mut ImportReport,
-    in_memory: bool,
-    header: Option<Arc<Header>>,
-    columns: Option<Columns>,
-    converting: VecDeque<Conversion>,
-    rows: u64,
-    places: BTreeSet<(String, i32)>,
-}
-
-impl<'c> Consumer<'c> {
-    fn new(
-        dataset: Dataset,
-        name: &str,
-        sink: &'c mut dyn RowSink,
-        options: &ImportOptions,
-        report: &'c mut ImportReport,
-    ) -> Self {
-        report.table = dataset.name();
-        let context = Context {
-            file: name.to_owned(),
-            dvf: dvf::record::Wanted {
-                departments: options.departments.clone(),
-                years: options.years.clone(),
-            },
-            dpe: dpe::record::Wanted {
-                departments: options.departments.clone(),
-                since: options.since,
-            },
-            iris: options.iris.clone(),
-        };
-        Self {
-            dataset,
-            context: Arc::new(context),
-            sink,
-            report,
-            in_memory: options.group_in_memory.contains(name),
-            header: None,
-            columns: None,
-            converting: VecDeque::new(),
-            rows: 0,
-            places: BTreeSet::new(),
-        }
-    }
-
-    fn consume(&mut self, blocks: Receiver<Result<Block, Error>>) -> Result<(), Error> {
-        let mut grouper = dvf::mutation::Grouper::new(&self.context.file);
-        let mut held = Vec::new();
-        let mut held_rows = 0;
-        for block in blocks {
-            let block = block?;
-            self.rows += block.len() as u64;
-            self.report.rows_read += block.len() as u64;
-            match self.columns(&block)? {
-                Columns::Dpe(columns) => self.convert_dpe(block, columns)?,
-                Columns::Dvf(columns) if self.in_memory => {
-                    held_rows += block.len();
-                    held.push(block);
-                    if held_rows > dvf::mutation::ROWS_IN_MEMORY_MAX {
-                        dvf::mutation::gather(&held, &columns, &self.context.file)?;
-                    }
-                }
-                Columns::Dvf(columns) => {
-                    let mutations = grouper.push(block, &columns)?;
-                    self.convert_dvf(mutations, columns)?;
-                }
-            }
-        }
-        if let Some(Columns::Dvf(columns)) = self.columns.clone() {
-            if self.in_memory {
-                for block in dvf::mutation::gather(&held, &columns, &self.context.file)? {
-                    let mutations = grouper.push(block, &columns)?;
-                    self.convert_dvf(mutations, columns.clone())?;
-                }
-            }
-            let rest = grouper.finish(&columns)?;
-            self.convert_dvf(rest, columns)?;
-        }
-        while !self.converting.is_empty() {
-            self.take_oldest()?;
-        }
-        Ok(())
-    }
-
-    /// The columns of the block's header, found anew only where the header changed.
-    fn columns(&mut self, block: &Block) -> Result<Columns, Error> {
-        let same = self
-            .header
-            .as_ref()
-            .is_some_and(|known| Arc::ptr_eq(known, &block.header));
-        if let (true, Some(columns)) = (same, &self.columns) {
-            return Ok(columns.clone());
-        }
-        let file = &self.context.file;
-        let columns = match self.dataset {
-            Dataset::Dvf => {
-                let columns = dvf::columns::Columns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
-                Columns::Dvf(Arc::new(columns))
-            }
-            Dataset::Dpe => {
-                let columns = dpe::source::Columns::find(&block.header, file)?;
-                columns
-                    .unknown
-                    .iter()
-                    .for_each(|name| self.report.add_unknown_column(name));
-                Columns::Dpe(Arc::new(columns))
-            }
-        };
-        self.header = Some(Arc::clone(&block.header));
-        self.columns = Some(columns.clone());
-        Ok(columns)
-    }
-
-    fn convert_dvf(
-        &mut self,
-        mutations: dvf::mutation::Mutations,
-        columns: Arc<dvf::columns::Columns>,
-    ) -> Result<(), Error> {
-        if mutations.starts.is_empty() {
-            return Ok(());
-        }
-        let context = Arc::clone(&self.context);
-        self.spawn(move || {
-            let iris = context.iris.as_deref();
-            dvf::record::convert(&mutations, &columns, &context.file, &context.dvf, iris)
-        })
-    }
-
-    fn convert_dpe(
-        &mut self,
-        block: Block,
-        columns: Arc<dpe::source::Columns>,
-    ) -> Result<(), Error> {
-        let context = Arc::clone(&self.context);
-        self.spawn(move || dpe::record::convert(&block, &columns, &context.file, &context.dpe))
-    }
-
-    fn spawn(
-        &mut self,
-        conversion: impl FnOnce() -> Result<Converted, ArrowError> + Send + 'static,
-    ) -> Result<(), Error> {
-        let (sender, receiver) = sync_channel(1);
-        rayon::spawn(move || {
-            // Nobody waits any more where the import has failed.
-            let _ = sender.send(conversion());
-        });
-        self.converting.push_back(receiver);
-        if self.converting.len() >= BLOCKS_CONVERTING {
-            self.take_oldest()?;
-        }
-        Ok(())
-    }
-
-    fn take_oldest(&mut self) -> Result<(), Error> {
-        let Some(conversion) = self.converting.pop_front() else {
-            return Ok(());
-        };
-        let converted = conversion
-            .recv()
-            .map_err(|_| {
-                let place = Place::file(&self.context.file);
-                Error::malformed(place, "the conversion of its rows stopped unexpectedly")
-            })?
-            .map_err(crate::lake::Error::from)?;
-        self.report.rows_kept += converted.rows_kept;
-        self.report.rows_not_asked_for += converted.rows_not_asked_for;
-        self.report.records += converted.batch.num_rows() as u64;
-        self.report.add(converted.findings);
-        self.places.extend(converted.places);
-        if converted.batch.num_rows() > 0 {
-            self.sink.push(converted.batch)?;
-        }
-        Ok(())
-    }
 }

@@ -7,7 +7,7 @@ use arrow::datatypes::{Date32Type, Float64Type};
 use serde_json::Value;
 
 use super::Dataset;
-use super::import::{ImportOptions, import_files, import_reader};
+use super::import::{ImportOptions, Input, import_files, import_reader};
 use super::report::ImportReport;
 use super::source::{Error, Format};
 use crate::lake::{self, RowSink};
@@ -378,7 +378,7 @@ fn scattered_mutations_are_grouped_in_memory_on_a_second_reading() {
     let mut report = ImportReport::default();
     let (kept, imported) = import_files(
         Dataset::Dvf,
-        &[path],
+        &[Input::local(path)],
         || Ok(Kept::default()),
         &ImportOptions {
             edition: Some("2026-04".into()),
@@ -493,6 +493,7 @@ fn import_real(
     options: &ImportOptions,
 ) -> Option<(Kept, ImportReport)> {
     let files = super::source::files::expand(&real(glob)?).unwrap();
+    let files: Vec<Input> = files.into_iter().map(Input::local).collect();
     let mut report = ImportReport::default();
     let started = std::time::Instant::now();
     let (kept, _) = import_files(
@@ -563,9 +564,11 @@ fn real_sales_of_paris_lie_in_quarters() {
         records.len(),
         distinct_ids(&records, "id")
     );
+    // Eleven pairs are alike in every published column but the number of the mutation, which no edition keeps.
+    let distinct = distinct_ids(&records, "id");
     assert_eq!(
-        (report.rows_kept, distinct_ids(&records, "id")),
-        (90_461, records.len())
+        (report.rows_kept, records.len(), distinct),
+        (90_461, 90_437, 90_426)
     );
     assert!(placed * 1_000 > records.len() * 998);
 }

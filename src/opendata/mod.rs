@@ -7,12 +7,16 @@ pub mod bulk;
 pub mod dpe;
 pub mod dvf;
 pub mod evaluate;
+pub mod fetch;
+#[cfg(test)]
+mod fetch_tests;
 pub mod functions;
 pub mod import;
 #[cfg(test)]
 mod import_tests;
 pub mod json_text;
 pub mod matching;
+mod pipeline;
 pub mod report;
 pub mod score;
 pub mod scorer;
@@ -25,6 +29,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::filter::Filter;
+pub use crate::engine::position::{Position, SortValue};
 use crate::engine::{self, Budget, Engine};
 use crate::lake::schema::TableSchema;
 
@@ -71,26 +76,6 @@ impl Dataset {
             Dataset::Dpe => dpe::schema(),
         }
     }
-}
-
-/// Value of the sort column and id of a row: where a page ended. `None` = the row has no sort value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Position {
-    /// Sort value of the row.
-    pub value: Option<SortValue>,
-    /// Identifier of the row.
-    pub id: String,
-}
-
-/// A value rows are sorted by.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SortValue {
-    /// Number.
-    Number(f64),
-    /// Days since 1970-01-01.
-    Day(i32),
-    /// Text, in byte order.
-    Text(String),
 }
 
 /// A validated search.

@@ -1,9 +1,12 @@
 //! Made-up open data in the official file formats: sales (geo-dvf csv) and diagnostics (ADEME csv) at any size.
 //!
 //! `toise demo` fills its lake with it, `toise synth` writes files, benchmarks and bulk matches feed on it. Everything
-//! is drawn from a seed: the same seed and size give the same bytes on any machine with any number of threads. The
+//! is drawn from a seed: the same seed and size give the same bytes with any number of threads (across platforms, the
+//! last digit of a price may differ with the mathematics library). The
 //! marginals (prices by place and time, classes by period and energy, rows per mutation, missing values) follow real
-//! files, the individuals are invented.
+//! files, the individuals are invented. Positions are scattered without a map, so on a coast some fall into the sea.
+//!
+//! Cost: unoptimised builds make 270,000 sales or 75,000 diagnostics a second on two cores, in 30 MB (80 MB at full width).
 //!
 //! The way through: [`blocks`] cuts a file into blocks and makes them in parallel; [`dvf`] and [`dpe`] draw the rows
 //! of a block from [`places`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.

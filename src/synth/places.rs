@@ -146,7 +146,7 @@ pub struct Address {
 impl Address {
     /// The address that 64 random bits stand for.
     pub fn draw(place: &'static Place, bits: u64) -> Self {
-        let street = (u128::from(mix2(bits, 1)) * place.street_count as u128 >> 64) as usize;
+        let street = ((u128::from(mix2(bits, 1)) * place.street_count as u128) >> 64) as usize;
         // Low numbers are commoner: every street has a 1, few have a 100.
         let longest = 12.0 + place.urbanity * 130.0;
         let number = 1 + (to_unit(mix2(bits, 2)).powf(1.7) * longest) as u32;

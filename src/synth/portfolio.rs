@@ -96,7 +96,7 @@ pub fn write(
 }
 
 fn push_key(cells: &mut Cells<'_>, rank: u64) {
-    let key = cells.next();
+    let key = cells.cell();
     key.push(b'p');
     push_digits(key, rank + 1, 7);
 }
@@ -116,7 +116,8 @@ fn diagnostic(
     stream: &mut Stream,
     out: &mut Vec<u8>,
 ) -> bool {
-    if certificate.dwelling == Dwelling::Building {
+    // Superseded certificates are left out of match, so no query may look for one.
+    if certificate.dwelling == Dwelling::Building || certificate.superseded {
         return false;
     }
     let mut cells = Cells::new(out);
@@ -130,7 +131,7 @@ fn diagnostic(
     cells.number(certificate.primary_per_m2(), 0);
     cells.number(certificate.emission_per_m2(), 0);
     cells
-        .next()
+        .cell()
         .extend_from_slice(certificate.number.as_bytes());
     cells.end();
     true
@@ -154,9 +155,9 @@ fn of_sale(sale: &dvf::Sale, rank: u64, stream: &mut Stream, out: &mut Vec<u8>) 
     } else {
         100.0
     };
-    push_number(cells.next(), (price_eur / step).round() * step, 0);
-    sale.day.push(cells.next());
-    let id = cells.next();
+    push_number(cells.cell(), (price_eur / step).round() * step, 0);
+    sale.day.push(cells.cell());
+    let id = cells.cell();
     push_integer(id, i64::from(sale.year));
     id.push(b'-');
     push_integer(id, sale.number as i64);

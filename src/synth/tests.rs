@@ -138,7 +138,6 @@ fn diagnostics_are_unique_and_old_buildings_consume_more() {
             .filter(|row| row["etiquette_dpe"] == *class)
             .count();
         let share = count as f64 / rows.len() as f64 * 100.0;
-        eprintln!("{class}: {share:.1} for {expected}");
         assert!(
             (share - expected).abs() < 2.0 + 0.25 * expected,
             "{class}: {share:.1}"

@@ -13,7 +13,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Starts a cell and gives the buffer to write it into; the caller writes nothing that needs quotes.
-    pub fn next(&mut self) -> &mut Vec<u8> {
+    pub fn cell(&mut self) -> &mut Vec<u8> {
         if !self.first {
             self.out.push(b',');
         }
@@ -23,22 +23,22 @@ impl<'a> Cells<'a> {
 
     /// An empty cell.
     pub fn empty(&mut self) {
-        self.next();
+        self.cell();
     }
 
     /// A text, quoted where csv asks for it.
     pub fn text(&mut self, text: &str) {
-        push_text(self.next(), text);
+        push_text(self.cell(), text);
     }
 
     /// A whole number.
     pub fn integer(&mut self, value: i64) {
-        push_integer(self.next(), value);
+        push_integer(self.cell(), value);
     }
 
     /// A whole number, or nothing.
     pub fn integer_or_empty(&mut self, value: Option<i64>) {
-        let out = self.next();
+        let out = self.cell();
         if let Some(value) = value {
             push_integer(out, value);
         }
@@ -46,7 +46,7 @@ impl<'a> Cells<'a> {
 
     /// A number with at most `decimals` decimals, without trailing zeros.
     pub fn number(&mut self, value: f64, decimals: u32) {
-        push_number(self.next(), value, decimals);
+        push_number(self.cell(), value, decimals);
     }
 
     /// Ends the line.

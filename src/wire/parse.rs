@@ -49,7 +49,7 @@ pub fn parse_search(
     }
     if let Some(cursor) = cursor {
         let digest = question_digest(
-            dataset,
+            dataset.name(),
             &request.filter,
             request.sort_by,
             request.descending,
@@ -451,7 +451,7 @@ mod tests {
         let key = CursorKey::new([7; 32]);
         let body = json!({"filters": {"postal_code": "48000", "insee_code": "48095"}});
         let request = parse_search(Dataset::Dvf, &body, &key).unwrap();
-        let digest = question_digest(Dataset::Dvf, &request.filter, request.sort_by, true);
+        let digest = question_digest("dvf", &request.filter, request.sort_by, true);
         let position = Position {
             value: Some(SortValue::Day(19_000)),
             id: "a1".into(),

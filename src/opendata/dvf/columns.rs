@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::opendata::source::cell::{code, plain_name};
+use crate::opendata::source::cell::{code, padded, plain_name};
 use crate::opendata::source::{Error, Header, Place};
 
 /// A value of a DVF row.
@@ -271,7 +271,7 @@ pub fn commune_code<'a>(form: Form, department: &str, commune: &'a str) -> Cow<'
         return Cow::Borrowed("");
     }
     let width = 5usize.saturating_sub(department.len());
-    let commune = code(commune, width);
+    let commune = padded(commune, width);
     let tail = commune.len().saturating_sub(width);
     Cow::Owned(format!(
         "{department}{}",
@@ -281,7 +281,7 @@ pub fn commune_code<'a>(form: Form, department: &str, commune: &'a str) -> Cow<'
 
 /// A parcel's 14 characters from the tax office's parts; empty where there is no plan number.
 pub fn parcel_code(commune: &str, prefix: &str, section: &str, plan: &str) -> String {
-    let (prefix, section, plan) = (code(prefix, 3), section.trim(), code(plan, 4));
+    let (prefix, section, plan) = (padded(prefix, 3), section.trim(), padded(plan, 4));
     if plan.is_empty() || commune.len() != 5 {
         return String::new();
     }

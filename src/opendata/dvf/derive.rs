@@ -328,7 +328,7 @@ fn address(row: &Row<'_>) -> Option<String> {
 }
 
 /// Digests what identifies the sale in either published form and every edition. Where a row names no parcel, its
-/// address, position, building and surface stand in: without the last two, 18 of 90,437 sales of Paris would be taken
+/// address, position, building and surface stand in: without the last two, 18 of 90,437 sales of Paris (now 11, alike in all that is published) would be taken
 /// for another of the same day, street and price.
 fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();

@@ -132,10 +132,32 @@ pub fn date_of(days: i32) -> chrono::NaiveDate {
         .unwrap_or_default()
 }
 
-/// A code as the administration writes it: `69.0` loses its decimals, `1053` gets back its leading zeros.
+/// A code as the administration writes it: `69.0` loses its decimals, `1053` gets back its leading zero. Codes of
+/// departments, communes and parcels start with one zero at most, so a cell that lacks more is left as it is.
 pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
+    let cell = whole(cell);
+    if cell.len() + 1 != width
+        || cell == "0"
+        || !cell.starts_with(|sign: char| sign.is_ascii_digit())
+    {
+        return Cow::Borrowed(cell);
+    }
+    Cow::Owned(format!("0{cell}"))
+}
+
+/// A code that is a number in a fixed width: any leading zeros are put back.
+pub fn padded(cell: &str, width: usize) -> Cow<'_, str> {
+    let cell = whole(cell);
+    if cell.is_empty() || cell.len() >= width {
+        return Cow::Borrowed(cell);
+    }
+    Cow::Owned(format!("{cell:0>width$}"))
+}
+
+/// The cell without the decimals a spreadsheet adds to whole numbers.
+fn whole(cell: &str) -> &str {
     let cell = cell.trim();
-    let cell = match cell.split_once(['.', ',']) {
+    match cell.split_once(['.', ',']) {
         Some((whole, zeros))
             if !whole.is_empty()
                 && whole.bytes().all(|byte| byte.is_ascii_digit())
@@ -144,11 +166,7 @@ pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
             whole
         }
         _ => cell,
-    };
-    if cell.is_empty() || cell.len() >= width || !cell.as_bytes()[0].is_ascii_digit() {
-        return Cow::Borrowed(cell);
     }
-    Cow::Owned(format!("{cell:0>width$}"))
 }
 
 /// A column name in its plainest spelling: no accents, lower case, one `_` for every run of other signs.
@@ -234,6 +252,10 @@ mod tests {
         assert_eq!(code("2A004", 5), "2A004");
         assert_eq!(code("971", 2), "971");
         assert_eq!(code("", 5), "");
+        assert_eq!(code("0", 5), "0");
+        assert_eq!(code("0", 2), "0");
+        assert_eq!(padded("4", 3), "004");
+        assert_eq!(padded("", 3), "");
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Certificate {
     pub replaced: Option<Number>,
     /// Number of its building's certificate, from which its figures come.
     pub building_number: Option<Number>,
+    /// A later certificate of the file supersedes it.
+    pub superseded: bool,
     /// 64 random bits for what needs no model.
     pub bits: u64,
     /// What it is about.
@@ -64,9 +66,9 @@ pub struct Certificate {
     pub floor: u32,
     /// Levels of the dwelling.
     pub levels: u32,
-    /// Index into [`ENERGIES`].
+    /// Index into `ENERGIES`.
     pub heating: usize,
-    /// Index into [`ENERGIES`].
+    /// Index into `ENERGIES`.
     pub water: usize,
     /// Qualities of envelope, walls, roof, ground floor and windows, 0 the worst to 3.
     pub qualities: [usize; 5],
@@ -102,15 +104,16 @@ impl Certificate {
         let (first, last) = PERIOD_YEARS[period];
         let heating = draw_heating(stream, &address, dwelling, period);
         let water = match heating {
-            2 | 3 | 6 | 7 if !stream.chance(0.18) => heating,
+            1 | 2 | 3 | 6 | 7 if !stream.chance(0.18) => heating,
             _ => 0,
         };
         let renovated = period < 6 && stream.chance(0.30);
-        let quality = stream.spread(0.36) * if renovated { 0.58 } else { 1.0 };
+        let quality = stream.spread(0.26) * if renovated { 0.66 } else { 1.0 };
         let floor = stream.below(building.floors as usize + 1) as u32;
         let mut certificate = Self {
             number: Number::of_rank(0, "", rank),
             replaced: None,
+            superseded: false,
             building_number,
             bits: stream.bits(),
             dwelling,
@@ -164,6 +167,7 @@ impl Certificate {
     /// Turns this certificate into the one that supersedes it.
     pub fn supersede(&mut self, stream: &mut Stream, rank: u64) {
         self.replaced = Some(self.number);
+        self.superseded = false;
         self.bits = stream.bits();
         let after_works = stream.chance(0.45);
         if after_works {
@@ -182,7 +186,7 @@ impl Certificate {
         let per_m2_before = NEED_BY_PERIOD[self.building.period];
         let shape = match self.dwelling {
             Dwelling::Flat => 0.72 * (60.0 / self.surface_m2).powf(0.22),
-            Dwelling::House => 1.04 * (100.0 / self.surface_m2).powf(0.22),
+            Dwelling::House => 0.97 * (100.0 / self.surface_m2).powf(0.22),
             Dwelling::Building => 0.70,
         };
         let heating_per_m2 = per_m2_before * self.quality * shape * climate_factor;
@@ -282,7 +286,7 @@ fn draw_heating(
     let weights = match dwelling {
         Dwelling::House => [
             30.0 * south,
-            12.0 + 26.0 * recent,
+            12.0 + 40.0 * recent,
             12.0 + 42.0 * urbanity,
             15.0 * (1.0 - urbanity) * (1.0 - recent),
             12.0 * (1.0 - urbanity),
@@ -293,7 +297,7 @@ fn draw_heating(
         // A block and its flats share one plant or none: drawn from the address.
         _ => [
             44.0 * south,
-            3.0 + 6.0 * recent,
+            3.0 + 14.0 * recent,
             16.0 + 34.0 * urbanity,
             2.5 * (1.0 - recent),
             0.4,

@@ -7,7 +7,7 @@ use crate::opendata::dpe::columns::all;
 use super::super::random::mix2;
 use super::super::text::{Cells, push_digits, push_number};
 use super::certificate::Certificate;
-use super::writers::{WRITERS, Writer};
+use super::writers::{Writer, writer};
 
 /// Texts of columns that no model fills.
 const FILLERS: [&str; 6] = [
@@ -38,9 +38,9 @@ impl Layout {
         let columns = all()
             .iter()
             .filter_map(|column| {
-                let modelled = WRITERS.iter().find(|(name, _)| *name == column.name);
+                let modelled = writer(column.name);
                 let content = match modelled {
-                    Some((_, writer)) => Content::Modelled(*writer),
+                    Some(writer) => Content::Modelled(writer),
                     None if !full_width => return None,
                     None if column.kind == Kind::Number => Content::Number,
                     None => Content::Text,
@@ -64,7 +64,7 @@ impl Layout {
     pub fn write(&self, certificate: &Certificate, out: &mut Vec<u8>) {
         let mut cells = Cells::new(out);
         for (rank, (_, content)) in self.columns.iter().enumerate() {
-            let cell = cells.next();
+            let cell = cells.cell();
             match content {
                 Content::Modelled(writer) => writer(certificate, cell),
                 Content::Number => fill_number(certificate, rank as u64, cell),

@@ -5,7 +5,9 @@
 
 mod certificate;
 mod columns;
+mod dwelling_cells;
 mod energy;
+mod energy_cells;
 mod number;
 mod writers;
 
@@ -59,10 +61,11 @@ impl Diagnostics {
                 }
                 let mut certificate =
                     Certificate::draw(stream, rank, address, dwelling, building_number);
+                // A later certificate of the same dwelling, after works or a correction.
+                certificate.superseded = stream.chance(0.035) && rank + 1 < to;
                 each(&certificate);
                 rank += 1;
-                // A later certificate of the same dwelling, after works or a correction.
-                if stream.chance(0.035) && rank < to {
+                if certificate.superseded {
                     certificate.supersede(stream, rank);
                     each(&certificate);
                     rank += 1;

@@ -10,7 +10,7 @@ impl Number {
         // The multiplier shares no factor with ten million, so ranks below that have digits of their own; above,
         // the letter tells them apart.
         const CYCLE: u64 = 10_000_000;
-        let digits = rank % CYCLE * 7_654_321 % CYCLE;
+        let digits = (rank % CYCLE * 7_654_321 + 946_648) % CYCLE;
         let letter = (digits / 7 + rank / CYCLE) % 26;
         Self::new(year, department, b'E', digits, letter)
     }

@@ -1,7 +1,7 @@
-//! Writes the source rows of a mutation as geo-dvf csv lines.
+//! The source rows of a mutation, and how they are written as geo-dvf csv lines.
 
 use super::super::text::{Cells, push_digits, push_integer, push_number};
-use super::sale::{NATURES, Premises, Row, Sale};
+use super::sale::{NATURES, Sale};
 
 /// Natures of land: code, name, code and name of the special nature.
 const LANDS: [(&str, &str, &str, &str); 8] = [
@@ -15,6 +15,58 @@ const LANDS: [(&str, &str, &str, &str); 8] = [
     ("AB", "terrains a bâtir", "", ""),
 ];
 
+/// Kind of premises of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Premises {
+    /// `Maison`.
+    House,
+    /// `Appartement`.
+    Flat,
+    /// `Dépendance`.
+    Outbuilding,
+    /// `Local industriel. commercial ou assimilé`.
+    Business,
+}
+
+/// Nature of land of a row, with its special nature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Land {
+    /// Index into the table of natures of land.
+    pub nature: usize,
+    /// Square metres.
+    pub surface_m2: u32,
+}
+
+/// One source row of a mutation.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Kind of premises, none for bare land and for flats still to be built.
+    pub premises: Option<Premises>,
+    /// Built surface, square metres; 0 is written as nothing.
+    pub surface_m2: u32,
+    /// Main rooms.
+    pub rooms: u32,
+    /// Numbers of up to two lots, 0 for none.
+    pub lots: [u32; 2],
+    /// Surface of the first lot under the Carrez law, square metres, if stated.
+    pub carrez_m2: Option<f64>,
+    /// Land.
+    pub land: Option<Land>,
+    /// Tells apart the parcels of one address.
+    pub plot: u64,
+}
+
+/// A row that says nothing yet.
+pub const NOTHING: Row = Row {
+    premises: None,
+    surface_m2: 0,
+    rooms: 0,
+    lots: [0, 0],
+    carrez_m2: None,
+    land: None,
+    plot: 0,
+};
+
 /// Appends the rows of a sale.
 pub fn write(sale: &Sale, out: &mut Vec<u8>) {
     for row in &sale.rows {
@@ -26,14 +78,14 @@ fn write_row(sale: &Sale, row: &Row, out: &mut Vec<u8>) {
     let address = &sale.address;
     let place = address.place;
     let mut cells = Cells::new(out);
-    let id = cells.next();
+    let id = cells.cell();
     push_integer(id, i64::from(sale.year));
     id.push(b'-');
     push_integer(id, sale.number as i64);
-    sale.day.push(cells.next());
+    sale.day.push(cells.cell());
     cells.text("000001");
     cells.text(NATURES[sale.nature]);
-    let price = cells.next();
+    let price = cells.cell();
     if let Some(price_eur) = sale.price_eur {
         push_number(price, price_eur, 2);
     }
@@ -44,16 +96,16 @@ fn write_row(sale: &Sale, row: &Row, out: &mut Vec<u8>) {
     cells.text(place.department);
     cells.empty();
     cells.empty();
-    address.push_parcel(cells.next(), row.plot);
+    address.push_parcel(cells.cell(), row.plot);
     cells.empty();
     let is_volume = row.plot == 9 && row.premises.is_none() && row.land.is_none();
     cells.text(if is_volume { "1" } else { "" });
     for (rank, lot) in row.lots.iter().enumerate() {
-        let number = cells.next();
+        let number = cells.cell();
         if *lot > 0 {
             push_integer(number, i64::from(*lot));
         }
-        let carrez = cells.next();
+        let carrez = cells.cell();
         if let (0, Some(carrez_m2)) = (rank, row.carrez_m2) {
             push_number(carrez, carrez_m2, 2);
         }
@@ -96,11 +148,11 @@ fn write_address(sale: &Sale, row: &Row, cells: &mut Cells<'_>) {
         _ => "",
     });
     let (kind, name) = address.street_name_in_capitals();
-    let street = cells.next();
+    let street = cells.cell();
     street.extend_from_slice(kind.as_bytes());
     street.push(b' ');
     street.extend_from_slice(name.as_bytes());
-    push_digits(cells.next(), address.street_code(), 4);
+    push_digits(cells.cell(), address.street_code(), 4);
 }
 
 fn write_premises(row: &Row, cells: &mut Cells<'_>) {

@@ -4,6 +4,7 @@ use super::super::places::{Address, Place, all};
 use super::super::random::Stream;
 use super::super::text::Day;
 use super::price;
+use super::rows::{Land, NOTHING, Premises, Row};
 
 /// Natures of mutations, in the source's spelling.
 pub const NATURES: [&str; 5] = [
@@ -20,57 +21,6 @@ const MONTHS: [f64; 12] = [7.2, 7.2, 8.2, 7.8, 8.0, 9.2, 9.6, 7.2, 8.8, 8.8, 8.2
 /// Share of each day of the week, Monday first; deeds are hardly ever signed on a Sunday.
 const WEEKDAYS: [f64; 7] = [19.0, 19.5, 15.5, 21.5, 24.0, 0.4, 0.02];
 
-/// Kind of premises of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Premises {
-    /// `Maison`.
-    House,
-    /// `Appartement`.
-    Flat,
-    /// `Dépendance`.
-    Outbuilding,
-    /// `Local industriel. commercial ou assimilé`.
-    Business,
-}
-
-/// Nature of land of a row, with its special nature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Land {
-    /// Index into the table of natures in `rows`.
-    pub nature: usize,
-    /// Square metres.
-    pub surface_m2: u32,
-}
-
-/// One source row of a mutation.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// Kind of premises, none for bare land and for flats still to be built.
-    pub premises: Option<Premises>,
-    /// Built surface, square metres; 0 is written as nothing.
-    pub surface_m2: u32,
-    /// Main rooms.
-    pub rooms: u32,
-    /// Numbers of up to two lots, 0 for none.
-    pub lots: [u32; 2],
-    /// Surface of the first lot under the Carrez law, square metres, if stated.
-    pub carrez_m2: Option<f64>,
-    /// Land.
-    pub land: Option<Land>,
-    /// Tells apart the parcels of one address.
-    pub plot: u64,
-}
-
-const NOTHING: Row = Row {
-    premises: None,
-    surface_m2: 0,
-    rooms: 0,
-    lots: [0, 0],
-    carrez_m2: None,
-    land: None,
-    plot: 0,
-};
-
 /// One mutation.
 #[derive(Clone, Debug)]
 pub struct Sale {
@@ -80,7 +30,7 @@ pub struct Sale {
     pub number: u64,
     /// Day of the deed.
     pub day: Day,
-    /// Index into [`NATURES`].
+    /// Index into `NATURES`.
     pub nature: usize,
     /// Price, EUR; none for about one sale in a thousand.
     pub price_eur: Option<f64>,

@@ -1,0 +1,292 @@
+//! `toise import`: files or official sources into the lake, with a report of everything read.
+
+use std::error::Error;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use chrono::Datelike;
+use clap::{Args, Subcommand};
+
+use super::{CommandResult, Common};
+use crate::clock::Clock;
+use crate::geo::departments;
+use crate::geo::iris::IrisIndex;
+use crate::lake::Lake;
+use crate::net::{Client, Policy};
+use crate::opendata::Dataset;
+use crate::opendata::fetch::{self, Fetched};
+use crate::opendata::import::{ImportOptions, Input, import_files, iso};
+use crate::opendata::report::ImportReport;
+use crate::opendata::source::cell;
+use crate::opendata::source::files::expand;
+use crate::progress::Progress;
+
+/// Arguments of `import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    #[command(subcommand)]
+    dataset: ImportDataset,
+}
+
+#[derive(Subcommand, Debug)]
+enum ImportDataset {
+    /// Import recorded sales (DVF)
+    #[command(after_help = "Examples:\n  \
+        toise import dvf 83.csv.gz ValeursFoncieres-2023.txt\n  \
+        toise import dvf --departments 75,92 --years 2021-2025\n  \
+        toise import dvf --edition 2026-04 --iris iris.geojson.gz communes/")]
+    Dvf(DvfArgs),
+    /// Import energy performance diagnostics (DPE)
+    #[command(after_help = "Examples:\n  \
+        toise import dpe dpe-48.csv.gz 'pages/*.json'\n  \
+        toise import dpe --departments 48 --since 2026-01-01")]
+    Dpe(DpeArgs),
+}
+
+/// Arguments of `import dvf`.
+#[derive(Args, Debug)]
+struct DvfArgs {
+    /// Files, globs or folders (csv, csv.gz, txt, parquet, ndjson); none: fetch from the official source
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    shared: SharedArgs,
+    /// Years of the sales: 2023 or 2021-2025 [default when fetching: the last six calendar years]
+    #[arg(long, value_parser = years, value_name = "YEARS")]
+    years: Option<RangeInclusive<i32>>,
+    /// The files are this official edition: they replace the (department or commune, year) slices they cover
+    #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
+    edition: Option<String>,
+    /// IRIS contours (GeoJSON, may be gzip) that fill iris_code; kept for later imports
+    #[arg(long, value_name = "FILE")]
+    iris: Option<PathBuf>,
+    /// Address of the official source, or of a mirror
+    #[arg(long, env = "TOISE_DVF_BASE", default_value = fetch::DVF_BASE, value_name = "URL")]
+    dvf_base: String,
+}
+
+/// Arguments of `import dpe`.
+#[derive(Args, Debug)]
+struct DpeArgs {
+    /// Files, globs or folders (csv, csv.gz, parquet, ndjson, data-fair pages); none: fetch from the official source
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    shared: SharedArgs,
+    /// Diagnostics established on or after this day
+    #[arg(long, value_parser = day, value_name = "YYYY-MM-DD")]
+    since: Option<String>,
+    /// Address of the official source, or of a mirror
+    #[arg(long, env = "TOISE_DPE_BASE", default_value = fetch::DPE_BASE, value_name = "URL")]
+    dpe_base: String,
+}
+
+/// Arguments of both.
+#[derive(Args, Debug)]
+struct SharedArgs {
+    /// Departments, separated by commas: which to fetch, or to keep of the files
+    #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES")]
+    departments: Vec<String>,
+    /// Write the report as JSON here too (always in <data>/reports)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+fn years(text: &str) -> Result<RangeInclusive<i32>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let year = |text: &str| {
+        text.trim()
+            .parse::<i32>()
+            .ok()
+            .filter(|year| (1900..=2200).contains(year))
+    };
+    match (year(first), year(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(first..=last),
+        _ => Err("expected a year or first-last, as in 2021-2025".into()),
+    }
+}
+
+fn edition(text: &str) -> Result<String, String> {
+    match cell::day(&format!("{text}-01")) {
+        Some(_) if text.len() == 7 => Ok(text.into()),
+        _ => Err("expected a month, as in 2026-04".into()),
+    }
+}
+
+fn day(text: &str) -> Result<String, String> {
+    match cell::day(text) {
+        Some(_) if text.len() == 10 && !text.contains('/') => Ok(text.into()),
+        _ => Err("expected a day, as in 2026-01-31".into()),
+    }
+}
+
+fn department(text: &str) -> Result<String, String> {
+    let code = cell::code(text, 2).to_uppercase();
+    if departments::rank(&code) == 0 {
+        return Err("no such department".into());
+    }
+    Ok(code)
+}
+
+type Boxed = Box<dyn Error + Send + Sync>;
+
+/// Runs `import`.
+pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
+    let clock = Clock::system();
+    let progress = Progress::new(common.json);
+    match &arguments.dataset {
+        ImportDataset::Dvf(arguments) => {
+            let shared = &arguments.shared;
+            let fetched = if arguments.files.is_empty() {
+                require_departments(shared)?;
+                let this_year = clock.now().year();
+                let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
+                block_on(async {
+                    let client = Client::new(Policy::default())?;
+                    let (base, codes) = (&arguments.dvf_base, &shared.departments);
+                    fetch::dvf(
+                        &client,
+                        base,
+                        codes,
+                        years,
+                        &common.data,
+                        progress,
+                        clock.now(),
+                    )
+                    .await
+                })?
+            } else {
+                local(&arguments.files)?
+            };
+            let options = ImportOptions {
+                departments: shared.departments.clone(),
+                years: arguments.years.clone(),
+                edition: arguments.edition.clone(),
+                iris: iris(&common.data, arguments.iris.as_deref())?,
+                progress,
+                clock,
+                ..ImportOptions::default()
+            };
+            import(common, Dataset::Dvf, &fetched, &options, shared)
+        }
+        ImportDataset::Dpe(arguments) => {
+            let shared = &arguments.shared;
+            let fetched = if arguments.files.is_empty() {
+                require_departments(shared)?;
+                block_on(async {
+                    let client = Client::new(Policy::default())?;
+                    let (base, codes) = (&arguments.dpe_base, &shared.departments);
+                    fetch::dpe(
+                        &client,
+                        base,
+                        codes,
+                        arguments.since.as_deref(),
+                        &common.data,
+                        progress,
+                    )
+                    .await
+                })?
+            } else {
+                local(&arguments.files)?
+            };
+            let options = ImportOptions {
+                departments: shared.departments.clone(),
+                since: arguments.since.as_deref().and_then(cell::day),
+                progress,
+                clock,
+                ..ImportOptions::default()
+            };
+            import(common, Dataset::Dpe, &fetched, &options, shared)
+        }
+    }
+}
+
+fn require_departments(shared: &SharedArgs) -> CommandResult {
+    if shared.departments.is_empty() {
+        return Err(
+            "name files to import, or --departments to fetch from the official source".into(),
+        );
+    }
+    Ok(())
+}
+
+fn local(files: &[PathBuf]) -> Result<Fetched, Boxed> {
+    Ok(Fetched {
+        inputs: expand(files)?.into_iter().map(Input::local).collect(),
+        ..Fetched::default()
+    })
+}
+
+fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<T, Boxed> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(future)?)
+}
+
+/// Contours given now, which are kept, or kept by an earlier import.
+fn iris(data: &Path, given: Option<&Path>) -> Result<Option<Arc<IrisIndex>>, Boxed> {
+    let kept = data.join("reference").join("iris.geojson.gz");
+    let Some(given) = given else {
+        return Ok(if kept.is_file() {
+            Some(Arc::new(IrisIndex::open(&kept)?))
+        } else {
+            None
+        });
+    };
+    let index = IrisIndex::open(given)?;
+    if let Some(folder) = kept.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let part = kept.with_extension("part");
+    std::fs::copy(given, &part)?;
+    std::fs::rename(&part, &kept)?;
+    Ok(Some(Arc::new(index)))
+}
+
+fn import(
+    common: &Common,
+    dataset: Dataset,
+    fetched: &Fetched,
+    options: &ImportOptions,
+    shared: &SharedArgs,
+) -> CommandResult {
+    let started = Instant::now();
+    let lake = Lake::open(&common.data)?;
+    let mut report = ImportReport {
+        table: dataset.name(),
+        started_at: iso(&options.clock),
+        edition: options.edition.clone(),
+        notes: fetched.notes.clone(),
+        ..ImportReport::default()
+    };
+    if !fetched.inputs.is_empty() {
+        let begin = || lake.import(dataset.schema());
+        let (filled, imported) =
+            import_files(dataset, &fetched.inputs, begin, options, &mut report)?;
+        let (sources, slices): (Vec<_>, Vec<_>) = imported
+            .into_iter()
+            .map(|imported| (imported.source, imported.slices))
+            .unzip();
+        let mut slices: Vec<_> = slices.into_iter().flatten().collect();
+        slices.sort();
+        slices.dedup();
+        report.replaced_slices.clone_from(&slices);
+        report.outcome = Some(filled.publish(sources, slices)?);
+    }
+    report.seconds = started.elapsed().as_secs_f64();
+    let path = report.write(&common.data)?;
+    if let Some(copy) = &shared.report {
+        std::fs::copy(&path, copy)?;
+    }
+    if let Some(folder) = &fetched.temporary {
+        std::fs::remove_dir_all(folder)?;
+    }
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.to_text());
+        println!("report: {}", path.display());
+    }
+    Ok(())
+}

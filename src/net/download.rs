@@ -1,0 +1,260 @@
+//! Downloads that survive interruption: bytes go to `<file>.part`, what they are part of to `<file>.part.json`; the
+//! next attempt, in this process or a later one, asks for the rest. A file that changed on the server starts anew.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures::StreamExt;
+use indicatif::ProgressBar;
+use reqwest::header::{
+    CONTENT_RANGE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED,
+    RANGE,
+};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+use tokio::fs::{File, OpenOptions};
+use tokio::io::AsyncWriteExt;
+
+use super::client::{Attempt, Client, Error, explain};
+use super::polite::backoff;
+
+/// What a download gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Downloaded {
+    /// The file.
+    pub path: PathBuf,
+    /// `Last-Modified` of the server's file.
+    pub last_modified: Option<String>,
+    /// Whether an earlier download was still the server's file.
+    pub kept: bool,
+}
+
+/// Which version of the server's file the bytes are of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Version {
+    url: String,
+    etag: Option<String>,
+    last_modified: Option<String>,
+}
+
+impl Version {
+    fn of(url: &str, headers: &HeaderMap) -> Self {
+        let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
+        Self {
+            url: url.to_owned(),
+            etag: text(ETAG),
+            last_modified: text(LAST_MODIFIED),
+        }
+    }
+
+    /// What `If-Range` may carry: weak tags are not allowed there.
+    fn validator(&self) -> Option<&str> {
+        let strong = self.etag.as_deref().filter(|etag| !etag.starts_with("W/"));
+        strong.or(self.last_modified.as_deref())
+    }
+
+    fn load(path: &Path, url: &str) -> Option<Self> {
+        let version: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        (version.url == url).then_some(version)
+    }
+
+    fn save(&self, path: &Path) -> Result<(), Error> {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        std::fs::write(path, text).map_err(|source| file_error(path, source))
+    }
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> Error {
+    Error::File {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+impl Client {
+    /// Downloads to `path`; returns once the file is durable there. A file already there is asked after, not
+    /// downloaded again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Status`] with 404 where the server has no such file. What came so far stays in `<path>.part`.
+    pub async fn download(
+        &self,
+        url: &str,
+        path: &Path,
+        bytes_max: u64,
+        bar: &ProgressBar,
+    ) -> Result<Downloaded, Error> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|source| file_error(folder, source))?;
+        }
+        let whole = path
+            .is_file()
+            .then(|| Version::load(&beside(path, ".json"), url))
+            .flatten();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let part_bytes =
+                std::fs::metadata(beside(path, ".part")).map_or(0, |about| about.len());
+            let part = Version::load(&beside(path, ".part.json"), url).filter(|_| part_bytes > 0);
+            let request = conditional(
+                self.verbatim.get(url),
+                whole.as_ref(),
+                part.as_ref(),
+                part_bytes,
+            );
+            let (wait, reason) = match self.attempt(request, url, attempts).await? {
+                Attempt::Again { wait, reason } => (wait, reason),
+                Attempt::Answer(answer) => {
+                    if let (StatusCode::NOT_MODIFIED, Some(version)) = (answer.status(), &whole) {
+                        return Ok(Downloaded {
+                            path: path.to_owned(),
+                            last_modified: version.last_modified.clone(),
+                            kept: true,
+                        });
+                    }
+                    match self
+                        .receive(answer, url, path, part_bytes, bytes_max, bar)
+                        .await?
+                    {
+                        Received::Whole(version) => return finish(path, version),
+                        Received::Broken { progress, reason } => {
+                            if progress {
+                                attempts = 0;
+                            }
+                            (backoff(&self.policy, attempts.max(1)), reason)
+                        }
+                        Received::Restart => {
+                            (Duration::ZERO, "the file changed on the server".to_owned())
+                        }
+                    }
+                }
+            };
+            self.pause(url, attempts, wait, reason).await?;
+        }
+    }
+
+    async fn receive(
+        &self,
+        answer: Response,
+        url: &str,
+        path: &Path,
+        part_bytes: u64,
+        bytes_max: u64,
+        bar: &ProgressBar,
+    ) -> Result<Received, Error> {
+        let part_path = beside(path, ".part");
+        let failed = |source| file_error(&part_path, source);
+        let status = answer.status();
+        let version = Version::of(url, answer.headers());
+        let resumed = status == StatusCode::PARTIAL_CONTENT;
+        if status == StatusCode::RANGE_NOT_SATISFIABLE
+            || (resumed && !continues(answer.headers(), part_bytes))
+        {
+            std::fs::remove_file(&part_path).map_err(failed)?;
+            return Ok(Received::Restart);
+        }
+        if !status.is_success() {
+            return Err(Error::Status {
+                url: url.to_owned(),
+                status,
+            });
+        }
+        let mut written = if resumed { part_bytes } else { 0 };
+        let mut file = if resumed {
+            OpenOptions::new()
+                .append(true)
+                .open(&part_path)
+                .await
+                .map_err(failed)?
+        } else {
+            version.save(&beside(path, ".part.json"))?;
+            File::create(&part_path).await.map_err(failed)?
+        };
+        if let Some(rest) = answer.content_length() {
+            bar.set_length(written + rest);
+        }
+        bar.set_position(written);
+        let start = written;
+        let mut broken = None;
+        let mut stream = answer.bytes_stream();
+        while let Some(bytes) = stream.next().await {
+            let bytes = match bytes {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    broken = Some(explain(&error));
+                    break;
+                }
+            };
+            written += bytes.len() as u64;
+            if written > bytes_max {
+                return Err(Error::TooLarge {
+                    url: url.to_owned(),
+                    bytes_max,
+                });
+            }
+            file.write_all(&bytes).await.map_err(failed)?;
+            bar.set_position(written);
+        }
+        file.flush().await.map_err(failed)?;
+        file.sync_all().await.map_err(failed)?;
+        Ok(match broken {
+            Some(reason) => Received::Broken {
+                progress: written > start,
+                reason,
+            },
+            None => Received::Whole(version),
+        })
+    }
+}
+
+enum Received {
+    Whole(Version),
+    Broken { progress: bool, reason: String },
+    Restart,
+}
+
+/// Whether a partial answer begins where the part ends.
+fn continues(headers: &HeaderMap, part_bytes: u64) -> bool {
+    headers
+        .get(CONTENT_RANGE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.starts_with(&format!("bytes {part_bytes}-")))
+}
+
+fn conditional(
+    mut request: RequestBuilder,
+    whole: Option<&Version>,
+    part: Option<&Version>,
+    part_bytes: u64,
+) -> RequestBuilder {
+    if let Some(validator) = part.and_then(Version::validator) {
+        return request
+            .header(RANGE, format!("bytes={part_bytes}-"))
+            .header(IF_RANGE, validator);
+    }
+    if let Some(etag) = whole.and_then(|version| version.etag.as_deref()) {
+        request = request.header(IF_NONE_MATCH, etag);
+    } else if let Some(date) = whole.and_then(|version| version.last_modified.as_deref()) {
+        request = request.header(IF_MODIFIED_SINCE, date);
+    }
+    request
+}
+
+fn finish(path: &Path, version: Version) -> Result<Downloaded, Error> {
+    let _ = std::fs::remove_file(beside(path, ".part.json"));
+    std::fs::rename(beside(path, ".part"), path).map_err(|source| file_error(path, source))?;
+    version.save(&beside(path, ".json"))?;
+    Ok(Downloaded {
+        path: path.to_owned(),
+        last_modified: version.last_modified,
+        kept: false,
+    })
+}

@@ -1,0 +1,53 @@
+//! How long to wait: what the server asks for, else exponential backoff with jitter.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+
+use super::Policy;
+
+/// The wait after a number of failed attempts: doubling, between half and all of it at random.
+pub(super) fn backoff(policy: &Policy, attempts: u32) -> Duration {
+    let doubled = policy
+        .backoff_first
+        .saturating_mul(2u32.saturating_pow(attempts.saturating_sub(1)));
+    doubled
+        .min(policy.backoff_max)
+        .mul_f64(rand::random_range(0.5..=1.0))
+}
+
+/// The wait a server asks for, in seconds or as a date.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = DateTime::parse_from_rfc2822(value).ok()?;
+    Some((date.to_utc() - Utc::now()).to_std().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_and_stay_bounded() {
+        let policy = Policy::default();
+        assert!(backoff(&policy, 1) <= policy.backoff_first);
+        assert!(backoff(&policy, 3) >= policy.backoff_first * 2);
+        assert!(backoff(&policy, 60) <= policy.backoff_max);
+    }
+
+    #[test]
+    fn servers_ask_in_seconds_or_with_a_date() {
+        let asked = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, value.parse().unwrap());
+            retry_after(&headers)
+        };
+        assert_eq!(asked("7"), Some(Duration::from_secs(7)));
+        assert_eq!(asked("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(asked("soon"), None);
+    }
+}

@@ -1,0 +1,259 @@
+//! Official sources: where DVF and DPE are published, fetched politely into `<data>/downloads` so that an interrupted
+//! fetch goes on where it stopped.
+//!
+//! DVF comes as one file per department and year, each an official edition of that slice. DPE comes as pages of the
+//! data-fair API, each naming the next.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::import::Input;
+use crate::geo::departments;
+use crate::lake::Slice;
+use crate::net::{self, Client};
+use crate::progress::Progress;
+
+/// Where geo-dvf is published.
+pub const DVF_BASE: &str = "https://files.data.gouv.fr/geo-dvf";
+/// Where the diagnostics of existing dwellings are published.
+pub const DPE_BASE: &str = "https://data.ademe.fr/data-fair/api/v1/datasets/dpe03existant";
+/// Departments whose land register is not the tax office's: they have no recorded sales.
+pub const WITHOUT_SALES: [&str; 4] = ["57", "67", "68", "976"];
+
+/// Largest file of a department and year; the largest known is about 5 MB.
+const DVF_BYTES_MAX: u64 = 1 << 30;
+/// Diagnostics asked for at once, the most the API gives.
+const PAGE_ROWS: u32 = 10_000;
+/// Largest page.
+const PAGE_BYTES_MAX: u64 = 512 << 20;
+/// How long pages of a finished fetch stand in for a new one.
+const FINISHED_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+/// Pages of one fetch: the whole country has some 1,500.
+const PAGES_MAX: u32 = 20_000;
+
+/// Why a fetch ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The network or the server.
+    #[error(transparent)]
+    Net(#[from] net::Error),
+    /// A department nobody knows.
+    #[error("department {0}: no such department")]
+    Department(String),
+    /// The server's answer is not a page of results.
+    #[error("{url}: not a page of results: {reason}")]
+    Page {
+        /// Address asked.
+        url: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file of the fetch could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// What a fetch brought.
+#[derive(Clone, Debug, Default)]
+pub struct Fetched {
+    /// Files to import.
+    pub inputs: Vec<Input>,
+    /// What the source does not have.
+    pub notes: Vec<String>,
+    /// Folder to remove once the files are imported.
+    pub temporary: Option<PathBuf>,
+}
+
+fn check(codes: &[String]) -> Result<(), Error> {
+    match codes.iter().find(|code| departments::rank(code) == 0) {
+        Some(unknown) => Err(Error::Department(unknown.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Fetches the sales of departments and years; a slice the source does not have is noted, not an error.
+pub async fn dvf(
+    client: &Client,
+    base: &str,
+    codes: &[String],
+    years: RangeInclusive<i32>,
+    data: &Path,
+    progress: Progress,
+    now: DateTime<Utc>,
+) -> Result<Fetched, Error> {
+    check(codes)?;
+    let mut fetched = Fetched::default();
+    for code in codes {
+        if WITHOUT_SALES.contains(&code.as_str()) {
+            let note =
+                format!("department {code} has no published sales (its land register is separate)");
+            fetched.notes.push(note);
+            continue;
+        }
+        for year in years.clone() {
+            let url = format!(
+                "{}/latest/csv/{year}/departements/{code}.csv.gz",
+                base.trim_end_matches('/')
+            );
+            let path = data
+                .join("downloads")
+                .join("dvf")
+                .join(format!("{year}-{code}.csv.gz"));
+            let bar = progress.bytes(&url, None);
+            let downloaded = client.download(&url, &path, DVF_BYTES_MAX, &bar).await;
+            bar.finish_and_clear();
+            match downloaded {
+                Ok(downloaded) => fetched.inputs.push(Input {
+                    path: downloaded.path,
+                    name: url,
+                    edition: Some(edition(downloaded.last_modified.as_deref(), now)),
+                    slices: Some(vec![Slice {
+                        place: code.clone(),
+                        year,
+                    }]),
+                }),
+                Err(net::Error::Status { status, .. }) if status == 404 => {
+                    fetched.notes.push(format!(
+                        "no sales published for department {code} in {year}"
+                    ));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(fetched)
+}
+
+/// Month of the edition: that of the file, else the present one.
+fn edition(last_modified: Option<&str>, now: DateTime<Utc>) -> String {
+    let date = last_modified
+        .and_then(|date| DateTime::parse_from_rfc2822(date).ok())
+        .map_or(now, |date| date.to_utc());
+    date.format("%Y-%m").to_string()
+}
+
+/// How far a fetch of pages has come; kept beside the pages.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Journey {
+    pages: u32,
+    next: Option<String>,
+    done: bool,
+}
+
+#[derive(Deserialize)]
+struct PageEnd {
+    next: Option<String>,
+    results: serde::de::IgnoredAny,
+}
+
+/// Fetches the diagnostics established in departments since a day (`yyyy-mm-dd`). A finished fetch found on disk was
+/// interrupted before its import, so its pages are used while they are less than a day old.
+pub async fn dpe(
+    client: &Client,
+    base: &str,
+    codes: &[String],
+    since: Option<&str>,
+    data: &Path,
+    progress: Progress,
+) -> Result<Fetched, Error> {
+    check(codes)?;
+    let base = base.trim_end_matches('/');
+    let first = first_page(base, codes, since);
+    let folder_name = blake3::hash(first.as_bytes()).to_hex();
+    let folder = data
+        .join("downloads")
+        .join("dpe")
+        .join(&folder_name.as_str()[..16]);
+    std::fs::create_dir_all(&folder).map_err(|source| file_error(&folder, source))?;
+    let journey_path = folder.join("journey");
+    let mut journey: Journey = std::fs::read(&journey_path)
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok())
+        .filter(|journey: &Journey| !journey.done || is_recent(&journey_path))
+        .unwrap_or_default();
+    let bar = progress.bytes(&format!("diagnostics of {}", codes.join(", ")), None);
+    while !journey.done && journey.pages < PAGES_MAX {
+        let url = journey.next.clone().unwrap_or_else(|| first.clone());
+        let page = client.get(&url, PAGE_BYTES_MAX).await?;
+        let end: PageEnd = serde_json::from_slice(&page).map_err(|error| Error::Page {
+            url: url.clone(),
+            reason: error.to_string(),
+        })?;
+        let serde::de::IgnoredAny = end.results;
+        bar.inc(page.len() as u64);
+        let path = page_path(&folder, journey.pages + 1);
+        write(&path, &page)?;
+        journey.pages += 1;
+        journey.done = end.next.is_none();
+        journey.next = end.next.map(|next| on_base(base, &next));
+        write(
+            &journey_path,
+            &serde_json::to_vec(&journey).unwrap_or_default(),
+        )?;
+    }
+    bar.finish_and_clear();
+    let inputs = (1..=journey.pages)
+        .map(|page| Input::local(page_path(&folder, page)))
+        .collect();
+    Ok(Fetched {
+        inputs,
+        notes: Vec::new(),
+        temporary: Some(folder),
+    })
+}
+
+fn is_recent(path: &Path) -> bool {
+    let changed = std::fs::metadata(path).and_then(|about| about.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < FINISHED_KEPT))
+}
+
+fn page_path(folder: &Path, page: u32) -> PathBuf {
+    folder.join(format!("page-{page:05}.json"))
+}
+
+fn first_page(base: &str, codes: &[String], since: Option<&str>) -> String {
+    let mut conditions = Vec::new();
+    if !codes.is_empty() {
+        conditions.push(format!("code_departement_ban:({})", codes.join(" OR ")));
+    }
+    if let Some(since) = since {
+        conditions.push(format!("date_etablissement_dpe:[{since} TO *]"));
+    }
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("size", &PAGE_ROWS.to_string());
+    if !conditions.is_empty() {
+        query.append_pair("qs", &conditions.join(" AND "));
+    }
+    format!("{base}/lines?{}", query.finish())
+}
+
+/// The next page on the base asked for: a mirror may repeat the official address.
+fn on_base(base: &str, next: &str) -> String {
+    match next.split_once('?') {
+        Some((_, query)) => format!("{base}/lines?{query}"),
+        None => next.to_owned(),
+    }
+}
+
+/// Writes a file whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let part = path.with_extension("part");
+    std::fs::write(&part, bytes)
+        .and_then(|()| std::fs::rename(&part, path))
+        .map_err(|source| file_error(path, source))
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> Error {
+    Error::File {
+        path: path.display().to_string(),
+        source,
+    }
+}

@@ -1,0 +1,257 @@
+//! Fetching from a server on this machine that behaves as the official ones do on a bad day.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::fetch::{Fetched, dpe, dvf};
+use crate::net::{Client, Error, Policy};
+use crate::progress::Progress;
+
+/// Answers each request with the raw bytes the script gives for (request head, its number), then closes.
+struct Server {
+    base: String,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    async fn start(script: impl Fn(&str, usize) -> Vec<u8> + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = heads.clone();
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let Ok(byte) = stream.read_u8().await else {
+                        break;
+                    };
+                    head.push(byte);
+                }
+                let head = String::from_utf8(head).unwrap();
+                let number = seen.lock().unwrap().len();
+                let answer = script(&head, number);
+                seen.lock().unwrap().push(head);
+                let _ = stream.write_all(&answer).await;
+                let _ = stream.shutdown().await;
+            }
+        });
+        Self { base, heads }
+    }
+
+    fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+fn answer(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!(
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
+    )
+    .into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+fn client() -> Client {
+    Client::new(Policy {
+        backoff_first: Duration::from_millis(5),
+        retry_after_max: Duration::from_secs(2),
+        ..Policy::default()
+    })
+    .unwrap()
+}
+
+fn file() -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for row in 0..2_000 {
+        writeln!(gzip, "{row},{}", row * 7_919 % 10_007).unwrap();
+    }
+    gzip.finish().unwrap()
+}
+
+const VERSION: &str = "etag: \"v1\"\r\nlast-modified: Tue, 07 Apr 2026 10:00:00 GMT\r\n";
+
+async fn fetch_dvf(
+    server: &Server,
+    codes: &[&str],
+    data: &Path,
+) -> Result<Fetched, super::fetch::Error> {
+    let codes: Vec<String> = codes.iter().map(|code| (*code).to_owned()).collect();
+    dvf(
+        &client(),
+        &server.base,
+        &codes,
+        2024..=2024,
+        data,
+        Progress::silent(),
+        Utc::now(),
+    )
+    .await
+}
+
+#[tokio::test]
+async fn a_busy_server_is_waited_for_and_a_cut_download_resumes() {
+    let whole = file();
+    let sent = whole.clone();
+    let server = Server::start(move |head, number| {
+        let half = sent.len() / 2;
+        match number {
+            0 => answer("429 Too Many Requests", "retry-after: 1\r\n", 0, b""),
+            1 => answer("503 Service Unavailable", "", 0, b""),
+            2 => answer("200 OK", VERSION, sent.len(), &sent[..half]),
+            _ if head.contains("if-none-match: \"v1\"") => {
+                answer("304 Not Modified", VERSION, 0, b"")
+            }
+            _ => {
+                assert!(head.contains(&format!("range: bytes={half}-")), "{head}");
+                assert!(head.contains("if-range: \"v1\""), "{head}");
+                let range = format!(
+                    "{VERSION}content-range: bytes {half}-{}/{}\r\n",
+                    sent.len() - 1,
+                    sent.len()
+                );
+                answer(
+                    "206 Partial Content",
+                    &range,
+                    sent.len() - half,
+                    &sent[half..],
+                )
+            }
+        }
+    })
+    .await;
+    let data = tempfile::tempdir().unwrap();
+    let started = std::time::Instant::now();
+    let fetched = fetch_dvf(&server, &["57", "48"], data.path())
+        .await
+        .unwrap();
+    assert!(
+        started.elapsed() >= Duration::from_secs(1),
+        "the server asked for a second"
+    );
+    let input = &fetched.inputs[0];
+    assert_eq!(std::fs::read(&input.path).unwrap(), whole);
+    assert_eq!(input.edition.as_deref(), Some("2026-04"));
+    let slice = &input.slices.as_ref().unwrap()[0];
+    assert_eq!((&*slice.place, slice.year), ("48", 2024));
+    assert!(fetched.notes[0].contains("57"), "{:?}", fetched.notes);
+    assert!(server.heads()[0].starts_with("GET /latest/csv/2024/departements/48.csv.gz "));
+
+    let again = fetch_dvf(&server, &["48"], data.path()).await.unwrap();
+    assert_eq!(again.inputs, fetched.inputs);
+    assert_eq!(server.heads().len(), 5);
+}
+
+#[tokio::test]
+async fn a_file_that_changed_in_between_starts_anew() {
+    let (old, new) = (file(), file().repeat(2));
+    let sent = new.clone();
+    let server = Server::start(move |_, number| match number {
+        0 => answer("200 OK", VERSION, old.len(), &old[..100]),
+        // A server that no longer knows the tag of If-Range sends the whole new file.
+        _ => answer("200 OK", "etag: \"v2\"\r\n", sent.len(), &sent),
+    })
+    .await;
+    let data = tempfile::tempdir().unwrap();
+    let fetched = fetch_dvf(&server, &["48"], data.path()).await.unwrap();
+    assert_eq!(std::fs::read(&fetched.inputs[0].path).unwrap(), new);
+}
+
+#[tokio::test]
+async fn what_is_not_published_is_noted_and_endless_trouble_is_an_error() {
+    let server = Server::start(|head, _| {
+        if head.contains("/48.csv.gz") {
+            answer("404 Not Found", "", 0, b"")
+        } else if head.contains("/49.csv.gz") {
+            answer("429 Too Many Requests", "retry-after: 86400\r\n", 0, b"")
+        } else {
+            answer("500 Internal Server Error", "", 0, b"")
+        }
+    })
+    .await;
+    let data = tempfile::tempdir().unwrap();
+    let fetched = fetch_dvf(&server, &["48"], data.path()).await.unwrap();
+    assert_eq!((fetched.inputs.len(), fetched.notes.len()), (0, 1));
+    let busy = fetch_dvf(&server, &["49"], data.path()).await.unwrap_err();
+    assert!(busy.to_string().contains("asks to wait 86400 s"), "{busy}");
+    let failed = fetch_dvf(&server, &["50"], data.path()).await.unwrap_err();
+    assert!(
+        matches!(
+            failed,
+            super::fetch::Error::Net(Error::GaveUp { attempts: 6, .. })
+        ),
+        "{failed}"
+    );
+}
+
+#[tokio::test]
+async fn an_interrupted_walk_over_pages_goes_on_at_the_page_it_reached() {
+    let broken = Arc::new(Mutex::new(true));
+    let switch = broken.clone();
+    let server = Server::start(move |head, _| {
+        let page = |next: &str, number: &str| {
+            let body = format!(r#"{{"total":2,{next}"results":[{{"numero_dpe":"{number}"}}]}}"#);
+            answer(
+                "200 OK",
+                "content-type: application/json\r\n",
+                body.len(),
+                body.as_bytes(),
+            )
+        };
+        if head.contains("after=7") && *switch.lock().unwrap() {
+            answer("400 Bad Request", "", 0, b"")
+        } else if head.contains("after=7") {
+            page("", "B")
+        } else {
+            page(
+                r#""next":"https://official.example/lines?size=10000&after=7","#,
+                "A",
+            )
+        }
+    })
+    .await;
+    let data = tempfile::tempdir().unwrap();
+    let codes = ["48".to_owned()];
+    let (client, silent) = (client(), Progress::silent());
+    let first = dpe(
+        &client,
+        &server.base,
+        &codes,
+        Some("2026-01-01"),
+        data.path(),
+        silent,
+    )
+    .await;
+    assert!(first.unwrap_err().to_string().contains("400"));
+    *broken.lock().unwrap() = false;
+    let fetched = dpe(
+        &client,
+        &server.base,
+        &codes,
+        Some("2026-01-01"),
+        data.path(),
+        silent,
+    )
+    .await
+    .unwrap();
+    assert_eq!(fetched.inputs.len(), 2);
+    let heads = server.heads();
+    assert_eq!(
+        heads.len(),
+        3,
+        "the first page is not asked for twice: {heads:?}"
+    );
+    assert!(
+        heads[0].starts_with("GET /lines?size=10000&qs=code_departement_ban%3A%2848%29+AND+date_etablissement_dpe%3A%5B2026-01-01+TO+*%5D "),
+        "{}",
+        heads[0]
+    );
+}
