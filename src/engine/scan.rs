@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
-use arrow::buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::datatypes::{Float64Type, Int32Type};
 use arrow::util::bit_util::set_bit;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -274,19 +274,26 @@ impl Ready<'_> {
             let mut true_codes = (0..).zip(holds).filter(|(_, holds)| **holds);
             // One code is the rule (a commune, a kind of building), and comparing with a constant runs in vectors.
             return Ok(match (true_codes.next(), true_codes.next()) {
-                (Some((code, _)), None) => {
-                    narrow(mask, start, length, missing, |row| codes[row] == code)
+                (Some((sought, _)), None) => {
+                    let holds = |code: i32| code == sought;
+                    let all = || pack(codes, holds);
+                    narrow(mask, start, length, missing, all, |row| holds(codes[row]))
                 }
-                _ => narrow(mask, start, length, missing, |row| {
-                    holds.get(codes[row] as usize).copied().unwrap_or(false)
-                }),
+                _ => {
+                    let holds = |code: i32| holds.get(code as usize).copied().unwrap_or(false);
+                    let all = || pack(codes, holds);
+                    narrow(mask, start, length, missing, all, |row| holds(codes[row]))
+                }
             });
         }
-        Ok(match &self.clause.kernel {
+        Ok(match self.clause.kernel {
             Kernel::Between(min, max) => {
                 let values = numbers(0);
-                narrow(mask, start, length, [nulls(0), None], |row| {
-                    values[row] >= *min && values[row] <= *max
+                // No short circuit, so that the loop runs in vectors.
+                let holds = |value: f64| (value >= min) & (value <= max);
+                let all = || pack(values, holds);
+                narrow(mask, start, length, [nulls(0), None], all, |row| {
+                    holds(values[row])
                 })
             }
             Kernel::Within {
@@ -299,11 +306,13 @@ impl Ready<'_> {
                 let (lats, lons) = (numbers(0), numbers(1));
                 let lat_bounds = (lat - lat_span)..=(lat + lat_span);
                 let lon_bounds = (lon - lon_span)..=(lon + lon_span);
-                narrow(mask, start, length, [nulls(0), nulls(1)], |row| {
+                let holds = |row: usize| {
                     lat_bounds.contains(&lats[row])
                         && lon_bounds.contains(&lons[row])
-                        && planar_distance_m(*lat, *lon, lats[row], lons[row]) <= *radius_m
-                })
+                        && planar_distance_m(lat, lon, lats[row], lons[row]) <= radius_m
+                };
+                let all = || BooleanBuffer::collect_bool(length, holds);
+                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
             }
             Kernel::Among | Kernel::Expression { .. } => {
                 let columns = self.columns.iter();
@@ -322,12 +331,13 @@ impl Ready<'_> {
 }
 
 /// Rows of a run, counted in it, that a mask leaves, that are not missing and on which a test holds. Where the mask
-/// leaves few rows only those are tested.
+/// leaves few rows only those are tested, by `holds`; else `all` tests every one.
 fn narrow(
     mask: Option<BooleanBuffer>,
     start: usize,
     length: usize,
     nulls: [Option<&NullBuffer>; 2],
+    all: impl FnOnce() -> BooleanBuffer,
     holds: impl Fn(usize) -> bool,
 ) -> BooleanBuffer {
     if let Some(mask) = &mask
@@ -345,7 +355,7 @@ fn narrow(
         }
         return BooleanBuffer::new(kept.into(), 0, length);
     }
-    let mut truth = BooleanBuffer::collect_bool(length, holds);
+    let mut truth = all();
     for nulls in nulls.into_iter().flatten() {
         truth = &truth & &nulls.inner().slice(start, length);
     }
@@ -353,4 +363,43 @@ fn narrow(
         None => truth,
         Some(mask) => &mask & &truth,
     }
+}
+
+/// One bit per value on which a test holds. Bytes first, then eight of them to as many bits by one multiplication: the
+/// comparisons run in vectors, which they do not while each bit is shifted to its place (0.3 ns a value instead of 1).
+fn pack<T: Copy>(values: &[T], holds: impl Fn(T) -> bool) -> BooleanBuffer {
+    /// Moves the lowest bit of byte i to bit 56 + i.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut words: Vec<u64> = Vec::with_capacity(values.len().div_ceil(64));
+    for values in values.chunks(64) {
+        let mut bytes = [0u8; 64];
+        for (byte, value) in bytes.iter_mut().zip(values) {
+            *byte = u8::from(holds(*value));
+        }
+        let mut word = 0;
+        for (nth, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
+            word |= (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * nth);
+        }
+        words.push(word);
+    }
+    BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
+}
+
+/// A clause with a kernel of its own over whole columns, for tests that hold it against its expression.
+#[cfg(test)]
+pub(super) fn narrow_column(
+    clause: &CompiledClause,
+    columns: &[Arc<Decoded>],
+    mask: Option<BooleanBuffer>,
+) -> Result<BooleanBuffer, Error> {
+    let true_codes = match clause.by_value {
+        true => Some(true_codes(clause, &columns[0])?),
+        false => None,
+    };
+    let ready = Ready {
+        clause,
+        columns: columns.to_vec(),
+        true_codes,
+    };
+    ready.narrow(mask, 0, columns[0].values.len())
 }
