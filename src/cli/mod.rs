@@ -1,8 +1,10 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
 pub mod demo;
+pub mod evaluate;
 pub mod import;
 pub mod keys;
+pub mod matching;
 pub mod serve;
 mod sql;
 mod synth;
@@ -52,6 +54,10 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Ask the tables in SQL, read-only
     Sql(sql::SqlArgs),
+    /// Match a portfolio of dwellings or sales in bulk
+    Match(matching::MatchArgs),
+    /// Measure how good the answers are on the records of the lake
+    Evaluate(evaluate::EvaluateArgs),
     /// Make, list and revoke API keys
     Keys(keys::KeysArgs),
     /// Print the version
@@ -69,6 +75,8 @@ pub fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
+        Command::Match(arguments) => matching::run(common, &arguments),
+        Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));

@@ -20,7 +20,7 @@ use parquet::file::properties::WriterProperties;
 use super::{CommandResult, Common};
 use crate::engine::session::Session;
 use crate::engine::{Budget, Error};
-use crate::opendata::OpenData;
+use crate::opendata::{OpenData, functions};
 
 /// Rows a printed table shows at most.
 const TABLE_ROWS_MAX: usize = 1_000;
@@ -30,6 +30,10 @@ const TABLE_ROWS_MAX: usize = 1_000;
 #[command(after_help = "\
 Tables: dvf (recorded sales), dpe (energy diagnostics). Functions beside DataFusion's own:
   geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
+  dpe_match_score(body, conso_5_usages_par_m2_ep, emission_ges_5_usages_par_m2, etiquette_dpe, etiquette_ges,
+    nombre_niveau_immeuble, numero_etage_appartement, periode_construction, nombre_niveau_logement,
+    surface_habitable_logement, lat, lon)   score of a match body, given as JSON text
+  dvf_match_score(body, price_eur, main_rooms, is_new_build, transaction_type, surface_m2, lat, lon)
 
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
@@ -67,7 +71,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
     };
     let format = arguments.format.unwrap_or(default);
     let open_data = OpenData::open(&common.data, Budget::default())?;
-    let session = Session::open(open_data.engine(), Vec::new())?;
+    let session = Session::open(open_data.engine(), functions::scalar_functions())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

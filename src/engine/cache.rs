@@ -48,7 +48,7 @@ pub enum Zones {
 }
 
 impl Decoded {
-    fn new(values: ArrayRef) -> Self {
+    pub(super) fn new(values: ArrayRef) -> Self {
         let zones = match values.data_type() {
             DataType::Float64 => {
                 let column = values.as_primitive::<Float64Type>();

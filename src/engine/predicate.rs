@@ -4,6 +4,11 @@
 //! and, later, alerts over arriving batches). [`Predicate`] is the same expressions made physical, one per clause, with
 //! what it takes to skip rows that cannot match. Skipping only ever leaves out rows on which the expression is not
 //! true; `tests` hold the two against each other. Compiling costs about 3 µs a clause.
+//!
+//! Three tests are so common and so small that the batch, the planning and the float normalisation around them cost
+//! more than they do: a number range, a category among a few, a position within a radius. Those run as plain loops
+//! over the decoded values ([`Kernel`]), and later clauses only look at the rows earlier ones left. They are held
+//! against their expressions by a property test; everything else, and every other user of a filter, keeps the expression.
 
 use std::sync::Arc;
 
@@ -21,7 +26,7 @@ use super::filter::{Clause, Filter, Test};
 use super::functions;
 use super::view::{Bounds, Chunk};
 use crate::geo::distance::covering_span_degrees;
-use crate::lake::schema::{Kind, LATITUDE, LONGITUDE, TableSchema};
+use crate::lake::schema::{Column, Kind, LATITUDE, LONGITUDE, TableSchema};
 
 /// The expression of a whole filter; true for every row when the filter is empty.
 pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFusionError> {
@@ -119,8 +124,66 @@ pub struct CompiledClause {
     pub columns: Vec<usize>,
     /// Whether its column is a category, so that the expression runs once per distinct value.
     pub by_value: bool,
-    batch_schema: SchemaRef,
-    expression: Arc<dyn PhysicalExpr>,
+    /// How it runs.
+    pub kernel: Kernel,
+}
+
+/// How a clause runs over decoded columns.
+#[derive(Debug)]
+pub enum Kernel {
+    /// A number between two bounds; missing bounds are infinite.
+    Between(f64, f64),
+    /// A category among [`Test::OneOf`]: looked up once per distinct value.
+    Among,
+    /// Within a radius of a pin.
+    Within {
+        /// Latitude of the pin, degrees.
+        lat: f64,
+        /// Longitude of the pin, degrees.
+        lon: f64,
+        /// Half the height of the covering box, degrees.
+        lat_span: f64,
+        /// Half its width, degrees.
+        lon_span: f64,
+        /// Radius, metres.
+        radius_m: f64,
+    },
+    /// The expression, over batches of its columns.
+    Expression {
+        /// Schema of the batches.
+        batch_schema: SchemaRef,
+        /// The expression.
+        expression: Arc<dyn PhysicalExpr>,
+    },
+}
+
+impl Kernel {
+    /// The loop that stands for a clause's expression, if one does.
+    fn native(kind: Kind, test: &Test) -> Option<Self> {
+        match test {
+            // A range without bounds asks that the value exist, and expressions order NaN after all numbers: both are
+            // left to the expression.
+            Test::Number {
+                min,
+                max: Some(max),
+            } if kind == Kind::Number => {
+                let min = min.unwrap_or(f64::NEG_INFINITY);
+                Some(Self::Between(min, *max))
+            }
+            Test::OneOf(_) if kind == Kind::Category => Some(Self::Among),
+            Test::Within { lat, lon, radius_m } => {
+                let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
+                Some(Self::Within {
+                    lat: *lat,
+                    lon: *lon,
+                    lat_span,
+                    lon_span,
+                    radius_m: *radius_m,
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Predicate {
@@ -141,19 +204,29 @@ impl Predicate {
 
 impl CompiledClause {
     fn compile(schema: &TableSchema, clause: &Clause) -> Result<Self, DataFusionError> {
-        let names: Vec<&str> = match clause.test {
-            Test::Within { .. } => vec![LATITUDE, LONGITUDE],
-            _ => vec![clause.column.as_ref()],
-        };
-        let mut columns = Vec::with_capacity(names.len());
-        let mut fields = Vec::with_capacity(names.len());
-        let mut by_value = false;
-        for name in names {
-            let (index, column) = schema.column(name).ok_or_else(|| {
-                DataFusionError::Plan(format!("table {} has no column {name}", schema.name))
-            })?;
-            by_value = column.kind == Kind::Category;
+        let mut columns = Vec::with_capacity(2);
+        let mut kind = Kind::Text;
+        for name in column_names(clause) {
+            let (index, column) = known_column(schema, name)?;
+            kind = column.kind;
             columns.push(index);
+        }
+        let kernel = match Kernel::native(kind, &clause.test) {
+            Some(kernel) => kernel,
+            None => Self::expression(schema, clause)?,
+        };
+        Ok(Self {
+            clause: clause.clone(),
+            columns,
+            by_value: kind == Kind::Category,
+            kernel,
+        })
+    }
+
+    fn expression(schema: &TableSchema, clause: &Clause) -> Result<Kernel, DataFusionError> {
+        let mut fields = Vec::with_capacity(2);
+        for name in column_names(clause) {
+            let (_, column) = known_column(schema, name)?;
             fields.push(Field::new(name, column.kind.data_type(), true));
         }
         let batch_schema = Arc::new(Schema::new(fields));
@@ -164,10 +237,7 @@ impl CompiledClause {
             &ExecutionProps::new(),
             &PhysicalPlanningContext::default(),
         )?;
-        Ok(Self {
-            clause: clause.clone(),
-            columns,
-            by_value,
+        Ok(Kernel::Expression {
             batch_schema,
             expression,
         })
@@ -229,15 +299,58 @@ impl CompiledClause {
         }
     }
 
-    /// Rows on which the clause is true, over the clause's columns.
+    /// For a category: whether the clause holds on each of the distinct values.
+    pub fn holds_on(&self, values: &ArrayRef) -> Result<Vec<bool>, DataFusionError> {
+        match (&self.kernel, &self.clause.test) {
+            (Kernel::Expression { .. }, _) => {
+                let truth = self.evaluate(vec![Arc::clone(values)])?;
+                Ok(truth.iter().collect())
+            }
+            (_, Test::OneOf(texts)) => {
+                let values = values.as_string::<i32>();
+                let holds = |value: Option<&str>| {
+                    value.is_some_and(|value| texts.iter().any(|text| text == value))
+                };
+                Ok(values.iter().map(holds).collect())
+            }
+            _ => Ok(vec![false; values.len()]),
+        }
+    }
+
+    /// Rows on which the clause's expression is true, over the clause's columns.
     pub fn evaluate(&self, columns: Vec<ArrayRef>) -> Result<BooleanBuffer, DataFusionError> {
+        let Kernel::Expression {
+            batch_schema,
+            expression,
+        } = &self.kernel
+        else {
+            let reason = "a clause with a kernel of its own has no expression".to_owned();
+            return Err(DataFusionError::Internal(reason));
+        };
         let rows = columns.first().map_or(0, |column| column.len());
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch =
-            RecordBatch::try_new_with_options(Arc::clone(&self.batch_schema), columns, &options)?;
-        let result = self.expression.evaluate(&batch)?.into_array(rows)?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(batch_schema), columns, &options)?;
+        let result = expression.evaluate(&batch)?.into_array(rows)?;
         Ok(truth(result.as_boolean()))
     }
+}
+
+/// The columns a clause reads: one, or latitude and longitude.
+fn column_names(clause: &Clause) -> impl Iterator<Item = &str> {
+    let (first, second) = match clause.test {
+        Test::Within { .. } => (LATITUDE, Some(LONGITUDE)),
+        _ => (clause.column.as_ref(), None),
+    };
+    std::iter::once(first).chain(second)
+}
+
+fn known_column<'s>(
+    schema: &'s TableSchema,
+    name: &str,
+) -> Result<(usize, &'s Column), DataFusionError> {
+    schema
+        .column(name)
+        .ok_or_else(|| DataFusionError::Plan(format!("table {} has no column {name}", schema.name)))
 }
 
 /// True where the value is true and not missing.
@@ -255,5 +368,108 @@ fn overlaps(bounds: &Bounds, min: Option<f64>, max: Option<f64>) -> bool {
             min.is_none_or(|min| *greatest >= min) && max.is_none_or(|max| *least <= max)
         }
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::cache::Decoded;
+    use crate::engine::scan::narrow_column;
+    use crate::opendata::dpe;
+    use arrow::array::{Float64Array, StringArray};
+    use arrow::compute::cast;
+    use arrow::datatypes::DataType;
+    use proptest::prelude::*;
+
+    /// The clause by its expression and by its loop, over the same columns, behind masks sparse and dense.
+    fn both_ways_agree(clause: Clause, plain: Vec<ArrayRef>, mask: &[bool]) {
+        let schema = dpe::schema();
+        let compiled = CompiledClause::compile(schema, &clause).unwrap();
+        assert!(!matches!(compiled.kernel, Kernel::Expression { .. }));
+        let by_expression = CompiledClause {
+            kernel: CompiledClause::expression(schema, &clause).unwrap(),
+            ..CompiledClause::compile(schema, &clause).unwrap()
+        };
+        let expected = by_expression.evaluate(plain.clone()).unwrap();
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let decoded: Vec<Arc<Decoded>> = plain
+            .into_iter()
+            .map(|column| match column.data_type() {
+                DataType::Utf8 => cast(&column, &dictionary).unwrap(),
+                _ => column,
+            })
+            .map(|column| Arc::new(Decoded::new(column)))
+            .collect();
+        let mask = BooleanBuffer::from(mask);
+        for mask in [None, Some(mask)] {
+            let found = narrow_column(&compiled, &decoded, mask.clone()).unwrap();
+            let expected = match mask {
+                None => expected.clone(),
+                Some(mask) => &mask & &expected,
+            };
+            assert_eq!(found, expected);
+        }
+    }
+
+    fn cells<T: Clone + std::fmt::Debug>(
+        values: impl Strategy<Value = T>,
+    ) -> impl Strategy<Value = Vec<(Option<T>, bool)>> {
+        let sparse = prop_oneof![Just(0.02), Just(0.9)];
+        let cell = proptest::option::of(values);
+        (
+            proptest::collection::vec(cell, 64..200),
+            sparse,
+            any::<u64>(),
+        )
+            .prop_map(|(values, share, seed)| {
+                let kept = |index: usize| {
+                    let mixed = (index as u64 + 1).wrapping_mul(seed | 1) >> 11;
+                    (mixed % 1_000) as f64 <= share * 1_000.0
+                };
+                values
+                    .into_iter()
+                    .enumerate()
+                    .map(|(index, value)| (value, kept(index)))
+                    .collect()
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn a_range_runs_as_its_expression(
+            cells in cells(prop_oneof![-5.0..5.0f64, Just(0.0), Just(-0.0), Just(2.0)]),
+            min in proptest::option::of(prop_oneof![-5.0..5.0f64, Just(0.0)]),
+            max in prop_oneof![-5.0..5.0f64, Just(-0.0), Just(2.0)],
+        ) {
+            let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
+            let values: Float64Array = cells.into_iter().map(|cell| cell.0).collect();
+            let clause = Clause::new("surface_habitable_logement", Test::Number { min, max: Some(max) });
+            both_ways_agree(clause, vec![Arc::new(values)], &mask);
+        }
+
+        #[test]
+        fn a_category_runs_as_its_expression(
+            cells in cells(proptest::sample::select(vec!["48095", "48140", "75113", ""])),
+            sought in proptest::sample::subsequence(vec!["48095", "75113", "13001"], 1..3),
+        ) {
+            let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
+            let values: StringArray = cells.into_iter().map(|cell| cell.0).collect();
+            let sought = sought.into_iter().map(str::to_owned).collect();
+            let clause = Clause::new("code_insee_ban", Test::OneOf(sought));
+            both_ways_agree(clause, vec![Arc::new(values)], &mask);
+        }
+
+        #[test]
+        fn a_radius_runs_as_its_expression(
+            cells in cells((44.0..45.0f64, 3.0..4.0f64)),
+            radius_m in 100.0..60_000.0f64,
+        ) {
+            let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
+            let lats: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.0)).collect();
+            let lons: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.1)).collect();
+            let clause = Clause::new("location", Test::Within { lat: 44.5, lon: 3.5, radius_m });
+            both_ways_agree(clause, vec![Arc::new(lats), Arc::new(lons)], &mask);
+        }
     }
 }

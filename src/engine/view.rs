@@ -142,6 +142,14 @@ impl TableView {
         &self.parts
     }
 
+    /// The row group that holds a row.
+    pub fn chunk_of(&self, row: RowRef) -> Option<&Chunk> {
+        let after = self
+            .chunks
+            .partition_point(|chunk| (chunk.part, chunk.first_row) <= (row.part, row.row));
+        self.chunks[..after].last()
+    }
+
     /// A decoded column of a row group.
     pub fn column(
         &self,

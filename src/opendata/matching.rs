@@ -30,8 +30,8 @@ pub struct Ranking {
     pub best: Vec<Ranked>,
     /// Candidates that passed the filters.
     pub total: u64,
-    /// Evidence the scores rest on.
-    pub evidence: f64,
+    /// Evidence the targets carry, in bits.
+    pub evidence_bits: f64,
 }
 
 impl Ranking {
@@ -43,6 +43,11 @@ impl Ranking {
         }
     }
 
+    /// Evidence beyond what it takes to single out one of the candidates.
+    fn surplus_bits(&self) -> f64 {
+        self.evidence_bits - (self.total.max(1) as f64).log2()
+    }
+
     /// Confidence of the candidate at a rank.
     pub fn confidence(&self, rank: usize) -> super::Confidence {
         let score = |nth: usize| self.best.get(nth).map(|ranked| ranked.score);
@@ -52,7 +57,7 @@ impl Ranking {
             score(rank).unwrap_or(0.0),
             first,
             score(1),
-            self.evidence,
+            self.surplus_bits(),
         )
     }
 }
@@ -180,7 +185,7 @@ impl OpenData {
         Ok(Ranking {
             best,
             total,
-            evidence: scorer.evidence(),
+            evidence_bits: scorer.evidence_bits(),
         })
     }
 }

@@ -3,11 +3,14 @@
 //! A request arrives here validated; it becomes one question to the engine, and the rows found become the JSON texts
 //! stored beside the columns. Everything here is CPU work: callers run it on the engine's pool, never on a reactor.
 
+pub mod bulk;
 pub mod dpe;
 pub mod dvf;
+pub mod evaluate;
 pub mod fetch;
 #[cfg(test)]
 mod fetch_tests;
+pub mod functions;
 pub mod import;
 #[cfg(test)]
 mod import_tests;
@@ -16,6 +19,7 @@ pub mod matching;
 mod pipeline;
 pub mod report;
 pub mod score;
+pub mod scorer;
 pub mod search;
 pub mod source;
 

@@ -1,19 +1,17 @@
-//! Match scoring: one table of scales and weights, one kernel for HTTP, bulk and SQL.
+//! Match scoring: the one table of scales, weights and thresholds, published with the API's reference.
 //!
 //! Per target a similarity in [0, 1]; the score is 100 × their weighted mean, rounded to one decimal. A missing value
 //! on the record is neutral (0.5). Numbers: `exp(-d²·ln 2/scale²)`, 0.5 at one scale. Classes A–G: by rank distance.
 //! Categories: 1 or 0, neighbouring construction periods 0.5. A surface range or a place among the filters takes part
 //! by nearness to the middle and to the pin, with a smaller weight, so that a request without targets still ranks.
+//!
+//! Calibrated with `toise evaluate match` on real diagnostics and sales. Two things were learnt there. Scales are wide
+//! (12 kWh/m², 3 kgCO2/m²): exact figures rank exactly at any scale, and only wide ones still lead to the record when
+//! the figures sought are a few percent off. Nearness to the middle of a surface range must stay below what one unit
+//! of consumption is worth, because a range says that all in it are as good; it breaks ties.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type, Int32Type};
-
-use super::{Confidence, Dataset, Goal, MatchRequest, dpe};
-use crate::engine::filter::Test;
-use crate::geo::distance::planar_distance_m;
-use crate::lake::schema::{LATITUDE, LONGITUDE};
+pub use super::scorer::Scorer;
+use super::{Confidence, Dataset};
 
 /// How a target compares with a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,10 +21,11 @@ pub enum Measure {
         /// Distance at which the similarity is one half.
         scale: f64,
     },
-    /// Gaussian decay of the relative distance, 0.5 at one `scale` (a share of the target).
+    /// Gaussian decay, 0.5 at one scale, which is a `share` of the target: prices go from a cellar to a castle, and no
+    /// one number of EUR suits both. For a target of 200,000 EUR and a share of 0.06 the scale is 12,000 EUR.
     Share {
-        /// Share of the target at which the similarity is one half.
-        scale: f64,
+        /// Share of the target that is the scale.
+        share: f64,
     },
     /// A to G, by rank distance.
     Class,
@@ -38,7 +37,7 @@ pub enum Measure {
     Flag,
 }
 
-/// One row of the table: a target and how much it counts.
+/// One row of the table: a target, how much it counts and how much it tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// Column of the table, which is also the target's name.
@@ -47,60 +46,80 @@ pub struct Rule {
     pub measure: Measure,
     /// How much it counts beside the others.
     pub weight: f64,
+    /// What it is about: of two targets about one thing (a consumption and its class) only the stronger is evidence.
+    pub about: &'static str,
+    /// Evidence it carries, in bits: b bits leave about one in 2^b of the unrelated records as likely.
+    pub bits: f64,
 }
 
-const fn rule(column: &'static str, measure: Measure, weight: f64) -> Rule {
+const fn rule(
+    column: &'static str,
+    measure: Measure,
+    weight: f64,
+    about: &'static str,
+    bits: f64,
+) -> Rule {
     Rule {
         column,
         measure,
         weight,
+        about,
+        bits,
     }
+}
+
+const fn number(scale: f64) -> Measure {
+    Measure::Number { scale }
 }
 
 /// Targets of a diagnostic match. The order is that of the SQL function's arguments.
 pub const DPE_RULES: [Rule; 8] = [
-    rule(
-        "conso_5_usages_par_m2_ep",
-        Measure::Number { scale: 6.0 },
-        3.0,
-    ),
+    rule("conso_5_usages_par_m2_ep", number(12.0), 3.0, "energy", 6.0),
     rule(
         "emission_ges_5_usages_par_m2",
-        Measure::Number { scale: 2.0 },
-        2.0,
+        number(3.0),
+        3.0,
+        "emissions",
+        4.0,
     ),
-    rule("etiquette_dpe", Measure::Class, 1.0),
-    rule("etiquette_ges", Measure::Class, 1.0),
+    rule("etiquette_dpe", Measure::Class, 1.0, "energy", 1.8),
+    rule("etiquette_ges", Measure::Class, 1.0, "emissions", 1.8),
     rule(
         "nombre_niveau_immeuble",
-        Measure::Number { scale: 1.0 },
-        0.7,
+        number(2.0),
+        0.5,
+        "building storeys",
+        0.5,
     ),
-    rule(
-        "numero_etage_appartement",
-        Measure::Number { scale: 1.0 },
-        1.0,
-    ),
-    rule("periode_construction", Measure::Period, 1.0),
-    rule(
-        "nombre_niveau_logement",
-        Measure::Number { scale: 1.0 },
-        0.7,
-    ),
+    rule("numero_etage_appartement", number(2.0), 0.6, "floor", 1.0),
+    rule("periode_construction", Measure::Period, 0.7, "period", 2.0),
+    rule("nombre_niveau_logement", number(1.0), 0.4, "storeys", 0.5),
 ];
 
 /// Targets of a sale match. The order is that of the SQL function's arguments.
 pub const DVF_RULES: [Rule; 4] = [
-    rule("price_eur", Measure::Share { scale: 0.03 }, 3.0),
-    rule("main_rooms", Measure::Number { scale: 1.0 }, 1.0),
-    rule("is_new_build", Measure::Flag, 0.5),
-    rule("transaction_type", Measure::Category, 0.5),
+    rule(
+        "price_eur",
+        Measure::Share { share: 0.06 },
+        3.0,
+        "price",
+        7.0,
+    ),
+    rule("main_rooms", number(1.0), 1.0, "rooms", 1.0),
+    rule("is_new_build", Measure::Flag, 0.3, "new build", 0.3),
+    rule("transaction_type", Measure::Category, 0.3, "new build", 0.3),
 ];
 
-/// Weight of nearness to the middle of a surface range; its scale is a quarter of the range.
-pub const SURFACE_WEIGHT: f64 = 1.0;
-/// Weight of nearness to the pin; its scale is a third of the radius.
-pub const PLACE_WEIGHT: f64 = 0.5;
+/// Weight of nearness to the middle of a surface range.
+pub const SURFACE_WEIGHT: f64 = 0.1;
+/// Its scale, as a share of the range's width: at the ends of the range the similarity is 0.84.
+pub const SURFACE_SCALE: f64 = 1.0;
+/// Its least scale, m².
+pub const SURFACE_SCALE_M2_MIN: f64 = 0.5;
+/// Weight of nearness to the pin.
+pub const PLACE_WEIGHT: f64 = 0.1;
+/// Its scale, as a share of the radius: at the edge the similarity is one half.
+pub const PLACE_SCALE: f64 = 1.0;
 /// Similarity of a missing value.
 pub const NEUTRAL: f64 = 0.5;
 /// Two best scores this close, or closer, are ambiguous.
@@ -122,269 +141,12 @@ pub fn surface_column(dataset: Dataset) -> &'static str {
     }
 }
 
-/// One term of a score, bound to the columns it reads.
-#[derive(Clone, Debug)]
-struct Term {
-    weight: f64,
-    columns: Vec<&'static str>,
-    seek: Seek,
-}
-
-#[derive(Clone, Debug)]
-enum Seek {
-    Number { target: f64, decay: f64 },
-    Class { rank: f64 },
-    Category(String),
-    Period { rank: Option<usize>, text: String },
-    Flag(bool),
-    Pin { lat: f64, lon: f64, decay: f64 },
-}
-
-/// The score of one request, ready to run over columns.
-#[derive(Clone, Debug)]
-pub struct Scorer {
-    terms: Vec<Term>,
-    total_weight: f64,
-}
-
-/// Decay constant of a gaussian that is one half at `scale`.
-fn decay(scale: f64) -> f64 {
-    std::f64::consts::LN_2 / (scale * scale).max(f64::MIN_POSITIVE)
-}
-
-impl Scorer {
-    /// Prepares the score of a request.
-    pub fn new(dataset: Dataset, request: &MatchRequest) -> Self {
-        let mut terms = Vec::new();
-        for target in &request.targets {
-            let Some(rule) = rules(dataset)
-                .iter()
-                .find(|rule| rule.column == target.column)
-            else {
-                continue;
-            };
-            if let Some(seek) = seek(rule.measure, &target.goal) {
-                terms.push(Term {
-                    weight: rule.weight,
-                    columns: vec![rule.column],
-                    seek,
-                });
-            }
-        }
-        for clause in &request.filter {
-            match &clause.test {
-                Test::Number {
-                    min: Some(min),
-                    max: Some(max),
-                } if clause.column == surface_column(dataset) => {
-                    let scale = ((max - min) / 4.0).max(0.5);
-                    let seek = Seek::Number {
-                        target: (min + max) / 2.0,
-                        decay: decay(scale),
-                    };
-                    terms.push(Term {
-                        weight: SURFACE_WEIGHT,
-                        columns: vec![surface_column(dataset)],
-                        seek,
-                    });
-                }
-                Test::Within { lat, lon, radius_m } => {
-                    let seek = Seek::Pin {
-                        lat: *lat,
-                        lon: *lon,
-                        decay: decay(radius_m / 3.0),
-                    };
-                    terms.push(Term {
-                        weight: PLACE_WEIGHT,
-                        columns: vec![LATITUDE, LONGITUDE],
-                        seek,
-                    });
-                }
-                _ => {}
-            }
-        }
-        let total_weight = terms.iter().map(|term| term.weight).sum();
-        Self {
-            terms,
-            total_weight,
-        }
-    }
-
-    /// Columns the score reads, each once.
-    pub fn columns(&self) -> Vec<&'static str> {
-        let mut columns: Vec<&'static str> = self
-            .terms
-            .iter()
-            .flat_map(|term| term.columns.iter().copied())
-            .collect();
-        columns.sort_unstable();
-        columns.dedup();
-        columns
-    }
-
-    /// Sum of the weights of the targets given: how much evidence the score rests on.
-    pub fn evidence(&self) -> f64 {
-        self.total_weight
-    }
-
-    /// Scores rows of columns: `column` gives each column named by [`Scorer::columns`], `rows` the rows to score.
-    /// Without any term every row scores 50.
-    pub fn score(&self, column: impl Fn(&str) -> Option<ArrayRef>, rows: &[usize]) -> Vec<f64> {
-        let mut sums = vec![0.0; rows.len()];
-        for term in &self.terms {
-            let values: Vec<Option<ArrayRef>> =
-                term.columns.iter().map(|name| column(name)).collect();
-            term.add(&values, rows, &mut sums);
-        }
-        for sum in &mut sums {
-            let mean = if self.total_weight > 0.0 {
-                *sum / self.total_weight
-            } else {
-                NEUTRAL
-            };
-            *sum = round_score(100.0 * mean);
-        }
-        sums
-    }
-}
-
-/// Rounds to one decimal.
-fn round_score(score: f64) -> f64 {
-    (score * 10.0).round() / 10.0
-}
-
-fn seek(measure: Measure, goal: &Goal) -> Option<Seek> {
-    Some(match (measure, goal) {
-        (Measure::Number { scale }, Goal::Number(target)) => Seek::Number {
-            target: *target,
-            decay: decay(scale),
-        },
-        (Measure::Share { scale }, Goal::Number(target)) => Seek::Number {
-            target: *target,
-            decay: decay(scale * target.abs().max(1.0)),
-        },
-        (Measure::Class, Goal::Text(class)) => Seek::Class {
-            rank: class_rank(class)?,
-        },
-        (Measure::Category, Goal::Text(text)) => Seek::Category(text.clone()),
-        (Measure::Period, Goal::Text(text)) => Seek::Period {
-            rank: period_rank(text),
-            text: text.clone(),
-        },
-        (Measure::Flag, Goal::Flag(flag)) => Seek::Flag(*flag),
-        _ => return None,
-    })
-}
-
-fn class_rank(class: &str) -> Option<f64> {
-    dpe::CLASSES
-        .iter()
-        .position(|known| *known == class)
-        .map(|rank| rank as f64)
-}
-
-fn period_rank(period: &str) -> Option<usize> {
-    dpe::CONSTRUCTION_PERIODS
-        .iter()
-        .position(|known| *known == period)
-}
-
-impl Term {
-    /// Adds this term, weighted, to the sum of each row.
-    fn add(&self, columns: &[Option<ArrayRef>], rows: &[usize], sums: &mut [f64]) {
-        let mut each = |similarity: &mut dyn FnMut(usize) -> f64| {
-            for (sum, row) in sums.iter_mut().zip(rows) {
-                *sum += self.weight * similarity(*row);
-            }
-        };
-        let number = |nth: usize| columns.get(nth).and_then(Option::as_ref).map(as_numbers);
-        match &self.seek {
-            Seek::Number { target, decay } => match number(0).flatten() {
-                Some(values) => each(&mut |row| {
-                    if values.is_null(row) {
-                        return NEUTRAL;
-                    }
-                    let distance = values.value(row) - target;
-                    (-distance * distance * decay).exp()
-                }),
-                None => each(&mut |_| NEUTRAL),
-            },
-            Seek::Pin { lat, lon, decay } => match (number(0).flatten(), number(1).flatten()) {
-                (Some(lats), Some(lons)) => each(&mut |row| {
-                    if lats.is_null(row) || lons.is_null(row) {
-                        return NEUTRAL;
-                    }
-                    let distance = planar_distance_m(*lat, *lon, lats.value(row), lons.value(row));
-                    (-distance * distance * decay).exp()
-                }),
-                _ => each(&mut |_| NEUTRAL),
-            },
-            Seek::Flag(flag) => match columns
-                .first()
-                .and_then(Option::as_ref)
-                .and_then(|c| c.as_boolean_opt())
-            {
-                Some(values) => each(&mut |row| {
-                    if values.is_null(row) {
-                        NEUTRAL
-                    } else {
-                        f64::from(u8::from(values.value(row) == *flag))
-                    }
-                }),
-                None => each(&mut |_| NEUTRAL),
-            },
-            Seek::Class { .. } | Seek::Category(_) | Seek::Period { .. } => {
-                let Some(column) = columns.first().and_then(Option::as_ref) else {
-                    return each(&mut |_| NEUTRAL);
-                };
-                match column.data_type() {
-                    DataType::Dictionary(..) => {
-                        let column = column.as_dictionary::<Int32Type>();
-                        let texts = column.values().as_string::<i32>();
-                        let by_code: Vec<f64> =
-                            texts.iter().map(|text| self.of_text(text)).collect();
-                        each(&mut |row| column.key(row).map_or(NEUTRAL, |code| by_code[code]));
-                    }
-                    DataType::Utf8 => {
-                        let texts = column.as_string::<i32>();
-                        each(&mut |row| {
-                            self.of_text(texts.is_valid(row).then(|| texts.value(row)))
-                        });
-                    }
-                    _ => each(&mut |_| NEUTRAL),
-                }
-            }
-        }
-    }
-
-    fn of_text(&self, text: Option<&str>) -> f64 {
-        let Some(text) = text else { return NEUTRAL };
-        match &self.seek {
-            Seek::Class { rank } => {
-                class_rank(text).map_or(NEUTRAL, |found| 1.0 - (found - rank).abs() / 6.0)
-            }
-            Seek::Category(sought) => f64::from(u8::from(text == sought)),
-            Seek::Period { rank, text: sought } => match (rank, period_rank(text)) {
-                _ if text == sought => 1.0,
-                (Some(sought), Some(found)) if sought.abs_diff(found) == 1 => 0.5,
-                _ => 0.0,
-            },
-            _ => NEUTRAL,
-        }
-    }
-}
-
-fn as_numbers(column: &ArrayRef) -> Option<Arc<arrow::array::Float64Array>> {
-    column
-        .as_primitive_opt::<Float64Type>()
-        .map(|values| Arc::new(values.clone()))
-}
-
 /// What the confidence of a first candidate needs: calibrated by `toise evaluate match`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
-    /// Least evidence, in weights of the targets given.
-    pub evidence: f64,
+    /// Least surplus of evidence, in bits: those of the targets less those it takes to single out one candidate among
+    /// all that passed the filters (log2 of their number).
+    pub surplus_bits: f64,
     /// Least score.
     pub score: f64,
     /// Least gap to the second.
@@ -393,47 +155,49 @@ pub struct Threshold {
 
 /// A first candidate is HIGH when it meets all of this.
 pub const HIGH: Threshold = Threshold {
-    evidence: 5.0,
-    score: 92.0,
-    gap: 12.0,
+    surplus_bits: 3.0,
+    score: 98.0,
+    gap: 20.0,
 };
 /// … MEDIUM when it meets this.
 pub const MEDIUM: Threshold = Threshold {
-    evidence: 2.0,
-    score: 75.0,
+    surplus_bits: 0.0,
+    score: 85.0,
     gap: 2.0,
 };
 /// … LOW from this score, REJECT below.
 pub const LOW_SCORE: f64 = 40.0;
 
-/// Confidence of a candidate: of the first by score, gap to the second and evidence; of another by its own score,
-/// capped by its gap to the first.
+/// Confidence of a candidate: of the first by score, gap to the second and surplus of evidence; of another by its own
+/// score, capped by its gap to the first.
 pub fn confidence(
     rank: usize,
     score: f64,
     best: f64,
     second: Option<f64>,
-    evidence: f64,
+    surplus_bits: f64,
 ) -> Confidence {
-    let meets = |threshold: Threshold, gap: f64| {
-        evidence >= threshold.evidence && score >= threshold.score && gap >= threshold.gap
-    };
+    // Scores have one decimal; their difference is freed of binary dust so that a threshold means what it says.
+    let gap_between = |more: f64, less: f64| ((more - less) * 10.0).round() / 10.0;
     if score < LOW_SCORE {
         return Confidence::Reject;
     }
     if rank > 0 {
-        let close = best - score <= AMBIGUOUS_GAP;
-        let medium = evidence >= MEDIUM.evidence && score >= MEDIUM.score;
+        let close = gap_between(best, score) <= AMBIGUOUS_GAP;
+        let medium = surplus_bits >= MEDIUM.surplus_bits && score >= MEDIUM.score;
         return if close && medium {
             Confidence::Medium
         } else {
             Confidence::Low
         };
     }
-    let gap = second.map_or(f64::INFINITY, |second| score - second);
-    if meets(HIGH, gap) && gap > AMBIGUOUS_GAP {
+    let gap = second.map_or(f64::INFINITY, |second| gap_between(score, second));
+    let meets = |threshold: Threshold| {
+        surplus_bits >= threshold.surplus_bits && score >= threshold.score && gap >= threshold.gap
+    };
+    if meets(HIGH) && gap > AMBIGUOUS_GAP {
         Confidence::High
-    } else if meets(MEDIUM, gap) {
+    } else if meets(MEDIUM) {
         Confidence::Medium
     } else {
         Confidence::Low

@@ -16,6 +16,7 @@ mod parquet;
 use std::fmt;
 
 pub use block::{Block, Header};
+pub(super) use delimited::delimiter_of;
 pub use open::{BlockReader, Format, Meter, open};
 
 /// Where in a source something is.

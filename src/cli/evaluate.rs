@@ -1,0 +1,116 @@
+//! `toise evaluate`: how good the answers are, measured on the records of the lake.
+
+use clap::{Args, Subcommand};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+
+use super::matching::Table as Matched;
+use super::{CommandResult, Common};
+use crate::engine::Budget;
+use crate::opendata::OpenData;
+use crate::opendata::evaluate::{self, Class, LevelResult, Options, Report};
+
+/// Arguments of `evaluate`.
+#[derive(Args, Debug)]
+pub struct EvaluateArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Ask for records by what a portfolio would know of them, and count how often they are found
+    Match(MatchArgs),
+}
+
+#[derive(Args, Debug)]
+struct MatchArgs {
+    /// What to match against
+    table: Matched,
+    /// Records drawn
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    sample: usize,
+    /// The same seed draws the same records and makes the same errors
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs `evaluate`.
+pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
+    let What::Match(arguments) = &arguments.what;
+    let open_data = OpenData::open(&common.data, Budget::default())?;
+    let options = Options {
+        dataset: arguments.table.into(),
+        sample: arguments.sample,
+        seed: arguments.seed,
+    };
+    let report = evaluate::run(&open_data, options)?;
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print(&report);
+    }
+    Ok(())
+}
+
+fn print(report: &Report) {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "level",
+        "n",
+        "top-1",
+        "ceiling",
+        "of it",
+        "top-5",
+        "ceiling",
+        "of it",
+        "HIGH",
+        "right",
+        "MEDIUM",
+        "right",
+        "LOW",
+        "right",
+        "REJECT",
+        "right",
+        "ambiguous",
+        "HIGH if absent",
+    ]);
+    for level in &report.levels {
+        table.add_row(row(level));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    for level in &report.levels {
+        println!("{}: {}", level.level, level.about);
+    }
+    println!(
+        "\n{} records of {}, seed {}. Percentages but for n and the counts of classes; of it: share of the ceiling.",
+        report.sample, report.table, report.seed
+    );
+}
+
+fn row(level: &LevelResult) -> Vec<String> {
+    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+    let mut cells = vec![
+        level.level.to_owned(),
+        level.n.to_string(),
+        percent(level.top1),
+        percent(level.top1_ceiling),
+        percent(level.top1_of_ceiling),
+        percent(level.top5),
+        percent(level.top5_ceiling),
+        percent(level.top5_of_ceiling),
+    ];
+    for Class {
+        count, precision, ..
+    } in [level.high, level.medium, level.low, level.reject]
+    {
+        cells.push(count.to_string());
+        cells.push(precision.map_or_else(|| "–".to_owned(), percent));
+    }
+    cells.push(percent(level.ambiguous));
+    cells.push(percent(level.high_when_absent));
+    cells
+}

@@ -1,0 +1,112 @@
+//! `toise match`: the best candidates of each row of a portfolio.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{CommandResult, Common};
+use crate::engine::Budget;
+use crate::opendata::bulk::{self, BulkOptions, BulkReport};
+use crate::opendata::{Dataset, OpenData};
+use crate::progress::Progress;
+
+/// Arguments of `match`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each row of the portfolio is one match; columns are the fields of its body: filters and scoring targets by name,
+ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon and
+distance (\"500m\"), and size. The answer has one row per candidate; a row that cannot be asked has an error instead.
+
+Examples:
+  toise match dpe --input portfolio.csv --output candidates.parquet
+  toise match dvf --input flats.parquet --output sales.csv --map commune=insee_code --map price=price_eur --size 3")]
+pub struct MatchArgs {
+    /// What to match against
+    pub table: Table,
+    /// Portfolio: csv, csv.gz, parquet or ndjson
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// Answer: .parquet, .csv or .ndjson
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Read the column OURS as the field THEIRS
+    #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = rename)]
+    pub renames: Vec<(String, String)>,
+    /// Column repeated in the answer [default: key, else id, else the row's number]
+    #[arg(long = "key", value_name = "COLUMN")]
+    pub keys: Vec<String>,
+    /// Candidates per row, 1 to 20 [default: 5]
+    #[arg(long, value_name = "K")]
+    pub size: Option<usize>,
+    /// Columns of the record in the answer, separated by commas; `record` is all of it as JSON
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub columns: Option<Vec<String>>,
+}
+
+/// A table that can be matched against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// Energy diagnostics
+    Dpe,
+    /// Recorded sales
+    Dvf,
+}
+
+impl From<Table> for Dataset {
+    fn from(table: Table) -> Self {
+        match table {
+            Table::Dpe => Dataset::Dpe,
+            Table::Dvf => Dataset::Dvf,
+        }
+    }
+}
+
+fn rename(argument: &str) -> Result<(String, String), String> {
+    argument
+        .split_once('=')
+        .map(|(ours, theirs)| (ours.trim().to_owned(), theirs.trim().to_owned()))
+        .ok_or_else(|| "write it OURS=THEIRS".to_owned())
+}
+
+/// Runs `match`.
+pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
+    let open_data = OpenData::open(&common.data, Budget::default())?;
+    let options = BulkOptions {
+        dataset: arguments.table.into(),
+        input: arguments.input.clone(),
+        output: arguments.output.clone(),
+        renames: arguments.renames.clone(),
+        keys: arguments.keys.clone(),
+        size: arguments.size,
+        columns: arguments.columns.clone(),
+        progress: Progress::new(common.json),
+    };
+    let report = bulk::run(&open_data, &options)?;
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print(&report, &arguments.output);
+    }
+    Ok(())
+}
+
+fn print(report: &BulkReport, output: &std::path::Path) {
+    println!(
+        "{} rows in {:.1} s ({:.0} rows/s): {} matched, {} without candidates, {} in error",
+        report.rows,
+        report.seconds,
+        report.rows_per_second,
+        report.matched,
+        report.without_candidates,
+        report.errors
+    );
+    let first = &report.confidence;
+    println!(
+        "first candidates: {} HIGH, {} MEDIUM, {} LOW, {} REJECT",
+        first.high, first.medium, first.low, first.reject
+    );
+    if !report.ignored_columns.is_empty() {
+        println!("columns not used: {}", report.ignored_columns.join(", "));
+    }
+    println!("written to {}", output.display());
+}

@@ -1,0 +1,354 @@
+//! The rows of a portfolio, block by block. Unlike an import, a line that cannot be read is one row with an error.
+//!
+//! CSV rows of another length than the header, bytes that are no text and lines that are no JSON object are such rows.
+//! Parquet goes through the importer's reader. The keys of the first NDJSON object stand for the header; a key that
+//! only later lines know is read too when it is a field, because the plan is made over all fields.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use flate2::read::MultiGzDecoder;
+use indicatif::ProgressBar;
+use serde_json::{Map, Value};
+
+use super::plan::{self, Plan};
+use super::{BulkOptions, Error};
+use crate::opendata::source::{self, Block, BlockReader, Format, Header, Meter};
+
+/// Rows matched at a time: enough to forget the cost of a task, few enough to keep all threads busy to the end.
+const BLOCK_ROWS: usize = 512;
+/// Bytes looked at to tell what a portfolio is.
+const PROBE_BYTES: usize = 64 << 10;
+const READ_BUFFER_BYTES: usize = 256 << 10;
+/// Longest line of NDJSON, and of a row of a portfolio: one body is a few hundred bytes.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Some rows of the portfolio.
+pub(super) struct InputRows {
+    /// Their cells.
+    pub(super) block: Block,
+    /// Rows that could not be read, and why; by row in the block.
+    pub(super) faults: HashMap<usize, String>,
+    /// Number of the first in the portfolio, from 1.
+    pub(super) first_row: u64,
+}
+
+/// A portfolio of which the columns are known.
+pub(super) struct Opened {
+    form: Form,
+    /// What its columns mean.
+    pub(super) plan: Plan,
+    /// Bytes of the file.
+    pub(super) bytes: Option<u64>,
+    name: String,
+}
+
+enum Form {
+    Csv { delimiter: u8, header: Arc<Header> },
+    NdJson { header: Arc<Header> },
+    Parquet,
+}
+
+fn text_of(options: &BulkOptions, bar: &ProgressBar) -> Result<Box<dyn BufRead>, Error> {
+    let failed = |source| Error::Io {
+        path: options.input.display().to_string(),
+        source,
+    };
+    let file = File::open(&options.input).map_err(failed)?;
+    let mut raw = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(file));
+    let gzip = raw.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    let mut text: Box<dyn BufRead> = if gzip {
+        Box::new(BufReader::with_capacity(
+            READ_BUFFER_BYTES,
+            MultiGzDecoder::new(raw),
+        ))
+    } else {
+        Box::new(raw)
+    };
+    if text
+        .fill_buf()
+        .map_err(failed)?
+        .starts_with(b"\xef\xbb\xbf")
+    {
+        text.consume(3);
+    }
+    Ok(text)
+}
+
+impl Opened {
+    /// Looks at the beginning of the portfolio.
+    pub(super) fn new(options: &BulkOptions) -> Result<Self, Error> {
+        let name = options.input.display().to_string();
+        let bytes = options.input.metadata().ok().map(|about| about.len());
+        let mut text = text_of(options, &ProgressBar::hidden())?;
+        let mut probe = Vec::with_capacity(PROBE_BYTES);
+        (&mut text)
+            .take(PROBE_BYTES as u64)
+            .read_to_end(&mut probe)
+            .map_err(|source| Error::Io {
+                path: name.clone(),
+                source,
+            })?;
+        let first = probe.trim_ascii_start().first().copied();
+        let (form, columns) = if probe.starts_with(b"PAR1") {
+            (Form::Parquet, parquet_columns(options)?)
+        } else if first == Some(b'{') {
+            let header = Arc::new(json_header(options, Cursor::new(&probe).chain(text))?);
+            let columns = header.names.clone();
+            (Form::NdJson { header }, columns)
+        } else if first.is_none() {
+            return Err(Error::Option(format!("{name}: the file is empty")));
+        } else {
+            let delimiter = source::delimiter_of(&probe);
+            let mut rows = csv::ReaderBuilder::new()
+                .delimiter(delimiter)
+                .from_reader(Cursor::new(&probe).chain(text));
+            let names: Vec<String> = rows
+                .byte_headers()
+                .map_err(|error| Error::Option(format!("{name}: {error}")))?
+                .iter()
+                .map(|cell| String::from_utf8_lossy(cell).trim().to_owned())
+                .collect();
+            let header = Arc::new(Header {
+                names: names.clone(),
+            });
+            (Form::Csv { delimiter, header }, names)
+        };
+        Ok(Self {
+            plan: Plan::new(options, &columns)?,
+            form,
+            bytes,
+            name,
+        })
+    }
+}
+
+fn parquet_columns(options: &BulkOptions) -> Result<Vec<String>, Error> {
+    let file = File::open(&options.input).map_err(|source| Error::Io {
+        path: options.input.display().to_string(),
+        source,
+    })?;
+    let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let names = builder.schema().fields().iter();
+    Ok(names.map(|field| field.name().clone()).collect())
+}
+
+/// The keys of the first object that can be read, then every field and key it lacks.
+fn json_header(options: &BulkOptions, text: impl BufRead) -> Result<Header, Error> {
+    let mut names: Vec<String> = Vec::new();
+    let mut lines = Lines::new(text);
+    while let Some(line) = lines.next() {
+        let line = line.map_err(|source| Error::Io {
+            path: options.input.display().to_string(),
+            source,
+        })?;
+        if let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line) {
+            names.extend(object.into_iter().map(|(name, _)| name));
+            break;
+        }
+    }
+    let renamed = options.renames.iter().map(|(ours, _)| ours.clone());
+    // A field under another name is not read under its own.
+    let own = plan::field_names(options.dataset)
+        .into_iter()
+        .filter(|name| !options.renames.iter().any(|(_, theirs)| theirs == name));
+    for name in renamed.chain(options.keys.iter().cloned()).chain(own) {
+        if !names.contains(&name) && name != "id" {
+            names.push(name);
+        }
+    }
+    Ok(Header { names })
+}
+
+/// Non-empty lines, with a bound on their length.
+struct Lines<R> {
+    text: R,
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn new(text: R) -> Self {
+        let line = Vec::new();
+        Self { text, line }
+    }
+
+    /// The next line; one longer than the bound comes cut, and its rest is skipped.
+    fn next(&mut self) -> Option<std::io::Result<&[u8]>> {
+        loop {
+            self.line.clear();
+            let read = (&mut self.text)
+                .take(LINE_BYTES_MAX)
+                .read_until(b'\n', &mut self.line);
+            match read {
+                Ok(0) => return None,
+                Ok(count) => {
+                    if count as u64 == LINE_BYTES_MAX
+                        && !self.line.ends_with(b"\n")
+                        && let Err(error) = self.text.skip_until(b'\n')
+                    {
+                        return Some(Err(error));
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            }
+            if !self.line.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        Some(Ok(self.line.trim_ascii()))
+    }
+}
+
+/// Reads the portfolio to its end, on a thread of its own; gives back the columns that mean nothing.
+pub(super) fn read(
+    opened: Opened,
+    options: &BulkOptions,
+    bar: &ProgressBar,
+    sender: SyncSender<Result<InputRows, Error>>,
+) -> Vec<String> {
+    let ignored = opened.plan.ignored.clone();
+    let mut first_row = 1;
+    let mut send = |block: Block, faults| {
+        let rows = block.len() as u64;
+        let rows_read = InputRows {
+            block,
+            faults,
+            first_row,
+        };
+        first_row += rows;
+        rows == 0 || sender.send(Ok(rows_read)).is_ok()
+    };
+    let result = match &opened.form {
+        Form::Parquet => read_parquet(&opened.name, options, bar, &mut send),
+        Form::Csv { delimiter, header } => {
+            text_of(options, bar).and_then(|text| read_csv(text, *delimiter, header, &mut send))
+        }
+        Form::NdJson { header } => {
+            text_of(options, bar).and_then(|text| read_json(text, &opened.name, header, &mut send))
+        }
+    };
+    if let Err(error) = result {
+        // A coordinator that has gone met an error of its own.
+        let _ = sender.send(Err(error));
+    }
+    ignored
+}
+
+type Send<'s> = &'s mut dyn FnMut(Block, HashMap<usize, String>) -> bool;
+
+fn read_parquet(
+    name: &str,
+    options: &BulkOptions,
+    bar: &ProgressBar,
+    send: Send<'_>,
+) -> Result<(), Error> {
+    let file = File::open(&options.input).map_err(|source| Error::Io {
+        path: name.to_owned(),
+        source,
+    })?;
+    let meter = Meter::default();
+    let mut reader: Box<dyn BlockReader> =
+        source::open(bar.wrap_read(file), name, Format::Parquet, &meter)?;
+    while let Some(block) = reader.next_block()? {
+        if !send(block, HashMap::new()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn read_csv(
+    text: impl Read,
+    delimiter: u8,
+    header: &Arc<Header>,
+    send: Send<'_>,
+) -> Result<(), Error> {
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .flexible(true)
+        .from_reader(text);
+    let mut record = csv::ByteRecord::new();
+    let mut block = Block::new(Arc::clone(header));
+    let mut faults = HashMap::new();
+    loop {
+        let more = rows
+            .read_byte_record(&mut record)
+            .map_err(|error| Error::Option(error.to_string()))?;
+        if more {
+            let line = record.position().map_or(0, csv::Position::line);
+            let row = block.len();
+            block.start_row(line);
+            for cell in &record {
+                match std::str::from_utf8(cell) {
+                    Ok(cell) => block.push_cell(cell),
+                    Err(_) => {
+                        block.push_cell("");
+                        faults.insert(row, format!("line {line}: bytes that are not UTF-8 text"));
+                    }
+                }
+            }
+            if record.len() != header.names.len() {
+                let (cells, columns) = (record.len(), header.names.len());
+                faults.insert(
+                    row,
+                    format!(
+                        "line {line}: the row has {cells} cells where the header has {columns}"
+                    ),
+                );
+            }
+        }
+        if block.len() >= BLOCK_ROWS || !more {
+            let full = std::mem::replace(&mut block, Block::new(Arc::clone(header)));
+            if !send(full, std::mem::take(&mut faults)) || !more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn read_json(
+    text: impl BufRead,
+    name: &str,
+    header: &Arc<Header>,
+    send: Send<'_>,
+) -> Result<(), Error> {
+    let mut lines = Lines::new(text);
+    let mut block = Block::new(Arc::clone(header));
+    let mut faults = HashMap::new();
+    let mut row_number = 0;
+    loop {
+        let line = lines.next().transpose().map_err(|source| Error::Io {
+            path: name.to_owned(),
+            source,
+        })?;
+        let more = line.is_some();
+        if let Some(line) = line {
+            row_number += 1;
+            let row = block.len();
+            block.start_row(row_number);
+            match serde_json::from_slice::<Map<String, Value>>(line) {
+                Ok(object) => {
+                    for column in &header.names {
+                        match object.get(column) {
+                            None | Some(Value::Null) => block.push_cell(""),
+                            Some(Value::String(text)) => block.push_cell(text),
+                            Some(other) => block.push_cell(&other.to_string()),
+                        }
+                    }
+                }
+                Err(error) => {
+                    faults.insert(row, format!("not a JSON object: {error}"));
+                }
+            }
+        }
+        if block.len() >= BLOCK_ROWS || !more {
+            let full = std::mem::replace(&mut block, Block::new(Arc::clone(header)));
+            if !send(full, std::mem::take(&mut faults)) || !more {
+                return Ok(());
+            }
+        }
+    }
+}

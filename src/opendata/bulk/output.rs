@@ -1,0 +1,120 @@
+//! The answer file: written beside its place and renamed at the end, so that a file by that name is always whole.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use super::Error;
+
+const WRITE_BUFFER_BYTES: usize = 1 << 20;
+
+enum Writer {
+    Parquet(Box<ArrowWriter<BufWriter<File>>>),
+    Csv(Box<arrow::csv::Writer<BufWriter<File>>>),
+    NdJson(Box<arrow::json::LineDelimitedWriter<BufWriter<File>>>),
+}
+
+/// An answer being written. Dropping it unfinished leaves nothing under its name.
+pub(super) struct Output {
+    writer: Option<Writer>,
+    path: PathBuf,
+    partial: PathBuf,
+}
+
+impl Output {
+    /// Starts an answer in the form its extension names.
+    pub(super) fn create(path: &Path, schema: &SchemaRef) -> Result<Self, Error> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".part");
+        let partial = PathBuf::from(partial);
+        let open = || {
+            let file = File::create(&partial).map_err(|source| io(&partial, source))?;
+            Ok::<_, Error>(BufWriter::with_capacity(WRITE_BUFFER_BYTES, file))
+        };
+        let writer = match extension {
+            Some("parquet") => {
+                let zstd = Compression::ZSTD(ZstdLevel::default());
+                let properties = WriterProperties::builder().set_compression(zstd).build();
+                Writer::Parquet(Box::new(ArrowWriter::try_new(
+                    open()?,
+                    schema.clone(),
+                    Some(properties),
+                )?))
+            }
+            Some("csv") => {
+                let mut writer = arrow::csv::Writer::new(open()?);
+                // An answer without rows has its header all the same.
+                writer.write(&RecordBatch::new_empty(schema.clone()))?;
+                Writer::Csv(Box::new(writer))
+            }
+            Some("ndjson" | "jsonl") => {
+                Writer::NdJson(Box::new(arrow::json::LineDelimitedWriter::new(open()?)))
+            }
+            _ => {
+                return Err(Error::Option(format!(
+                    "{}: name the answer .parquet, .csv or .ndjson",
+                    path.display()
+                )));
+            }
+        };
+        Ok(Self {
+            writer: Some(writer),
+            path: path.to_owned(),
+            partial,
+        })
+    }
+
+    /// Adds rows.
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        match &mut self.writer {
+            Some(Writer::Parquet(writer)) => writer.write(batch)?,
+            Some(Writer::Csv(writer)) => writer.write(batch)?,
+            Some(Writer::NdJson(writer)) => writer.write(batch)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Ends the answer; returns once it is durable under its name.
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        let mut file = match writer {
+            Writer::Parquet(writer) => writer.into_inner()?,
+            Writer::Csv(writer) => writer.into_inner(),
+            Writer::NdJson(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()
+            }
+        };
+        file.flush().map_err(|source| io(&self.partial, source))?;
+        file.get_ref()
+            .sync_all()
+            .map_err(|source| io(&self.partial, source))?;
+        fs::rename(&self.partial, &self.path).map_err(|source| io(&self.path, source))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.writer.take().is_some() {
+            // The error that ended the run is the one to tell; the leftover is named as such.
+            let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+fn io(path: &Path, source: std::io::Error) -> Error {
+    Error::Io {
+        path: path.display().to_string(),
+        source,
+    }
+}

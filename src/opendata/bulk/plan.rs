@@ -1,0 +1,279 @@
+//! What each column of a portfolio means, and the match body of a row.
+//!
+//! A field of the body is a column of the same name: `code_insee_ban`, `surface_habitable_logement_min` and `_max`,
+//! `date_etablissement_dpe_from` and `_to`, `lat`, `lon` and `distance`, each scoring target, `size`. The body then goes
+//! through [`parse_match`], so a row is refused for the reasons, and in the words, of the endpoint. Cells are text
+//! whatever the container: what the field takes decides how one is read. An empty cell is an absent field.
+
+use serde_json::{Map, Number, Value};
+
+use super::{BulkOptions, Error};
+use crate::opendata::source::Block;
+use crate::opendata::{Dataset, MatchRequest};
+use crate::wire::opendata::{FilterKind, TargetKind, bodies};
+use crate::wire::parse_match;
+
+/// How a cell is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cell {
+    Text,
+    Number,
+    Flag,
+}
+
+/// Where a cell goes in the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    /// `filters.<name>`.
+    Filter(&'static str),
+    /// `filters.<name>.<bound>`.
+    Bound(&'static str, &'static str),
+    /// `scoring_targets.<name>`.
+    Target(&'static str),
+    Size,
+}
+
+/// A field of the body, under the name a column has for it.
+#[derive(Clone, Debug)]
+struct Field {
+    name: String,
+    slot: Slot,
+    cell: Cell,
+}
+
+/// What the columns of a portfolio mean.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// The table matched against.
+    pub(super) dataset: Dataset,
+    size: Option<usize>,
+    /// Columns the answer repeats; empty: the row's number instead.
+    pub(super) keys: Vec<String>,
+    /// Input columns of the keys.
+    key_columns: Vec<usize>,
+    /// Input columns of fields.
+    fields: Vec<(usize, Field)>,
+    /// Input columns without meaning.
+    pub(super) ignored: Vec<String>,
+}
+
+/// All fields of a match body, as columns.
+fn fields(dataset: Dataset) -> Vec<Field> {
+    let bodies = bodies(dataset);
+    let mut fields = Vec::new();
+    let mut add = |name: String, slot, cell| fields.push(Field { name, slot, cell });
+    for filter in bodies.match_filters {
+        let name = filter.name;
+        let bounds: &[&'static str] = match filter.kind {
+            FilterKind::Range => &["min", "max"],
+            FilterKind::Dates => &["from", "to"],
+            FilterKind::Place => &["lat", "lon", "distance"],
+            _ => &[],
+        };
+        match filter.kind {
+            FilterKind::Place => {
+                for bound in bounds {
+                    let cell = if *bound == "distance" {
+                        Cell::Text
+                    } else {
+                        Cell::Number
+                    };
+                    add((*bound).into(), Slot::Bound(name, bound), cell);
+                }
+            }
+            FilterKind::Range | FilterKind::Dates => {
+                for bound in bounds {
+                    let cell = if filter.kind == FilterKind::Range {
+                        Cell::Number
+                    } else {
+                        Cell::Text
+                    };
+                    add(format!("{name}_{bound}"), Slot::Bound(name, bound), cell);
+                }
+            }
+            FilterKind::Flag => add(name.into(), Slot::Filter(name), Cell::Flag),
+            FilterKind::Text | FilterKind::OneOf(_) | FilterKind::AnyOf(_) => {
+                add(name.into(), Slot::Filter(name), Cell::Text);
+            }
+        }
+    }
+    for target in bodies.targets {
+        let cell = match target.kind {
+            TargetKind::Number | TargetKind::Between(..) | TargetKind::Integer(..) => Cell::Number,
+            TargetKind::OneOf(_) => Cell::Text,
+            TargetKind::Flag => Cell::Flag,
+        };
+        add(target.name.into(), Slot::Target(target.name), cell);
+    }
+    add("size".into(), Slot::Size, Cell::Number);
+    fields
+}
+
+impl Plan {
+    /// Reads the columns of a portfolio. A key is no field, unless a rename says so: a portfolio's own `id` is not the
+    /// `id` of a sale.
+    pub(super) fn new(options: &BulkOptions, columns: &[String]) -> Result<Self, Error> {
+        let dataset = options.dataset;
+        let known = fields(dataset);
+        for (ours, theirs) in &options.renames {
+            if !columns.iter().any(|column| column == ours) {
+                return Err(Error::Option(format!(
+                    "--map {ours}={theirs}: the portfolio has no column {ours}; it has {}",
+                    columns.join(", ")
+                )));
+            }
+            if !known.iter().any(|field| field.name == *theirs) {
+                let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
+                return Err(Error::Option(format!(
+                    "--map {ours}={theirs}: {theirs} is no field of a {} match; fields are {}",
+                    dataset.name(),
+                    names.join(", ")
+                )));
+            }
+        }
+        if let Some(size) = options.size {
+            parse_match(dataset, &serde_json::json!({ "size": size }))
+                .map_err(|fault| Error::Option(format!("--{fault}")))?;
+        }
+        let position = |name: &str| columns.iter().position(|column| column == name);
+        let keys: Vec<String> = if options.keys.is_empty() {
+            let default = ["key", "id"]
+                .into_iter()
+                .find(|name| position(name).is_some());
+            default.into_iter().map(str::to_owned).collect()
+        } else {
+            options.keys.clone()
+        };
+        let mut key_columns = Vec::with_capacity(keys.len());
+        for key in &keys {
+            key_columns.push(position(key).ok_or_else(|| {
+                Error::Option(format!(
+                    "--key {key}: the portfolio has no such column; it has {}",
+                    columns.join(", ")
+                ))
+            })?);
+        }
+        let mut found: Vec<(usize, Field)> = Vec::new();
+        let mut ignored = Vec::new();
+        for (index, column) in columns.iter().enumerate() {
+            let rename = options.renames.iter().find(|(ours, _)| ours == column);
+            if rename.is_none() && key_columns.contains(&index) {
+                continue;
+            }
+            let name = rename.map_or(column, |(_, theirs)| theirs);
+            match known.iter().find(|field| field.name == *name) {
+                Some(field) => {
+                    if let Some((other, _)) = found.iter().find(|(_, other)| other.name == *name) {
+                        return Err(Error::Option(format!(
+                            "the columns {} and {column} both give {name}",
+                            columns[*other]
+                        )));
+                    }
+                    found.push((index, field.clone()));
+                }
+                None => ignored.push(column.clone()),
+            }
+        }
+        if found.is_empty() {
+            let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
+            return Err(Error::Option(format!(
+                "no column of the portfolio is a field of a {} match: it has {}; fields are {} (see --map)",
+                dataset.name(),
+                columns.join(", "),
+                names.join(", ")
+            )));
+        }
+        Ok(Self {
+            dataset,
+            size: options.size,
+            keys,
+            key_columns,
+            fields: found,
+            ignored,
+        })
+    }
+
+    /// Values of the key columns of a row.
+    pub(super) fn key<'b>(
+        &self,
+        block: &'b Block,
+        row: usize,
+    ) -> impl Iterator<Item = &'b str> + use<'b, '_> {
+        self.key_columns
+            .iter()
+            .map(move |column| block.cell(row, *column))
+    }
+
+    /// The match a row asks for, or what is wrong with it.
+    pub(super) fn request(&self, block: &Block, row: usize) -> Result<MatchRequest, String> {
+        parse_match(self.dataset, &self.body(block, row)).map_err(|fault| fault.to_string())
+    }
+
+    fn body(&self, block: &Block, row: usize) -> Value {
+        let mut filters = Map::new();
+        let mut targets = Map::new();
+        let mut size = self.size.map(Value::from);
+        for (column, field) in &self.fields {
+            let cell = block.cell(row, *column).trim();
+            if cell.is_empty() {
+                continue;
+            }
+            let value = value(cell, field.cell);
+            match field.slot {
+                Slot::Filter(name) => {
+                    filters.insert(name.into(), value);
+                }
+                Slot::Bound(name, bound) => {
+                    let range = filters
+                        .entry(name)
+                        .or_insert_with(|| Value::Object(Map::new()));
+                    if let Value::Object(range) = range {
+                        range.insert(bound.into(), value);
+                    }
+                }
+                Slot::Target(name) => {
+                    targets.insert(name.into(), value);
+                }
+                Slot::Size => size = Some(value),
+            }
+        }
+        // A radius that is the same for all rows says nothing of a row without a position.
+        if let Some(Value::Object(place)) = filters.get("location")
+            && !place.contains_key("lat")
+            && !place.contains_key("lon")
+        {
+            filters.remove("location");
+        }
+        let mut body = Map::new();
+        body.insert("filters".into(), Value::Object(filters));
+        body.insert("scoring_targets".into(), Value::Object(targets));
+        if let Some(size) = size {
+            body.insert("size".into(), size);
+        }
+        Value::Object(body)
+    }
+}
+
+/// A cell as the field takes it; a cell that is none stays text, for the validation to refuse.
+fn value(cell: &str, kind: Cell) -> Value {
+    let text = || Value::String(cell.to_owned());
+    match kind {
+        Cell::Text => text(),
+        Cell::Number => cell
+            .parse::<f64>()
+            .ok()
+            .and_then(Number::from_f64)
+            .map_or_else(text, Value::Number),
+        Cell::Flag if cell.eq_ignore_ascii_case("true") => Value::Bool(true),
+        Cell::Flag if cell.eq_ignore_ascii_case("false") => Value::Bool(false),
+        Cell::Flag => text(),
+    }
+}
+
+/// Names of all fields of a body, as columns.
+pub(super) fn field_names(dataset: Dataset) -> Vec<String> {
+    fields(dataset)
+        .into_iter()
+        .map(|field| field.name)
+        .collect()
+}
