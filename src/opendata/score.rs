@@ -203,3 +203,32 @@ pub fn confidence(
         Confidence::Low
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_ambiguous_first_is_never_high_and_the_others_never_are(
+            tenths in 0u32..=1_000, gap in 0u32..=400, bits in -20.0..20.0f64, rank in 0usize..5,
+        ) {
+            let best = f64::from(tenths) / 10.0;
+            let second = (best - f64::from(gap) / 10.0).max(0.0);
+            let ambiguous = ((best - second) * 10.0).round() / 10.0 <= AMBIGUOUS_GAP;
+            let score = if rank == 0 { best } else { second };
+            let found = confidence(rank, score, best, Some(second), bits);
+            if ambiguous || rank > 0 || bits < HIGH.surplus_bits {
+                prop_assert_ne!(found, Confidence::High);
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_good_candidate_needs_evidence_to_be_high() {
+        assert_eq!(confidence(0, 100.0, 100.0, None, 10.0), Confidence::High);
+        assert_eq!(confidence(0, 100.0, 100.0, None, 1.0), Confidence::Medium);
+        assert_eq!(confidence(0, 30.0, 30.0, None, 10.0), Confidence::Reject);
+    }
+}
