@@ -22,7 +22,7 @@ pub enum Measure {
         scale: f64,
     },
     /// Gaussian decay, 0.5 at one scale, which is a `share` of the target: prices go from a cellar to a castle, and no
-    /// one number of EUR suits both. For a target of 200,000 EUR and a share of 0.03 the scale is 6,000 EUR.
+    /// one number of EUR suits both. For a target of 200,000 EUR and a share of 0.04 the scale is 8,000 EUR.
     Share {
         /// Share of the target that is the scale.
         share: f64,
@@ -82,8 +82,8 @@ pub const DPE_RULES: [Rule; 8] = [
         "emissions",
         4.0,
     ),
-    rule("etiquette_dpe", Measure::Class, 1.0, "energy", 2.0),
-    rule("etiquette_ges", Measure::Class, 1.0, "emissions", 2.0),
+    rule("etiquette_dpe", Measure::Class, 1.0, "energy", 2.5),
+    rule("etiquette_ges", Measure::Class, 1.0, "emissions", 2.5),
     rule(
         "nombre_niveau_immeuble",
         number(2.0),
@@ -100,12 +100,12 @@ pub const DPE_RULES: [Rule; 8] = [
 pub const DVF_RULES: [Rule; 4] = [
     rule(
         "price_eur",
-        Measure::Share { share: 0.03 },
+        Measure::Share { share: 0.04 },
         3.0,
         "price",
-        7.0,
+        6.0,
     ),
-    rule("main_rooms", number(2.0), 0.4, "rooms", 1.0),
+    rule("main_rooms", number(1.0), 0.8, "rooms", 1.0),
     rule("is_new_build", Measure::Flag, 0.3, "new build", 0.3),
     rule("transaction_type", Measure::Category, 0.3, "new build", 0.3),
 ];
@@ -155,8 +155,8 @@ pub struct Threshold {
 
 /// A first candidate is HIGH when it meets all of this.
 pub const HIGH: Threshold = Threshold {
-    surplus_bits: 4.0,
-    score: 98.0,
+    surplus_bits: 5.0,
+    score: 99.0,
     gap: 30.0,
 };
 /// … MEDIUM when it meets this.
