@@ -14,6 +14,8 @@ pub mod functions;
 pub mod pool;
 pub mod position;
 pub mod predicate;
+#[cfg(test)]
+mod predicate_tests;
 pub mod rows;
 pub mod scan;
 pub mod session;

@@ -203,7 +203,7 @@ impl Predicate {
 }
 
 impl CompiledClause {
-    fn compile(schema: &TableSchema, clause: &Clause) -> Result<Self, DataFusionError> {
+    pub(super) fn compile(schema: &TableSchema, clause: &Clause) -> Result<Self, DataFusionError> {
         let mut columns = Vec::with_capacity(2);
         let mut kind = Kind::Text;
         for name in column_names(clause) {
@@ -223,7 +223,11 @@ impl CompiledClause {
         })
     }
 
-    fn expression(schema: &TableSchema, clause: &Clause) -> Result<Kernel, DataFusionError> {
+    /// The clause's expression, whatever loop there is for it.
+    pub(super) fn expression(
+        schema: &TableSchema,
+        clause: &Clause,
+    ) -> Result<Kernel, DataFusionError> {
         let mut fields = Vec::with_capacity(2);
         for name in column_names(clause) {
             let (_, column) = known_column(schema, name)?;
@@ -368,108 +372,5 @@ fn overlaps(bounds: &Bounds, min: Option<f64>, max: Option<f64>) -> bool {
             min.is_none_or(|min| *greatest >= min) && max.is_none_or(|max| *least <= max)
         }
         _ => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::cache::Decoded;
-    use crate::engine::scan::narrow_column;
-    use crate::opendata::dpe;
-    use arrow::array::{Float64Array, StringArray};
-    use arrow::compute::cast;
-    use arrow::datatypes::DataType;
-    use proptest::prelude::*;
-
-    /// The clause by its expression and by its loop, over the same columns, behind masks sparse and dense.
-    fn both_ways_agree(clause: Clause, plain: Vec<ArrayRef>, mask: &[bool]) {
-        let schema = dpe::schema();
-        let compiled = CompiledClause::compile(schema, &clause).unwrap();
-        assert!(!matches!(compiled.kernel, Kernel::Expression { .. }));
-        let by_expression = CompiledClause {
-            kernel: CompiledClause::expression(schema, &clause).unwrap(),
-            ..CompiledClause::compile(schema, &clause).unwrap()
-        };
-        let expected = by_expression.evaluate(plain.clone()).unwrap();
-        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-        let decoded: Vec<Arc<Decoded>> = plain
-            .into_iter()
-            .map(|column| match column.data_type() {
-                DataType::Utf8 => cast(&column, &dictionary).unwrap(),
-                _ => column,
-            })
-            .map(|column| Arc::new(Decoded::new(column)))
-            .collect();
-        let mask = BooleanBuffer::from(mask);
-        for mask in [None, Some(mask)] {
-            let found = narrow_column(&compiled, &decoded, mask.clone()).unwrap();
-            let expected = match mask {
-                None => expected.clone(),
-                Some(mask) => &mask & &expected,
-            };
-            assert_eq!(found, expected);
-        }
-    }
-
-    fn cells<T: Clone + std::fmt::Debug>(
-        values: impl Strategy<Value = T>,
-    ) -> impl Strategy<Value = Vec<(Option<T>, bool)>> {
-        let sparse = prop_oneof![Just(0.02), Just(0.9)];
-        let cell = proptest::option::of(values);
-        (
-            proptest::collection::vec(cell, 64..200),
-            sparse,
-            any::<u64>(),
-        )
-            .prop_map(|(values, share, seed)| {
-                let kept = |index: usize| {
-                    let mixed = (index as u64 + 1).wrapping_mul(seed | 1) >> 11;
-                    (mixed % 1_000) as f64 <= share * 1_000.0
-                };
-                values
-                    .into_iter()
-                    .enumerate()
-                    .map(|(index, value)| (value, kept(index)))
-                    .collect()
-            })
-    }
-
-    proptest! {
-        #[test]
-        fn a_range_runs_as_its_expression(
-            cells in cells(prop_oneof![-5.0..5.0f64, Just(0.0), Just(-0.0), Just(2.0)]),
-            min in proptest::option::of(prop_oneof![-5.0..5.0f64, Just(0.0)]),
-            max in prop_oneof![-5.0..5.0f64, Just(-0.0), Just(2.0)],
-        ) {
-            let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
-            let values: Float64Array = cells.into_iter().map(|cell| cell.0).collect();
-            let clause = Clause::new("surface_habitable_logement", Test::Number { min, max: Some(max) });
-            both_ways_agree(clause, vec![Arc::new(values)], &mask);
-        }
-
-        #[test]
-        fn a_category_runs_as_its_expression(
-            cells in cells(proptest::sample::select(vec!["48095", "48140", "75113", ""])),
-            sought in proptest::sample::subsequence(vec!["48095", "75113", "13001"], 1..3),
-        ) {
-            let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
-            let values: StringArray = cells.into_iter().map(|cell| cell.0).collect();
-            let sought = sought.into_iter().map(str::to_owned).collect();
-            let clause = Clause::new("code_insee_ban", Test::OneOf(sought));
-            both_ways_agree(clause, vec![Arc::new(values)], &mask);
-        }
-
-        #[test]
-        fn a_radius_runs_as_its_expression(
-            cells in cells((44.0..45.0f64, 3.0..4.0f64)),
-            radius_m in 100.0..60_000.0f64,
-        ) {
-            let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
-            let lats: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.0)).collect();
-            let lons: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.1)).collect();
-            let clause = Clause::new("location", Test::Within { lat: 44.5, lon: 3.5, radius_m });
-            both_ways_agree(clause, vec![Arc::new(lats), Arc::new(lons)], &mask);
-        }
     }
 }

@@ -22,7 +22,7 @@ pub enum Measure {
         scale: f64,
     },
     /// Gaussian decay, 0.5 at one scale, which is a `share` of the target: prices go from a cellar to a castle, and no
-    /// one number of EUR suits both. For a target of 200,000 EUR and a share of 0.06 the scale is 12,000 EUR.
+    /// one number of EUR suits both. For a target of 200,000 EUR and a share of 0.04 the scale is 8,000 EUR.
     Share {
         /// Share of the target that is the scale.
         share: f64,
@@ -82,8 +82,8 @@ pub const DPE_RULES: [Rule; 8] = [
         "emissions",
         4.0,
     ),
-    rule("etiquette_dpe", Measure::Class, 1.0, "energy", 1.8),
-    rule("etiquette_ges", Measure::Class, 1.0, "emissions", 1.8),
+    rule("etiquette_dpe", Measure::Class, 1.0, "energy", 2.5),
+    rule("etiquette_ges", Measure::Class, 1.0, "emissions", 2.5),
     rule(
         "nombre_niveau_immeuble",
         number(2.0),
@@ -100,12 +100,12 @@ pub const DPE_RULES: [Rule; 8] = [
 pub const DVF_RULES: [Rule; 4] = [
     rule(
         "price_eur",
-        Measure::Share { share: 0.06 },
+        Measure::Share { share: 0.04 },
         3.0,
         "price",
-        7.0,
+        6.0,
     ),
-    rule("main_rooms", number(1.0), 1.0, "rooms", 1.0),
+    rule("main_rooms", number(1.0), 0.8, "rooms", 1.0),
     rule("is_new_build", Measure::Flag, 0.3, "new build", 0.3),
     rule("transaction_type", Measure::Category, 0.3, "new build", 0.3),
 ];
@@ -155,9 +155,9 @@ pub struct Threshold {
 
 /// A first candidate is HIGH when it meets all of this.
 pub const HIGH: Threshold = Threshold {
-    surplus_bits: 3.0,
-    score: 98.0,
-    gap: 20.0,
+    surplus_bits: 5.0,
+    score: 99.0,
+    gap: 30.0,
 };
 /// … MEDIUM when it meets this.
 pub const MEDIUM: Threshold = Threshold {
@@ -201,5 +201,34 @@ pub fn confidence(
         Confidence::Medium
     } else {
         Confidence::Low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_ambiguous_first_is_never_high_and_the_others_never_are(
+            tenths in 0u32..=1_000, gap in 0u32..=400, bits in -20.0..20.0f64, rank in 0usize..5,
+        ) {
+            let best = f64::from(tenths) / 10.0;
+            let second = (best - f64::from(gap) / 10.0).max(0.0);
+            let ambiguous = ((best - second) * 10.0).round() / 10.0 <= AMBIGUOUS_GAP;
+            let score = if rank == 0 { best } else { second };
+            let found = confidence(rank, score, best, Some(second), bits);
+            if ambiguous || rank > 0 || bits < HIGH.surplus_bits {
+                prop_assert_ne!(found, Confidence::High);
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_good_candidate_needs_evidence_to_be_high() {
+        assert_eq!(confidence(0, 100.0, 100.0, None, 10.0), Confidence::High);
+        assert_eq!(confidence(0, 100.0, 100.0, None, 1.0), Confidence::Medium);
+        assert_eq!(confidence(0, 30.0, 30.0, None, 10.0), Confidence::Reject);
     }
 }

@@ -191,52 +191,54 @@ fn period_rank(period: &str) -> Option<usize> {
 }
 
 impl Term {
+    /// Adds a similarity, weighted, to the sum of each row; one compiled loop per kind of similarity.
+    fn each(&self, rows: &[usize], sums: &mut [f64], similarity: impl Fn(usize) -> f64) {
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            *sum += self.weight * similarity(*row);
+        }
+    }
+
     /// Adds this term, weighted, to the sum of each row.
     fn add(&self, columns: &[Option<ArrayRef>], rows: &[usize], sums: &mut [f64]) {
-        let mut each = |similarity: &mut dyn FnMut(usize) -> f64| {
-            for (sum, row) in sums.iter_mut().zip(rows) {
-                *sum += self.weight * similarity(*row);
-            }
-        };
         let number = |nth: usize| columns.get(nth).and_then(Option::as_ref).map(as_numbers);
         match &self.seek {
             Seek::Number { target, decay } => match number(0).flatten() {
-                Some(values) => each(&mut |row| {
+                Some(values) => self.each(rows, sums, |row| {
                     if values.is_null(row) {
                         return NEUTRAL;
                     }
                     let distance = values.value(row) - target;
                     (-distance * distance * decay).exp()
                 }),
-                None => each(&mut |_| NEUTRAL),
+                None => self.each(rows, sums, |_| NEUTRAL),
             },
             Seek::Pin { lat, lon, decay } => match (number(0).flatten(), number(1).flatten()) {
-                (Some(lats), Some(lons)) => each(&mut |row| {
+                (Some(lats), Some(lons)) => self.each(rows, sums, |row| {
                     if lats.is_null(row) || lons.is_null(row) {
                         return NEUTRAL;
                     }
                     let distance = planar_distance_m(*lat, *lon, lats.value(row), lons.value(row));
                     (-distance * distance * decay).exp()
                 }),
-                _ => each(&mut |_| NEUTRAL),
+                _ => self.each(rows, sums, |_| NEUTRAL),
             },
             Seek::Flag(flag) => match columns
                 .first()
                 .and_then(Option::as_ref)
                 .and_then(|c| c.as_boolean_opt())
             {
-                Some(values) => each(&mut |row| {
+                Some(values) => self.each(rows, sums, |row| {
                     if values.is_null(row) {
                         NEUTRAL
                     } else {
                         f64::from(u8::from(values.value(row) == *flag))
                     }
                 }),
-                None => each(&mut |_| NEUTRAL),
+                None => self.each(rows, sums, |_| NEUTRAL),
             },
             Seek::Class { .. } | Seek::Category(_) | Seek::Period { .. } => {
                 let Some(column) = columns.first().and_then(Option::as_ref) else {
-                    return each(&mut |_| NEUTRAL);
+                    return self.each(rows, sums, |_| NEUTRAL);
                 };
                 match column.data_type() {
                     DataType::Dictionary(..) => {
@@ -244,15 +246,17 @@ impl Term {
                         let texts = column.values().as_string::<i32>();
                         let by_code: Vec<f64> =
                             texts.iter().map(|text| self.of_text(text)).collect();
-                        each(&mut |row| column.key(row).map_or(NEUTRAL, |code| by_code[code]));
+                        self.each(rows, sums, |row| {
+                            column.key(row).map_or(NEUTRAL, |code| by_code[code])
+                        });
                     }
                     DataType::Utf8 => {
                         let texts = column.as_string::<i32>();
-                        each(&mut |row| {
+                        self.each(rows, sums, |row| {
                             self.of_text(texts.is_valid(row).then(|| texts.value(row)))
                         });
                     }
-                    _ => each(&mut |_| NEUTRAL),
+                    _ => self.each(rows, sums, |_| NEUTRAL),
                 }
             }
         }

@@ -7,6 +7,7 @@
 //! answer: whatever is then HIGH is a false alarm (or another record of the same home).
 
 pub mod levels;
+mod query;
 mod sample;
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -16,7 +17,8 @@ use super::matching::Ranking;
 use super::{Confidence, Dataset, OpenData};
 use crate::engine::{self, view::TableView};
 use crate::wire::parse_match;
-use levels::{Level, Query};
+use levels::Level;
+use query::Query;
 use sample::Record;
 
 /// Candidates asked for, so that five are left when the record meant is taken out.
