@@ -8,6 +8,7 @@ mod contract {
     mod server;
 }
 mod engine {
+    mod matching;
     mod search;
 }
 mod support;

@@ -198,31 +198,28 @@ fn check(dataset: Dataset, sizes: &[usize], seed: u64, questions: usize) {
             json!({"filters": filters(&table, &mut draw), "sortBy": sort_by, "sortOrder": order});
         let mut sizes = draw.clone();
         compare(&table, &body, &mut || {
-            *sizes.one_of(&[1, 7, 33, 100, 100, 100])
+            *sizes.one_of(&[7, 33, 100, 100, 100, 100])
         });
     }
 }
 
 #[test]
 fn any_search_of_sales_answers_as_the_contract_reads() {
-    check(Dataset::Dvf, &[1_200, 500, 200, 80, 30, 7], 11, 250);
+    check(Dataset::Dvf, &[1_200, 500, 200, 80, 30, 7], 11, 100);
 }
 
 #[test]
 fn any_search_of_diagnostics_answers_as_the_contract_reads() {
-    check(Dataset::Dpe, &[900, 300, 100, 40, 9], 12, 250);
+    check(Dataset::Dpe, &[700, 250, 100, 40, 9], 12, 100);
 }
 
 #[test]
 fn every_sort_key_in_both_orders_pages_through_the_whole_table() {
     for dataset in [Dataset::Dvf, Dataset::Dpe] {
-        let table = Table::new(dataset, &[260, 90, 20], &mut Draw::new(5));
+        let table = Table::new(dataset, &[200, 70, 20], &mut Draw::new(5));
         for sort_by in bodies(dataset).sort_keys {
             for order in ["asc", "desc"] {
-                for size in [1, 10, 100] {
-                    if size == 1 && order == "asc" {
-                        continue;
-                    }
+                for size in [10, 100] {
                     let body = json!({"filters": {}, "sortBy": sort_by, "sortOrder": order});
                     compare(&table, &body, &mut || size);
                 }
