@@ -124,7 +124,8 @@ fn place(first: Option<Value>, draw: &mut Draw) -> Value {
     json!({"lat": lat, "lon": lon, "distance": distance})
 }
 
-fn compare(table: &Table, body: &Value, page_sizes: &mut dyn FnMut() -> usize) {
+/// Compares up to `pages_max` pages of the answers to a body with the plain reading.
+fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn FnMut() -> usize) {
     let dataset = table.dataset;
     let sort_by = body["sortBy"].as_str().unwrap();
     let descending = body["sortOrder"] == "desc";
@@ -138,7 +139,10 @@ fn compare(table: &Table, body: &Value, page_sizes: &mut dyn FnMut() -> usize) {
     let key = CursorKey::new([9; 32]);
     let mut body = body.clone();
     let mut place = 0;
-    loop {
+    for page in 0.. {
+        if page == pages_max {
+            return;
+        }
         let size = page_sizes();
         body["size"] = size.into();
         let request =
@@ -197,7 +201,7 @@ fn check(dataset: Dataset, sizes: &[usize], seed: u64, questions: usize) {
         let body =
             json!({"filters": filters(&table, &mut draw), "sortBy": sort_by, "sortOrder": order});
         let mut sizes = draw.clone();
-        compare(&table, &body, &mut || {
+        compare(&table, &body, usize::MAX, &mut || {
             *sizes.one_of(&[7, 33, 100, 100, 100, 100])
         });
     }
@@ -221,7 +225,7 @@ fn every_sort_key_in_both_orders_pages_through_the_whole_table() {
             for order in ["asc", "desc"] {
                 for size in [10, 100] {
                     let body = json!({"filters": {}, "sortBy": sort_by, "sortOrder": order});
-                    compare(&table, &body, &mut || size);
+                    compare(&table, &body, usize::MAX, &mut || size);
                 }
             }
         }
@@ -243,5 +247,69 @@ async fn sql_with_the_same_filter_counts_the_same_rows() {
                 .count();
             assert_eq!(sql_count(&session, &table, &body).await, expected, "{body}");
         }
+    }
+}
+
+/// Sales with a few columns only, so that a table can be large: four row groups and the parallel scan.
+fn many(count: usize, draw: &mut Draw) -> Vec<Record> {
+    (0..count)
+        .map(|number| {
+            let (lat, lon) = rows::position(draw);
+            let mut record = Record::new();
+            record.insert(
+                "id".into(),
+                format!("{:08}", (number * 7_919) % 1_000_003).into(),
+            );
+            let date = format!("{}T00:00:00.000Z", rows::day(draw));
+            record.insert("transaction_date".into(), date.into());
+            if !draw.once_in(9) {
+                record.insert("price_eur".into(), json!(draw.below(5_000)));
+            }
+            record.insert(
+                "property_type".into(),
+                (*draw.one_of(&["Maison", "Appartement"])).into(),
+            );
+            record.insert("location".into(), json!({"lat": lat, "lon": lon}));
+            record
+        })
+        .collect()
+}
+
+#[test]
+fn a_table_of_many_row_groups_is_searched_on_all_threads_and_pages_alike() {
+    let mut draw = Draw::new(41);
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    let records = many(270_000, &mut draw);
+    rows::import(&lake, Dataset::Dvf, &records, Vec::new());
+    let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
+    let view = open_data.engine().view(Dataset::Dvf.schema()).unwrap();
+    assert!(
+        view.chunks().len() >= 4,
+        "{} row groups",
+        view.chunks().len()
+    );
+    let table = Table {
+        dataset: Dataset::Dvf,
+        records,
+        open_data,
+        _folder: folder,
+    };
+    for (filters, sort_by, order) in [
+        (json!({}), "price_eur", "desc"),
+        (json!({}), "id", "asc"),
+        (
+            json!({"property_type": ["Maison"], "price_eur": {"min": 4_990}}),
+            "transaction_date",
+            "asc",
+        ),
+        (
+            json!({"location": {"lat": 44.5, "lon": 3.5, "distance": "1km"}}),
+            "price_eur",
+            "asc",
+        ),
+    ] {
+        let body = json!({"filters": filters, "sortBy": sort_by, "sortOrder": order});
+        compare(&table, &body, 3, &mut || 100);
     }
 }
