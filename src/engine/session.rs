@@ -1,7 +1,8 @@
 //! SQL over the lake: a DataFusion session under a memory limit with spilling, with the project's functions, read-only.
 //!
-//! Tables are the Parquet files of the present snapshots; a query keeps the files it started with. Anything that
-//! would write, define or set is refused before it is planned.
+//! Tables are the Parquet files of the snapshots present when the session was opened, read through the descriptors of
+//! their views ([`super::parts_store`]): imports may come and go meanwhile. Anything that would write, define or set is
+//! refused before it is planned.
 
 use std::sync::Arc;
 
@@ -17,8 +18,15 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 
+use object_store::path::Path;
+use url::Url;
+
+use super::parts_store::PartsStore;
 use super::view::TableView;
 use super::{Engine, Error, functions};
+
+/// Where the session's tables lie, in DataFusion's eyes.
+const STORE: &str = "toise://lake/";
 
 /// A session over the present snapshots of the engine's tables.
 pub struct Session {
@@ -38,9 +46,15 @@ impl Session {
         for function in extra_functions {
             context.register_udf(function);
         }
+        let store_url =
+            Url::parse(STORE).map_err(|error| DataFusionError::External(error.into()))?;
+        let mut store = PartsStore::default();
         for schema in engine.schemas() {
-            context.register_table(schema.name, table(engine.view(schema)?.as_ref())?)?;
+            let view = engine.view(schema)?;
+            let places = store.add(&view);
+            context.register_table(schema.name, table(&view, &store_url, &places)?)?;
         }
+        context.register_object_store(&store_url, Arc::new(store));
         Ok(Self { context })
     }
 
@@ -62,18 +76,18 @@ impl Session {
     }
 }
 
-fn table(view: &TableView) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+fn table(
+    view: &TableView,
+    store_url: &Url,
+    places: &[Path],
+) -> Result<Arc<dyn TableProvider>, DataFusionError> {
     let schema = Arc::clone(view.schema().arrow());
-    if view.parts().is_empty() {
+    if places.is_empty() {
         return Ok(Arc::new(MemTable::try_new(schema, vec![vec![]])?));
     }
-    let files = view
-        .parts()
+    let files = places
         .iter()
-        .map(|open| {
-            let path = std::path::absolute(open.part.path())?;
-            ListingTableUrl::parse(path.to_string_lossy())
-        })
+        .map(|place| ListingTableUrl::parse(format!("{store_url}{place}")))
         .collect::<Result<Vec<_>, _>>()?;
     let format = ParquetFormat::default().with_enable_pruning(true);
     let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");

@@ -158,6 +158,11 @@ impl Part {
         &self.path
     }
 
+    /// The open file.
+    pub fn file(&self) -> &PositionalFile {
+        &self.file
+    }
+
     /// The footer.
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
