@@ -11,4 +11,9 @@ mod engine {
     mod matching;
     mod search;
 }
+mod lake {
+    mod damage;
+    mod import;
+    mod readers;
+}
 mod support;
