@@ -10,6 +10,11 @@ mod contract {
 mod engine {
     mod matching;
     mod search;
+    mod sql;
+}
+mod journeys {
+    mod killed_imports;
+    mod serving;
 }
 mod lake {
     mod damage;

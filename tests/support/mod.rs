@@ -2,6 +2,7 @@
 
 pub mod draw;
 pub mod plain;
+pub mod process;
 pub mod rows;
 
 use std::net::SocketAddr;
