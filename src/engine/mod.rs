@@ -11,6 +11,7 @@ pub mod cache;
 pub mod cursor;
 pub mod filter;
 pub mod functions;
+mod parts_store;
 pub mod pool;
 pub mod position;
 pub mod predicate;
@@ -39,9 +40,6 @@ pub enum Error {
     /// An expression could not be compiled or evaluated.
     #[error("query engine: {0}")]
     DataFusion(#[from] datafusion::error::DataFusionError),
-    /// A session could not set up its files.
-    #[error("session files: {0}")]
-    SessionFiles(#[from] std::io::Error),
     /// A statement that is not a query.
     #[error("only queries are answered here, nothing is written, defined or set: {0}")]
     ReadOnly(String),
@@ -116,11 +114,6 @@ impl Engine {
     /// The decoded columns kept in memory.
     pub fn cache(&self) -> &ColumnCache {
         &self.cache
-    }
-
-    /// The lake behind.
-    pub fn lake(&self) -> &Lake {
-        &self.lake
     }
 
     /// The budget the engine was opened with.

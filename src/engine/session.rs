@@ -1,10 +1,9 @@
 //! SQL over the lake: a DataFusion session under a memory limit with spilling, with the project's functions, read-only.
 //!
-//! Tables are the Parquet files of the present snapshots. DataFusion opens files by path while a query runs, so the
-//! session reads hard links of its own: a publication meanwhile moves nothing away under it. Anything that would
-//! write, define or set is refused before it is planned.
+//! Tables are the Parquet files of the snapshots present when the session was opened, read through the descriptors of
+//! their views ([`super::parts_store`]): imports may come and go meanwhile. Anything that would write, define or set is
+//! refused before it is planned.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
@@ -18,17 +17,20 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
-use tempfile::TempDir;
 
+use object_store::path::Path;
+use url::Url;
+
+use super::parts_store::PartsStore;
 use super::view::TableView;
 use super::{Engine, Error, functions};
-use crate::lake::SESSION_PREFIX;
+
+/// Where the session's tables lie, in DataFusion's eyes.
+const STORE: &str = "toise://lake/";
 
 /// A session over the present snapshots of the engine's tables.
 pub struct Session {
     context: SessionContext,
-    /// Deletes the links at the end.
-    _links: TempDir,
 }
 
 impl Session {
@@ -44,15 +46,16 @@ impl Session {
         for function in extra_functions {
             context.register_udf(function);
         }
-        let links = TempDir::with_prefix_in(SESSION_PREFIX, engine.lake().root())?;
+        let store_url =
+            Url::parse(STORE).map_err(|error| DataFusionError::External(error.into()))?;
+        let mut store = PartsStore::default();
         for schema in engine.schemas() {
-            let table = table(engine.view(schema)?.as_ref(), links.path())?;
-            context.register_table(schema.name, table)?;
+            let view = engine.view(schema)?;
+            let places = store.add(&view);
+            context.register_table(schema.name, table(&view, &store_url, &places)?)?;
         }
-        Ok(Self {
-            context,
-            _links: links,
-        })
+        context.register_object_store(&store_url, Arc::new(store));
+        Ok(Self { context })
     }
 
     /// Plans one read-only query.
@@ -86,18 +89,19 @@ fn refusal(error: DataFusionError) -> Error {
     }
 }
 
-fn table(view: &TableView, links: &Path) -> Result<Arc<dyn TableProvider>, Error> {
+fn table(
+    view: &TableView,
+    store_url: &Url,
+    places: &[Path],
+) -> Result<Arc<dyn TableProvider>, DataFusionError> {
     let schema = Arc::clone(view.schema().arrow());
-    if view.parts().is_empty() {
+    if places.is_empty() {
         return Ok(Arc::new(MemTable::try_new(schema, vec![vec![]])?));
     }
-    let mut files = Vec::with_capacity(view.parts().len());
-    for (index, open) in view.parts().iter().enumerate() {
-        let link = links.join(format!("{}-{index:04}.parquet", view.schema().name));
-        open.part.link_to(&link)?;
-        let path = std::path::absolute(&link)?;
-        files.push(ListingTableUrl::parse(path.to_string_lossy())?);
-    }
+    let files = places
+        .iter()
+        .map(|place| ListingTableUrl::parse(format!("{store_url}{place}")))
+        .collect::<Result<Vec<_>, _>>()?;
     let format = ParquetFormat::default().with_enable_pruning(true);
     let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
     let config = ListingTableConfig::new_with_multi_paths(files)

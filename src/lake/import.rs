@@ -169,14 +169,15 @@ fn rows_in_slices(
     schema: &TableSchema,
     slices: &BTreeSet<&Slice>,
     named: &HashSet<u32>,
-) -> Result<Vec<u32>, Error> {
+) -> Result<HashSet<u32>, Error> {
     let index = |name: &str| {
         schema
             .column(name)
             .map(|(index, _)| index)
             .unwrap_or_default()
     };
-    let mut gone = Vec::new();
+    // A set: a row may lie in a slice of its department and in one of its commune.
+    let mut gone = HashSet::new();
     for group in 0..part.metadata().num_row_groups() {
         let dates = part.read_column(group, index(schema.date))?;
         let dates = dates.as_primitive::<Date32Type>();
@@ -195,7 +196,7 @@ fn rows_in_slices(
                 };
                 let number = part.group_starts()[group] + row as u32;
                 if slices.contains(&slice) && !named.contains(&number) {
-                    gone.push(number);
+                    gone.insert(number);
                 }
             }
         }

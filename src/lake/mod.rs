@@ -18,18 +18,12 @@ pub mod write;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use schema::TableSchema;
-
-/// What folders of SQL sessions are named by.
-pub const SESSION_PREFIX: &str = "session-";
-/// Age from which a session's folder is taken for one that a killed process left.
-const SESSION_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// What the lake can refuse.
 #[derive(Debug, thiserror::Error)]
@@ -165,11 +159,6 @@ impl Lake {
         Ok(Self { root, clock })
     }
 
-    /// The folder of all tables.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// Folder of a table.
     pub fn folder(&self, schema: &TableSchema) -> PathBuf {
         self.root.join(schema.name)
@@ -177,28 +166,7 @@ impl Lake {
 
     /// Starts an import into a table; at most one runs on a table at a time, across processes.
     pub fn import(&self, schema: &'static TableSchema) -> Result<import::Import, Error> {
-        self.sweep_sessions()?;
         import::Import::start(&self.folder(schema), schema, self.clock.clone())
-    }
-
-    /// Deletes the files of SQL sessions that ended without doing so.
-    fn sweep_sessions(&self) -> Result<(), Error> {
-        let wrap = |error| Error::io(&self.root, error);
-        for entry in fs::read_dir(&self.root).map_err(wrap)? {
-            let entry = entry.map_err(wrap)?;
-            let session = entry
-                .file_name()
-                .to_string_lossy()
-                .starts_with(SESSION_PREFIX);
-            // A folder that went meanwhile was some other process's to delete.
-            let age = entry.metadata().and_then(|about| about.modified()).ok();
-            let age = age.and_then(|modified| modified.elapsed().ok());
-            if session && age.is_some_and(|age| age > SESSION_AGE_MAX) {
-                fs::remove_dir_all(entry.path())
-                    .map_err(|error| Error::io(&entry.path(), error))?;
-            }
-        }
-        Ok(())
     }
 
     /// The table's present snapshot; an empty one when nothing was imported yet.

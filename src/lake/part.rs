@@ -158,16 +158,9 @@ impl Part {
         &self.path
     }
 
-    /// Gives the file a second name in the same file system, also when its first one is gone.
-    pub fn link_to(&self, link: &Path) -> Result<(), Error> {
-        let name = &self.entry.file;
-        let retired = self.path.with_file_name("retired").join(name);
-        std::fs::hard_link(&self.path, link)
-            .or_else(|error| match error.kind() {
-                io::ErrorKind::NotFound => std::fs::hard_link(&retired, link),
-                _ => Err(error),
-            })
-            .map_err(|error| Error::io(&self.path, error))
+    /// The open file.
+    pub fn file(&self) -> &PositionalFile {
+        &self.file
     }
 
     /// The footer.

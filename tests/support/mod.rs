@@ -1,5 +1,10 @@
 //! A running service over a few records in memory, and the calls tests make to it.
 
+pub mod draw;
+pub mod plain;
+pub mod process;
+pub mod rows;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,162 @@
+//! The open files of views as a read-only object store, so that SQL reads the very files its tables were planned on.
+//!
+//! A publication moves files away while queries run; by path they would be missing, and a missing file counts as one
+//! without rows. Here every read goes through the descriptor opened with the view. Reads are positional and run on the
+//! blocking pool, one task for all ranges of a request.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use futures::stream::{self, BoxStream, StreamExt};
+use object_store::path::Path;
+use object_store::{
+    Attributes, CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, Result,
+};
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::view::{OpenPart, TableView};
+
+const NAME: &str = "open files";
+
+/// The open files of some views, under `<table>/<file>`.
+#[derive(Debug, Default)]
+pub struct PartsStore {
+    parts: BTreeMap<Path, Arc<OpenPart>>,
+}
+
+impl PartsStore {
+    /// Adds the files of a view and returns their places.
+    pub fn add(&mut self, view: &TableView) -> Vec<Path> {
+        let mut places = Vec::with_capacity(view.parts().len());
+        for open in view.parts() {
+            let place = Path::from_iter([view.schema().name, open.part.entry().file.as_str()]);
+            self.parts.insert(place.clone(), Arc::clone(open));
+            places.push(place);
+        }
+        places
+    }
+
+    fn part(&self, location: &Path) -> Result<&Arc<OpenPart>> {
+        self.parts.get(location).ok_or_else(|| Error::NotFound {
+            path: location.to_string(),
+            source: "no such file in the tables as they were opened".into(),
+        })
+    }
+}
+
+impl fmt::Display for PartsStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(NAME)
+    }
+}
+
+/// A file never changes under its name, so the time it was last modified tells nothing.
+fn meta(location: &Path, part: &OpenPart) -> ObjectMeta {
+    ObjectMeta {
+        location: location.clone(),
+        last_modified: DateTime::<Utc>::UNIX_EPOCH,
+        size: part.part.file().len(),
+        e_tag: None,
+        version: None,
+    }
+}
+
+async fn read(part: &Arc<OpenPart>, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
+    let part = Arc::clone(part);
+    let read = tokio::task::spawn_blocking(move || {
+        let file = part.part.file();
+        ranges
+            .into_iter()
+            .map(|range| file.get_bytes(range.start, (range.end - range.start) as usize))
+            .collect::<parquet::errors::Result<Vec<Bytes>>>()
+            .map_err(|error| format!("{}: {error}", part.part.path().display()))
+    });
+    let failed = |source| Error::Generic {
+        store: NAME,
+        source,
+    };
+    let outcome = read.await.map_err(|error| failed(error.into()))?;
+    outcome.map_err(|error| failed(error.into()))
+}
+
+fn refused<T>(operation: &str) -> Result<T> {
+    Err(Error::NotImplemented {
+        operation: operation.into(),
+        implementer: NAME.into(),
+    })
+}
+
+#[async_trait]
+impl ObjectStore for PartsStore {
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let part = self.part(location)?;
+        let meta = meta(location, part);
+        options.check_preconditions(&meta)?;
+        let range = match &options.range {
+            None => 0..meta.size,
+            Some(range) => range.as_range(meta.size).map_err(|error| Error::Generic {
+                store: NAME,
+                source: Box::new(error),
+            })?,
+        };
+        let chunks = if options.head {
+            Vec::new()
+        } else {
+            read(part, vec![range.clone()]).await?
+        };
+        Ok(GetResult {
+            payload: GetResultPayload::Stream(stream::iter(chunks).map(Ok).boxed()),
+            meta,
+            range,
+            attributes: Attributes::new(),
+        })
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        read(self.part(location)?, ranges.to_vec()).await
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let found: Vec<Result<ObjectMeta>> = self
+            .parts
+            .iter()
+            .filter(|(location, _)| prefix.is_none_or(|prefix| location.prefix_matches(prefix)))
+            .map(|(location, part)| Ok(meta(location, part)))
+            .collect();
+        stream::iter(found).boxed()
+    }
+
+    async fn list_with_delimiter(&self, _prefix: Option<&Path>) -> Result<ListResult> {
+        refused("list_with_delimiter")
+    }
+
+    async fn put_opts(&self, _: &Path, _: PutPayload, _: PutOptions) -> Result<PutResult> {
+        refused("put")
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        refused("put_multipart")
+    }
+
+    fn delete_stream(
+        &self,
+        _: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        stream::iter([refused("delete")]).boxed()
+    }
+
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        refused("copy")
+    }
+}

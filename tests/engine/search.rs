@@ -1,0 +1,315 @@
+//! Search against the plain reading of the contract: any filter, any order, page by page.
+
+use std::collections::HashSet;
+
+use datafusion::prelude::DataFrame;
+use serde_json::{Value, json};
+use toise::engine::Budget;
+use toise::engine::cursor::{CursorKey, question_digest};
+use toise::engine::predicate::filter_expr;
+use toise::engine::session::Session;
+use toise::lake::Lake;
+use toise::opendata::{Dataset, OpenData};
+use toise::wire::opendata::{FilterKind, bodies};
+use toise::wire::parse_search;
+
+use crate::support::draw::Draw;
+use crate::support::plain;
+use crate::support::rows::{self, Record, id_of};
+
+/// A lake of several runs, made by imports of very different sizes, and the records in it.
+struct Table {
+    dataset: Dataset,
+    records: Vec<Record>,
+    open_data: OpenData,
+    _folder: tempfile::TempDir,
+}
+
+impl Table {
+    fn new(dataset: Dataset, sizes: &[usize], draw: &mut Draw) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open(folder.path()).unwrap();
+        let mut records = Vec::new();
+        for size in sizes {
+            let more = rows::records(dataset, records.len(), *size, draw);
+            rows::import(&lake, dataset, &more, Vec::new());
+            records.extend(more);
+        }
+        let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
+        Self {
+            dataset,
+            records,
+            open_data,
+            _folder: folder,
+        }
+    }
+}
+
+/// `filters` of a search body: one to three fields of any kind, values mostly taken from records so that edges are met.
+fn filters(table: &Table, draw: &mut Draw) -> Value {
+    let mut filters = serde_json::Map::new();
+    for _ in 0..draw.below(4) {
+        let field = draw.one_of(bodies(table.dataset).search_filters);
+        let mut met = || {
+            let record = draw.one_of(&table.records);
+            record.get(field.name).cloned()
+        };
+        let (first, second) = (met(), met());
+        let filter = match field.kind {
+            FilterKind::Text | FilterKind::OneOf(_) => first.unwrap_or("nowhere".into()),
+            FilterKind::AnyOf(values) => {
+                let count = draw.below(values.len() + 1);
+                (0..count)
+                    .map(|_| Value::from(*draw.one_of(values)))
+                    .collect()
+            }
+            FilterKind::Flag => draw.once_in(2).into(),
+            FilterKind::Range => range(first, second, draw),
+            FilterKind::Dates => dates(first, second, draw),
+            FilterKind::Place => place(first, draw),
+        };
+        filters.insert(field.name.into(), filter);
+    }
+    Value::Object(filters)
+}
+
+fn range(first: Option<Value>, second: Option<Value>, draw: &mut Draw) -> Value {
+    let shift = *draw.one_of(&[0.0, 0.0, 0.5, -0.25, 1e-9]);
+    let number =
+        |value: Option<Value>| value.and_then(|value| value.as_f64()).unwrap_or(3.0) + shift;
+    let (first, second) = (number(first), number(second));
+    let (least, greatest) = (first.min(second), first.max(second));
+    match draw.below(4) {
+        0 => json!({"min": least}),
+        1 => json!({"max": greatest}),
+        2 => json!({"min": first, "max": first}),
+        _ => json!({"min": least, "max": greatest}),
+    }
+}
+
+fn dates(first: Option<Value>, second: Option<Value>, draw: &mut Draw) -> Value {
+    let day = |value: Option<Value>| {
+        value.map_or("2021-06-01".to_owned(), |value| {
+            value.as_str().unwrap()[..10].to_owned()
+        })
+    };
+    let (first, second) = (day(first), day(second));
+    let (from, to) = (first.clone().min(second.clone()), first.max(second));
+    let mut at = |day: String, last: bool| match draw.below(5) {
+        0 => format!("{day}T00:00:00Z"),
+        1 if last => format!("{day}T23:59:59.999+00:00"),
+        1 => format!("{day}T00:00:01-01:00"),
+        2 if last => format!("{day}T00:30:00+02:00"),
+        _ => day,
+    };
+    match (at(from.clone(), false), at(to.clone(), true)) {
+        // One day apart at least, so that the range is the right way round whatever was added.
+        (from_at, to_at) if from < to => json!({"from": from_at, "to": to_at}),
+        (from_at, _) if from.ends_with('1') => json!({"from": from_at}),
+        (_, to_at) => json!({"to": to_at}),
+    }
+}
+
+fn place(first: Option<Value>, draw: &mut Draw) -> Value {
+    let (lat, lon) = rows::position(draw);
+    let (lat, lon) = (json!(lat), json!(lon));
+    let distance = match (first, draw.below(3)) {
+        // The boundary itself is inside.
+        (Some(place), 0) if plain::distance_m(&lat, &lon, &place) > 0.0 => {
+            format!("{}m", plain::distance_m(&lat, &lon, &place))
+        }
+        (_, 1) => format!("{}km", 1 + draw.below(12)),
+        _ => (*draw.one_of(&["2500m", "1.5mi", "9000ft", "4e3yd", "3nmi", "1m", "3000km"])).into(),
+    };
+    json!({"lat": lat, "lon": lon, "distance": distance})
+}
+
+/// Compares up to `pages_max` pages of the answers to a body with the plain reading.
+fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn FnMut() -> usize) {
+    let dataset = table.dataset;
+    let sort_by = body["sortBy"].as_str().unwrap();
+    let descending = body["sortOrder"] == "desc";
+    let expected = plain::search(
+        dataset,
+        &table.records,
+        &body["filters"],
+        sort_by,
+        descending,
+    );
+    let key = CursorKey::new([9; 32]);
+    let mut body = body.clone();
+    let mut place = 0;
+    for page in 0.. {
+        if page == pages_max {
+            return;
+        }
+        let size = page_sizes();
+        body["size"] = size.into();
+        let request =
+            parse_search(dataset, &body, &key).unwrap_or_else(|fault| panic!("{fault}: {body}"));
+        let answer = table.open_data.search(dataset, &request).unwrap();
+        assert_eq!(answer.total, expected.len() as u64, "total of {body}");
+        let last = (place + size).min(expected.len());
+        let ids: Vec<&str> = expected[place..last]
+            .iter()
+            .map(|record| id_of(dataset, record))
+            .collect();
+        let records: Vec<Record> = answer
+            .records
+            .iter()
+            .map(|record| serde_json::from_slice(record).unwrap())
+            .collect();
+        let found: Vec<&str> = records
+            .iter()
+            .map(|record| id_of(dataset, record))
+            .collect();
+        assert_eq!(found, ids, "rows {place}.. of {body}");
+        for (record, expected) in records.iter().zip(&expected[place..last]) {
+            assert_eq!(&record, expected, "{body}");
+        }
+        place = last;
+        let Some(next) = answer.next else { break };
+        assert!(place < expected.len(), "a page after the last of {body}");
+        let digest = question_digest(
+            dataset,
+            &request.filter,
+            request.sort_by,
+            request.descending,
+        );
+        body["cursor"] = key.encode(&next, &digest).into();
+    }
+    assert_eq!(place, expected.len(), "the pages of {body} end early");
+}
+
+async fn sql_count(session: &Session, table: &Table, body: &Value) -> usize {
+    let request = parse_search(table.dataset, body, &CursorKey::new([9; 32])).unwrap();
+    let schema = table.dataset.schema();
+    let rows: DataFrame = session.context().table(schema.name).await.unwrap();
+    let filter = filter_expr(schema, &request.filter).unwrap();
+    rows.filter(filter).unwrap().count().await.unwrap()
+}
+
+fn check(dataset: Dataset, sizes: &[usize], seed: u64, questions: usize) {
+    let mut draw = Draw::new(seed);
+    let table = Table::new(dataset, sizes, &mut draw);
+    let view = table.open_data.engine().view(dataset.schema()).unwrap();
+    let runs: HashSet<u64> = view.snapshot().parts.iter().map(|part| part.run).collect();
+    assert!(runs.len() >= 3, "{} runs", runs.len());
+    for question in 0..questions {
+        let sort_by = bodies(dataset).sort_keys[question % bodies(dataset).sort_keys.len()];
+        let order = *draw.one_of(&["asc", "desc"]);
+        let body =
+            json!({"filters": filters(&table, &mut draw), "sortBy": sort_by, "sortOrder": order});
+        let mut sizes = draw.clone();
+        compare(&table, &body, usize::MAX, &mut || {
+            *sizes.one_of(&[7, 33, 100, 100, 100, 100])
+        });
+    }
+}
+
+#[test]
+fn any_search_of_sales_answers_as_the_contract_reads() {
+    check(Dataset::Dvf, &[1_200, 500, 200, 80, 30, 7], 11, 100);
+}
+
+#[test]
+fn any_search_of_diagnostics_answers_as_the_contract_reads() {
+    check(Dataset::Dpe, &[700, 250, 100, 40, 9], 12, 100);
+}
+
+#[test]
+fn every_sort_key_in_both_orders_pages_through_the_whole_table() {
+    for dataset in [Dataset::Dvf, Dataset::Dpe] {
+        let table = Table::new(dataset, &[200, 70, 20], &mut Draw::new(5));
+        for sort_by in bodies(dataset).sort_keys {
+            for order in ["asc", "desc"] {
+                for size in [10, 100] {
+                    let body = json!({"filters": {}, "sortBy": sort_by, "sortOrder": order});
+                    compare(&table, &body, usize::MAX, &mut || size);
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn sql_with_the_same_filter_counts_the_same_rows() {
+    for (dataset, seed) in [(Dataset::Dvf, 21), (Dataset::Dpe, 22)] {
+        let mut draw = Draw::new(seed);
+        let table = Table::new(dataset, &[500, 150, 40], &mut draw);
+        let session = Session::open(table.open_data.engine(), Vec::new()).unwrap();
+        for _ in 0..25 {
+            let body = json!({"filters": filters(&table, &mut draw)});
+            let expected = table
+                .records
+                .iter()
+                .filter(|record| plain::matches(record, &body["filters"]))
+                .count();
+            assert_eq!(sql_count(&session, &table, &body).await, expected, "{body}");
+        }
+    }
+}
+
+/// Sales with a few columns only, so that a table can be large: four row groups and the parallel scan.
+fn many(count: usize, draw: &mut Draw) -> Vec<Record> {
+    (0..count)
+        .map(|number| {
+            let (lat, lon) = rows::position(draw);
+            let mut record = Record::new();
+            record.insert(
+                "id".into(),
+                format!("{:08}", (number * 7_919) % 1_000_003).into(),
+            );
+            let date = format!("{}T00:00:00.000Z", rows::day(draw));
+            record.insert("transaction_date".into(), date.into());
+            if !draw.once_in(9) {
+                record.insert("price_eur".into(), json!(draw.below(5_000)));
+            }
+            record.insert(
+                "property_type".into(),
+                (*draw.one_of(&["Maison", "Appartement"])).into(),
+            );
+            record.insert("location".into(), json!({"lat": lat, "lon": lon}));
+            record
+        })
+        .collect()
+}
+
+#[test]
+fn a_table_of_many_row_groups_is_searched_on_all_threads_and_pages_alike() {
+    let mut draw = Draw::new(41);
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    let records = many(270_000, &mut draw);
+    rows::import(&lake, Dataset::Dvf, &records, Vec::new());
+    let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
+    let view = open_data.engine().view(Dataset::Dvf.schema()).unwrap();
+    assert!(
+        view.chunks().len() >= 4,
+        "{} row groups",
+        view.chunks().len()
+    );
+    let table = Table {
+        dataset: Dataset::Dvf,
+        records,
+        open_data,
+        _folder: folder,
+    };
+    for (filters, sort_by, order) in [
+        (json!({}), "price_eur", "desc"),
+        (json!({}), "id", "asc"),
+        (
+            json!({"property_type": ["Maison"], "price_eur": {"min": 4_990}}),
+            "transaction_date",
+            "asc",
+        ),
+        (
+            json!({"location": {"lat": 44.5, "lon": 3.5, "distance": "1km"}}),
+            "price_eur",
+            "asc",
+        ),
+    ] {
+        let body = json!({"filters": filters, "sortBy": sort_by, "sortOrder": order});
+        compare(&table, &body, 3, &mut || 100);
+    }
+}

@@ -1,0 +1,101 @@
+//! The executable itself, as users run it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The command over a data folder, quiet and in JSON.
+pub fn toise(data: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toise"));
+    command
+        .arg("--data")
+        .arg(data)
+        .arg("--json")
+        .args(arguments);
+    command.stdin(Stdio::null()).env_remove("RUST_LOG");
+    command
+}
+
+/// Runs the command to its end and reads what it printed.
+pub fn run(data: &Path, arguments: &[&str]) -> Value {
+    let output = toise(data, arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        errors(&output)
+    );
+    serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+/// What a command said on standard error.
+pub fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A number that a SQL query answers.
+pub fn sql_number(data: &Path, query: &str) -> i64 {
+    let rows = run(data, &["sql", query]);
+    let first = rows[0]
+        .as_object()
+        .unwrap_or_else(|| panic!("{query}: {rows}"));
+    first.values().next().unwrap().as_i64().unwrap()
+}
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Child,
+    /// Its address, `http://…`.
+    pub address: String,
+    /// The line it printed when it was ready.
+    pub ready: Value,
+}
+
+impl Server {
+    /// Starts `serve` or `demo` on a free port and waits until it is ready.
+    pub fn start(data: &Path, command: &str) -> Self {
+        let mut child = toise(data, &[command, "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        let address = ready["address"].as_str().unwrap().to_owned();
+        Self {
+            child,
+            address,
+            ready,
+        }
+    }
+
+    /// Sends SIGTERM and returns the exit code, within five seconds.
+    pub fn terminate(mut self) -> Option<i32> {
+        let sent = Command::new("kill")
+            .arg("-TERM")
+            .arg(self.child.id().to_string())
+            .status();
+        assert!(sent.unwrap().success());
+        let asked = Instant::now();
+        while asked.elapsed() < Duration::from_secs(5) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("still running five seconds after SIGTERM");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
