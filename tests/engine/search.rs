@@ -171,7 +171,7 @@ fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn F
         let Some(next) = answer.next else { break };
         assert!(place < expected.len(), "a page after the last of {body}");
         let digest = question_digest(
-            dataset,
+            dataset.name(),
             &request.filter,
             request.sort_by,
             request.descending,

@@ -175,7 +175,7 @@ fn score(dataset: Dataset, record: &Record, body: &Value) -> f64 {
             let similarity = record.get(name).map_or(0.5, |place| {
                 near(
                     distance_m(&filter["lat"], &filter["lon"], place),
-                    radius_m / 3.0,
+                    radius_m * score::PLACE_SCALE,
                 )
             });
             terms.push((score::PLACE_WEIGHT, similarity));
@@ -187,7 +187,11 @@ fn score(dataset: Dataset, record: &Record, body: &Value) -> f64 {
                 .get(name)
                 .and_then(Value::as_f64)
                 .map_or(0.5, |surface| {
-                    near(surface - (min + max) / 2.0, ((max - min) / 4.0).max(0.5))
+                    let scale = (max - min) * score::SURFACE_SCALE;
+                    near(
+                        surface - (min + max) / 2.0,
+                        scale.max(score::SURFACE_SCALE_M2_MIN),
+                    )
                 });
             terms.push((score::SURFACE_WEIGHT, similarity));
         }
@@ -215,7 +219,7 @@ fn similarity(measure: Measure, value: Option<&Value>, target: &Value) -> f64 {
     };
     match measure {
         Measure::Number { scale } => near(apart(), scale),
-        Measure::Share { scale } => near(apart(), scale * target.as_f64().unwrap().abs().max(1.0)),
+        Measure::Share { share } => near(apart(), share * target.as_f64().unwrap().abs().max(1.0)),
         Measure::Class => {
             let ladder = ["A", "B", "C", "D", "E", "F", "G"];
             1.0 - (rank(&ladder, value) - rank(&ladder, target)).abs() / 6.0
