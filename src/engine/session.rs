@@ -1,7 +1,7 @@
 //! SQL over the lake: a DataFusion session under a memory limit with spilling, with the project's functions, read-only.
 //!
 //! Tables are the Parquet files of the snapshots present when the session was opened, read through the descriptors of
-//! their views ([`super::parts_store`]): imports may come and go meanwhile. Anything that would write, define or set is
+//! their views (`engine::parts_store`): imports may come and go meanwhile. Anything that would write, define or set is
 //! refused before it is planned.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Bulk match: a portfolio file in, the best candidates of each row out, in the order of the input.
 //!
-//! One thread reads blocks of rows ([`input`]); rayon turns each into match bodies ([`plan`]), asks the same
-//! [`OpenData::rank`] the endpoint asks, and lays the candidates out as columns ([`answer`]); the caller's thread writes
-//! them ([`output`]). Memory stays within [`BLOCKS_WAITING`] + [`BLOCKS_MATCHING`] blocks, whatever the file. One view
+//! One thread reads blocks of rows (`input`); rayon turns each into match bodies (`plan`), asks the same
+//! [`OpenData::rank`] the endpoint asks, and lays the candidates out as columns (`answer`); the caller's thread writes
+//! them (`output`). Memory stays within `BLOCKS_WAITING` + `BLOCKS_MATCHING` blocks, whatever the file. One view
 //! serves the whole run, so that an import meanwhile changes nothing. A row that cannot be asked yields its error.
 
 mod answer;

@@ -1,6 +1,6 @@
 //! How good matching is: records of the lake, queried with what a portfolio would know of them.
 //!
-//! A sample of records is drawn ([`sample`]); at each level ([`levels`]) each becomes a match body that is a little wrong
+//! A sample of records is drawn (`sample`); at each level ([`levels`]) each becomes a match body that is a little wrong
 //! or incomplete in one way, which goes through validation and [`OpenData::rank`] like any other. Beside what matching
 //! found stands what it could find: of the m candidates the query fits equally well, nobody can tell which is meant, so
 //! the best top-1 is 1/m, and the best top-5 min(1, 5/m). Each body is also asked with the record meant left out of the
