@@ -13,7 +13,7 @@ use super::openapi_schemas::{
 };
 use super::routes::{Access, BodyRule, Endpoint, ROUTES, Route};
 use crate::accounts::scopes::Scope;
-use crate::opendata::Dataset;
+use crate::opendata::{Dataset, score};
 use crate::wire::Fault;
 use crate::wire::opendata::MATCH_ITEMS_MAX;
 
@@ -85,6 +85,9 @@ fn operation(route: &Route) -> Value {
     }
     if let Access::Scoped(scope) = route.access {
         operation["x-scope"] = json!(scope.as_str());
+    }
+    if let Endpoint::Match(dataset) = route.endpoint {
+        operation["description"] = json!(score::reference(dataset));
     }
     if let Some(schema) = request_schema(route.endpoint) {
         operation["requestBody"] = json!({"required": true, "content": content(schema)});

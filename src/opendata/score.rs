@@ -204,6 +204,43 @@ pub fn confidence(
     }
 }
 
+/// The table of a dataset as Markdown: what the API's reference says of scores.
+pub fn reference(dataset: Dataset) -> String {
+    let mut text = String::from(
+        "Score: 100 × the weighted mean of the similarities of the targets given, rounded to one decimal; a value \
+         missing on the record counts as 0.5.\n\n| Target | Similarity | Weight |\n|---|---|---|\n",
+    );
+    for rule in rules(dataset) {
+        let similarity = match rule.measure {
+            Measure::Number { scale } => format!("exp(-d²·ln 2/{scale}²)"),
+            Measure::Share { share } => format!("exp(-d²·ln 2/s²), s = {share} × target"),
+            Measure::Class => "1 − ranks apart/6".into(),
+            Measure::Category | Measure::Flag => "1 when equal, else 0".into(),
+            Measure::Period => "1 when equal, 0.5 when neighbouring, else 0".into(),
+        };
+        text.push_str(&format!(
+            "| {} | {similarity} | {} |\n",
+            rule.column, rule.weight
+        ));
+    }
+    text.push_str(&format!(
+        "| middle of the {} range, when filtered | exp(-d²·ln 2/(width × {SURFACE_SCALE})²) | {SURFACE_WEIGHT} |\n\
+         | pin of the location, when filtered | exp(-d²·ln 2/(radius × {PLACE_SCALE})²) | {PLACE_WEIGHT} |\n\n\
+         `ambiguous`: the two best scores are {AMBIGUOUS_GAP} or less apart. `confidence` of the first: HIGH from a \
+         score of {}, {} ahead of the second, when the targets carry {} bits of evidence beyond what singles out one \
+         of the candidates; MEDIUM from {}, {} ahead, {} bits; LOW from {LOW_SCORE}; else REJECT. An ambiguous first \
+         is never HIGH; the others are at most MEDIUM, by their own gap to the first.",
+        surface_column(dataset),
+        HIGH.score,
+        HIGH.gap,
+        HIGH.surplus_bits,
+        MEDIUM.score,
+        MEDIUM.gap,
+        MEDIUM.surplus_bits,
+    ));
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
