@@ -1,0 +1,147 @@
+//! What the benches share: a lake of invented rows, made once and kept under `target/`, and a stopwatch that compares.
+//!
+//! `TOISE_BENCH_ROWS` sets how many sales and diagnostics it holds (default 200,000 of each).
+
+#![allow(dead_code, reason = "each bench uses its part of it")]
+
+pub mod targets;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use toise::engine::Budget;
+use toise::engine::filter::{Clause, Filter, Test};
+use toise::engine::session::Session;
+use toise::opendata::{Dataset, OpenData};
+use toise::progress::Progress;
+use toise::synth::{Request, lake::into_lake};
+
+/// The executable's own allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Times each side is asked when two are compared.
+const ROUNDS: usize = 15;
+
+/// Sales in the lake, and diagnostics.
+pub fn rows() -> u64 {
+    let text = std::env::var("TOISE_BENCH_ROWS").unwrap_or_default();
+    text.replace('_', "").parse().unwrap_or(200_000)
+}
+
+/// The data folder, made on first use.
+pub fn data() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-lake-{}", rows()));
+    let done = folder.join("done");
+    if !done.exists() {
+        let _ = std::fs::remove_dir_all(&folder);
+        for dataset in [Dataset::Dvf, Dataset::Dpe] {
+            into_lake(&folder, request(dataset, false), Progress::silent()).unwrap();
+        }
+        std::fs::write(done, "").unwrap();
+    }
+    folder
+}
+
+/// What the lake is made of.
+pub fn request(dataset: Dataset, full_width: bool) -> Request {
+    Request {
+        dataset,
+        items: rows(),
+        seed: 1,
+        full_width,
+    }
+}
+
+/// The tables, open.
+pub fn open() -> OpenData {
+    OpenData::open(&data(), Budget::default()).unwrap()
+}
+
+/// A text equal to one.
+pub fn is(column: &'static str, text: &str) -> Clause {
+    Clause::new(column, Test::OneOf(vec![text.to_owned()]))
+}
+
+/// A number between two.
+pub fn between(column: &'static str, min: f64, max: f64) -> Clause {
+    let (min, max) = (Some(min), Some(max));
+    Clause::new(column, Test::Number { min, max })
+}
+
+/// The same tables through DataFusion's SQL: planned and decoded anew for each question.
+pub struct Sql {
+    session: Session,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Sql {
+    /// A session over the tables.
+    pub fn over(open_data: &OpenData) -> Self {
+        Self {
+            session: Session::open(open_data.engine(), Vec::new()).unwrap(),
+            runtime: tokio::runtime::Runtime::new().unwrap(),
+        }
+    }
+
+    /// The rows of the answer.
+    pub fn ask(&self, sql: &str) -> Vec<arrow::array::RecordBatch> {
+        let answer = async {
+            self.session
+                .query(sql)
+                .await?
+                .collect()
+                .await
+                .map_err(Into::into)
+        };
+        let answer: Result<_, toise::engine::Error> = self.runtime.block_on(answer);
+        answer.unwrap()
+    }
+
+    /// The first column of the first row, as a text.
+    pub fn text(&self, sql: &str) -> String {
+        let answer = self.ask(sql);
+        arrow::util::display::array_value_to_string(answer[0].column(0), 0).unwrap()
+    }
+
+    /// What a search answers: the number of rows, and the records of a page. The condition is the filter's own.
+    pub fn search(&self, table: &str, condition: &str, beyond: &str, order: &str) -> u64 {
+        let total = self.text(&format!("select count(*) from {table} where {condition}"));
+        let page = format!(
+            "select record from {table} where {condition} and {beyond} order by {order} limit 20"
+        );
+        assert!(!self.ask(&page).is_empty());
+        total.parse().unwrap()
+    }
+}
+
+/// Asks both sides in turn and prints the figure that compares: medians and their ratio.
+pub fn compare(question: &str, mut ours: impl FnMut() -> u64, mut sql: impl FnMut() -> u64) {
+    let mut times: [Vec<Duration>; 2] = Default::default();
+    for round in 0..=ROUNDS {
+        let started = Instant::now();
+        let answer = ours();
+        let our_time = started.elapsed();
+        let started = Instant::now();
+        assert_eq!(answer, sql(), "{question}: totals differ");
+        let sql_time = started.elapsed();
+        // The first round warms both up.
+        if round > 0 {
+            times[0].push(our_time);
+            times[1].push(sql_time);
+        }
+    }
+    let [ours, sql] = times.map(|mut side| {
+        side.sort_unstable();
+        side[side.len() / 2].as_secs_f64() * 1e3
+    });
+    println!(
+        "{question}: {ours:.3} ms, DataFusion SQL on the same files {sql:.1} ms, ratio {:.0}",
+        sql / ours
+    );
+}
+
+/// A filter of clauses.
+pub fn all(clauses: impl IntoIterator<Item = Clause>) -> Filter {
+    clauses.into_iter().collect()
+}
