@@ -21,4 +21,7 @@ mod lake {
     mod import;
     mod readers;
 }
+mod real {
+    mod open_data;
+}
 mod support;

@@ -11,7 +11,7 @@ pub mod cache;
 pub mod cursor;
 pub mod filter;
 pub mod functions;
-mod parts_store;
+pub mod parts_store;
 pub mod pool;
 pub mod position;
 pub mod predicate;

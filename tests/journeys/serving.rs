@@ -232,6 +232,28 @@ async fn keys_and_imports_beside_a_running_server_count_within_a_second() {
     assert_eq!(server.terminate(), Some(0));
 }
 
+#[tokio::test]
+async fn the_demo_over_data_adds_nothing_and_its_keys_work() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["synth", "--lake", "--dvf", "200"]);
+    let server = Server::start(folder.path(), "demo");
+    let ready = server.ready.as_object().unwrap();
+    assert_eq!(
+        ready.keys().collect::<Vec<_>>(),
+        ["address", "key", "admin_key"]
+    );
+    let key = |name: &str| Client::new(&server, ready[name].as_str().unwrap());
+    let page = key("key").ok("dvf/search", json!({})).await;
+    assert_eq!(
+        page["total"],
+        sql_number(folder.path(), "select count(*) from dvf")
+    );
+    assert_eq!(key("key").ok("dpe/search", json!({})).await["total"], 0);
+    // The admin key administers and does nothing else.
+    assert_eq!(key("admin_key").post("dvf/search", &json!({})).await.0, 403);
+    assert_eq!(server.terminate(), Some(0));
+}
+
 #[test]
 fn a_second_server_reads_the_same_folder_and_a_taken_port_is_one_clear_error() {
     let folder = tempfile::tempdir().unwrap();
