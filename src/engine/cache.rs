@@ -2,9 +2,11 @@
 //!
 //! The unit is one column of one row group: 65,536 values, 64 zones of 1,024. A number column knows the least and
 //! greatest value of each zone; a category knows for each of its values in which zones it occurs, one bit per zone.
-//! Decoding costs 0.3–1 ms a unit, a hit 0.1 µs.
+//! Decoding costs 0.3–1 ms a unit. A hit in the shared cache costs 0.2 µs, which a bulk match pays a dozen times a
+//! row: each thread remembers weakly where its last columns were, and mostly asks nobody.
 
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::{Arc, Weak};
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int32Type, Int64Type};
@@ -15,6 +17,18 @@ use crate::lake::{self};
 
 /// Rows of a zone.
 pub const ZONE_ROWS: usize = 1_024;
+
+/// Columns a thread remembers; a power of two.
+const REMEMBERED: usize = 4_096;
+/// A thread tells the shared cache of every so many uses of a column, so that what is used is not what goes first.
+const USES_PER_REPORT: u32 = 32;
+
+/// A column a thread used: where it was, and how often it was used since the shared cache heard of it.
+type Remembered = (ColumnKey, Weak<Decoded>, u32);
+
+thread_local! {
+    static RECENT: RefCell<Vec<Option<Remembered>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Names one column of one row group of one open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,6 +131,15 @@ impl ColumnCache {
 
     /// A column of a row group, decoded now if it is not in memory. One thread decodes, others wait for it.
     pub fn get(&self, key: ColumnKey, part: &Part) -> Result<Arc<Decoded>, lake::Error> {
+        if let Some(column) = remembered(key) {
+            return Ok(column);
+        }
+        let column = self.shared(key, part)?;
+        remember(key, &column);
+        Ok(column)
+    }
+
+    fn shared(&self, key: ColumnKey, part: &Part) -> Result<Arc<Decoded>, lake::Error> {
         if let Some(column) = self.columns.get(&key) {
             return Ok(column);
         }
@@ -136,4 +159,30 @@ impl ColumnCache {
     pub fn bytes(&self) -> u64 {
         self.columns.weighted_size()
     }
+}
+
+/// Place of a key among the columns a thread remembers.
+fn slot(key: ColumnKey) -> usize {
+    let packed = u64::from(key.part) << 32 | u64::from(key.group) << 16 | u64::from(key.column);
+    // Multiplicative hashing (Knuth): the upper bits are well mixed.
+    (packed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % REMEMBERED
+}
+
+fn remembered(key: ColumnKey) -> Option<Arc<Decoded>> {
+    RECENT.with_borrow_mut(|recent| match recent.get_mut(slot(key))? {
+        Some((known, column, uses)) if *known == key && *uses < USES_PER_REPORT => {
+            *uses += 1;
+            column.upgrade()
+        }
+        _ => None,
+    })
+}
+
+fn remember(key: ColumnKey, column: &Arc<Decoded>) {
+    RECENT.with_borrow_mut(|recent| {
+        if recent.is_empty() {
+            recent.resize_with(REMEMBERED, || None);
+        }
+        recent[slot(key)] = Some((key, Arc::downgrade(column), 0));
+    });
 }
