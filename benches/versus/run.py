@@ -150,7 +150,7 @@ def ask_duckdb(connection, data, question, formulation, after):
             f"select {name}, filename, (select count(*) from found) from found where beyond "
             f"order by {question.order} limit {questions.PAGE}"
         ).fetchall()
-        total = best[0][2] if best else connection.execute(count).fetchone()[0]
+        total = best[0][2] if best else connection.execute(count).fetchall()[0][0]
         if best:
             files = ", ".join(questions.quoted(name) for name in {row[1] for row in best})
             wanted = ", ".join(questions.quoted(row[0]) for row in best)
@@ -160,7 +160,7 @@ def ask_duckdb(connection, data, question, formulation, after):
         seconds = time.perf_counter() - started
         ids = [row[0] for row in best]
     else:
-        total = connection.execute(count).fetchone()[0]
+        total = connection.execute(count).fetchall()[0][0]
         columns = "record" if formulation == "records" else "*"
         cursor = connection.execute(f"select {columns} {page}")
         found = cursor.fetchall()
