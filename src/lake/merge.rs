@@ -74,6 +74,7 @@ impl Merge {
     fn next_output(&mut self) -> Result<Option<SortedBatch>, Error> {
         let mut indices = Vec::with_capacity(self.output_rows);
         let mut keys = Vec::with_capacity(self.output_rows);
+        let mut contents = Vec::with_capacity(self.output_rows);
         while indices.len() < self.output_rows {
             let Some(Reverse((key, stream))) = self.heap.pop() else {
                 break;
@@ -82,6 +83,7 @@ impl Merge {
             let row = self.next_row[stream];
             indices.push((batch, row));
             keys.push(key);
+            contents.push(self.held[batch].contents[row]);
             self.next_row[stream] = row + 1;
             match self.held[batch].keys.get(row + 1) {
                 Some(next) => self.heap.push(Reverse((*next, stream))),
@@ -94,7 +96,11 @@ impl Merge {
         let batches: Vec<&RecordBatch> = self.held.iter().map(|batch| &batch.rows).collect();
         let rows = interleave_record_batch(&batches, &indices)?;
         self.release();
-        Ok(Some(SortedBatch { rows, keys }))
+        Ok(Some(SortedBatch {
+            rows,
+            keys,
+            contents,
+        }))
     }
 }
 

@@ -10,7 +10,7 @@ use arrow::compute::filter_record_batch;
 use super::merge::SortedStream;
 use super::part::Part;
 use super::schema::TableSchema;
-use super::write::SortedBatch;
+use super::write::{SortedBatch, content_digests};
 use super::{Error, cluster};
 
 /// Rows read at a time: few, since a merge holds one such batch per file in flight.
@@ -37,6 +37,7 @@ pub fn part_stream(
         first_row += count;
         Ok(SortedBatch {
             keys: cluster::keys(schema, &rows),
+            contents: content_digests(&rows),
             rows,
         })
     });

@@ -1,8 +1,8 @@
 //! Sorts rows along the clustering order in bounded memory: buffers are sorted and spilled, then read back as streams.
 //!
-//! A spill is an Arrow IPC file with LZ4, in small batches so that merging many spills stays small. The sequence
-//! number of each row (its place in the import) travels with it, so that rows which lost to another of the same id
-//! can be dropped when the streams are read, after all rows have been seen.
+//! A spill is an Arrow IPC file with LZ4, in batches that get smaller as spills get many, so that merging them stays
+//! small. The sequence number of each row (its place in the import) travels with it, so that rows which lost to another
+//! of the same id can be dropped when the streams are read, after all rows have been seen.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -25,8 +25,12 @@ use super::{Error, cluster};
 
 /// Bytes of rows held before they are sorted and spilled; twice this while a spill is being written.
 pub const BUFFER_BYTES_MAX: usize = 256 << 20;
-/// Bytes of a batch in a spill.
-const SPILL_BATCH_BYTES: usize = 1 << 20;
+/// Bytes of a batch in a spill, at least.
+const SPILL_BATCH_BYTES_MIN: usize = 1 << 20;
+/// Bytes of a batch in a spill, at most.
+const SPILL_BATCH_BYTES_MAX: usize = 16 << 20;
+/// What is divided by the number of a spill for the bytes of its batches.
+const SPILL_BATCHES_BYTES: usize = 64 << 20;
 /// Rows of a batch in a spill, at most.
 const SPILL_BATCH_ROWS_MAX: usize = 8_192;
 const SEQUENCE: &str = "__sequence";
@@ -119,11 +123,12 @@ impl Sorter {
         let path = self
             .folder
             .join(format!("spill-{:05}.arrow", self.spills.len()));
+        let batch_bytes = spill_batch_bytes(self.spills.len());
         self.spills.push(path.clone());
         let buffer = std::mem::take(&mut self.buffer);
         let schema = Arc::clone(&self.spilled_schema);
         self.spilling = Some(std::thread::spawn(move || {
-            write_spill(&path, &schema, buffer)
+            write_spill(&path, &schema, buffer, batch_bytes)
         }));
         Ok(())
     }
@@ -136,14 +141,18 @@ impl Sorter {
         }
     }
 
-    /// All rows that are alive, as sorted streams to be merged.
-    pub fn streams(mut self, alive: &Arc<Alive>) -> Result<Vec<SortedStream>, Error> {
+    /// All rows that are alive, as sorted streams to be merged; `contents` are the content digests of all rows pushed.
+    pub fn streams(
+        mut self,
+        alive: &Arc<Alive>,
+        contents: &Arc<Vec<u64>>,
+    ) -> Result<Vec<SortedStream>, Error> {
         self.wait_for_spill()?;
         let mut streams: Vec<SortedStream> = Vec::new();
         for path in &self.spills {
             let file = File::open(path).map_err(|error| Error::io(path, error))?;
             let reader = FileReader::try_new(BufReader::new(file), None)?;
-            let (schema, alive) = (self.schema, Arc::clone(alive));
+            let (schema, alive, contents) = (self.schema, Arc::clone(alive), Arc::clone(contents));
             streams.push(Box::new(reader.map(move |batch| {
                 let batch = batch?;
                 let sequence = batch
@@ -152,9 +161,10 @@ impl Sorter {
                     .clone();
                 let columns = batch.columns()[..batch.num_columns() - 1].to_vec();
                 let rows = RecordBatch::try_new(Arc::clone(schema.arrow()), columns)?;
-                let rows = keep_alive(rows, &sequence, &alive)?;
+                let (rows, contents) = keep_alive(rows, &sequence, &alive, &contents)?;
                 Ok(SortedBatch {
                     keys: cluster::keys(schema, &rows),
+                    contents,
                     rows,
                 })
             })));
@@ -165,6 +175,7 @@ impl Sorter {
             .retain(|(_, sequence, _, _)| alive.has(*sequence));
         buffer.order.par_sort_unstable();
         let mut next = 0;
+        let contents = Arc::clone(contents);
         streams.push(Box::new(std::iter::from_fn(move || {
             let chunk = buffer
                 .order
@@ -173,9 +184,15 @@ impl Sorter {
                 return None;
             }
             next += chunk.len();
-            Some(gather(&buffer.batches, chunk).map(|(rows, _)| SortedBatch {
-                rows,
-                keys: chunk.iter().map(|(key, ..)| *key).collect(),
+            Some(gather(&buffer.batches, chunk).map(|(rows, _)| {
+                SortedBatch {
+                    rows,
+                    keys: chunk.iter().map(|(key, ..)| *key).collect(),
+                    contents: chunk
+                        .iter()
+                        .map(|(_, sequence, ..)| contents[*sequence as usize])
+                        .collect(),
+                }
             }))
         })));
         Ok(streams)
@@ -186,16 +203,23 @@ fn keep_alive(
     rows: RecordBatch,
     sequence: &UInt32Array,
     alive: &Alive,
-) -> Result<RecordBatch, Error> {
+    contents: &[u64],
+) -> Result<(RecordBatch, Vec<u64>), Error> {
     let kept: BooleanArray = sequence
         .values()
         .iter()
         .map(|row| Some(alive.has(*row)))
         .collect();
+    let contents = sequence
+        .values()
+        .iter()
+        .filter(|row| alive.has(**row))
+        .map(|row| contents[*row as usize])
+        .collect();
     if kept.true_count() == rows.num_rows() {
-        return Ok(rows);
+        return Ok((rows, contents));
     }
-    Ok(filter_record_batch(&rows, &kept)?)
+    Ok((filter_record_batch(&rows, &kept)?, contents))
 }
 
 fn gather(
@@ -215,10 +239,22 @@ fn gather(
     Ok((rows, UInt32Array::from(sequence)))
 }
 
-fn write_spill(path: &Path, schema: &SchemaRef, mut buffer: Buffer) -> Result<(), Error> {
+/// Bytes of a batch in the n-th spill, counted from 0. Large batches cost less a row, since each of some 700 buffers is
+/// compressed by itself; but merging holds a batch of every spill, so those of later spills are smaller: 64 MiB by four
+/// spills, 0.35 GiB by 170, which is five million diagnostics at full width.
+fn spill_batch_bytes(nth: usize) -> usize {
+    (SPILL_BATCHES_BYTES / (nth + 1)).clamp(SPILL_BATCH_BYTES_MIN, SPILL_BATCH_BYTES_MAX)
+}
+
+fn write_spill(
+    path: &Path,
+    schema: &SchemaRef,
+    mut buffer: Buffer,
+    batch_bytes: usize,
+) -> Result<(), Error> {
     buffer.order.sort_unstable();
     let row_bytes = (buffer.bytes / buffer.order.len().max(1)).max(1);
-    let batch_rows = (SPILL_BATCH_BYTES / row_bytes).clamp(64, SPILL_BATCH_ROWS_MAX);
+    let batch_rows = (batch_bytes / row_bytes).clamp(64, SPILL_BATCH_ROWS_MAX);
     let file = File::create(path).map_err(|error| Error::io(path, error))?;
     let options =
         IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;

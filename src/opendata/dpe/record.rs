@@ -74,7 +74,7 @@ pub fn convert(
     let mut builders: Vec<(usize, usize, Builder)> = present(columns);
     let mut flx_ids = Int64Builder::new();
     let (mut lats, mut lons) = (Float64Builder::new(), Float64Builder::new());
-    let mut records = StringBuilder::with_capacity(block.len(), block.bytes() * 2);
+    let mut records = StringBuilder::with_capacity(block.len(), block.bytes() * 7 / 2);
     let mut text = String::new();
     let key = Key::new(columns);
     for row in 0..block.len() {
