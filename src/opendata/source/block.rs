@@ -28,7 +28,7 @@ impl Block {
     /// Rows a reader puts into one block at most.
     pub const ROWS_MAX: usize = 8_192;
     /// Text a reader puts into one block, give or take one row.
-    pub const BYTES_TARGET: usize = 4 << 20;
+    pub const BYTES_TARGET: usize = 2 << 20;
 
     /// An empty block.
     pub fn new(header: Arc<Header>) -> Self {
