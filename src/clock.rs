@@ -1,9 +1,12 @@
 //! The one source of time. Production code takes a [`Clock`]; tests hand it a fixed or steerable one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+
+static PROCESS_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Tells the time: the system's, or one that a test steers.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +42,17 @@ impl Clock {
                 DateTime::from_timestamp_millis(now.load(Ordering::SeqCst)).unwrap_or_default()
             }
             None => Utc::now(),
+        }
+    }
+
+    /// Time since some fixed moment, for measuring how long something took: it never goes back, whatever happens to
+    /// the system's idea of the hour. A steered clock moves it too.
+    pub fn monotonic(&self) -> Duration {
+        match &self.steered_ms {
+            Some(now) => {
+                Duration::from_millis(now.load(Ordering::SeqCst).try_into().unwrap_or_default())
+            }
+            None => PROCESS_START.elapsed(),
         }
     }
 }

@@ -3,7 +3,11 @@
 //! An account owns keys; later also credits, alerts and webhook secrets. A key made without naming an account belongs
 //! to the account [`DEFAULT_ACCOUNT`].
 
+pub mod consumption;
+pub mod credits;
 pub mod keys;
+pub mod ledger;
+pub mod meter;
 pub mod scopes;
 pub mod secret;
 pub mod verify;

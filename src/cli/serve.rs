@@ -12,11 +12,15 @@ use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 use super::{CommandResult, Common};
+use crate::accounts::credits::Prices;
+use crate::accounts::ledger::Ledger;
+use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
 use crate::clock::Clock;
 use crate::engine::Budget;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
+use crate::http::idempotency::Claims;
 use crate::http::opendata::Answers;
 use crate::http::server::{self, Limits};
 use crate::http::{App, Readiness};
@@ -92,6 +96,12 @@ pub fn app(
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(App {
         answers,
+        store: store.clone(),
+        clock: clock.clone(),
+        meters: Meters::new(clock.clone()),
+        prices: Arc::new(Prices::default()),
+        ledger: Ledger::start(store.clone()),
+        claims: Claims::default(),
         verifier: Verifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         pool: Pool::new(threads, QUERY_QUEUE_MAX)?,

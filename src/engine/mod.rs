@@ -11,6 +11,7 @@ pub mod cache;
 pub mod cursor;
 pub mod filter;
 pub mod functions;
+pub mod interrupt;
 pub mod parts_store;
 pub mod pool;
 pub mod position;
@@ -46,6 +47,9 @@ pub enum Error {
     /// The engine was asked for a table it was not opened with.
     #[error("no table named {0}")]
     UnknownTable(String),
+    /// Whoever asked does not wait for the answer any more.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// How much the engine may use.

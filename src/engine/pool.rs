@@ -1,13 +1,29 @@
-//! The pool that queries compute on, apart from the reactor and with a bounded queue.
+//! Where questions compute: threads apart from the reactor, a bounded queue, and a lane apart for those who ask much.
 //!
-//! A question asked over HTTP runs here from start to end; parallel iterators inside it stay on the same threads.
-//! When every slot is taken the caller is told at once rather than queued without limit. A caller that goes away
-//! before its turn costs nothing: its job is dropped unrun.
+//! A question asked over HTTP runs here from start to end; parallel iterators inside it stay on the same threads. When
+//! every slot is taken the caller is told at once rather than queued without limit. A caller that goes away before its
+//! turn costs nothing, and one that goes away later raises the job's [`Interrupt`].
+//!
+//! There are two lanes, each with a thread for every core. A client that keeps more jobs in flight than there are
+//! threads, or was busy for most of the last seconds, or brings a batch, is served in the crowded lane; all others in
+//! the free lane, where they never queue behind it: the operating system shares the cores between the two.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
+use uuid::Uuid;
+
+use super::interrupt::Interrupt;
+
+/// Half-life of what is remembered of a client's busy time.
+const BUSY_HALF_LIFE: Duration = Duration::from_secs(1);
+/// Remembered busy time from which a client asks much. One job after another without pause comes to 1.4 s.
+const BUSY_MAX: Duration = Duration::from_millis(700);
+/// Clients remembered before those that have been idle are forgotten.
+const CLIENTS_MAX: usize = 10_000;
 
 /// Why a job gave no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,48 +36,162 @@ pub enum PoolError {
     Panicked,
 }
 
-/// Threads for queries and a bounded queue before them. Cheap to clone.
+/// How much work a job brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// One question.
+    Single,
+    /// Many at once.
+    Batch,
+}
+
+/// Threads for questions and bounded queues before them. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    threads: Arc<rayon::ThreadPool>,
+    free: Arc<Lane>,
+    crowded: Arc<Lane>,
+    threads: usize,
+    clients: Arc<Mutex<HashMap<Uuid, Client>>>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    threads: rayon::ThreadPool,
     slots: Arc<Semaphore>,
 }
 
-impl Pool {
-    /// A pool of `threads` threads that admits `queue_limit` jobs beyond those running.
-    pub fn new(threads: usize, queue_limit: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
-        let threads = threads.max(1);
+impl Lane {
+    fn new(
+        name: &'static str,
+        threads: usize,
+        queue_limit: usize,
+    ) -> Result<Arc<Self>, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
-            .thread_name(|index| format!("query-{index}"))
+            .thread_name(move |index| format!("{name}-{index}"))
             .build()?;
-        Ok(Self {
-            threads: Arc::new(pool),
+        Ok(Arc::new(Self {
+            threads: pool,
             slots: Arc::new(Semaphore::new(threads + queue_limit)),
+        }))
+    }
+}
+
+/// What is remembered of a client.
+#[derive(Debug)]
+struct Client {
+    in_flight: usize,
+    /// Seconds its jobs ran, halved with every half-life passed.
+    busy_s: f64,
+    /// When that was computed.
+    at: Instant,
+}
+
+impl Client {
+    fn decay(&mut self) {
+        let half_lives = self.at.elapsed().as_secs_f64() / BUSY_HALF_LIFE.as_secs_f64();
+        self.busy_s *= (-half_lives).exp2();
+        self.at = Instant::now();
+    }
+}
+
+/// A job on its way: tells the client's account when it ends, however it ends.
+struct Journey {
+    clients: Arc<Mutex<HashMap<Uuid, Client>>>,
+    client: Uuid,
+    started: Option<Instant>,
+}
+
+impl Drop for Journey {
+    fn drop(&mut self) {
+        if let Some(client) = lock(&self.clients).get_mut(&self.client) {
+            client.in_flight = client.in_flight.saturating_sub(1);
+            client.decay();
+            client.busy_s += self
+                .started
+                .map_or(0.0, |started| started.elapsed().as_secs_f64());
+        }
+    }
+}
+
+impl Pool {
+    /// A pool with `threads` threads in each lane; a lane admits `queue_limit` jobs beyond those running.
+    pub fn new(threads: usize, queue_limit: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+        let threads = threads.max(1);
+        Ok(Self {
+            free: Lane::new("query", threads, queue_limit)?,
+            crowded: Lane::new("crowd", threads, queue_limit)?,
+            threads,
+            clients: Arc::default(),
         })
     }
 
-    /// Runs a job on the pool; never blocks the reactor.
+    /// Jobs that run or wait.
+    pub fn depth(&self) -> usize {
+        lock(&self.clients)
+            .values()
+            .map(|client| client.in_flight)
+            .sum()
+    }
+
+    /// Runs a job for a client; never blocks the reactor.
     pub async fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce() -> T + Send + 'static,
+        client: Uuid,
+        load: Load,
+        job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let slot = Arc::clone(&self.slots)
+        let (lane, mut journey) = self.set_out(client, load);
+        let slot = Arc::clone(&lane.slots)
             .try_acquire_owned()
             .map_err(|_| PoolError::Overloaded)?;
+        let interrupt = Interrupt::default();
+        let _raised_when_nobody_waits = interrupt.raise_on_drop();
         let (sender, receiver) = oneshot::channel();
-        self.threads.spawn(move || {
+        lane.threads.spawn_fifo(move || {
             if sender.is_closed() {
                 return;
             }
+            journey.started = Some(Instant::now());
             // Rayon aborts the process when a spawned job unwinds.
-            let outcome = catch_unwind(AssertUnwindSafe(job)).map_err(|_| PoolError::Panicked);
+            let outcome = catch_unwind(AssertUnwindSafe(|| job(&interrupt)));
             drop(slot);
+            drop(journey);
             // A caller that left while the job ran no longer wants the result.
-            let _ = sender.send(outcome);
+            let _ = sender.send(outcome.map_err(|_| PoolError::Panicked));
         });
         receiver.await.unwrap_or(Err(PoolError::Panicked))
     }
+
+    /// The lane of a client's next job.
+    fn set_out(&self, client: Uuid, load: Load) -> (&Lane, Journey) {
+        let mut clients = lock(&self.clients);
+        if clients.len() >= CLIENTS_MAX {
+            clients.retain(|_, client| client.in_flight > 0);
+        }
+        let known = clients.entry(client).or_insert_with(|| Client {
+            in_flight: 0,
+            busy_s: 0.0,
+            at: Instant::now(),
+        });
+        known.decay();
+        let asks_much = load == Load::Batch
+            || known.in_flight >= self.threads
+            || known.busy_s >= BUSY_MAX.as_secs_f64();
+        known.in_flight += 1;
+        let journey = Journey {
+            clients: Arc::clone(&self.clients),
+            client,
+            started: None,
+        };
+        let lane = if asks_much { &self.crowded } else { &self.free };
+        (lane, journey)
+    }
+}
+
+/// Nothing panics while the map is held half-changed, so a poisoned one is still sound.
+fn lock(clients: &Mutex<HashMap<Uuid, Client>>) -> MutexGuard<'_, HashMap<Uuid, Client>> {
+    clients.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -72,25 +202,79 @@ mod tests {
     #[tokio::test]
     async fn a_full_queue_refuses_and_then_recovers() {
         let pool = Pool::new(1, 0).unwrap();
+        let (client, other) = (Uuid::now_v7(), Uuid::now_v7());
         let (release, released) = mpsc::channel::<()>();
         let busy = {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.run(move || released.recv().is_ok()).await })
+            let wait = move |_: &Interrupt| released.recv().is_ok();
+            tokio::spawn(async move { pool.run(client, Load::Single, wait).await })
         };
-        while pool.slots.available_permits() > 0 {
+        while pool.free.slots.available_permits() > 0 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(pool.run(|| 1).await, Err(PoolError::Overloaded));
+        let refused = pool.run(other, Load::Single, |_| 1).await;
+        assert_eq!(refused, Err(PoolError::Overloaded));
         release.send(()).unwrap();
         assert_eq!(busy.await.unwrap(), Ok(true));
-        assert_eq!(pool.run(|| 2).await, Ok(2));
+        assert_eq!(pool.run(other, Load::Single, |_| 2).await, Ok(2));
+        assert_eq!(pool.depth(), 0);
     }
 
     #[tokio::test]
     async fn a_panicking_job_leaves_the_pool_working() {
         let pool = Pool::new(1, 0).unwrap();
-        let outcome: Result<(), PoolError> = pool.run(|| panic!("on purpose")).await;
+        let client = Uuid::now_v7();
+        let outcome: Result<(), PoolError> = pool
+            .run(client, Load::Single, |_| panic!("on purpose"))
+            .await;
         assert_eq!(outcome, Err(PoolError::Panicked));
-        assert_eq!(pool.run(|| 3).await, Ok(3));
+        assert_eq!(pool.run(client, Load::Single, |_| 3).await, Ok(3));
+    }
+
+    #[tokio::test]
+    async fn who_asks_much_does_not_stand_before_others() {
+        let pool = Pool::new(1, 8).unwrap();
+        let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        let batches: Vec<_> = (0..4)
+            .map(|_| {
+                let (pool, released) = (pool.clone(), Arc::clone(&released));
+                let wait = move |_: &Interrupt| released.lock().unwrap().recv().is_ok();
+                tokio::spawn(async move { pool.run(greedy, Load::Batch, wait).await })
+            })
+            .collect();
+        while pool.depth() < 4 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pool.run(modest, Load::Single, |_| 1).await, Ok(1));
+        for batch in batches {
+            release.send(()).unwrap();
+            assert_eq!(batch.await.unwrap(), Ok(true));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_nobody_waits_for_is_interrupted() {
+        let pool = Pool::new(1, 8).unwrap();
+        let (tell, told) = mpsc::channel();
+        let (started, starting) = oneshot::channel();
+        let wait = move |interrupt: &Interrupt| {
+            let _ = started.send(());
+            while !interrupt.is_raised() {
+                std::thread::yield_now();
+            }
+            tell.send(()).unwrap();
+        };
+        let running = tokio::spawn({
+            let pool = pool.clone();
+            async move { pool.run(Uuid::now_v7(), Load::Single, wait).await }
+        });
+        starting.await.unwrap();
+        running.abort();
+        tokio::task::spawn_blocking(move || told.recv_timeout(Duration::from_secs(10)))
+            .await
+            .unwrap()
+            .unwrap();
     }
 }

@@ -1,8 +1,8 @@
 //! Runs a predicate over a view and hands the rows it selects, chunk by chunk, to a visitor.
 //!
 //! Both search and match go through here, so both see the same rows. Small questions run on the calling thread, large
-//! ones on all threads of the rayon pool the caller is on. Cost: 0.2–2 ns a row and clause in memory; zones and row groups that cannot
-//! match cost nothing.
+//! ones on all threads of the rayon pool the caller is on. Cost: 0.2–2 ns a row and clause in memory; zones and row
+//! groups that cannot match cost nothing.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use arrow::util::bit_util::set_bit;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::cache::{Decoded, ZONE_ROWS, Zones};
+use super::interrupt::Interrupt;
 use super::predicate::{CompiledClause, Kernel, Predicate};
 use super::view::{Chunk, TableView};
 use super::{Engine, Error};
@@ -102,11 +103,12 @@ impl Visited<'_> {
 
 impl Engine {
     /// Visits the chunks that hold rows the predicate selects. Each thread starts its own state with `start`; the
-    /// states are returned in no particular order.
+    /// states are returned in no particular order. Between two chunks it looks whether the question still matters.
     pub fn scan<S: Send>(
         &self,
         view: &TableView,
         predicate: &Predicate,
+        interrupt: &Interrupt,
         start: impl Fn() -> S + Sync,
         visit: impl Fn(&mut S, &Visited) -> Result<(), Error> + Sync,
     ) -> Result<Vec<S>, Error> {
@@ -114,6 +116,7 @@ impl Engine {
             .filter(|index| predicate.may_match(&view.chunks()[*index]))
             .collect();
         let one = |state: &mut S, index: usize| -> Result<(), Error> {
+            interrupt.check()?;
             let chunk = &view.chunks()[index];
             let selected = select(self, view, predicate, chunk)?;
             if selected.runs.is_empty() {

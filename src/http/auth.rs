@@ -6,23 +6,17 @@ use warp::http::HeaderMap;
 
 use super::error::ApiError;
 use super::routes::Access;
-use crate::accounts::keys::KeyRecord;
+use crate::accounts::keys::{KeyRecord, Kind};
+use crate::accounts::meter::Allowance;
 use crate::accounts::verify::Verifier;
 
 /// Header that carries the key.
 pub const KEY_HEADER: &str = "x-api-key";
 
-/// The key of a request to a route with this access; `None` on a public route, whatever the header says.
+/// The working key a request names.
 ///
 /// Reads the store on the calling thread when the key was not seen lately: one indexed row, tens of microseconds.
-pub fn authorise(
-    verifier: &Verifier,
-    access: Access,
-    headers: &HeaderMap,
-) -> Result<Option<Arc<KeyRecord>>, ApiError> {
-    let Access::Scoped(scope) = access else {
-        return Ok(None);
-    };
+pub fn authenticate(verifier: &Verifier, headers: &HeaderMap) -> Result<Arc<KeyRecord>, ApiError> {
     let text = headers
         .get(KEY_HEADER)
         .ok_or(ApiError::Unauthorised("is required"))?;
@@ -30,11 +24,33 @@ pub fn authorise(
         Ok(text) => verifier.verify(text).map_err(ApiError::internal)?,
         Err(_) => None,
     };
-    let key = key.ok_or(ApiError::Unauthorised(
+    key.ok_or(ApiError::Unauthorised(
         "must be a key that is known, not revoked and not expired",
-    ))?;
-    if !key.scopes.contains(scope) {
-        return Err(ApiError::Forbidden(scope));
+    ))
+}
+
+/// Whether a key may use a route with this access.
+pub fn authorise(key: &KeyRecord, access: Access) -> Result<(), ApiError> {
+    match access {
+        Access::Scoped(scope, endpoint) if !key.scopes.contains(scope) => {
+            Err(ApiError::Forbidden { scope, endpoint })
+        }
+        Access::Public | Access::Keyed | Access::Scoped(..) => Ok(()),
     }
-    Ok(Some(key))
+}
+
+/// What a key may use.
+pub fn allowance(key: &KeyRecord) -> Allowance {
+    match key.kind {
+        Kind::Test => Allowance {
+            rate_per_s: 5,
+            monthly_quota: Some(10_000),
+            estimates_max: 2,
+        },
+        Kind::Production => Allowance {
+            rate_per_s: 50,
+            monthly_quota: None,
+            estimates_max: 2,
+        },
+    }
 }

@@ -6,9 +6,11 @@ use uuid::Uuid;
 use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{Response, StatusCode};
 
+use crate::accounts::meter::Refused;
 use crate::accounts::scopes::Scope;
 use crate::engine::pool::PoolError;
 use crate::wire::Fault;
+use crate::wire::query::BrokenQuery;
 
 /// Seconds after which a refused question may be asked again.
 const OVERLOAD_RETRY_AFTER_S: u32 = 1;
@@ -29,8 +31,33 @@ pub enum ApiError {
     #[error("x-api-key: {0}")]
     Unauthorised(&'static str),
     /// The key works but not for this.
-    #[error("x-api-key: this key is not granted the scope {:?}", .0.as_str())]
-    Forbidden(Scope),
+    #[error("x-api-key: this key is granted neither the scope {:?} nor the endpoint {endpoint:?}", scope.as_str())]
+    Forbidden {
+        /// Scope that would open the route.
+        scope: Scope,
+        /// Grant that would open this route alone.
+        endpoint: &'static str,
+    },
+    /// The key asked more often than it may.
+    #[error("too many calls a second for this key; retry after {} s", .0.retry_after_s)]
+    RateLimited(Refused),
+    /// The key asked more in this month than it may.
+    #[error("the monthly quota of this key is reached; it begins anew in {} s", .0.retry_after_s)]
+    QuotaReached(Refused),
+    /// The key has as many estimates under way and waiting as it may.
+    #[error("too many estimates at once for this key; retry shortly")]
+    TooManyAtOnce(Refused),
+    /// The client's key was used for another request.
+    #[error(
+        "idempotency-key: was used for another request in the last 24 hours; must be a new one"
+    )]
+    IdempotencyConflict,
+    /// No record of that name, or one of another account.
+    #[error("no such {0}")]
+    NotFound(&'static str),
+    /// The query string cannot be decoded.
+    #[error(transparent)]
+    BrokenQuery(#[from] BrokenQuery),
     /// No such route.
     #[error("no such route")]
     NoRoute,
@@ -72,11 +99,18 @@ impl ApiError {
     /// Status and `error.code`, as the contract's table has them; 408 joins the row of the transport's errors.
     pub fn status_and_code(&self) -> (StatusCode, u32) {
         match self {
-            ApiError::NotJson(_) | ApiError::BrokenEncoding => (StatusCode::BAD_REQUEST, 10002),
+            ApiError::NotJson(_) | ApiError::BrokenEncoding | ApiError::BrokenQuery(_) => {
+                (StatusCode::BAD_REQUEST, 10002)
+            }
             ApiError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, 10002),
             ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
-            ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, 10004),
-            ApiError::NoRoute => (StatusCode::NOT_FOUND, 10003),
+            ApiError::Forbidden { .. } => (StatusCode::FORBIDDEN, 10004),
+            ApiError::NoRoute | ApiError::NotFound(_) => (StatusCode::NOT_FOUND, 10003),
+            ApiError::RateLimited(_) | ApiError::TooManyAtOnce(_) => {
+                (StatusCode::TOO_MANY_REQUESTS, 10005)
+            }
+            ApiError::QuotaReached(_) => (StatusCode::TOO_MANY_REQUESTS, 10006),
+            ApiError::IdempotencyConflict => (StatusCode::CONFLICT, 10008),
             ApiError::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, 10007),
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
             ApiError::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
@@ -111,6 +145,11 @@ impl ApiError {
                 if let Ok(methods) = HeaderValue::from_str(methods) {
                     headers.insert(ALLOW, methods);
                 }
+            }
+            ApiError::RateLimited(refused)
+            | ApiError::QuotaReached(refused)
+            | ApiError::TooManyAtOnce(refused) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after_s));
             }
             ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(OVERLOAD_RETRY_AFTER_S));

@@ -1,13 +1,16 @@
 //! The service over HTTP: one table of routes, one pipeline before them, one mapping of errors.
 //!
 //! [`server`] accepts connections and hands each request to [`pipeline`], which finds its [`routes::Route`], checks
-//! size, key and scope, runs the endpoint and finishes the answer. Routing is a table rather than a chain of warp
+//! size, key, scope, rate and quota, runs the endpoint, writes the ledger and finishes the answer. Routing is a table rather than a chain of warp
 //! filters: the 405 answer must list the methods of a path, policy tests walk every route, and warp's rejections would
 //! answer in plain text.
 
+pub mod answer;
 pub mod auth;
 pub mod body;
+mod consumption;
 pub mod error;
+pub mod idempotency;
 pub mod openapi;
 mod openapi_schemas;
 pub mod opendata;
@@ -19,10 +22,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use crate::accounts::credits::Prices;
+use crate::accounts::ledger::Ledger;
+use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
+use crate::clock::Clock;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
+use crate::store::Store;
 
+use idempotency::Claims;
 use opendata::Answers;
 
 /// What every request shares. Cheap to clone.
@@ -30,6 +39,18 @@ use opendata::Answers;
 pub struct App {
     /// The open-data tables.
     pub answers: Arc<dyn Answers>,
+    /// Accounts, keys, ledger.
+    pub store: Store,
+    /// Tells the time.
+    pub clock: Clock,
+    /// Counts what keys use.
+    pub meters: Meters,
+    /// What calls cost.
+    pub prices: Arc<Prices>,
+    /// Writes what calls cost.
+    pub ledger: Ledger,
+    /// Calls under way that may be repeated.
+    pub claims: Claims,
     /// Checks keys.
     pub verifier: Verifier,
     /// Seals and opens cursors.

@@ -8,11 +8,13 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
+use super::idempotency::KEY_CHARS_MAX;
 use super::openapi_schemas::{
     closed, match_answer, match_request, record, search_answer, search_request,
 };
-use super::routes::{Access, BodyRule, Endpoint, ROUTES, Route};
-use crate::accounts::scopes::Scope;
+use super::routes::{Access, BodyRule, Counting, Endpoint, ROUTES, Route};
+use crate::accounts::credits::Consumption;
+use crate::accounts::meter::Refused;
 use crate::opendata::{Dataset, score};
 use crate::wire::Fault;
 use crate::wire::opendata::MATCH_ITEMS_MAX;
@@ -69,110 +71,261 @@ pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
+/// What the document says of an endpoint.
+struct Operation {
+    id: String,
+    summary: String,
+    description: Option<String>,
+    /// Query parameters.
+    query: Vec<Value>,
+    request: Option<Value>,
+    /// Media type and schema of the answer.
+    answer: Option<(&'static str, Value)>,
+}
+
+impl Operation {
+    fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            summary: summary.into(),
+            description: None,
+            query: Vec::new(),
+            request: None,
+            answer: None,
+        }
+    }
+
+    fn describing(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    fn asking(mut self, query: Vec<Value>) -> Self {
+        self.query = query;
+        self
+    }
+
+    fn taking(mut self, request: Value) -> Self {
+        self.request = Some(request);
+        self
+    }
+
+    fn answering(mut self, answer: Value) -> Self {
+        self.answer = Some((JSON, answer));
+        self
+    }
+}
+
+const JSON: &str = "application/json";
+
 fn content(schema: Value) -> Value {
-    json!({"application/json": {"schema": schema}})
+    json!({JSON: {"schema": schema}})
 }
 
 fn operation(route: &Route) -> Value {
-    let (id, summary) = identity(route.endpoint);
+    let said = describe(route.endpoint);
+    let mut parameters = path_parameters(route.path);
+    parameters.extend(said.query.iter().cloned());
+    if route.takes_idempotency_key() {
+        parameters.push(idempotency_parameter());
+    }
     let mut operation = json!({
-        "operationId": id,
-        "summary": summary,
-        "responses": responses(route),
+        "operationId": said.id,
+        "summary": said.summary,
+        "tags": [tag(route.path)],
+        "responses": responses(route, &said),
     });
-    if route.access != Access::Public {
+    if let Some(description) = said.description {
+        operation["description"] = json!(description);
+    }
+    if !parameters.is_empty() {
+        operation["parameters"] = json!(parameters);
+    }
+    if route.is_protected() {
         operation["security"] = json!([{"key": []}]);
     }
-    if let Access::Scoped(scope) = route.access {
+    if let Access::Scoped(scope, endpoint) = route.access {
         operation["x-scope"] = json!(scope.as_str());
+        operation["x-endpoint"] = json!(endpoint);
     }
-    if let Endpoint::Match(dataset) = route.endpoint {
-        operation["description"] = json!(score::reference(dataset));
+    if let Counting::As(consumption) = route.counting {
+        operation["x-consumption"] = json!(consumption.as_str());
     }
-    if let Some(schema) = request_schema(route.endpoint) {
+    if let Some(schema) = said.request {
         operation["requestBody"] = json!({"required": true, "content": content(schema)});
     }
     operation
 }
 
-fn identity(endpoint: Endpoint) -> (String, String) {
-    let named = |action: &str, dataset: Dataset| format!("{}{action}", dataset.name());
+/// The group a path is shown in.
+fn tag(path: &str) -> &str {
+    let under = path.strip_prefix("/v2/protected/");
+    let under = under.or_else(|| path.strip_prefix("/v2/"));
+    under.map_or("service", |rest| rest.split('/').next().unwrap_or(rest))
+}
+
+fn path_parameters(path: &str) -> Vec<Value> {
+    let names = path.split('/').filter_map(|segment| {
+        segment
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'))
+    });
+    names
+        .map(|name| {
+            json!({
+                "name": name,
+                "in": "path",
+                "required": true,
+                "schema": {"type": "string", "format": "uuid"},
+                "description": "Identifier; another account's, or one that is no UUID, is not found",
+            })
+        })
+        .collect()
+}
+
+fn idempotency_parameter() -> Value {
+    json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+        "description": "Names the call: sent again within 24 h with the same body, it gives the stored answer and \
+    costs nothing more; with another body it is refused with 409",
+    })
+}
+
+fn day_parameter(name: &str, about: &str) -> Value {
+    json!({
+        "name": name,
+        "in": "query",
+        "schema": {"type": "string", "format": "date"},
+        "description": about,
+    })
+}
+
+/// `from_date` and `to_date`.
+pub(super) fn period_parameters() -> Vec<Value> {
+    vec![
+        day_parameter(
+            "from_date",
+            "First day, included (UTC); by default the first of the month of the last day",
+        ),
+        day_parameter("to_date", "Last day, included (UTC); by default today"),
+    ]
+}
+
+fn describe(endpoint: Endpoint) -> Operation {
     let of = |dataset| match dataset {
         Dataset::Dpe => "energy performance diagnostics",
         Dataset::Dvf => "recorded sales",
     };
+    let id = |action: &str, dataset: Dataset| format!("{}{action}", dataset.name());
+    let schema = |dataset, part: &str| reference(&format!("{}{part}", type_name(dataset)));
     match endpoint {
-        Endpoint::Healthz => ("healthz".into(), "Readiness of the service".into()),
-        Endpoint::Version => ("version".into(), "Version of the service".into()),
-        Endpoint::OpenApi => ("openapi".into(), "This document".into()),
-        Endpoint::Search(dataset) => (
-            named("Search", dataset),
-            format!("Filtered, sorted list of {}", of(dataset)),
-        ),
-        Endpoint::Match(dataset) => (
-            named("Match", dataset),
-            format!("Ranked candidates among {}", of(dataset)),
-        ),
-        Endpoint::MatchMany(dataset) => (
-            named("MatchMany", dataset),
-            format!("Ranked candidates among {} for many requests", of(dataset)),
-        ),
-    }
-}
-
-fn request_schema(endpoint: Endpoint) -> Option<Value> {
-    match endpoint {
-        Endpoint::Search(dataset) => {
-            Some(reference(&format!("{}SearchRequest", type_name(dataset))))
+        Endpoint::Healthz => Operation::new("healthz", "Readiness of the service"),
+        Endpoint::Version => {
+            Operation::new("version", "Version of the service").answering(enveloped(json!({
+                "type": "object",
+                "required": ["version"],
+                "properties": {"version": {"type": "string"}},
+            })))
         }
-        Endpoint::Match(dataset) => Some(reference(&format!("{}MatchRequest", type_name(dataset)))),
-        Endpoint::MatchMany(dataset) => Some(closed(
+        Endpoint::OpenApi => {
+            Operation::new("openapi", "This document").answering(json!({"type": "object"}))
+        }
+        Endpoint::Consumption => Operation::new(
+            "consumption",
+            "What the account of the key consumed in a period",
+        )
+        .asking(period_parameters())
+        .answering(enveloped(consumption_schema())),
+        Endpoint::Search(dataset) => Operation::new(
+            id("Search", dataset),
+            format!("Filtered, sorted list of {}", of(dataset)),
+        )
+        .taking(schema(dataset, "SearchRequest"))
+        .answering(schema(dataset, "SearchAnswer")),
+        Endpoint::Match(dataset) => Operation::new(
+            id("Match", dataset),
+            format!("Ranked candidates among {}", of(dataset)),
+        )
+        .describing(score::reference(dataset))
+        .taking(schema(dataset, "MatchRequest"))
+        .answering(schema(dataset, "MatchAnswer")),
+        Endpoint::MatchMany(dataset) => Operation::new(
+            id("MatchMany", dataset),
+            format!("Ranked candidates among {} for many requests", of(dataset)),
+        )
+        .taking(closed(
             json!({"items": {
                 "type": "array",
                 "minItems": 1,
                 "maxItems": MATCH_ITEMS_MAX,
-                "items": reference(&format!("{}MatchRequest", type_name(dataset))),
+                "items": schema(dataset, "MatchRequest"),
                 "description": "Match bodies; a fault of one refuses the call",
             }}),
             &["items"],
-        )),
-        Endpoint::Healthz | Endpoint::Version | Endpoint::OpenApi => None,
+        ))
+        .answering(enveloped(json!({
+            "type": "array",
+            "items": schema(dataset, "MatchAnswer"),
+            "description": "One answer per item, in order",
+        }))),
     }
 }
 
-fn answer_schema(endpoint: Endpoint) -> Option<Value> {
-    match endpoint {
-        Endpoint::Healthz => None,
-        Endpoint::Version => Some(json!({
-            "type": "object",
-            "required": ["data"],
-            "properties": {"data": {
-                "type": "object",
-                "required": ["version"],
-                "properties": {"version": {"type": "string"}},
-            }},
-        })),
-        Endpoint::OpenApi => Some(json!({"type": "object"})),
-        Endpoint::Search(dataset) => {
-            Some(reference(&format!("{}SearchAnswer", type_name(dataset))))
-        }
-        Endpoint::Match(dataset) => Some(reference(&format!("{}MatchAnswer", type_name(dataset)))),
-        Endpoint::MatchMany(dataset) => Some(json!({
-            "type": "object",
-            "required": ["data"],
-            "properties": {"data": {
+/// `{"data": …}`.
+pub(super) fn enveloped(data: Value) -> Value {
+    json!({"type": "object", "required": ["data"], "properties": {"data": data}})
+}
+
+/// What was consumed in a period.
+pub(super) fn consumption_schema() -> Value {
+    let types = Consumption::ALL.map(Consumption::as_str);
+    json!({
+        "type": "object",
+        "required": ["total_credits", "consumption_per_type"],
+        "properties": {
+            "total_credits": {"type": "integer", "minimum": 0, "description": "Credits of all types"},
+            "consumption_per_type": {
                 "type": "array",
-                "items": reference(&format!("{}MatchAnswer", type_name(dataset))),
-                "description": "One answer per item, in order",
-            }},
-        })),
-    }
+                "items": {
+                    "type": "object",
+                    "required": ["type", "credits", "calls"],
+                    "properties": {
+                        "type": {"type": "string", "enum": types},
+                        "credits": {"type": "integer", "minimum": 0, "description": "Credits charged"},
+                        "calls": {"type": "integer", "minimum": 0, "description": "Calls answered and counted"},
+                    },
+                },
+                "description": "Types with at least one call, in alphabetical order",
+            },
+        },
+    })
 }
 
-fn responses(route: &Route) -> Value {
-    let mut success = json!({"description": "Success"});
-    if let Some(schema) = answer_schema(route.endpoint) {
-        success["content"] = content(schema);
+fn response_headers(route: &Route) -> Value {
+    let number =
+        |about: &str| json!({"schema": {"type": "integer", "minimum": 0}, "description": about});
+    let mut headers = json!({
+        "x-request-id": {"schema": {"type": "string", "format": "uuid"}, "description": "Names the request"},
+    });
+    if route.is_protected() {
+        headers["x-credits"] = number("Credits charged by this call");
+        headers["RateLimit-Limit"] = number("Calls a second the key may make");
+        headers["RateLimit-Remaining"] = number("Calls that may follow at once");
+        headers["RateLimit-Reset"] = number("Seconds until the full rate may be used again");
+    }
+    if route.is_protected() && route.counting != Counting::Free {
+        headers["x-quota-used-percent"] =
+            number("Percent of the monthly quota used, once it is 75 or more");
+    }
+    headers
+}
+
+fn responses(route: &Route, said: &Operation) -> Value {
+    let mut success = json!({"description": "Success", "headers": response_headers(route)});
+    if let Some((media_type, schema)) = &said.answer {
+        success["content"] = json!({*media_type: {"schema": schema}});
     }
     let mut responses = json!({"200": success});
     if route.endpoint == Endpoint::Healthz {
@@ -182,28 +335,64 @@ fn responses(route: &Route) -> Value {
         });
         return responses;
     }
+    for fault in faults(route, said) {
+        let (status, code) = fault.status_and_code();
+        let reason = status.canonical_reason().unwrap_or_default();
+        let entry = &mut responses[status.as_str()];
+        match entry["description"].as_str() {
+            Some(described) => {
+                *entry = json!({
+                    "description": format!("{described}, or {code}"),
+                    "content": content(reference("Error")),
+                })
+            }
+            None => {
+                *entry = json!({
+                    "description": format!("{reason}; error.code {code}"),
+                    "content": content(reference("Error")),
+                })
+            }
+        }
+    }
+    responses
+}
+
+/// One error of each status and code the route can answer with.
+fn faults(route: &Route, said: &Operation) -> Vec<ApiError> {
+    let refused = Refused { retry_after_s: 1 };
     let mut faults = vec![ApiError::internal("")];
-    if route.access != Access::Public {
+    if let Access::Scoped(scope, endpoint) = route.access {
+        faults.push(ApiError::Forbidden { scope, endpoint });
+    }
+    if route.is_protected() {
         faults.push(ApiError::Unauthorised("is required"));
-        faults.push(ApiError::Forbidden(Scope::Search));
+        faults.push(ApiError::RateLimited(refused));
+        faults.push(ApiError::Overloaded);
+    }
+    if route.counting != Counting::Free {
+        faults.push(ApiError::QuotaReached(refused));
+    }
+    if route.takes_idempotency_key() {
+        faults.push(ApiError::IdempotencyConflict);
+    }
+    if route.path.contains('{') {
+        faults.push(ApiError::NotFound(""));
+    }
+    if !said.query.is_empty() || route.path.contains('{') {
+        faults.push(ApiError::BrokenEncoding);
     }
     if let BodyRule::Json { bytes_max } = route.body {
-        faults.push(ApiError::NotJson(String::new()));
         faults.push(ApiError::TooLarge { bytes_max });
         faults.push(ApiError::UnsupportedMediaType);
         faults.push(ApiError::BodyInterrupted);
+        if said.query.is_empty() && !route.path.contains('{') {
+            faults.push(ApiError::NotJson(String::new()));
+        }
+    }
+    if !said.query.is_empty() || route.body != BodyRule::None {
         faults.push(ApiError::Invalid(Fault::new("", "")));
-        faults.push(ApiError::Overloaded);
     }
-    for fault in faults {
-        let (status, code) = fault.status_and_code();
-        let reason = status.canonical_reason().unwrap_or_default();
-        responses[status.as_str()] = json!({
-            "description": format!("{reason}; error.code {code}"),
-            "content": content(reference("Error")),
-        });
-    }
-    responses
+    faults
 }
 
 fn error_schema() -> Value {

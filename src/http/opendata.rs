@@ -7,12 +7,14 @@ use std::error::Error;
 use bytes::{BufMut, Bytes, BytesMut};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::Value;
-use warp::http::Response;
 
 use super::App;
+use super::answer::Answer;
 use super::error::ApiError;
-use super::pipeline::json_response;
+use super::pipeline::Call;
 use crate::engine::cursor::{CursorKey, question_digest};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::pool::Load;
 use crate::opendata::{Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest};
 use crate::wire::{Fault, parse_match, parse_match_many, parse_search};
 
@@ -33,6 +35,7 @@ pub trait Answers: Send + Sync + 'static {
         &self,
         dataset: Dataset,
         request: &SearchRequest,
+        interrupt: &Interrupt,
     ) -> Result<SearchAnswer, AnswerError>;
 
     /// The ranked candidates of one request.
@@ -40,6 +43,7 @@ pub trait Answers: Send + Sync + 'static {
         &self,
         dataset: Dataset,
         request: &MatchRequest,
+        interrupt: &Interrupt,
     ) -> Result<MatchAnswer, AnswerError>;
 }
 
@@ -48,26 +52,30 @@ impl Answers for OpenData {
         &self,
         dataset: Dataset,
         request: &SearchRequest,
+        interrupt: &Interrupt,
     ) -> Result<SearchAnswer, AnswerError> {
-        Ok(OpenData::search(self, dataset, request)?)
+        let open_data = self.interruptible(interrupt);
+        Ok(OpenData::search(&open_data, dataset, request)?)
     }
 
     fn find_matches(
         &self,
         dataset: Dataset,
         request: &MatchRequest,
+        interrupt: &Interrupt,
     ) -> Result<MatchAnswer, AnswerError> {
-        Ok(OpenData::find_matches(self, dataset, request)?)
+        let open_data = self.interruptible(interrupt);
+        Ok(OpenData::find_matches(&open_data, dataset, request)?)
     }
 }
 
 /// Answers a search.
-pub async fn search(app: &App, dataset: Dataset, body: Bytes) -> Result<Response<Bytes>, ApiError> {
-    on_pool(app, move |app| {
-        let request = parse_search(dataset, &read_json(&body)?, &app.cursors)?;
+pub async fn search(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+    on_pool(call, Load::Single, move |app, body, interrupt| {
+        let request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
         let answer = app
             .answers
-            .search(dataset, &request)
+            .search(dataset, &request, interrupt)
             .map_err(ApiError::Internal)?;
         Ok(page(dataset, &request, &answer, &app.cursors))
     })
@@ -75,16 +83,12 @@ pub async fn search(app: &App, dataset: Dataset, body: Bytes) -> Result<Response
 }
 
 /// Answers a match.
-pub async fn find_matches(
-    app: &App,
-    dataset: Dataset,
-    body: Bytes,
-) -> Result<Response<Bytes>, ApiError> {
-    on_pool(app, move |app| {
-        let request = parse_match(dataset, &read_json(&body)?)?;
+pub async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+    on_pool(call, Load::Single, move |app, body, interrupt| {
+        let request = parse_match(dataset, &read_json(body)?)?;
         let answer = app
             .answers
-            .find_matches(dataset, &request)
+            .find_matches(dataset, &request, interrupt)
             .map_err(ApiError::Internal)?;
         let mut bytes = BytesMut::with_capacity(match_answer_bytes(&answer));
         put_match_answer(&mut bytes, dataset, &answer);
@@ -94,16 +98,12 @@ pub async fn find_matches(
 }
 
 /// Answers many matches at once, in order; the items are shared among the pool's threads.
-pub async fn find_matches_many(
-    app: &App,
-    dataset: Dataset,
-    body: Bytes,
-) -> Result<Response<Bytes>, ApiError> {
-    on_pool(app, move |app| {
-        let requests = parse_match_many(dataset, &read_json(&body)?)?;
+pub async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+    on_pool(call, Load::Batch, move |app, body, interrupt| {
+        let requests = parse_match_many(dataset, &read_json(body)?)?;
         let answers: Result<Vec<MatchAnswer>, AnswerError> = requests
             .par_iter()
-            .map(|request| app.answers.find_matches(dataset, request))
+            .map(|request| app.answers.find_matches(dataset, request, interrupt))
             .collect();
         let answers = answers.map_err(ApiError::Internal)?;
         let length: usize = answers.iter().map(match_answer_bytes).sum();
@@ -122,12 +122,14 @@ pub async fn find_matches_many(
 }
 
 async fn on_pool(
-    app: &App,
-    job: impl FnOnce(&App) -> Result<Bytes, ApiError> + Send + 'static,
-) -> Result<Response<Bytes>, ApiError> {
-    let for_job = app.clone();
-    let body = app.pool.run(move || job(&for_job)).await??;
-    Ok(json_response(body))
+    call: &Call<'_>,
+    load: Load,
+    job: impl FnOnce(&App, &[u8], &Interrupt) -> Result<Bytes, ApiError> + Send + 'static,
+) -> Result<Answer, ApiError> {
+    let (app, body) = (call.app.clone(), call.body.clone());
+    let client = call.key()?.key_id;
+    let run = move |interrupt: &Interrupt| job(&app, &body, interrupt);
+    Ok(Answer::json(call.app.pool.run(client, load, run).await??))
 }
 
 /// Reads a body; a number too great for a double is a fault of the value, not of the syntax.

@@ -1,60 +1,144 @@
-//! What every request passes, in this order and nowhere else: request id, route, limits of size and time, key, scope,
-//! endpoint, headers. Rate limits and quotas belong between scope and endpoint, credits between endpoint and headers.
+//! What every request passes, in this order and nowhere else: request id, limits of size and time, key, scope, rate,
+//! quota, endpoint, credits, headers.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Buf, Bytes};
+use chrono::{DateTime, Utc};
 use futures::{FutureExt, Stream};
 use serde_json::json;
 use uuid::Uuid;
 use warp::Filter;
 use warp::filters::BoxedFilter;
-use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use warp::http::header::{HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response};
 use warp::path::FullPath;
 
+use super::answer::Answer;
 use super::error::ApiError;
-use super::routes::{self, BodyRule, Endpoint};
-use super::{App, auth, body, openapi, opendata};
+use super::idempotency::{self, Claim};
+use super::routes::{self, BodyRule, Counting, Endpoint, Params, Route};
+use super::{App, auth, body, consumption, openapi, opendata};
+use crate::accounts::keys::KeyRecord;
+use crate::accounts::ledger::{Entry, Record};
+use crate::accounts::meter::{RateState, Reservation};
 
 /// Header that names a request, on every answer.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// Header that tells the credits a call cost, on every protected answer.
 pub const CREDITS_HEADER: HeaderName = HeaderName::from_static("x-credits");
+/// Calls a second the key may make.
+pub const RATE_LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
+/// Calls that may follow at once.
+pub const RATE_REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit-remaining");
+/// Seconds until the full rate may be used again.
+pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
+/// Percent of the monthly quota used, once it is 75 or more.
+pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
 const PROTECTED_PREFIX: &str = "/v2/protected/";
+
+/// A request on its way to its endpoint.
+pub struct Call<'a> {
+    /// What every request shares.
+    pub app: &'a App,
+    /// Values of the path's parameters, in order.
+    pub params: Params,
+    /// The query string, not decoded.
+    pub query: &'a str,
+    /// The body, whole.
+    pub body: Bytes,
+    key: Option<Arc<KeyRecord>>,
+}
+
+impl Call<'_> {
+    /// The key of a protected route's call.
+    pub fn key(&self) -> Result<&KeyRecord, ApiError> {
+        // Only a route that is served without a key could fail here, and the policy tests walk every route.
+        self.key
+            .as_deref()
+            .ok_or_else(|| ApiError::internal("a public route asked for the key"))
+    }
+}
+
+/// The parts of a request.
+struct Request<'a> {
+    method: &'a Method,
+    path: &'a str,
+    query: &'a str,
+    headers: &'a HeaderMap,
+}
+
+/// What headers and log tell of a request, filled on its way.
+struct Trace {
+    request_id: Uuid,
+    route: Option<&'static Route>,
+    key: Option<Arc<KeyRecord>>,
+    rate: Option<RateState>,
+    quota_percent: Option<u64>,
+    credits: u64,
+}
+
+/// An answer not yet paid for.
+struct Unpaid {
+    answer: Answer,
+    reservation: Option<Reservation>,
+    claim: Option<Claim>,
+}
+
+impl From<Answer> for Unpaid {
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            reservation: None,
+            claim: None,
+        }
+    }
+}
 
 /// The whole service as one warp filter, which takes every request and rejects none.
 pub fn filter(app: App) -> BoxedFilter<(Response<Bytes>,)> {
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
         .and(warp::path::full())
+        .and(query)
         .and(warp::header::headers_cloned())
         .and(warp::body::stream())
         .then(
-            move |method: Method, path: FullPath, headers: HeaderMap, body| {
+            move |method: Method, path: FullPath, query: String, headers: HeaderMap, body| {
                 let app = app.clone();
-                async move { answer(&app, &method, path.as_str(), &headers, body).await }
+                async move {
+                    let request = Request {
+                        method: &method,
+                        path: path.as_str(),
+                        query: &query,
+                        headers: &headers,
+                    };
+                    answer(&app, &request, body).await
+                }
             },
         )
         .boxed()
 }
 
-async fn answer<S, B>(
-    app: &App,
-    method: &Method,
-    path: &str,
-    headers: &HeaderMap,
-    mut body: S,
-) -> Response<Bytes>
+async fn answer<S, B>(app: &App, request: &Request<'_>, mut body: S) -> Response<Bytes>
 where
     S: Stream<Item = Result<B, warp::Error>> + Unpin,
     B: Buf,
 {
     let started = Instant::now();
-    let request_id = Uuid::now_v7();
+    let mut trace = Trace {
+        request_id: Uuid::now_v7(),
+        route: None,
+        key: None,
+        rate: None,
+        quota_percent: None,
+        credits: 0,
+    };
     let bounded = tokio::time::timeout(
         app.request_timeout,
-        handle(app, method, path, headers, &mut body),
+        handle(app, request, &mut body, &mut trace),
     );
     // A panic must not take the connection, and the other requests on it, along.
     let outcome = match AssertUnwindSafe(bounded).catch_unwind().await {
@@ -62,25 +146,25 @@ where
         Ok(Err(_elapsed)) => Err(ApiError::TimedOut),
         Err(_panic) => Err(ApiError::internal("the endpoint panicked")),
     };
-    let mut response = match outcome {
+    let paid = match outcome {
+        Ok(unpaid) => pay(app, &mut trace, unpaid).await,
+        Err(error) => Err(error),
+    };
+    let mut response = match paid {
         Ok(response) => response,
         Err(error) => {
-            body::drain(&mut body, headers).await;
-            error.into_response(request_id)
+            body::drain(&mut body, request.headers).await;
+            error.into_response(trace.request_id)
         }
     };
-    let answer_headers = response.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(&request_id.to_string()) {
-        answer_headers.insert(REQUEST_ID_HEADER, id);
-    }
-    if path.starts_with(PROTECTED_PREFIX) {
-        answer_headers.insert(CREDITS_HEADER, HeaderValue::from_static("0"));
-    }
+    put_headers(response.headers_mut(), request.path, &trace);
     tracing::info!(
-        %request_id,
-        %method,
-        path,
+        request_id = %trace.request_id,
+        method = %request.method,
+        path = request.path,
         status = response.status().as_u16(),
+        key_id = trace.key.as_ref().map(|key| tracing::field::display(key.key_id)),
+        credits = trace.credits,
         duration_us = started.elapsed().as_micros() as u64,
         "answered"
     );
@@ -89,62 +173,170 @@ where
 
 async fn handle<S, B>(
     app: &App,
-    method: &Method,
-    path: &str,
-    headers: &HeaderMap,
+    request: &Request<'_>,
     body: &mut S,
-) -> Result<Response<Bytes>, ApiError>
+    trace: &mut Trace,
+) -> Result<Unpaid, ApiError>
 where
     S: Stream<Item = Result<B, warp::Error>> + Unpin,
     B: Buf,
 {
-    if !is_percent_encoded(path) {
+    if routes::decode(request.path).is_none() {
         return Err(ApiError::BrokenEncoding);
     }
-    let route = routes::find(method, path)?;
-    // The length is refused before the key is looked at, the body read only after it.
-    body::check_headers(route.body, headers)?;
-    let _key = auth::authorise(&app.verifier, route.access, headers)?;
+    let (route, params) = routes::find(request.method, request.path)?;
+    trace.route = Some(route);
+    // The length is refused before the key is looked at, the body read only after the quota.
+    body::check_headers(route.body, request.headers)?;
+    let now = app.clock.now();
+    let reservation = admit(app, route, request.headers, now, trace)?;
+    let claim_key = match route.takes_idempotency_key() {
+        true => idempotency::key_of(request.headers)?,
+        false => None,
+    };
     let bytes = match route.body {
         BodyRule::None => Bytes::new(),
         BodyRule::Json { bytes_max } => body::read(body, bytes_max).await?,
     };
+    let mut claim = None;
+    if let (Some(claim_key), Some(key)) = (claim_key, &trace.key) {
+        let (method, path, query) = (request.method, request.path, request.query);
+        let digest = idempotency::request_digest(method, path, query, &bytes);
+        let held = app.claims.claim(key.account_id, claim_key, digest).await;
+        if let Some(given) = held.answer_given(&app.store, now).await? {
+            return Ok(given.into());
+        }
+        claim = Some(held);
+    }
+    let call = Call {
+        app,
+        params,
+        query: request.query,
+        body: bytes,
+        key: trace.key.clone(),
+    };
+    Ok(Unpaid {
+        answer: dispatch(route, call).await?,
+        reservation,
+        claim,
+    })
+}
+
+/// Key, scope, rate and quota. The place taken in the quota is given back unless the call counts in the end.
+fn admit(
+    app: &App,
+    route: &Route,
+    headers: &HeaderMap,
+    now: DateTime<Utc>,
+    trace: &mut Trace,
+) -> Result<Option<Reservation>, ApiError> {
+    if !route.is_protected() {
+        return Ok(None);
+    }
+    let key = auth::authenticate(&app.verifier, headers)?;
+    let meter = app.meters.of(key.key_id, auth::allowance(&key));
+    trace.key = Some(Arc::clone(&key));
+    trace.rate = Some(meter.rate());
+    auth::authorise(&key, route.access)?;
+    let admitted = meter.admit();
+    trace.rate = Some(meter.rate());
+    admitted.map_err(ApiError::RateLimited)?;
+    if route.counting == Counting::Free {
+        return Ok(None);
+    }
+    let reserved = meter.reserve(&app.store, now).map_err(ApiError::internal)?;
+    let reservation = reserved.map_err(ApiError::QuotaReached)?;
+    trace.quota_percent = reservation.warning_percent;
+    Ok(Some(reservation))
+}
+
+async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
     match route.endpoint {
-        Endpoint::Healthz => healthz(app),
+        Endpoint::Healthz => healthz(call.app),
         Endpoint::Version => Ok(version()),
-        Endpoint::OpenApi => Ok(json_response(openapi::document_bytes())),
-        Endpoint::Search(dataset) => opendata::search(app, dataset, bytes).await,
-        Endpoint::Match(dataset) => opendata::find_matches(app, dataset, bytes).await,
-        Endpoint::MatchMany(dataset) => opendata::find_matches_many(app, dataset, bytes).await,
+        Endpoint::OpenApi => Ok(Answer::json(openapi::document_bytes())),
+        Endpoint::Consumption => consumption::report(&call).await,
+        Endpoint::Search(dataset) => opendata::search(&call, dataset).await,
+        Endpoint::Match(dataset) => opendata::find_matches(&call, dataset).await,
+        Endpoint::MatchMany(dataset) => opendata::find_matches_many(&call, dataset).await,
     }
 }
 
-/// A 200 answer with a JSON text.
-pub(super) fn json_response(body: Bytes) -> Response<Bytes> {
-    let mut response = Response::new(body);
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+/// Writes what the call leaves in the ledger, before the answer goes.
+async fn pay(app: &App, trace: &mut Trace, unpaid: Unpaid) -> Result<Response<Bytes>, ApiError> {
+    let Unpaid {
+        answer,
+        reservation,
+        claim,
+    } = unpaid;
+    let (Some(route), Some(key)) = (trace.route, &trace.key) else {
+        return Ok(answer.response);
+    };
+    let at = app.clock.now();
+    let entry = match route.counting {
+        Counting::As(consumption) if answer.counts => Some(Entry {
+            request_id: trace.request_id,
+            account_id: key.account_id,
+            key_id: key.key_id,
+            consumption,
+            credits: u64::from(app.prices.of(consumption)) * answer.units,
+            at,
+        }),
+        _ => None,
+    };
+    let stored = claim
+        .as_ref()
+        .filter(|_| answer.is_final())
+        .map(|claim| claim.to_store(&answer));
+    if entry.is_some() || stored.is_some() {
+        let credits = entry.as_ref().map_or(0, |entry| entry.credits);
+        let record = Record {
+            account_id: key.account_id,
+            at,
+            entry,
+            answer: stored,
+        };
+        app.ledger
+            .record(record)
+            .await
+            .map_err(ApiError::internal)?;
+        trace.credits = credits;
+    }
+    if answer.counts
+        && let Some(reservation) = reservation
+    {
+        reservation.keep();
+    }
+    Ok(answer.response)
 }
 
-fn healthz(app: &App) -> Result<Response<Bytes>, ApiError> {
+fn put_headers(headers: &mut HeaderMap, path: &str, trace: &Trace) {
+    if let Ok(id) = HeaderValue::from_str(&trace.request_id.to_string()) {
+        headers.insert(REQUEST_ID_HEADER, id);
+    }
+    if !path.starts_with(PROTECTED_PREFIX) && trace.key.is_none() {
+        return;
+    }
+    headers.insert(CREDITS_HEADER, HeaderValue::from(trace.credits));
+    if let Some(rate) = trace.rate {
+        headers.insert(RATE_LIMIT_HEADER, HeaderValue::from(rate.limit));
+        headers.insert(RATE_REMAINING_HEADER, HeaderValue::from(rate.remaining));
+        headers.insert(RATE_RESET_HEADER, HeaderValue::from(rate.reset_s));
+    }
+    if let Some(percent) = trace.quota_percent {
+        headers.insert(QUOTA_WARNING_HEADER, HeaderValue::from(percent));
+    }
+}
+
+fn healthz(app: &App) -> Result<Answer, ApiError> {
     if app.readiness.is_ready() {
-        Ok(Response::new(Bytes::new()))
+        Ok(Answer::from(Response::new(Bytes::new())))
     } else {
         Err(ApiError::NotReady)
     }
 }
 
-/// Whether every `%` of a path is followed by two hexadecimal digits.
-fn is_percent_encoded(path: &str) -> bool {
-    path.split('%').skip(1).all(|after| {
-        let bytes = after.as_bytes();
-        bytes.len() >= 2 && bytes[..2].iter().all(u8::is_ascii_hexdigit)
-    })
-}
-
-fn version() -> Response<Bytes> {
+fn version() -> Answer {
     let body = json!({"data": {"version": env!("CARGO_PKG_VERSION")}});
-    json_response(Bytes::from(body.to_string()))
+    Answer::json(body.to_string())
 }

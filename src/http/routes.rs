@@ -1,11 +1,15 @@
-//! The table of routes: method, path, who may ask, what body it takes, which endpoint answers.
+//! The table of routes: method, path, who may ask, what it counts as, what body it takes, which endpoint answers.
 //!
-//! Adding a route is adding a row: a row cannot leave out its access, and the pipeline and the policy tests read it
-//! from here.
+//! Adding a route is adding a row: a row cannot leave out its access or what it counts as, and the pipeline, the
+//! OpenAPI document and the policy tests read both from here.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use warp::http::Method;
 
 use super::error::ApiError;
+use crate::accounts::credits::Consumption;
 use crate::accounts::scopes::Scope;
 use crate::opendata::Dataset;
 
@@ -19,8 +23,19 @@ pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub enum Access {
     /// Anyone, without a key.
     Public,
-    /// A key with this scope.
-    Scoped(Scope),
+    /// Any key that works.
+    Keyed,
+    /// A key granted the scope, or this endpoint by its name.
+    Scoped(Scope, &'static str),
+}
+
+/// What an answered call counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Nothing: it is neither priced nor counted, and no quota bounds it.
+    Free,
+    /// A call of this type, priced by the list.
+    As(Consumption),
 }
 
 /// What body a route takes.
@@ -44,6 +59,8 @@ pub enum Endpoint {
     Version,
     /// The OpenAPI document.
     OpenApi,
+    /// What the account consumed.
+    Consumption,
     /// A filtered, sorted page.
     Search(Dataset),
     /// Ranked candidates.
@@ -57,108 +74,234 @@ pub enum Endpoint {
 pub struct Route {
     /// Method; GET answers HEAD too.
     pub method: Method,
-    /// Path.
+    /// Path; a segment `{name}` takes any one segment.
     pub path: &'static str,
     /// Who may ask.
     pub access: Access,
+    /// What an answered call counts as.
+    pub counting: Counting,
     /// What body it takes.
     pub body: BodyRule,
     /// What answers.
     pub endpoint: Endpoint,
 }
 
-const fn get(path: &'static str, endpoint: Endpoint) -> Route {
+impl Route {
+    /// Whether the route needs a key.
+    pub fn is_protected(&self) -> bool {
+        self.access != Access::Public
+    }
+
+    /// Whether a client may send an `Idempotency-Key`: where asking twice could cost twice.
+    pub fn takes_idempotency_key(&self) -> bool {
+        let asks_again = self.method == Method::POST || self.path.ends_with("/url");
+        asks_again && matches!(self.counting, Counting::As(_))
+    }
+}
+
+const fn public(path: &'static str, endpoint: Endpoint) -> Route {
     Route {
         method: Method::GET,
         path,
         access: Access::Public,
+        counting: Counting::Free,
         body: BodyRule::None,
         endpoint,
     }
 }
 
-const fn post(path: &'static str, scope: Scope, bytes_max: usize, endpoint: Endpoint) -> Route {
+const fn get(path: &'static str, access: Access, counting: Counting, endpoint: Endpoint) -> Route {
+    Route {
+        method: Method::GET,
+        path,
+        access,
+        counting,
+        body: BodyRule::None,
+        endpoint,
+    }
+}
+
+const fn post(
+    path: &'static str,
+    access: Access,
+    counting: Counting,
+    bytes_max: usize,
+    endpoint: Endpoint,
+) -> Route {
     Route {
         method: Method::POST,
         path,
-        access: Access::Scoped(scope),
+        access,
+        counting,
         body: BodyRule::Json { bytes_max },
         endpoint,
     }
 }
 
-const DPE_SEARCH: &str = "/v2/protected/opendata/dpe/search";
-const DPE_MATCH: &str = "/v2/protected/opendata/dpe/match";
-const DPE_MATCH_MANY: &str = "/v2/protected/opendata/dpe/match/_many";
-const DVF_SEARCH: &str = "/v2/protected/opendata/dvf/search";
-const DVF_MATCH: &str = "/v2/protected/opendata/dvf/match";
-const DVF_MATCH_MANY: &str = "/v2/protected/opendata/dvf/match/_many";
+use Access::{Keyed, Scoped};
+use Counting::{As, Free};
 
 /// Every route.
-pub static ROUTES: [Route; 9] = [
-    get("/healthz", Endpoint::Healthz),
-    get("/version", Endpoint::Version),
-    get("/openapi.json", Endpoint::OpenApi),
+pub static ROUTES: [Route; 11] = [
+    public("/healthz", Endpoint::Healthz),
+    public("/version", Endpoint::Version),
+    public("/openapi.json", Endpoint::OpenApi),
+    get(
+        "/v2/protected/consumption",
+        Keyed,
+        Free,
+        Endpoint::Consumption,
+    ),
+    get(
+        "/v2/protected/admin/consumption",
+        Keyed,
+        Free,
+        Endpoint::Consumption,
+    ),
     post(
-        DPE_SEARCH,
-        Scope::Search,
+        "/v2/protected/opendata/dpe/search",
+        Scoped(Scope::Search, "opendata.dpe.search"),
+        As(Consumption::OpendataDpeSearch),
         BODY_BYTES_MAX,
         Endpoint::Search(Dataset::Dpe),
     ),
     post(
-        DPE_MATCH,
-        Scope::Search,
+        "/v2/protected/opendata/dpe/match",
+        Scoped(Scope::Search, "opendata.dpe.match"),
+        As(Consumption::OpendataDpeMatch),
         BODY_BYTES_MAX,
         Endpoint::Match(Dataset::Dpe),
     ),
     post(
-        DPE_MATCH_MANY,
-        Scope::Search,
+        "/v2/protected/opendata/dpe/match/_many",
+        Scoped(Scope::Search, "opendata.dpe.match_many"),
+        As(Consumption::OpendataDpeMatch),
         MANY_BODY_BYTES_MAX,
         Endpoint::MatchMany(Dataset::Dpe),
     ),
     post(
-        DVF_SEARCH,
-        Scope::Search,
+        "/v2/protected/opendata/dvf/search",
+        Scoped(Scope::Search, "opendata.dvf.search"),
+        As(Consumption::OpendataDvfSearch),
         BODY_BYTES_MAX,
         Endpoint::Search(Dataset::Dvf),
     ),
     post(
-        DVF_MATCH,
-        Scope::Search,
+        "/v2/protected/opendata/dvf/match",
+        Scoped(Scope::Search, "opendata.dvf.match"),
+        As(Consumption::OpendataDvfMatch),
         BODY_BYTES_MAX,
         Endpoint::Match(Dataset::Dvf),
     ),
     post(
-        DVF_MATCH_MANY,
-        Scope::Search,
+        "/v2/protected/opendata/dvf/match/_many",
+        Scoped(Scope::Search, "opendata.dvf.match_many"),
+        As(Consumption::OpendataDvfMatch),
         MANY_BODY_BYTES_MAX,
         Endpoint::MatchMany(Dataset::Dvf),
     ),
 ];
 
+/// Values of the `{name}` segments of a path, in order, percent-decoded.
+pub type Params = Vec<String>;
+
+/// Routes by path, those without parameters, and the others segment by segment.
+struct Index {
+    literal: HashMap<&'static str, Vec<&'static Route>>,
+    patterns: Vec<(Vec<&'static str>, &'static Route)>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index {
+        literal: HashMap::new(),
+        patterns: Vec::new(),
+    };
+    for route in &ROUTES {
+        if route.path.contains('{') {
+            index
+                .patterns
+                .push((route.path.split('/').collect(), route));
+        } else {
+            index.literal.entry(route.path).or_default().push(route);
+        }
+    }
+    index
+});
+
 /// The route of a request: 404 when the path has none, 405 when it has but not with this method.
-pub fn find(method: &Method, path: &str) -> Result<&'static Route, ApiError> {
+///
+/// A literal path wins over one with parameters, whatever the method.
+pub fn find(method: &Method, path: &str) -> Result<(&'static Route, Params), ApiError> {
     let asked = if method == Method::HEAD {
         &Method::GET
     } else {
         method
     };
-    let mut allowed = Vec::new();
-    for route in ROUTES.iter().filter(|route| route.path == path) {
-        if route.method == asked {
-            return Ok(route);
+    if let Some(routes) = INDEX.literal.get(path) {
+        return match routes.iter().find(|route| route.method == asked) {
+            Some(route) => Ok((route, Params::new())),
+            None => Err(not_allowed(routes)),
+        };
+    }
+    let segments: Vec<&str> = path.split('/').collect();
+    let candidates: Vec<&'static Route> = INDEX
+        .patterns
+        .iter()
+        .filter(|(pattern, _)| fits(pattern, &segments))
+        .map(|(_, route)| *route)
+        .collect();
+    match candidates.iter().find(|route| route.method == asked) {
+        Some(route) => Ok((route, params(route, &segments)?)),
+        None if candidates.is_empty() => Err(ApiError::NoRoute),
+        None => Err(not_allowed(&candidates)),
+    }
+}
+
+fn is_parameter(segment: &str) -> bool {
+    segment.starts_with('{')
+}
+
+fn fits(pattern: &[&str], segments: &[&str]) -> bool {
+    pattern.len() == segments.len()
+        && pattern.iter().zip(segments).all(|(pattern, segment)| {
+            pattern == segment || is_parameter(pattern) && !segment.is_empty()
+        })
+}
+
+fn params(route: &Route, segments: &[&str]) -> Result<Params, ApiError> {
+    let pattern = route.path.split('/').zip(segments);
+    pattern
+        .filter(|(pattern, _)| is_parameter(pattern))
+        .map(|(_, segment)| decode(segment).ok_or(ApiError::BrokenEncoding))
+        .collect()
+}
+
+/// Decodes `%xx`; `None` unless every `%` has its two digits and the bytes are UTF-8.
+pub fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
         }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn not_allowed(routes: &[&'static Route]) -> ApiError {
+    let mut allowed = Vec::new();
+    for route in routes {
         allowed.push(route.method.as_str());
         if route.method == Method::GET {
             allowed.push("HEAD");
         }
     }
-    if allowed.is_empty() {
-        Err(ApiError::NoRoute)
-    } else {
-        Err(ApiError::MethodNotAllowed(allowed.join(", ")))
-    }
+    ApiError::MethodNotAllowed(allowed.join(", "))
 }
 
 #[cfg(test)]
@@ -169,7 +312,7 @@ mod tests {
     fn everything_under_protected_asks_for_a_key_and_nothing_else_does() {
         for route in &ROUTES {
             let protected = route.path.starts_with("/v2/protected/");
-            assert_eq!(protected, route.access != Access::Public, "{}", route.path);
+            assert_eq!(protected, route.is_protected(), "{}", route.path);
         }
     }
 
@@ -180,6 +323,14 @@ mod tests {
                 .iter()
                 .any(|other| other.path == route.path && other.method == route.method);
             assert!(!twin, "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn segments_are_decoded_or_refused() {
+        assert_eq!(decode("a%20b%C3%A9").as_deref(), Some("a bé"));
+        for broken in ["%", "%2", "%zz", "%FF", "%+1"] {
+            assert_eq!(decode(broken), None, "{broken}");
         }
     }
 }

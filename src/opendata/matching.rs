@@ -126,6 +126,7 @@ impl OpenData {
         let states = self.engine().scan(
             view,
             &predicate,
+            self.interrupt(),
             || (0u64, BinaryHeap::<Worst>::with_capacity(limit + 1)),
             |(total, heap), visited| {
                 let mut rows = Vec::with_capacity(visited.selected.count() as usize);

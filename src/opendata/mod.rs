@@ -29,6 +29,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::filter::Filter;
+use crate::engine::interrupt::Interrupt;
 pub use crate::engine::position::{Position, SortValue};
 use crate::engine::{self, Budget, Engine};
 use crate::lake::schema::TableSchema;
@@ -37,6 +38,7 @@ use crate::lake::schema::TableSchema;
 #[derive(Clone, Debug)]
 pub struct OpenData {
     engine: Arc<Engine>,
+    interrupt: Interrupt,
 }
 
 impl OpenData {
@@ -45,7 +47,21 @@ impl OpenData {
         let engine = Engine::open(data, &[dvf::schema(), dpe::schema()], budget)?;
         Ok(Self {
             engine: Arc::new(engine),
+            interrupt: Interrupt::default(),
         })
+    }
+
+    /// The same tables for one question, which stops soon after the flag is raised.
+    pub fn interruptible(&self, interrupt: &Interrupt) -> Self {
+        Self {
+            engine: Arc::clone(&self.engine),
+            interrupt: interrupt.clone(),
+        }
+    }
+
+    /// What stops the questions asked through this handle.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
     }
 
     /// The engine behind.

@@ -24,7 +24,7 @@ impl OpenData {
             .after
             .as_ref()
             .map(|position| Place::of(position, request.descending));
-        let (total, hits) = best(self.engine(), &view, &predicate, request, after.as_ref())?;
+        let (total, hits) = best(self, &view, &predicate, request, after.as_ref())?;
         let rows: Vec<RowRef> = hits
             .iter()
             .take(request.size)
@@ -70,7 +70,7 @@ fn by_id_alone(view: &TableView, request: &SearchRequest) -> Result<Option<Searc
 
 /// The number of selected rows, and the best of them in order: one more than the page, to know whether there is one.
 fn best(
-    engine: &Engine,
+    open_data: &OpenData,
     view: &TableView,
     predicate: &Predicate,
     request: &SearchRequest,
@@ -82,9 +82,10 @@ fn best(
         column(view, view.schema().id)?,
     );
     let threshold = AtomicU64::new(u64::MAX);
-    let states = engine.scan(
+    let states = open_data.engine().scan(
         view,
         predicate,
+        open_data.interrupt(),
         || (0u64, TopK::new(limit, after, &threshold)),
         |(total, top), visited| {
             *total += visited.selected.count();

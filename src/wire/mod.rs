@@ -16,6 +16,7 @@ pub mod distances;
 pub mod fault;
 pub mod opendata;
 pub mod parse;
+pub mod query;
 mod walk;
 
 pub use fault::Fault;

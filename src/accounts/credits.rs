@@ -1,0 +1,194 @@
+//! What a call consumes and what it costs: the types of consumption and the price list.
+
+use std::fmt;
+
+/// What a call, or a delivery, counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Consumption {
+    /// A property by id, `_many` included.
+    PropertiesGetById,
+    /// The property that holds an advert.
+    PropertiesGetByAdvertId,
+    /// An advert by its address on the portal.
+    AdvertsGetByUrl,
+    /// A property by the address of one of its adverts.
+    PropertiesGetByUrl,
+    /// A check of an advert.
+    AdvertsCheck,
+    /// A check of a property's adverts.
+    PropertiesCheck,
+    /// An estimate.
+    EstimatePropertyLite,
+    /// A property search.
+    PropertiesSearch,
+    /// A lite property search.
+    PropertiesSearchLite,
+    /// An advert by id.
+    AdvertsGetById,
+    /// A search of diagnostics.
+    OpendataDpeSearch,
+    /// A match of diagnostics.
+    OpendataDpeMatch,
+    /// A search of sales.
+    OpendataDvfSearch,
+    /// A match of sales.
+    OpendataDvfMatch,
+    /// A geocoding.
+    GeocodingSearch,
+    /// A reverse geocoding.
+    GeocodingReverse,
+    /// A file of geocodings.
+    GeocodingCsv,
+    /// Statistics.
+    Analytics,
+    /// The history of an advert alert.
+    AdvertsGetAlertHistory,
+    /// The history of a property alert.
+    PropertiesGetAlertHistory,
+    /// A delivery of an advert alert.
+    WebhookAlertAdverts,
+    /// A delivery of properties that match for the first time.
+    WebhookAlertPropertiesMatchCreated,
+    /// A delivery of matched properties that an advert joined.
+    WebhookAlertPropertiesMatchMerged,
+}
+
+use Consumption::*;
+
+impl Consumption {
+    /// Every type, in the order of the price list.
+    pub const ALL: [Consumption; 23] = [
+        PropertiesGetById,
+        PropertiesGetByAdvertId,
+        AdvertsGetByUrl,
+        PropertiesGetByUrl,
+        AdvertsCheck,
+        PropertiesCheck,
+        EstimatePropertyLite,
+        PropertiesSearch,
+        PropertiesSearchLite,
+        AdvertsGetById,
+        OpendataDpeSearch,
+        OpendataDpeMatch,
+        OpendataDvfSearch,
+        OpendataDvfMatch,
+        GeocodingSearch,
+        GeocodingReverse,
+        GeocodingCsv,
+        Analytics,
+        AdvertsGetAlertHistory,
+        PropertiesGetAlertHistory,
+        WebhookAlertAdverts,
+        WebhookAlertPropertiesMatchCreated,
+        WebhookAlertPropertiesMatchMerged,
+    ];
+
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PropertiesGetById => "API_PROPERTIES_GET_BY_ID",
+            PropertiesGetByAdvertId => "API_PROPERTIES_GET_BY_ADVERT_ID",
+            AdvertsGetByUrl => "API_ADVERTS_GET_BY_URL",
+            PropertiesGetByUrl => "API_PROPERTIES_GET_BY_URL",
+            AdvertsCheck => "API_ADVERTS_CHECK",
+            PropertiesCheck => "API_PROPERTIES_CHECK",
+            EstimatePropertyLite => "API_ESTIMATE_PROPERTY_LITE",
+            PropertiesSearch => "API_PROPERTIES_SEARCH",
+            PropertiesSearchLite => "API_PROPERTIES_SEARCH_LITE",
+            AdvertsGetById => "API_ADVERTS_GET_BY_ID",
+            OpendataDpeSearch => "API_OPENDATA_DPE_SEARCH",
+            OpendataDpeMatch => "API_OPENDATA_DPE_MATCH",
+            OpendataDvfSearch => "API_OPENDATA_DVF_SEARCH",
+            OpendataDvfMatch => "API_OPENDATA_DVF_MATCH",
+            GeocodingSearch => "API_GEOCODING_SEARCH",
+            GeocodingReverse => "API_GEOCODING_REVERSE",
+            GeocodingCsv => "API_GEOCODING_CSV",
+            Analytics => "API_ANALYTICS",
+            AdvertsGetAlertHistory => "API_ADVERTS_GET_ALERT_HISTORY",
+            PropertiesGetAlertHistory => "API_PROPERTIES_GET_ALERT_HISTORY",
+            WebhookAlertAdverts => "WEBHOOK_ALERT_ADVERTS",
+            WebhookAlertPropertiesMatchCreated => "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED",
+            WebhookAlertPropertiesMatchMerged => "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED",
+        }
+    }
+
+    /// Credits of one unit unless the price list says otherwise.
+    pub fn default_price(self) -> u32 {
+        match self {
+            PropertiesGetById
+            | PropertiesGetByAdvertId
+            | AdvertsGetByUrl
+            | PropertiesGetByUrl
+            | AdvertsCheck
+            | PropertiesCheck
+            | EstimatePropertyLite => 1,
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for Consumption {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A text that names no type of consumption.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown consumption type {0:?}; the types are: {types}", types = all_names())]
+pub struct UnknownConsumption(pub String);
+
+fn all_names() -> String {
+    Consumption::ALL.map(Consumption::as_str).join(", ")
+}
+
+impl std::str::FromStr for Consumption {
+    type Err = UnknownConsumption;
+
+    fn from_str(text: &str) -> Result<Self, UnknownConsumption> {
+        Consumption::ALL
+            .into_iter()
+            .find(|consumption| consumption.as_str() == text)
+            .ok_or_else(|| UnknownConsumption(text.to_owned()))
+    }
+}
+
+/// Credits of one unit of each type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prices([u32; Consumption::ALL.len()]);
+
+impl Default for Prices {
+    fn default() -> Self {
+        Self(Consumption::ALL.map(Consumption::default_price))
+    }
+}
+
+impl Prices {
+    /// Credits of one unit.
+    pub fn of(&self, consumption: Consumption) -> u32 {
+        self.0[consumption as usize]
+    }
+
+    /// Changes a price.
+    pub fn set(&mut self, consumption: Consumption, credits: u32) {
+        self.0[consumption as usize] = credits;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_is_listed_where_its_price_is_kept() {
+        for (index, consumption) in Consumption::ALL.into_iter().enumerate() {
+            assert_eq!(consumption as usize, index);
+            assert_eq!(consumption.as_str().parse(), Ok(consumption));
+        }
+        let mut prices = Prices::default();
+        assert_eq!(prices.of(AdvertsCheck), 1);
+        prices.set(OpendataDvfSearch, 3);
+        assert_eq!(prices.of(OpendataDvfSearch), 3);
+        assert_eq!(prices.of(OpendataDvfMatch), 0);
+    }
+}

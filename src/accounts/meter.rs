@@ -1,0 +1,396 @@
+//! What each key uses while the process runs: its rate, its calls of the month, its estimates at work.
+//!
+//! Rates are a leaky bucket (GCRA) that holds one second's worth of calls. Quotas count the calls the ledger counts:
+//! the month's sum is read once from the store and then kept here, with a place reserved for each call in flight, so
+//! that concurrent calls cannot pass a quota together.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
+use governor::clock::Reference;
+use governor::middleware::StateInformationMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
+
+use super::ledger;
+use crate::clock::Clock;
+use crate::store::{self, Store};
+
+/// Estimates of one key that may wait for their turn.
+const ESTIMATES_WAITING_MAX: usize = 8;
+/// How long an estimate may wait for its turn.
+const ESTIMATE_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Shares of a quota, in percent, from which answers carry a warning.
+const WARNING_PERCENTS: [u64; 2] = [90, 75];
+
+/// What a key may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Calls a second.
+    pub rate_per_s: u32,
+    /// Counted calls a month; `None`: no bound.
+    pub monthly_quota: Option<u64>,
+    /// Estimates at work at once.
+    pub estimates_max: u32,
+}
+
+impl governor::clock::Clock for Clock {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.monotonic()
+    }
+}
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, Clock, StateInformationMiddleware>;
+
+/// State of a key's rate, as the headers tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateState {
+    /// Calls a second.
+    pub limit: u32,
+    /// Calls that may follow at once.
+    pub remaining: u32,
+    /// Seconds until all of them may, rounded up.
+    pub reset_s: u64,
+}
+
+/// A refusal, with the seconds after which to ask again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// At least 1.
+    pub retry_after_s: u64,
+}
+
+/// Calls of a month.
+#[derive(Debug, Default)]
+struct Month {
+    /// Its first day; `None`: not read yet.
+    first: Option<NaiveDate>,
+    /// Calls counted and reserved.
+    calls: u64,
+}
+
+/// What one key uses.
+#[derive(Debug)]
+pub struct Meter {
+    key_id: Uuid,
+    allowance: Allowance,
+    limiter: Limiter,
+    rate: Mutex<RateState>,
+    month: Arc<Mutex<Month>>,
+    estimates: Arc<Semaphore>,
+    estimates_admitted: Arc<Semaphore>,
+}
+
+/// A place in a month's quota: given back when dropped, unless the call counted.
+#[derive(Debug)]
+#[must_use = "the place is given back when this is dropped"]
+pub struct Reservation {
+    month: Option<Arc<Mutex<Month>>>,
+    first: NaiveDate,
+    /// Percent of the quota used, when a warning is due.
+    pub warning_percent: Option<u64>,
+}
+
+impl Reservation {
+    /// The call counted: its place stays taken.
+    pub fn keep(mut self) {
+        self.month = None;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(month) = &self.month {
+            let mut month = lock(month);
+            if month.first == Some(self.first) {
+                month.calls = month.calls.saturating_sub(1);
+            }
+        }
+    }
+}
+
+/// A turn to estimate, until dropped.
+#[derive(Debug)]
+pub struct EstimateTurn {
+    _running: OwnedSemaphorePermit,
+    _admitted: OwnedSemaphorePermit,
+}
+
+impl Meter {
+    fn new(key_id: Uuid, allowance: Allowance, clock: &Clock, month: Arc<Mutex<Month>>) -> Self {
+        let rate = NonZeroU32::new(allowance.rate_per_s).unwrap_or(NonZeroU32::MIN);
+        let limiter = RateLimiter::direct_with_clock(Quota::per_second(rate), clock.clone())
+            .with_middleware::<StateInformationMiddleware>();
+        let running = allowance.estimates_max.max(1) as usize;
+        Self {
+            key_id,
+            allowance,
+            limiter,
+            rate: Mutex::new(RateState {
+                limit: rate.get(),
+                remaining: rate.get(),
+                reset_s: 0,
+            }),
+            month,
+            estimates: Arc::new(Semaphore::new(running)),
+            estimates_admitted: Arc::new(Semaphore::new(running + ESTIMATES_WAITING_MAX)),
+        }
+    }
+
+    /// State of the rate as the last call left it.
+    pub fn rate(&self) -> RateState {
+        *lock(&self.rate)
+    }
+
+    /// Counts a call against the rate.
+    pub fn admit(&self) -> Result<RateState, Refused> {
+        let limit = self.allowance.rate_per_s.max(1);
+        match self.limiter.check() {
+            Ok(snapshot) => {
+                let remaining = snapshot.remaining_burst_capacity();
+                let state = RateState {
+                    limit,
+                    remaining,
+                    // All places are back after as long as the taken ones take: less than a second.
+                    reset_s: u64::from(remaining < limit),
+                };
+                *lock(&self.rate) = state;
+                Ok(state)
+            }
+            Err(refusal) => {
+                let now = self.limiter.clock().monotonic();
+                let wait = refusal
+                    .earliest_possible()
+                    .duration_since(now)
+                    .as_u64()
+                    .div_ceil(1_000_000_000)
+                    .max(1);
+                *lock(&self.rate) = RateState {
+                    limit,
+                    remaining: 0,
+                    reset_s: wait,
+                };
+                Err(Refused {
+                    retry_after_s: wait,
+                })
+            }
+        }
+    }
+
+    /// Takes a place in the month's quota. Blocks on one indexed read at a key's first call of a month.
+    pub fn reserve(
+        &self,
+        store: &Store,
+        now: DateTime<Utc>,
+    ) -> store::Result<Result<Reservation, Refused>> {
+        let first = first_of_month(now);
+        let Some(quota) = self.allowance.monthly_quota else {
+            return Ok(Ok(Reservation {
+                month: None,
+                first,
+                warning_percent: None,
+            }));
+        };
+        let mut month = lock(&self.month);
+        if month.first != Some(first) {
+            month.calls = ledger::calls_of_month(store, self.key_id, now)?;
+            month.first = Some(first);
+        }
+        if month.calls >= quota {
+            let wait = (first_of_next_month(first) - now).num_seconds();
+            return Ok(Err(Refused {
+                retry_after_s: u64::try_from(wait).unwrap_or(0) + 1,
+            }));
+        }
+        month.calls += 1;
+        let percent = month.calls.saturating_mul(100) / quota;
+        let warned = WARNING_PERCENTS.iter().any(|bound| percent >= *bound);
+        Ok(Ok(Reservation {
+            month: Some(Arc::clone(&self.month)),
+            first,
+            warning_percent: warned.then_some(percent),
+        }))
+    }
+
+    /// Waits for a turn to estimate, within bounds of number and time.
+    pub async fn estimate_turn(&self) -> Result<EstimateTurn, Refused> {
+        let refused = |_| Refused { retry_after_s: 1 };
+        let admitted = Arc::clone(&self.estimates_admitted)
+            .try_acquire_owned()
+            .map_err(refused)?;
+        let turn = Arc::clone(&self.estimates).acquire_owned();
+        match tokio::time::timeout(ESTIMATE_WAIT_MAX, turn).await {
+            Ok(Ok(running)) => Ok(EstimateTurn {
+                _running: running,
+                _admitted: admitted,
+            }),
+            _ => Err(Refused { retry_after_s: 1 }),
+        }
+    }
+}
+
+/// The meters of all keys. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Meters {
+    clock: Clock,
+    meters: Arc<RwLock<HashMap<Uuid, Arc<Meter>>>>,
+}
+
+impl Meters {
+    /// No key has used anything yet.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            meters: Arc::default(),
+        }
+    }
+
+    /// The meter of a key; begun anew, but for the month, when what the key may use has changed.
+    pub fn of(&self, key_id: Uuid, allowance: Allowance) -> Arc<Meter> {
+        let known = self
+            .meters
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key_id)
+            .cloned();
+        if let Some(meter) = &known
+            && meter.allowance == allowance
+        {
+            return Arc::clone(meter);
+        }
+        let mut meters = self.meters.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meter) = meters.get(&key_id)
+            && meter.allowance == allowance
+        {
+            return Arc::clone(meter);
+        }
+        let month = meters
+            .get(&key_id)
+            .map(|meter| Arc::clone(&meter.month))
+            .unwrap_or_default();
+        let meter = Arc::new(Meter::new(key_id, allowance, &self.clock, month));
+        meters.insert(key_id, Arc::clone(&meter));
+        meter
+    }
+}
+
+/// Nothing panics while one of these is held half-changed, so a poisoned one is still sound.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn first_of_month(moment: DateTime<Utc>) -> NaiveDate {
+    let day = moment.date_naive();
+    day.with_day(1).unwrap_or(day)
+}
+
+fn first_of_next_month(first: NaiveDate) -> DateTime<Utc> {
+    let next = first + chrono::Months::new(1);
+    Utc.from_utc_datetime(&next.and_time(chrono::NaiveTime::MIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::credits::Consumption;
+    use crate::accounts::ledger::{Entry, Ledger, Record};
+
+    fn allowance(rate_per_s: u32, monthly_quota: Option<u64>) -> Allowance {
+        Allowance {
+            rate_per_s,
+            monthly_quota,
+            estimates_max: 2,
+        }
+    }
+
+    #[test]
+    fn five_calls_a_second_pass_and_the_sixth_waits_its_turn() {
+        let clock = Clock::steered(Utc::now());
+        let meter = Meters::new(clock.clone()).of(Uuid::now_v7(), allowance(5, None));
+        let remaining: Vec<u32> = (0..5).map(|_| meter.admit().unwrap().remaining).collect();
+        assert_eq!(remaining, [4, 3, 2, 1, 0]);
+        assert_eq!(meter.admit(), Err(Refused { retry_after_s: 1 }));
+        assert_eq!(meter.rate().remaining, 0);
+        clock.advance_ms(200);
+        assert!(meter.admit().is_ok());
+        assert!(meter.admit().is_err());
+        clock.advance_ms(10_000);
+        assert_eq!(meter.admit().unwrap().remaining, 4);
+    }
+
+    #[tokio::test]
+    async fn a_quota_counts_what_the_ledger_counts_and_ends_with_the_month() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let start = Utc.with_ymd_and_hms(2026, 11, 30, 23, 59, 0).unwrap();
+        let clock = Clock::steered(start);
+        let (account_id, key_id) = (Uuid::now_v7(), Uuid::now_v7());
+        let entry = Entry {
+            request_id: Uuid::now_v7(),
+            account_id,
+            key_id,
+            consumption: Consumption::OpendataDvfSearch,
+            credits: 0,
+            at: start,
+        };
+        let record = Record {
+            account_id,
+            at: start,
+            entry: Some(entry),
+            answer: None,
+        };
+        Ledger::start(store.clone()).record(record).await.unwrap();
+        let meter = Meters::new(clock.clone()).of(key_id, allowance(5, Some(4)));
+        let reserve = || meter.reserve(&store, clock.now()).unwrap();
+        let second = reserve().unwrap();
+        assert_eq!(second.warning_percent, None);
+        let third = reserve().unwrap();
+        assert_eq!(third.warning_percent, Some(75));
+        let fourth = reserve().unwrap();
+        assert_eq!(fourth.warning_percent, Some(100));
+        assert_eq!(reserve().err(), Some(Refused { retry_after_s: 61 }));
+        drop(third);
+        second.keep();
+        reserve().unwrap().keep();
+        assert!(reserve().is_err());
+        clock.advance_ms(60_000);
+        drop(fourth);
+        assert_eq!(reserve().unwrap().warning_percent, None);
+    }
+
+    #[tokio::test]
+    async fn estimates_beyond_the_turns_wait_and_beyond_the_queue_are_refused() {
+        let meter = Meters::new(Clock::system()).of(Uuid::now_v7(), allowance(5, None));
+        let first = meter.estimate_turn().await.unwrap();
+        let _second = meter.estimate_turn().await.unwrap();
+        let mut waiting: Vec<_> = (0..ESTIMATES_WAITING_MAX)
+            .map(|_| Box::pin(meter.estimate_turn()))
+            .collect();
+        for turn in &mut waiting {
+            assert!(futures::poll!(turn).is_pending());
+        }
+        assert!(meter.estimate_turn().await.is_err());
+        drop(first);
+        assert!(futures::poll!(&mut waiting[0]).is_ready());
+    }
+
+    #[test]
+    fn a_new_allowance_keeps_the_month() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::steered(Utc::now());
+        let (meters, key_id) = (Meters::new(clock.clone()), Uuid::now_v7());
+        let before = meters.of(key_id, allowance(5, Some(1)));
+        before.reserve(&store, clock.now()).unwrap().unwrap().keep();
+        let after = meters.of(key_id, allowance(9, Some(1)));
+        assert_eq!(after.admit().unwrap().limit, 9);
+        assert!(after.reserve(&store, clock.now()).unwrap().is_err());
+    }
+}

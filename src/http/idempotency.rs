@@ -1,0 +1,182 @@
+//! Calls a client may repeat: the `Idempotency-Key` header, the digest of a request, and one call at a time per key.
+//!
+//! A client that does not know whether its call arrived sends it again under the same key. While the first is under
+//! way the second waits; then it is given the stored answer. Answers are stored with the ledger's row, in one commit.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, Utc};
+use tokio::sync::OwnedMutexGuard;
+use uuid::Uuid;
+use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use warp::http::{HeaderMap, Method, Response, StatusCode};
+
+use super::answer::Answer;
+use super::error::ApiError;
+use crate::accounts::ledger::{StoredAnswer, stored_answer};
+use crate::store::Store;
+use crate::wire::Fault;
+
+/// Header that carries the client's key.
+pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
+/// Header of an answer that was given before.
+pub const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// Characters a key may have.
+pub const KEY_CHARS_MAX: usize = 255;
+
+/// The key of a request, if it has one.
+pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let Some(value) = headers.get(IDEMPOTENCY_HEADER) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text.is_empty() || text.len() > KEY_CHARS_MAX {
+        let allowed = format!("must be 1 to {KEY_CHARS_MAX} visible ASCII characters");
+        return Err(Fault::new(IDEMPOTENCY_HEADER, allowed).into());
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// Digest of what is asked.
+pub fn request_digest(method: &Method, path: &str, query: &str, body: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for part in [
+        method.as_str().as_bytes(),
+        path.as_bytes(),
+        query.as_bytes(),
+    ] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.update(body);
+    *hasher.finalize().as_bytes()
+}
+
+type Name = (Uuid, String);
+
+/// Keys under which a call is under way. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Claims(Arc<Mutex<HashMap<Name, Arc<tokio::sync::Mutex<()>>>>>);
+
+/// A key held by one call, until dropped.
+#[derive(Debug)]
+pub struct Claim {
+    claims: Claims,
+    name: Name,
+    digest: [u8; 32],
+    turn: Option<OwnedMutexGuard<()>>,
+}
+
+impl Claims {
+    /// Waits until no other call of the account holds the key.
+    pub async fn claim(&self, account_id: Uuid, key: String, digest: [u8; 32]) -> Claim {
+        let name = (account_id, key);
+        let mut claim = Claim {
+            claims: self.clone(),
+            name: name.clone(),
+            digest,
+            turn: None,
+        };
+        let mutex = Arc::clone(self.lock().entry(name).or_default());
+        claim.turn = Some(mutex.lock_owned().await);
+        claim
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Name, Arc<tokio::sync::Mutex<()>>>> {
+        // Nothing panics while the map is held half-changed, so a poisoned one is still sound.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut claims = self.claims.lock();
+        self.turn = None;
+        // Others that wait hold the mutex too; the last one leaves only the map's.
+        if claims
+            .get(&self.name)
+            .is_some_and(|mutex| Arc::strong_count(mutex) == 1)
+        {
+            claims.remove(&self.name);
+        }
+    }
+}
+
+impl Claim {
+    /// The answer given before under this key; 409 when it was to another request. Reads the store.
+    pub async fn answer_given(
+        &self,
+        store: &Store,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Answer>, ApiError> {
+        let (store, (account_id, key)) = (store.clone(), self.name.clone());
+        let found = tokio::task::spawn_blocking(move || {
+            store.read(|connection| stored_answer(connection, account_id, &key, now))
+        });
+        let stored = found
+            .await
+            .map_err(ApiError::internal)?
+            .map_err(ApiError::internal)?;
+        let Some(stored) = stored else {
+            return Ok(None);
+        };
+        if stored.request_digest != self.digest {
+            return Err(ApiError::IdempotencyConflict);
+        }
+        let mut response = Response::new(stored.body);
+        *response.status_mut() = StatusCode::from_u16(stored.status).map_err(ApiError::internal)?;
+        let headers = response.headers_mut();
+        if let Ok(content_type) = HeaderValue::from_str(&stored.content_type) {
+            headers.insert(CONTENT_TYPE, content_type);
+        }
+        headers.insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
+        Ok(Some(Answer::from(response).uncounted()))
+    }
+
+    /// The answer as it is stored.
+    pub fn to_store(&self, answer: &Answer) -> StoredAnswer {
+        let content_type = answer.response.headers().get(CONTENT_TYPE);
+        StoredAnswer {
+            idempotency_key: self.name.1.clone(),
+            request_digest: self.digest,
+            status: answer.response.status().as_u16(),
+            content_type: content_type
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
+            body: answer.response.body().clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_call_at_a_time_holds_a_key_and_nothing_is_left_behind() {
+        let claims = Claims::default();
+        let account = Uuid::now_v7();
+        let first = claims.claim(account, "k".into(), [0; 32]).await;
+        let mut second = Box::pin(claims.claim(account, "k".into(), [0; 32]));
+        assert!(futures::poll!(&mut second).is_pending());
+        let mut given_up = Box::pin(claims.claim(account, "k".into(), [0; 32]));
+        assert!(futures::poll!(&mut given_up).is_pending());
+        drop(given_up);
+        let other = claims.claim(Uuid::now_v7(), "k".into(), [0; 32]).await;
+        drop(first);
+        let second = second.await;
+        drop((second, other));
+        assert!(claims.lock().is_empty());
+    }
+
+    #[test]
+    fn parts_of_a_request_do_not_run_into_each_other() {
+        let post = Method::POST;
+        let digest = |path, query, body: &str| request_digest(&post, path, query, body.as_bytes());
+        assert_ne!(digest("/a", "b", ""), digest("/ab", "", ""));
+        assert_ne!(digest("/a", "", "b"), digest("/a", "b", ""));
+        assert_eq!(digest("/a", "", "b"), digest("/a", "", "b"));
+    }
+}
