@@ -2,9 +2,13 @@
 //! lake under faults, the command as a process. One module per resource.
 
 mod contract {
+    mod credits;
     mod errors;
+    mod idempotency;
     mod keys;
+    mod limits;
     mod opendata;
+    mod policy;
     mod server;
 }
 mod engine {
@@ -14,6 +18,7 @@ mod engine {
 }
 mod journeys {
     mod killed_imports;
+    mod killed_ledger;
     mod serving;
 }
 mod lake {

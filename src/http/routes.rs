@@ -286,8 +286,8 @@ pub fn decode(text: &str) -> Option<String> {
             bytes.push(*first);
             continue;
         }
-        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
+        bytes.push((digit(0)? * 16 + digit(1)?) as u8);
         rest = &rest[2..];
     }
     String::from_utf8(bytes).ok()

@@ -11,10 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Rows, Service, error_of};
 
 fn quick() -> Rows {
-    Rows {
-        delay: Duration::ZERO,
-        fail: false,
-    }
+    Rows::default()
 }
 
 #[tokio::test]
@@ -83,7 +80,7 @@ async fn connections_beyond_the_cap_wait_for_a_place() {
 async fn stopping_finishes_what_runs_and_takes_nothing_new() {
     let rows = Rows {
         delay: Duration::from_millis(400),
-        fail: false,
+        ..Rows::default()
     };
     let mut service = Service::start_with(rows, Limits::default(), |_| {}).await;
     let request = service
@@ -106,7 +103,7 @@ async fn stopping_does_not_wait_beyond_its_bound() {
     };
     let rows = Rows {
         delay: Duration::from_secs(3),
-        fail: false,
+        ..Rows::default()
     };
     let mut service = Service::start_with(rows, limits, |_| {}).await;
     let request = service

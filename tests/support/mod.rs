@@ -7,16 +7,18 @@ pub mod rows;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use reqwest::{Method, Response};
 use serde_json::Value;
 use toise::accounts::DEFAULT_ACCOUNT;
-use toise::accounts::keys::{self, Kind};
+use toise::accounts::keys::{self, Kind, NewKey};
 use toise::accounts::scopes::Scopes;
 use toise::cli::serve::app;
 use toise::clock::Clock;
+use toise::engine::interrupt::Interrupt;
 use toise::http::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
 use toise::http::{App, Readiness};
@@ -38,6 +40,19 @@ pub struct Rows {
     pub delay: Duration,
     /// Whether questions fail.
     pub fail: bool,
+    /// Questions that were stopped because nobody waited for them.
+    pub interrupted: Arc<AtomicUsize>,
+}
+
+impl Default for Rows {
+    /// Rows that answer at once.
+    fn default() -> Self {
+        Self {
+            delay: Duration::ZERO,
+            fail: false,
+            interrupted: Arc::default(),
+        }
+    }
 }
 
 fn record(row: usize) -> Bytes {
@@ -45,8 +60,20 @@ fn record(row: usize) -> Bytes {
 }
 
 impl Answers for Rows {
-    fn search(&self, _: Dataset, request: &SearchRequest) -> Result<SearchAnswer, AnswerError> {
-        std::thread::sleep(self.delay);
+    fn search(
+        &self,
+        _: Dataset,
+        request: &SearchRequest,
+        interrupt: &Interrupt,
+    ) -> Result<SearchAnswer, AnswerError> {
+        let started = Instant::now();
+        while started.elapsed() < self.delay {
+            if interrupt.is_raised() {
+                self.interrupted.fetch_add(1, Ordering::SeqCst);
+                return Err("interrupted".into());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
         if self.fail {
             return Err("the disk under /var/lib is gone".into());
         }
@@ -65,7 +92,12 @@ impl Answers for Rows {
         })
     }
 
-    fn find_matches(&self, _: Dataset, request: &MatchRequest) -> Result<MatchAnswer, AnswerError> {
+    fn find_matches(
+        &self,
+        _: Dataset,
+        request: &MatchRequest,
+        _: &Interrupt,
+    ) -> Result<MatchAnswer, AnswerError> {
         let candidates = (0..request.size.min(2)).map(|row| Candidate {
             score: 97.5 - row as f64,
             confidence: Confidence::Medium,
@@ -101,11 +133,7 @@ pub struct Service {
 impl Service {
     /// A service with ordinary bounds.
     pub async fn start() -> Self {
-        let rows = Rows {
-            delay: Duration::ZERO,
-            fail: false,
-        };
-        Self::start_with(rows, Limits::default(), |_| {}).await
+        Self::start_with(Rows::default(), Limits::default(), |_| {}).await
     }
 
     /// A service over other rows, with other bounds.
@@ -141,16 +169,25 @@ impl Service {
 
     /// A key with these scopes.
     pub fn key_with(&self, scopes: &str) -> String {
+        self.new_key(Kind::Production, scopes, DEFAULT_ACCOUNT).key
+    }
+
+    /// A key of a kind with these scopes for an account.
+    pub fn new_key(&self, kind: Kind, scopes: &str, account: &str) -> NewKey {
         let scopes = Scopes::parse(scopes).unwrap();
-        keys::create(
-            &self.store,
-            &self.clock,
-            Kind::Production,
-            scopes,
-            DEFAULT_ACCOUNT,
-        )
-        .unwrap()
-        .key
+        keys::create(&self.store, &self.clock, kind, scopes, account).unwrap()
+    }
+
+    /// Numbers that a query of the store answers.
+    pub fn stored(&self, query: &str) -> Vec<i64> {
+        let read = |connection: &rusqlite::Connection| {
+            connection.query_row(query, [], |row| {
+                (0..row.as_ref().column_count())
+                    .map(|column| row.get(column))
+                    .collect()
+            })
+        };
+        self.store.read(read).unwrap()
     }
 
     /// A request without a key.

@@ -1,0 +1,79 @@
+//! Rates, headers, and what happens to a question nobody waits for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, Response};
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::keys::Kind;
+use toise::http::server::Limits;
+
+use crate::support::{Rows, Service, error_of};
+
+const PATH: &str = "/v2/protected/opendata/dvf/search";
+
+async fn ask(service: &Service, key: &str) -> Response {
+    service
+        .ask(Method::POST, PATH)
+        .header("x-api-key", key)
+        .body("{}")
+        .send()
+        .await
+        .unwrap()
+}
+
+fn number(response: &Response, header: &str) -> u64 {
+    response.headers()[header]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_test_key_makes_five_calls_a_second_and_is_told_when_to_come_back() {
+    let service = Service::start().await;
+    let key = service.new_key(Kind::Test, "search", DEFAULT_ACCOUNT).key;
+    for left in (0..5).rev() {
+        let response = ask(&service, &key).await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(number(&response, "ratelimit-limit"), 5);
+        assert_eq!(number(&response, "ratelimit-remaining"), left);
+        assert_eq!(number(&response, "ratelimit-reset"), 1);
+    }
+    let refused = ask(&service, &key).await;
+    assert_eq!(number(&refused, "retry-after"), 1);
+    assert_eq!(number(&refused, "ratelimit-remaining"), 0);
+    assert_eq!(number(&refused, "x-credits"), 0);
+    let (status, code, _) = error_of(refused).await;
+    assert_eq!((status, code), (429, 10005));
+    // Another key of the same account has its own rate.
+    assert_eq!(ask(&service, &service.key).await.status(), 200);
+    service.clock.advance_ms(1_000);
+    assert_eq!(ask(&service, &key).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_stops_its_question() {
+    let interrupted = Arc::new(AtomicUsize::new(0));
+    let rows = Rows {
+        delay: Duration::from_secs(10),
+        interrupted: Arc::clone(&interrupted),
+        ..Rows::default()
+    };
+    let service = Service::start_with(rows, Limits::default(), |_| {}).await;
+    let request = service
+        .ask(Method::POST, PATH)
+        .header("x-api-key", &service.key)
+        .body("{}");
+    let running = tokio::spawn(request.send());
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    running.abort();
+    let left = Instant::now();
+    while interrupted.load(Ordering::SeqCst) == 0 && left.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(interrupted.load(Ordering::SeqCst), 1);
+    assert_eq!(service.stored("SELECT count(*) FROM ledger"), [0]);
+}

@@ -1,0 +1,109 @@
+//! Who may ask: every route with no key, a bad, expired, revoked, wrong and right one, printed as a table.
+
+use comfy_table::Table;
+use reqwest::Method;
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::keys::{self, Kind};
+use toise::accounts::scopes::Scope;
+use toise::http::routes::{Access, ROUTES, Route};
+use uuid::Uuid;
+
+use crate::support::Service;
+
+const COLUMNS: [&str; 9] = [
+    "route",
+    "scope",
+    "no key",
+    "not a key",
+    "unknown",
+    "expired",
+    "revoked",
+    "other scopes",
+    "right scope",
+];
+
+/// Asks a route for a record that does not exist, or with a body that may be wrong: only the door is looked at.
+async fn status(service: &Service, route: &Route, key: Option<&str>) -> u16 {
+    let method = Method::from_bytes(route.method.as_str().as_bytes()).unwrap();
+    let path: Vec<String> = route
+        .path
+        .split('/')
+        .map(|segment| match segment.starts_with('{') {
+            true => Uuid::now_v7().to_string(),
+            false => segment.to_owned(),
+        })
+        .collect();
+    let mut request = service
+        .ask(method, &path.join("/"))
+        .header("content-type", "application/json")
+        .body("{}");
+    if let Some(key) = key {
+        request = request.header("x-api-key", key);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn every_route_admits_the_right_keys_only() {
+    let service = Service::start().await;
+    let every_scope = Scope::ALL.map(Scope::as_str).join(",");
+    let trial_scopes = Kind::Test.default_scopes().to_string();
+    let expired = service
+        .new_key(Kind::Test, &trial_scopes, DEFAULT_ACCOUNT)
+        .key;
+    let revoked = service.key_with(&every_scope);
+    keys::revoke(&service.store, &service.clock, &revoked).unwrap();
+    service.clock.advance_ms(8 * 24 * 3_600_000);
+    // Of the right form, but of another installation.
+    let unknown = Service::start().await.key.clone();
+    let mut table = Table::new();
+    table.set_header(COLUMNS);
+    for route in &ROUTES {
+        let (wrong, right) = match route.access {
+            Access::Scoped(scope, _) => {
+                let others = Scope::ALL.into_iter().filter(|other| *other != scope);
+                let others: Vec<&str> = others.map(Scope::as_str).collect();
+                (others.join(","), scope.as_str())
+            }
+            Access::Keyed | Access::Public => (String::new(), ""),
+        };
+        let wrong = service.key_with(&wrong);
+        let right_key = service.key_with(right);
+        let mut statuses = Vec::new();
+        for key in [
+            None,
+            Some("x"),
+            Some(unknown.as_str()),
+            Some(expired.as_str()),
+            Some(revoked.as_str()),
+            Some(wrong.as_str()),
+            Some(right_key.as_str()),
+        ] {
+            statuses.push(status(&service, route, key).await);
+            service.clock.advance_ms(1_000);
+        }
+        let mut row = vec![format!("{} {}", route.method, route.path), right.to_owned()];
+        row.extend(statuses.iter().map(u16::to_string));
+        table.add_row(row);
+        let refused = |statuses: &[u16]| statuses.iter().all(|status| *status == 401);
+        match route.access {
+            Access::Public => assert!(
+                statuses
+                    .iter()
+                    .all(|status| *status == statuses[0] && *status < 400),
+                "{table}"
+            ),
+            Access::Keyed => assert!(
+                refused(&statuses[..5]) && statuses[5] == 200 && statuses[6] == 200,
+                "{table}"
+            ),
+            Access::Scoped(..) => assert!(
+                refused(&statuses[..5])
+                    && statuses[5] == 403
+                    && [200, 404, 422].contains(&statuses[6]),
+                "{table}"
+            ),
+        }
+    }
+    println!("{table}");
+}
