@@ -23,6 +23,12 @@ const DESCRIPTION: &str = "French property data. One fault is reported per call,
 JSON path. Unknown keys and nulls are refused; a key written twice counts with its last value; an empty list and a \
 range without bounds do not constrain; a record without a value matches no filter on it.";
 
+/// Requests and what the demo answers to them, by operation.
+static EXAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    // A test keeps the file readable.
+    serde_json::from_str(include_str!("../../data/examples/opendata.json")).unwrap_or_default()
+});
+
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
 
 /// The document as JSON text, made once.
@@ -152,7 +158,11 @@ fn operation(route: &Route) -> Value {
         operation["x-consumption"] = json!(consumption.as_str());
     }
     if let Some(schema) = said.request {
-        operation["requestBody"] = json!({"required": true, "content": content(schema)});
+        let mut body = content(schema);
+        if let Some(example) = EXAMPLES.get(&said.id) {
+            body[JSON]["example"] = example["request"].clone();
+        }
+        operation["requestBody"] = json!({"required": true, "content": body});
     }
     operation
 }
@@ -326,6 +336,9 @@ fn responses(route: &Route, said: &Operation) -> Value {
     let mut success = json!({"description": "Success", "headers": response_headers(route)});
     if let Some((media_type, schema)) = &said.answer {
         success["content"] = json!({*media_type: {"schema": schema}});
+        if let Some(example) = EXAMPLES.get(&said.id) {
+            success["content"][*media_type]["example"] = example["answer"].clone();
+        }
     }
     let mut responses = json!({"200": success});
     if route.endpoint == Endpoint::Healthz {

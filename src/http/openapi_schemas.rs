@@ -81,7 +81,12 @@ fn filter_schema(kind: FilterKind) -> Value {
             &[],
         ),
         FilterKind::Dates => {
-            let date = json!({"type": "string", "description": DATE_RULE});
+            let date = json!({
+                "type": "string",
+                "anyOf": [{"format": "date"}, {"format": "date-time"}],
+                "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}",
+                "description": DATE_RULE,
+            });
             closed(json!({"from": date, "to": date}), &[])
         }
         FilterKind::Place => closed(

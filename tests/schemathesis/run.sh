@@ -1,0 +1,39 @@
+#!/bin/sh
+# Holds a running demo to its own OpenAPI document: schemathesis draws requests from it, and the examples in it are
+# asked again. Usage: tests/schemathesis/run.sh TOISE [EXAMPLES]
+# TOISE is the executable, EXAMPLES how many requests are drawn per operation (default 25).
+set -eu
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+toise=$1
+examples=${2:-25}
+venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-schemathesis}
+
+if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
+    if ! python3 -m venv "$venv" 2>/dev/null ||
+        ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'schemathesis>=4,<5' 2>/dev/null; then
+        echo "skipped: schemathesis cannot be installed here (needs python3 with venv, and PyPI)"
+        exit 0
+    fi
+fi
+
+data=$(mktemp -d)
+RUST_LOG=error "$toise" --data "$data" --json demo --listen 127.0.0.1:0 > "$data/ready.json" &
+server=$!
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
+waited=0
+while [ ! -s "$data/ready.json" ]; do
+    kill -0 "$server" || { echo "the demo ended before it was ready"; exit 1; }
+    waited=$((waited + 1))
+    [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
+    sleep 0.1
+done
+address=$("$venv/bin/python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["address"])' "$data/ready.json")
+key=$("$venv/bin/python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["key"])' "$data/ready.json")
+
+"$venv/bin/python" "$here/examples.py" "$address" "$key"
+# A valid request may still be refused: a cursor must be one the service gave, a least value not above the greatest.
+# The document cannot say either, so that one check is left out.
+cd "$data"
+"$venv/bin/schemathesis" run "$address/openapi.json" \
+    --header "x-api-key: $key" --rate-limit 40/s --max-examples "$examples" --generation-deterministic --no-color \
+    --exclude-checks positive_data_acceptance --exclude-path /metrics --report-dir "$data"
