@@ -5,7 +5,10 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{Error, Result};
 
 /// Step `n` leads from schema `n` to schema `n + 1`.
-const STEPS: [&str; 1] = [include_str!("migrations/0001_accounts_and_keys.sql")];
+const STEPS: [&str; 2] = [
+    include_str!("migrations/0001_accounts_and_keys.sql"),
+    include_str!("migrations/0002_accounts_grants_and_limits.sql"),
+];
 
 /// Applies the steps that are missing, all or none; safe when several processes open a new store at once.
 pub(super) fn apply(connection: &mut Connection) -> Result<()> {
