@@ -7,6 +7,8 @@ pub mod account;
 pub mod grants;
 pub mod key;
 pub mod keys;
+#[cfg(test)]
+mod keys_tests;
 pub mod scopes;
 pub mod secret;
 pub mod signing;

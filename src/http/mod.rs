@@ -5,10 +5,14 @@
 //! filters: the 405 answer must list the methods of a path, policy tests walk every route, and warp's rejections would
 //! answer in plain text.
 
+pub mod admin;
+#[cfg(test)]
+mod admin_tests;
 pub mod auth;
 pub mod body;
 pub mod error;
 pub mod openapi;
+pub mod openapi_admin;
 mod openapi_schemas;
 pub mod opendata;
 pub mod pipeline;
