@@ -2,6 +2,7 @@
 //! lake under faults, the command as a process. One module per resource.
 
 mod contract {
+    mod admin;
     mod credits;
     mod errors;
     mod idempotency;

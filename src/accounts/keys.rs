@@ -1,140 +1,124 @@
-//! Keys in the store: made, listed, revoked. The command line and, later, the admin endpoints call these.
+//! Keys in the store: made, listed, changed, given a new text, revoked. The command line and the admin endpoints call
+//! these.
+//!
+//! Every call blocks; those that change something return once it is durable. Each change of a row is counted in the
+//! store, so a running server (see [`super::verify`]) follows within a second.
 
-use std::time::Duration;
-
-use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
-use super::scopes::{Scope, Scopes};
+use super::grants::Grants;
+pub use super::key::{
+    Allowance, DEMO_NAME, GrantChange, KeyChange, KeyRecord, KeyRequest, Kind, NewKey, Owner,
+    TEST_KEY_LIFE,
+};
 use super::secret::{self, KeyHash};
+use super::{account, moment, uuid};
 use crate::clock::Clock;
 use crate::store::{self, Store};
 
-/// How long a test key lives.
-pub const TEST_KEY_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-
-/// The two kinds of keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
-    /// Free trial: 7 days.
-    Test,
-    /// No expiry.
-    Production,
+/// What a call about keys can refuse.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// No account for the key.
+    #[error(transparent)]
+    Account(#[from] account::Error),
+    /// No key with that text or id.
+    #[error("no such key")]
+    NoKey,
+    /// The key no longer works, so a new text would not either.
+    #[error("the key is revoked or expired; make a new one")]
+    Ended,
+    /// A test key was to administer.
+    #[error("a test key cannot hold the scope admin or its endpoints")]
+    AdminOnTestKey,
 }
 
-impl Kind {
-    /// The spelling in the store and in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Test => "test",
-            Kind::Production => "production",
-        }
-    }
+/// Result of a call about keys.
+pub type Result<T> = std::result::Result<T, Error>;
 
-    /// Scopes of a key made without naming any: never `admin`.
-    pub fn default_scopes(self) -> Scopes {
-        let withheld: &[Scope] = match self {
-            Kind::Test => &[Scope::Alerts, Scope::Admin],
-            Kind::Production => &[Scope::Admin],
-        };
-        Scope::ALL
-            .into_iter()
-            .filter(|scope| !withheld.contains(scope))
-            .collect()
-    }
-}
-
-/// A key as stored, without its text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeyRecord {
-    /// Identifier of the key.
-    pub key_id: Uuid,
-    /// Account that owns it.
-    pub account_id: Uuid,
-    /// Name of that account.
-    pub account: String,
-    /// Kind.
-    pub kind: Kind,
-    /// SHA-256 of its text.
-    pub hash: KeyHash,
-    /// What it may do.
-    pub scopes: Scopes,
-    /// When it was made.
-    pub created_at: DateTime<Utc>,
-    /// When it stops working.
-    pub expires_at: Option<DateTime<Utc>>,
-    /// When it was revoked.
-    pub revoked_at: Option<DateTime<Utc>>,
-}
-
-impl KeyRecord {
-    /// Whether the key works at a moment.
-    pub fn works_at(&self, moment: DateTime<Utc>) -> bool {
-        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| moment < end)
-    }
-}
-
-/// A key just made; its text is known now and never again.
-#[derive(Clone)]
-pub struct NewKey {
-    /// The text to send in `x-api-key`.
-    pub key: String,
-    /// Identifier of the key.
-    pub key_id: Uuid,
-    /// Account that owns it.
-    pub account_id: Uuid,
-}
-
-/// Makes a key for the named account, making the account too when there is none of that name. Durable on return.
+/// Makes a key with the limits of its kind for the named account, making the account too when there is none.
 pub fn create(
     store: &Store,
     clock: &Clock,
     kind: Kind,
-    scopes: Scopes,
+    grants: impl Into<Grants>,
     account: &str,
-) -> store::Result<NewKey> {
-    let key = secret::draw(kind);
-    let sha256 = secret::hash_of(&key).unwrap_or_default();
+) -> Result<NewKey> {
+    let request = KeyRequest {
+        grants: Some(grants.into()),
+        ..KeyRequest::new(kind, Owner::Named(account.to_owned()))
+    };
+    make(store, clock, request)
+}
+
+/// Makes a key and tells its text, now and never again.
+pub fn make(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey> {
+    let KeyRequest {
+        owner, name, kind, ..
+    } = request;
+    let grants = request
+        .grants
+        .unwrap_or_else(|| kind.default_scopes().into());
+    refuse_admin_on_test_key(kind, grants)?;
+    if let Owner::Named(account) = &owner
+        && !account::is_name(account)
+    {
+        return Err(account::Error::BadName.into());
+    }
+    let (key, hash) = secret::draw_with_hash(kind);
     let key_id = Uuid::now_v7();
     let now = clock.now();
     let expires_at_ms = (kind == Kind::Test).then(|| (now + TEST_KEY_LIFE).timestamp_millis());
-    let account = account.to_owned();
+    let allowance = request.allowance;
     let account_id = store.write(move |transaction| {
+        let account = match owner {
+            Owner::Named(name) => Some(account::named(transaction, &name, now)?),
+            Owner::Id(id) => account::find(transaction, id)?,
+        };
+        let Some(account) = account else {
+            return Ok(None);
+        };
         transaction.execute(
-            "INSERT INTO accounts (account_id, name, created_at_ms) VALUES (?1, ?2, ?3)
-             ON CONFLICT (name) DO NOTHING",
-            (Uuid::now_v7().to_string(), &account, now.timestamp_millis()),
-        )?;
-        let account_id = transaction.query_row(
-            "SELECT account_id FROM accounts WHERE name = ?1",
-            [&account],
-            |row| uuid(row, 0),
-        )?;
-        transaction.execute(
-            "INSERT INTO keys (key_id, account_id, kind, sha256, grants, created_at_ms, expires_at_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO keys (key_id, account_id, kind, sha256, grants, created_at_ms, expires_at_ms, name,
+             rate_per_s, monthly_quota, max_concurrent_estimates)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             (
                 key_id.to_string(),
-                account_id.to_string(),
+                account.account_id.to_string(),
                 kind.as_str(),
-                sha256.as_slice(),
-                scopes.to_string(),
+                hash.as_slice(),
+                grants.to_string(),
                 now.timestamp_millis(),
                 expires_at_ms,
+                name,
+                allowance.rate_per_s,
+                stored_quota(allowance.monthly_quota),
+                allowance.estimates_max,
             ),
         )?;
-        Ok(account_id)
+        Ok(Some(account.account_id))
     })?;
     Ok(NewKey {
         key,
         key_id,
-        account_id,
+        account_id: account_id.ok_or(account::Error::NoAccount)?,
     })
 }
 
-const SELECT: &str = "SELECT key_id, account_id, name, kind, sha256, grants, keys.created_at_ms, expires_at_ms, \
-                      revoked_at_ms FROM keys JOIN accounts USING (account_id)";
+fn refuse_admin_on_test_key(kind: Kind, grants: Grants) -> Result<()> {
+    if kind == Kind::Test && grants.hold_admin() {
+        return Err(Error::AdminOnTestKey);
+    }
+    Ok(())
+}
+
+const SELECT: &str = "SELECT key_id, account_id, accounts.name, kind, sha256, grants, keys.created_at_ms, \
+                      expires_at_ms, revoked_at_ms, keys.name, rate_per_s, monthly_quota, max_concurrent_estimates \
+                      FROM keys JOIN accounts USING (account_id)";
 
 /// Every key, oldest first.
 pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
@@ -142,6 +126,18 @@ pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
         connection
             .prepare(&format!("{SELECT} ORDER BY keys.created_at_ms, key_id"))?
             .query_map([], record)?
+            .collect()
+    })
+}
+
+/// The keys of an account, oldest first; none for an unknown account.
+pub fn list_of(store: &Store, account_id: Uuid) -> store::Result<Vec<KeyRecord>> {
+    store.read(|connection| {
+        connection
+            .prepare(&format!(
+                "{SELECT} WHERE account_id = ?1 ORDER BY keys.created_at_ms, key_id"
+            ))?
+            .query_map([account_id.to_string()], record)?
             .collect()
     })
 }
@@ -154,61 +150,160 @@ pub fn find(connection: &Connection, hash: &KeyHash) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// Revokes a key given by its text or its id; `None` when there is no such key. Durable on return.
+fn find_by_id(connection: &Connection, key_id: Uuid) -> rusqlite::Result<Option<KeyRecord>> {
+    connection
+        .prepare_cached(&format!("{SELECT} WHERE key_id = ?1"))?
+        .query_row([key_id.to_string()], record)
+        .optional()
+}
+
+/// A key as a person names it.
+#[derive(Clone, Copy)]
+enum Named {
+    Hash(KeyHash),
+    Id(Uuid),
+}
+
+impl Named {
+    fn parse(key_or_id: &str) -> Option<Self> {
+        let by_text = secret::hash_of(key_or_id).map(Named::Hash);
+        by_text.or_else(|| Uuid::try_parse(key_or_id).ok().map(Named::Id))
+    }
+
+    fn find(self, connection: &Connection) -> rusqlite::Result<Option<KeyRecord>> {
+        match self {
+            Named::Hash(hash) => find(connection, &hash),
+            Named::Id(key_id) => find_by_id(connection, key_id),
+        }
+    }
+}
+
+/// The key given by its text or its id, revoked and expired ones included.
+pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
+    let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
+    let found = store.read(move |connection| named.find(connection))?;
+    found.ok_or(Error::NoKey)
+}
+
+/// Changes a key given by its text or its id, and tells it as it is now.
+pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRecord> {
+    let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
+    store.write(move |transaction| {
+        let Some(record) = named.find(transaction)? else {
+            return Ok(Err(Error::NoKey));
+        };
+        let grants = match change.grants {
+            None => record.grants(),
+            Some(GrantChange::Add(more)) => record.grants().union(more),
+            Some(GrantChange::Set(grants)) => grants,
+        };
+        if let Err(refusal) = refuse_admin_on_test_key(record.kind, grants) {
+            return Ok(Err(refusal));
+        }
+        let now = record.allowance;
+        transaction.execute(
+            "UPDATE keys SET grants = ?2, rate_per_s = ?3, monthly_quota = ?4, max_concurrent_estimates = ?5, name = ?6
+             WHERE key_id = ?1",
+            (
+                record.key_id.to_string(),
+                grants.to_string(),
+                change.rate_per_s.unwrap_or(now.rate_per_s),
+                stored_quota(change.monthly_quota.unwrap_or(now.monthly_quota)),
+                change.estimates_max.unwrap_or(now.estimates_max),
+                change.name.or(record.name),
+            ),
+        )?;
+        Ok(find_by_id(transaction, record.key_id)?.ok_or(Error::NoKey))
+    })?
+}
+
+/// Gives a key a new text: the same key, grants, limits and expiry. The old text stops working at once; to move over
+/// without a gap, make a second key instead and revoke the first when nothing uses it.
+pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
+    let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
+    let now = clock.now();
+    store.write(move |transaction| {
+        let Some(record) = named.find(transaction)? else {
+            return Ok(Err(Error::NoKey));
+        };
+        if !record.works_at(now) {
+            return Ok(Err(Error::Ended));
+        }
+        let (key, hash) = secret::draw_with_hash(record.kind);
+        transaction.execute(
+            "UPDATE keys SET sha256 = ?2 WHERE key_id = ?1",
+            (record.key_id.to_string(), hash.as_slice()),
+        )?;
+        Ok(Ok(NewKey {
+            key,
+            key_id: record.key_id,
+            account_id: record.account_id,
+        }))
+    })?
+}
+
+/// Revokes a key given by its text or its id; `None` when there is no such key.
 ///
 /// A key that was already revoked keeps its first moment of revocation.
 pub fn revoke(store: &Store, clock: &Clock, key_or_id: &str) -> store::Result<Option<Uuid>> {
-    let hash = secret::hash_of(key_or_id);
-    let id = Uuid::try_parse(key_or_id).ok();
+    let Some(named) = Named::parse(key_or_id) else {
+        return Ok(None);
+    };
     let now_ms = clock.now().timestamp_millis();
     store.write(move |transaction| {
-        transaction
-            .query_row(
-                "UPDATE keys SET revoked_at_ms = coalesce(revoked_at_ms, ?1)
-                 WHERE sha256 = ?2 OR key_id = ?3 RETURNING key_id",
-                (
-                    now_ms,
-                    hash.map(|hash| hash.to_vec()),
-                    id.map(|id| id.to_string()),
-                ),
-                |row| uuid(row, 0),
-            )
-            .optional()
+        let Some(record) = named.find(transaction)? else {
+            return Ok(None);
+        };
+        transaction.execute(
+            "UPDATE keys SET revoked_at_ms = ?2 WHERE key_id = ?1 AND revoked_at_ms IS NULL",
+            (record.key_id.to_string(), now_ms),
+        )?;
+        Ok(Some(record.key_id))
     })
 }
 
+/// Revokes the keys that earlier demos made.
+pub fn revoke_demo_keys(store: &Store, clock: &Clock) -> store::Result<()> {
+    let now_ms = clock.now().timestamp_millis();
+    store.write(move |transaction| {
+        transaction.execute(
+            "UPDATE keys SET revoked_at_ms = ?2 WHERE name = ?1 AND revoked_at_ms IS NULL",
+            (DEMO_NAME, now_ms),
+        )
+    })?;
+    Ok(())
+}
+
+/// SQLite's integers are signed; quotas are bounded far below where that matters.
+fn stored_quota(quota: Option<u64>) -> Option<i64> {
+    quota.map(|quota| i64::try_from(quota).unwrap_or(i64::MAX))
+}
+
 fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
-    let moment = |ms: i64| DateTime::from_timestamp_millis(ms).unwrap_or_default();
     let kind: String = row.get(3)?;
     let grants: String = row.get(5)?;
+    // A grant this version does not know opens nothing here.
+    let Grants { scopes, endpoints } = Grants::parse_known(&grants);
     Ok(KeyRecord {
         key_id: uuid(row, 0)?,
         account_id: uuid(row, 1)?,
         account: row.get(2)?,
+        name: row.get(9)?,
         kind: if kind == Kind::Test.as_str() {
             Kind::Test
         } else {
             Kind::Production
         },
         hash: row.get(4)?,
-        // A grant this version does not know opens nothing here.
-        scopes: grants
-            .split(',')
-            .filter_map(|name| name.parse().ok())
-            .collect(),
+        scopes,
+        endpoints,
+        allowance: Allowance {
+            rate_per_s: row.get(10)?,
+            monthly_quota: row.get::<_, Option<i64>>(11)?.map(i64::unsigned_abs),
+            estimates_max: row.get(12)?,
+        },
         created_at: moment(row.get(6)?),
         expires_at: row.get::<_, Option<i64>>(7)?.map(moment),
         revoked_at: row.get::<_, Option<i64>>(8)?.map(moment),
-    })
-}
-
-fn uuid(row: &Row<'_>, index: usize) -> rusqlite::Result<Uuid> {
-    let text: String = row.get(index)?;
-    Uuid::try_parse(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            index,
-            rusqlite::types::Type::Text,
-            Box::new(error),
-        )
     })
 }

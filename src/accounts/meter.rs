@@ -17,6 +17,7 @@ use governor::{Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
+use super::key::Allowance;
 use super::ledger;
 use crate::clock::Clock;
 use crate::store::{self, Store};
@@ -27,17 +28,6 @@ const ESTIMATES_WAITING_MAX: usize = 8;
 const ESTIMATE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Shares of a quota, in percent, from which answers carry a warning.
 const WARNING_PERCENTS: [u64; 2] = [90, 75];
-
-/// What a key may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allowance {
-    /// Calls a second.
-    pub rate_per_s: u32,
-    /// Counted calls a month; `None`: no bound.
-    pub monthly_quota: Option<u64>,
-    /// Estimates at work at once.
-    pub estimates_max: u32,
-}
 
 impl governor::clock::Clock for Clock {
     type Instant = Duration;

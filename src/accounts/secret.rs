@@ -7,7 +7,7 @@
 use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};
 
-use super::keys::Kind;
+use super::key::Kind;
 
 const LIVE_PREFIX: &str = "toise_live_";
 const TEST_PREFIX: &str = "toise_test_";
@@ -20,7 +20,7 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 pub type KeyHash = [u8; 32];
 
 /// Draws the text of a new key.
-pub fn draw(kind: Kind) -> String {
+fn draw(kind: Kind) -> String {
     let prefix = match kind {
         Kind::Production => LIVE_PREFIX,
         Kind::Test => TEST_PREFIX,
@@ -30,6 +30,13 @@ pub fn draw(kind: Kind) -> String {
     let body = format!("{prefix}{random}");
     let check = checksum(&body);
     body + &check
+}
+
+/// Draws the text of a new key, with what the store is to keep of it.
+pub fn draw_with_hash(kind: Kind) -> (String, KeyHash) {
+    let key = draw(kind);
+    let hash = Sha256::digest(&key).into();
+    (key, hash)
 }
 
 /// The hash of a text that has the form of a key; `None` for any other text.
@@ -71,6 +78,8 @@ mod tests {
         let key = draw(Kind::Test);
         assert!(key.starts_with("toise_test_") && key.len() == 60, "{key}");
         assert!(hash_of(&key).is_some());
+        let (key_again, hash) = draw_with_hash(Kind::Production);
+        assert_eq!(hash_of(&key_again), Some(hash));
         assert_ne!(draw(Kind::Test), key);
         let mistyped = key.replace(&key[20..21], if &key[20..21] == "x" { "y" } else { "x" });
         for text in [&mistyped, &key[..59], "", "é", &format!("{key}0")] {

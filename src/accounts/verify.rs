@@ -79,6 +79,16 @@ impl Verifier {
         })
     }
 
+    /// The store whose keys these are.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What tells when keys expire.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// The working key a text names; `None` when it is unknown, revoked or expired.
     ///
     /// Blocks on a read of the store for a key not seen lately, and for microseconds otherwise.
@@ -120,44 +130,62 @@ impl Verifier {
 mod tests {
     use super::*;
     use crate::accounts::DEFAULT_ACCOUNT;
-    use crate::accounts::keys::{Kind, create, revoke};
+    use crate::accounts::grants::Grants;
+    use crate::accounts::keys::{GrantChange, KeyChange, Kind, change, create, revoke, rotate};
+    use crate::accounts::scopes::{Scope, Scopes};
 
     #[test]
-    fn a_key_works_until_another_process_revokes_it() {
+    fn what_another_process_does_to_a_key_counts_within_a_second() {
         let folder = tempfile::tempdir().unwrap();
         let server = Store::open(folder.path()).unwrap();
         let command = Store::open(folder.path()).unwrap();
         let clock = Clock::system();
         let verifier = Verifier::new(server, clock.clone()).unwrap();
         let kind = Kind::Production;
-        let new = create(
-            &command,
-            &clock,
-            kind,
-            kind.default_scopes(),
-            DEFAULT_ACCOUNT,
-        )
-        .unwrap();
-        assert_eq!(
-            verifier.verify(&new.key).unwrap().unwrap().key_id,
-            new.key_id
-        );
-        let revoked = revoke(&command, &clock, &new.key_id.to_string()).unwrap();
-        assert_eq!(revoked, Some(new.key_id));
-        std::thread::sleep(CHANGE_CHECK_EVERY * 2);
-        assert_eq!(verifier.verify(&new.key).unwrap(), None);
+        let scopes = Scopes::parse("ai").unwrap();
+        let new = create(&command, &clock, kind, scopes, DEFAULT_ACCOUNT).unwrap();
+        let id = new.key_id.to_string();
+        let verify = |key: &str| {
+            std::thread::sleep(CHANGE_CHECK_EVERY * 2);
+            verifier.verify(key).unwrap()
+        };
+        let known = verify(&new.key).unwrap();
+        assert_eq!(known.key_id, new.key_id);
+        assert!(!known.may(Scope::Search, "properties.search"));
+
+        let more = Grants::parse("properties.search").unwrap();
+        let changed = KeyChange {
+            grants: Some(GrantChange::Add(more)),
+            rate_per_s: Some(7),
+            ..KeyChange::default()
+        };
+        change(&command, &id, changed).unwrap();
+        let known = verify(&new.key).unwrap();
+        assert!(known.may(Scope::Search, "properties.search"));
+        assert!(!known.may(Scope::Search, "properties.count"));
+        assert_eq!(known.allowance.rate_per_s, 7);
+
+        let next = rotate(&command, &clock, &id).unwrap();
+        assert_eq!(verify(&new.key), None);
+        assert_eq!(verify(&next.key).unwrap().key_id, new.key_id);
+
+        assert_eq!(revoke(&command, &clock, &id).unwrap(), Some(new.key_id));
+        assert_eq!(verify(&next.key), None);
         assert_eq!(revoke(&command, &clock, "nothing").unwrap(), None);
     }
 
     #[test]
-    fn a_test_key_stops_after_seven_days() {
+    fn a_test_key_works_on_its_seventh_day_and_not_on_its_eighth() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(chrono::Utc::now());
         let verifier = Verifier::new(store.clone(), clock.clone()).unwrap();
         let kind = Kind::Test;
         let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
-        clock.advance_ms(7 * 24 * 3_600_000 - 1);
+        let (minute_ms, week_ms) = (60_000, 7 * 24 * 3_600_000);
+        clock.advance_ms(week_ms - minute_ms);
+        assert!(verifier.verify(&new.key).unwrap().is_some());
+        clock.advance_ms(minute_ms - 1);
         assert!(verifier.verify(&new.key).unwrap().is_some());
         clock.advance_ms(1);
         assert!(verifier.verify(&new.key).unwrap().is_none());

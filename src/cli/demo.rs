@@ -1,5 +1,6 @@
 //! `toise demo`: a lake of invented data on the first run, the service over it, a key, and lines to try.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
@@ -8,8 +9,8 @@ use serde_json::json;
 use super::serve::serve;
 use super::{CommandResult, Common};
 use crate::accounts::DEFAULT_ACCOUNT;
-use crate::accounts::keys::{self, Kind};
-use crate::accounts::scopes::Scopes;
+use crate::accounts::keys::{self, DEMO_NAME, KeyRequest, Kind, Owner};
+use crate::accounts::scopes::{Scope, Scopes};
 use crate::clock::Clock;
 use crate::engine::Budget;
 use crate::lake::Lake;
@@ -40,20 +41,6 @@ pub struct DemoArgs {
 /// Runs `demo`.
 pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     fill(common)?;
-    let store = Store::open(&common.data)?;
-    let clock = Clock::system();
-    let production = Kind::Production;
-    let key = keys::create(
-        &store,
-        &clock,
-        production,
-        production.default_scopes(),
-        DEFAULT_ACCOUNT,
-    )?
-    .key;
-    let admin = Scopes::parse("admin")?;
-    let admin_key = keys::create(&store, &clock, production, admin, DEFAULT_ACCOUNT)?.key;
-    drop(store);
     let open_data = OpenData::open(&common.data, Budget::default())?;
     let as_json = common.json;
     serve(
@@ -61,6 +48,8 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
         &arguments.listen,
         Arc::new(open_data),
         move |address| {
+            // Only now: a demo that finds its address taken leaves the keys of the running one alone.
+            let (key, admin_key) = make_keys(&common.data)?;
             let address = format!("http://{address}");
             if as_json {
                 println!(
@@ -73,6 +62,23 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
             Ok(())
         },
     )
+}
+
+/// Makes a key for the questions and one for administration, and revokes those of earlier demos.
+fn make_keys(data: &Path) -> Result<(String, String), Box<dyn std::error::Error + Send + Sync>> {
+    let store = Store::open(data)?;
+    let clock = Clock::system();
+    keys::revoke_demo_keys(&store, &clock)?;
+    let make = |grants: Scopes| {
+        let request = KeyRequest {
+            name: Some(DEMO_NAME.to_owned()),
+            grants: Some(grants.into()),
+            ..KeyRequest::new(Kind::Production, Owner::Named(DEFAULT_ACCOUNT.to_owned()))
+        };
+        keys::make(&store, &clock, request).map(|new| new.key)
+    };
+    let key = make(Kind::Production.default_scopes())?;
+    Ok((key, make([Scope::Admin].into_iter().collect())?))
 }
 
 /// Makes the demo lake where there is no data yet.

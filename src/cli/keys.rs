@@ -1,17 +1,30 @@
-//! `toise keys`: makes, lists and revokes keys, also beside a running server, which notices within a second.
+//! `toise keys`: makes, lists, changes and revokes keys, also beside a running server, which notices within a second.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::usage::{self, Part, PeriodArgs};
 use super::{CommandResult, Common};
 use crate::accounts::DEFAULT_ACCOUNT;
-use crate::accounts::keys::{self, KeyRecord, Kind};
-use crate::accounts::scopes::Scopes;
+use crate::accounts::grants::Grants;
+use crate::accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
+use crate::accounts::keys::{
+    self, Allowance, GrantChange, KeyChange, KeyRecord, KeyRequest, Kind, Owner,
+};
+use crate::accounts::usage::{Consumer, Usage, by_key};
 use crate::clock::Clock;
 use crate::store::Store;
+use crate::wire::admin_answers::key_answer;
 
 /// Arguments of `keys`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples: a trial for a partner, one more endpoint for it, a higher rate, its end
+
+  toise keys create --kind test --account partner
+  toise keys grant KEY_ID alerts.list
+  toise keys set-limit KEY_ID --rate 20 --monthly-quota none
+  toise keys revoke KEY_ID")]
 pub struct KeysArgs {
     #[command(subcommand)]
     action: Action,
@@ -24,20 +37,101 @@ enum Action {
         /// A test key lives 7 days, a production key until revoked
         #[arg(long, value_enum, default_value = "production")]
         kind: Kind,
-        /// Scopes separated by commas [default: those of the kind, never admin]
-        #[arg(long, value_name = "SCOPES")]
-        scopes: Option<String>,
+        /// Scopes and single endpoints, separated by commas [default: the scopes of the kind, never admin]
+        #[arg(long, visible_alias = "grants", value_name = "GRANTS", value_parser = grants)]
+        scopes: Option<Grants>,
         /// Name of the account that owns it, made when there is none
         #[arg(long, value_name = "NAME", default_value = DEFAULT_ACCOUNT)]
         account: String,
+        /// Name of the key, to tell keys apart
+        #[arg(long, value_parser = key_name)]
+        name: Option<String>,
+        #[command(flatten)]
+        limits: Limits,
     },
     /// List keys, without their text
     List,
+    /// Give a key a new text, shown this once; the old one stops at once
+    Rotate {
+        /// The key, or its id
+        key: String,
+    },
     /// Revoke a key
     Revoke {
         /// The key, or its id
         key: String,
     },
+    /// Let a key do more, or with --only exactly this
+    Grant {
+        /// The key, or its id
+        key: String,
+        /// Scopes and single endpoints, separated by commas: search,alerts.list
+        #[arg(value_parser = grants)]
+        grants: Grants,
+        /// These and no others
+        #[arg(long)]
+        only: bool,
+    },
+    /// Change how much a key may use
+    #[command(group = ArgGroup::new("limit").required(true).multiple(true)
+        .args(["rate", "monthly_quota", "max_concurrent_estimates"]))]
+    SetLimit {
+        /// The key, or its id
+        key: String,
+        #[command(flatten)]
+        limits: Limits,
+    },
+    /// Report what keys consumed, to the day
+    Usage {
+        /// One key, or its id [default: all]
+        key: Option<String>,
+        #[command(flatten)]
+        period: PeriodArgs,
+    },
+}
+
+#[derive(Args, Clone, Debug)]
+struct Limits {
+    /// Requests a second [default: 5 for a test key, 50 for a production key]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=RATE_PER_S_MAX as i64))]
+    rate: Option<u32>,
+    /// Counted calls a month, or `none` [default: 10000 for a test key, none for a production key]
+    #[arg(long, value_name = "N", value_parser = quota)]
+    monthly_quota: Option<Bound>,
+    /// Estimates that run at once [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ESTIMATES_MAX as i64))]
+    max_concurrent_estimates: Option<u32>,
+}
+
+/// A bound, or that there is none.
+#[derive(Clone, Copy, Debug)]
+struct Bound(Option<u64>);
+
+fn quota(text: &str) -> Result<Bound, String> {
+    if text == "none" {
+        return Ok(Bound(None));
+    }
+    text.parse()
+        .ok()
+        .filter(|calls| *calls <= MONTHLY_QUOTA_MAX)
+        .map(|calls| Bound(Some(calls)))
+        .ok_or_else(|| format!("must be an integer between 0 and {MONTHLY_QUOTA_MAX}, or none"))
+}
+
+fn grants(text: &str) -> Result<Grants, String> {
+    let grants = Grants::parse(text).map_err(|error| error.to_string())?;
+    if grants == Grants::default() {
+        return Err("must name at least one scope or endpoint".into());
+    }
+    Ok(grants)
+}
+
+fn key_name(text: &str) -> Result<String, String> {
+    if key::is_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(key::NAME_RULE.to_owned())
+    }
 }
 
 /// Runs `keys`.
@@ -49,34 +143,39 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             kind,
             scopes,
             account,
+            name,
+            limits,
         } => {
-            let scopes = match scopes {
-                Some(scopes) => Scopes::parse(scopes)?,
-                None => kind.default_scopes(),
+            let defaults = kind.default_allowance();
+            let request = KeyRequest {
+                name: name.clone(),
+                grants: *scopes,
+                allowance: Allowance {
+                    rate_per_s: limits.rate.unwrap_or(defaults.rate_per_s),
+                    monthly_quota: limits
+                        .monthly_quota
+                        .map_or(defaults.monthly_quota, |bound| bound.0),
+                    estimates_max: limits
+                        .max_concurrent_estimates
+                        .unwrap_or(defaults.estimates_max),
+                },
+                ..KeyRequest::new(*kind, Owner::Named(account.clone()))
             };
-            let new = keys::create(&store, &clock, *kind, scopes, account)?;
-            if common.json {
-                let (key_id, account_id) = (new.key_id, new.account_id);
-                println!(
-                    "{}",
-                    json!({"key": new.key, "key_id": key_id, "account_id": account_id})
-                );
-            } else {
-                println!("{}", new.key);
-                eprintln!(
-                    "key {} of account {account}; it is not shown again",
-                    new.key_id
-                );
-            }
+            let new = keys::make(&store, &clock, request)?;
+            print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         Action::List => {
             let records = keys::list(&store)?;
             if common.json {
-                let records: Vec<Value> = records.iter().map(as_json).collect();
-                println!("{}", Value::from(records));
+                let answers: Vec<Value> = records.iter().map(as_json).collect();
+                println!("{}", Value::from(answers));
             } else {
                 print_table(&records, &clock);
             }
+        }
+        Action::Rotate { key } => {
+            let new = keys::rotate(&store, &clock, key)?;
+            print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         Action::Revoke { key } => {
             let key_id = keys::revoke(&store, &clock, key)?.ok_or("no such key")?;
@@ -86,29 +185,105 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 println!("revoked {key_id}");
             }
         }
+        Action::Grant { key, grants, only } => {
+            let grants = if *only {
+                GrantChange::Set(*grants)
+            } else {
+                GrantChange::Add(*grants)
+            };
+            let change = KeyChange {
+                grants: Some(grants),
+                ..KeyChange::default()
+            };
+            print_changed(common, &keys::change(&store, key, change)?, &clock);
+        }
+        Action::SetLimit { key, limits } => {
+            let change = KeyChange {
+                rate_per_s: limits.rate,
+                monthly_quota: limits.monthly_quota.map(|bound| bound.0),
+                estimates_max: limits.max_concurrent_estimates,
+                ..KeyChange::default()
+            };
+            print_changed(common, &keys::change(&store, key, change)?, &clock);
+        }
+        Action::Usage { key, period } => {
+            let period = period.period()?;
+            let (consumer, records) = match key {
+                None => (Consumer::All, keys::list(&store)?),
+                Some(key) => {
+                    let record = keys::get(&store, key)?;
+                    (Consumer::Key(record.key_id), vec![record])
+                }
+            };
+            let consumed = by_key(&store, consumer, period)?;
+            let parts: Vec<Part<'_>> = records
+                .iter()
+                .map(|record| part_of(record, &consumed))
+                .collect();
+            usage::print(common, "key", period, &parts)?;
+        }
     }
     Ok(())
 }
 
+fn part_of<'u>(record: &KeyRecord, consumed: &'u [Usage]) -> Part<'u> {
+    let name = record.name.as_deref().unwrap_or(&record.account);
+    Part {
+        label: format!("{} ({name})", record.key_id),
+        identity: json!({
+            "key_id": record.key_id,
+            "account_id": record.account_id,
+            "account": record.account,
+        }),
+        usage: consumed
+            .iter()
+            .filter(|part| part.key_id == record.key_id)
+            .collect(),
+    }
+}
+
+fn print_new(common: &Common, record: &KeyRecord, key: &str) {
+    if common.json {
+        let mut answer = key_answer(record, Some(key));
+        answer["account"] = json!(record.account);
+        println!("{answer}");
+    } else {
+        println!("{key}");
+        eprintln!(
+            "key {} of account {}; it is not shown again",
+            record.key_id, record.account
+        );
+    }
+}
+
+fn print_changed(common: &Common, record: &KeyRecord, clock: &Clock) {
+    if common.json {
+        println!("{}", as_json(record));
+    } else {
+        print_table(std::slice::from_ref(record), clock);
+    }
+}
+
 fn as_json(record: &KeyRecord) -> Value {
-    let moment = |moment: chrono::DateTime<chrono::Utc>| {
-        moment.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
-    };
-    json!({
-        "key_id": record.key_id,
-        "account_id": record.account_id,
-        "account": record.account,
-        "kind": record.kind.as_str(),
-        "scopes": record.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>(),
-        "created_at": moment(record.created_at),
-        "expires_at": record.expires_at.map(moment),
-        "revoked_at": record.revoked_at.map(moment),
-    })
+    let mut answer = key_answer(record, None);
+    answer["account"] = json!(record.account);
+    answer
 }
 
 fn print_table(records: &[KeyRecord], clock: &Clock) {
     let mut table = comfy_table::Table::new();
-    table.set_header(["key id", "account", "kind", "scopes", "created", "state"]);
+    table.set_header([
+        "key id",
+        "account",
+        "name",
+        "kind",
+        "grants",
+        "rate/s",
+        "quota/month",
+        "estimates",
+        "created",
+        "state",
+    ]);
     for record in records {
         let state = if record.revoked_at.is_some() {
             "revoked"
@@ -117,11 +292,16 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
         } else {
             "expired"
         };
+        let quota = record.allowance.monthly_quota;
         table.add_row([
             record.key_id.to_string(),
             record.account.clone(),
+            record.name.clone().unwrap_or_default(),
             record.kind.as_str().to_owned(),
-            record.scopes.to_string(),
+            record.grants().to_string().replace(',', ", "),
+            record.allowance.rate_per_s.to_string(),
+            quota.map_or("none".to_owned(), |calls| calls.to_string()),
+            record.allowance.estimates_max.to_string(),
             record.created_at.date_naive().to_string(),
             state.to_owned(),
         ]);

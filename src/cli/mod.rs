@@ -1,5 +1,6 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+pub mod accounts;
 pub mod demo;
 pub mod evaluate;
 pub mod import;
@@ -8,6 +9,7 @@ pub mod matching;
 pub mod serve;
 mod sql;
 mod synth;
+mod usage;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -58,7 +60,9 @@ enum Command {
     Match(matching::MatchArgs),
     /// Measure how good the answers are on the records of the lake
     Evaluate(evaluate::EvaluateArgs),
-    /// Make, list and revoke API keys
+    /// Make and show accounts, replace their signing secrets, report what they consumed
+    Accounts(accounts::AccountsArgs),
+    /// Make, list, change and revoke API keys, report what they consumed
     Keys(keys::KeysArgs),
     /// Print the version
     Version,
@@ -77,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
+        Command::Accounts(arguments) => accounts::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));

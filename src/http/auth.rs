@@ -6,8 +6,7 @@ use warp::http::HeaderMap;
 
 use super::error::ApiError;
 use super::routes::Access;
-use crate::accounts::keys::{KeyRecord, Kind};
-use crate::accounts::meter::Allowance;
+use crate::accounts::key::KeyRecord;
 use crate::accounts::verify::Verifier;
 
 /// Header that carries the key.
@@ -32,25 +31,9 @@ pub fn authenticate(verifier: &Verifier, headers: &HeaderMap) -> Result<Arc<KeyR
 /// Whether a key may use a route with this access.
 pub fn authorise(key: &KeyRecord, access: Access) -> Result<(), ApiError> {
     match access {
-        Access::Scoped(scope, endpoint) if !key.scopes.contains(scope) => {
+        Access::Scoped(scope, endpoint) if !key.may(scope, endpoint) => {
             Err(ApiError::Forbidden { scope, endpoint })
         }
         Access::Public | Access::Keyed | Access::Scoped(..) => Ok(()),
-    }
-}
-
-/// What a key may use.
-pub fn allowance(key: &KeyRecord) -> Allowance {
-    match key.kind {
-        Kind::Test => Allowance {
-            rate_per_s: 5,
-            monthly_quota: Some(10_000),
-            estimates_max: 2,
-        },
-        Kind::Production => Allowance {
-            rate_per_s: 50,
-            monthly_quota: None,
-            estimates_max: 2,
-        },
     }
 }

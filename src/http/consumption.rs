@@ -5,29 +5,21 @@ use serde_json::json;
 use super::answer::Answer;
 use super::error::ApiError;
 use super::pipeline::Call;
-use crate::accounts::consumption::of_account;
-use crate::wire::query::{pairs, period};
+use crate::accounts::usage::{Consumer, by_key, by_type};
+use crate::wire::admin::parse_period;
+use crate::wire::admin_answers::consumption_answer;
+use crate::wire::query::pairs;
 
 /// Answers with what the account consumed in a period, by type.
 pub async fn report(call: &Call<'_>) -> Result<Answer, ApiError> {
     let today = call.app.clock.now().date_naive();
-    let period = period(&pairs(call.query)?, today)?;
+    let period = parse_period(&pairs(call.query)?, today)?;
     let (store, account_id) = (call.app.store.clone(), call.key()?.account_id);
-    let consumed = tokio::task::spawn_blocking(move || of_account(&store, account_id, period))
+    let read = move || by_key(&store, Consumer::Account(account_id), period);
+    let usage = tokio::task::spawn_blocking(read)
         .await
         .map_err(ApiError::internal)?
         .map_err(ApiError::internal)?;
-    let total: i64 = consumed.iter().map(|consumed| consumed.credits).sum();
-    let per_type: Vec<_> = consumed
-        .iter()
-        .map(|consumed| {
-            json!({
-                "type": consumed.consumption,
-                "credits": consumed.credits,
-                "calls": consumed.calls,
-            })
-        })
-        .collect();
-    let body = json!({"data": {"total_credits": total, "consumption_per_type": per_type}});
+    let body = json!({"data": consumption_answer(&by_type(&usage))});
     Ok(Answer::json(body.to_string()))
 }

@@ -5,6 +5,7 @@
 //! filters: the 405 answer must list the methods of a path, policy tests walk every route, and warp's rejections would
 //! answer in plain text.
 
+pub mod admin;
 pub mod answer;
 pub mod auth;
 pub mod body;
@@ -12,6 +13,7 @@ mod consumption;
 pub mod error;
 pub mod idempotency;
 pub mod openapi;
+pub mod openapi_admin;
 mod openapi_schemas;
 pub mod opendata;
 pub mod pipeline;

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 use super::idempotency::KEY_CHARS_MAX;
+use super::openapi_admin;
 use super::openapi_schemas::{
     closed, match_answer, match_request, record, search_answer, search_request,
 };
-use super::routes::{Access, BodyRule, Counting, Endpoint, ROUTES, Route};
-use crate::accounts::credits::Consumption;
+use super::routes::{Access, AdminAction, BodyRule, Counting, Endpoint, ROUTES, Route};
 use crate::accounts::meter::Refused;
 use crate::opendata::{Dataset, score};
 use crate::wire::Fault;
@@ -55,6 +55,7 @@ pub fn document() -> Value {
         schemas.insert(format!("{name}MatchAnswer"), match_answer(dataset));
         schemas.insert(format!("{name}Record"), record(dataset));
     }
+    schemas.extend(openapi_admin::component_schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
@@ -180,17 +181,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
             .strip_prefix('{')
             .and_then(|rest| rest.strip_suffix('}'))
     });
-    names
-        .map(|name| {
-            json!({
-                "name": name,
-                "in": "path",
-                "required": true,
-                "schema": {"type": "string", "format": "uuid"},
-                "description": "Identifier; another account's, or one that is no UUID, is not found",
-            })
-        })
-        .collect()
+    names.map(openapi_admin::id_parameter).collect()
 }
 
 fn idempotency_parameter() -> Value {
@@ -201,26 +192,6 @@ fn idempotency_parameter() -> Value {
         "description": "Names the call: sent again within 24 h with the same body, it gives the stored answer and \
     costs nothing more; with another body it is refused with 409",
     })
-}
-
-fn day_parameter(name: &str, about: &str) -> Value {
-    json!({
-        "name": name,
-        "in": "query",
-        "schema": {"type": "string", "format": "date"},
-        "description": about,
-    })
-}
-
-/// `from_date` and `to_date`.
-pub(super) fn period_parameters() -> Vec<Value> {
-    vec![
-        day_parameter(
-            "from_date",
-            "First day, included (UTC); by default the first of the month of the last day",
-        ),
-        day_parameter("to_date", "Last day, included (UTC); by default today"),
-    ]
 }
 
 fn describe(endpoint: Endpoint) -> Operation {
@@ -246,8 +217,9 @@ fn describe(endpoint: Endpoint) -> Operation {
             "consumption",
             "What the account of the key consumed in a period",
         )
-        .asking(period_parameters())
-        .answering(enveloped(consumption_schema())),
+        .asking(openapi_admin::period_parameters())
+        .answering(openapi_admin::data_of("Consumption")),
+        Endpoint::Admin(action) => describe_admin(action),
         Endpoint::Search(dataset) => Operation::new(
             id("Search", dataset),
             format!("Filtered, sorted list of {}", of(dataset)),
@@ -283,34 +255,42 @@ fn describe(endpoint: Endpoint) -> Operation {
     }
 }
 
-/// `{"data": …}`.
-pub(super) fn enveloped(data: Value) -> Value {
-    json!({"type": "object", "required": ["data"], "properties": {"data": data}})
+fn describe_admin(action: AdminAction) -> Operation {
+    use openapi_admin::{data_list_of, data_of};
+    match action {
+        AdminAction::ListAccounts => Operation::new("accountsList", "Every account, oldest first")
+            .answering(data_list_of("Account")),
+        AdminAction::CreateAccount => Operation::new("accountsCreate", "Make an account")
+            .taking(reference("AccountRequest"))
+            .answering(data_of("AccountWithSecret")),
+        AdminAction::GetAccount => {
+            Operation::new("accountsGet", "One account").answering(data_of("Account"))
+        }
+        AdminAction::RotateSecret => {
+            Operation::new("secretsRotate", "Replace an account's signing secret")
+                .answering(data_of("AccountWithSecret"))
+        }
+        AdminAction::ListKeys => Operation::new("keysList", "Every key, oldest first")
+            .asking(openapi_admin::key_list_parameters())
+            .answering(data_list_of("Key")),
+        AdminAction::CreateKey => Operation::new("keysCreate", "Make a key")
+            .taking(reference("KeyRequest"))
+            .answering(data_of("NewKey")),
+        AdminAction::UpdateKey => Operation::new("keysUpdate", "Change a key's grants or limits")
+            .taking(reference("KeyChange"))
+            .answering(data_of("Key")),
+        AdminAction::RevokeKey => {
+            Operation::new("keysRevoke", "Revoke a key").answering(data_of("Key"))
+        }
+        AdminAction::Usage => Operation::new("usage", "What every account consumed in a period")
+            .asking(openapi_admin::period_parameters())
+            .answering(data_list_of("AccountUsage")),
+    }
 }
 
-/// What was consumed in a period.
-pub(super) fn consumption_schema() -> Value {
-    let types = Consumption::ALL.map(Consumption::as_str);
-    json!({
-        "type": "object",
-        "required": ["total_credits", "consumption_per_type"],
-        "properties": {
-            "total_credits": {"type": "integer", "minimum": 0, "description": "Credits of all types"},
-            "consumption_per_type": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["type", "credits", "calls"],
-                    "properties": {
-                        "type": {"type": "string", "enum": types},
-                        "credits": {"type": "integer", "minimum": 0, "description": "Credits charged"},
-                        "calls": {"type": "integer", "minimum": 0, "description": "Calls answered and counted"},
-                    },
-                },
-                "description": "Types with at least one call, in alphabetical order",
-            },
-        },
-    })
+/// `{"data": …}`.
+fn enveloped(data: Value) -> Value {
+    json!({"type": "object", "required": ["data"], "properties": {"data": data}})
 }
 
 fn response_headers(route: &Route) -> Value {

@@ -133,7 +133,7 @@ async fn on_pool(
 }
 
 /// Reads a body; a number too great for a double is a fault of the value, not of the syntax.
-fn read_json(body: &[u8]) -> Result<Value, ApiError> {
+pub(super) fn read_json(body: &[u8]) -> Result<Value, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
         let message = error.to_string();
         if message.starts_with("number out of range") {

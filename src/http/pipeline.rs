@@ -19,9 +19,9 @@ use warp::path::FullPath;
 use super::answer::Answer;
 use super::error::ApiError;
 use super::idempotency::{self, Claim};
-use super::routes::{self, BodyRule, Counting, Endpoint, Params, Route};
-use super::{App, auth, body, consumption, openapi, opendata};
-use crate::accounts::keys::KeyRecord;
+use super::routes::{self, AdminAction, BodyRule, Counting, Endpoint, Params, Route};
+use super::{App, admin, auth, body, consumption, openapi, opendata};
+use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
 use crate::accounts::meter::{RateState, Reservation};
 
@@ -43,8 +43,7 @@ const PROTECTED_PREFIX: &str = "/v2/protected/";
 pub struct Call<'a> {
     /// What every request shares.
     pub app: &'a App,
-    /// Values of the path's parameters, in order.
-    pub params: Params,
+    params: Params,
     /// The query string, not decoded.
     pub query: &'a str,
     /// The body, whole.
@@ -53,6 +52,11 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// A parameter of the path, by its place.
+    pub fn param(&self, place: usize) -> &str {
+        self.params.get(place).map_or("", String::as_str)
+    }
+
     /// The key of a protected route's call.
     pub fn key(&self) -> Result<&KeyRecord, ApiError> {
         // Only a route that is served without a key could fail here, and the policy tests walk every route.
@@ -234,7 +238,7 @@ fn admit(
         return Ok(None);
     }
     let key = auth::authenticate(&app.verifier, headers)?;
-    let meter = app.meters.of(key.key_id, auth::allowance(&key));
+    let meter = app.meters.of(key.key_id, key.allowance);
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());
     auth::authorise(&key, route.access)?;
@@ -256,9 +260,24 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::Version => Ok(version()),
         Endpoint::OpenApi => Ok(Answer::json(openapi::document_bytes())),
         Endpoint::Consumption => consumption::report(&call).await,
+        Endpoint::Admin(action) => operate(action, &call).await,
         Endpoint::Search(dataset) => opendata::search(&call, dataset).await,
         Endpoint::Match(dataset) => opendata::find_matches(&call, dataset).await,
         Endpoint::MatchMany(dataset) => opendata::find_matches_many(&call, dataset).await,
+    }
+}
+
+async fn operate(action: AdminAction, call: &Call<'_>) -> Result<Answer, ApiError> {
+    match action {
+        AdminAction::ListAccounts => admin::accounts_list(call).await,
+        AdminAction::CreateAccount => admin::accounts_create(call).await,
+        AdminAction::GetAccount => admin::accounts_get(call).await,
+        AdminAction::RotateSecret => admin::secrets_rotate(call).await,
+        AdminAction::ListKeys => admin::keys_list(call).await,
+        AdminAction::CreateKey => admin::keys_create(call).await,
+        AdminAction::UpdateKey => admin::keys_update(call).await,
+        AdminAction::RevokeKey => admin::keys_revoke(call).await,
+        AdminAction::Usage => admin::usage(call).await,
     }
 }
 

@@ -13,10 +13,17 @@ use crate::accounts::credits::Consumption;
 use crate::accounts::scopes::Scope;
 use crate::opendata::Dataset;
 
+use Access::{Keyed, Scoped};
+use Counting::{As, Free};
+
 /// Bytes the body of an ordinary request may have.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes the body of a `_many` request may have.
 pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+const JSON_BODY: BodyRule = BodyRule::Json {
+    bytes_max: BODY_BYTES_MAX,
+};
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +68,37 @@ pub enum Endpoint {
     OpenApi,
     /// What the account consumed.
     Consumption,
+    /// An operator's action.
+    Admin(AdminAction),
     /// A filtered, sorted page.
     Search(Dataset),
     /// Ranked candidates.
     Match(Dataset),
     /// Ranked candidates of many bodies.
     MatchMany(Dataset),
+}
+
+/// What an operator does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminAction {
+    /// Every account.
+    ListAccounts,
+    /// Makes an account.
+    CreateAccount,
+    /// One account.
+    GetAccount,
+    /// Replaces an account's signing secret.
+    RotateSecret,
+    /// Every key.
+    ListKeys,
+    /// Makes a key.
+    CreateKey,
+    /// Changes what a key may do.
+    UpdateKey,
+    /// Revokes a key.
+    RevokeKey,
+    /// Consumption of every account.
+    Usage,
 }
 
 /// One row of the table.
@@ -121,6 +153,24 @@ const fn get(path: &'static str, access: Access, counting: Counting, endpoint: E
     }
 }
 
+/// An operator's route, under the scope `admin` or the endpoint's own grant.
+const fn admin(
+    method: Method,
+    path: &'static str,
+    grant: &'static str,
+    body: BodyRule,
+    action: AdminAction,
+) -> Route {
+    Route {
+        method,
+        path,
+        access: Scoped(Scope::Admin, grant),
+        counting: Free,
+        body,
+        endpoint: Endpoint::Admin(action),
+    }
+}
+
 const fn post(
     path: &'static str,
     access: Access,
@@ -138,11 +188,8 @@ const fn post(
     }
 }
 
-use Access::{Keyed, Scoped};
-use Counting::{As, Free};
-
 /// Every route.
-pub static ROUTES: [Route; 11] = [
+pub static ROUTES: [Route; 20] = [
     public("/healthz", Endpoint::Healthz),
     public("/version", Endpoint::Version),
     public("/openapi.json", Endpoint::OpenApi),
@@ -157,6 +204,69 @@ pub static ROUTES: [Route; 11] = [
         Keyed,
         Free,
         Endpoint::Consumption,
+    ),
+    admin(
+        Method::GET,
+        "/v2/protected/admin/accounts",
+        "admin.accounts.list",
+        BodyRule::None,
+        AdminAction::ListAccounts,
+    ),
+    admin(
+        Method::POST,
+        "/v2/protected/admin/accounts",
+        "admin.accounts.create",
+        JSON_BODY,
+        AdminAction::CreateAccount,
+    ),
+    admin(
+        Method::GET,
+        "/v2/protected/admin/accounts/{accountId}",
+        "admin.accounts.get",
+        BodyRule::None,
+        AdminAction::GetAccount,
+    ),
+    admin(
+        Method::POST,
+        "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
+        "admin.secrets.rotate",
+        BodyRule::None,
+        AdminAction::RotateSecret,
+    ),
+    admin(
+        Method::GET,
+        "/v2/protected/admin/keys",
+        "admin.keys.list",
+        BodyRule::None,
+        AdminAction::ListKeys,
+    ),
+    admin(
+        Method::POST,
+        "/v2/protected/admin/keys",
+        "admin.keys.create",
+        JSON_BODY,
+        AdminAction::CreateKey,
+    ),
+    admin(
+        Method::PATCH,
+        "/v2/protected/admin/keys/{keyId}",
+        "admin.keys.update",
+        JSON_BODY,
+        AdminAction::UpdateKey,
+    ),
+    admin(
+        Method::DELETE,
+        "/v2/protected/admin/keys/{keyId}",
+        "admin.keys.revoke",
+        BodyRule::None,
+        AdminAction::RevokeKey,
+    ),
+    admin(
+        Method::GET,
+        "/v2/protected/admin/usage",
+        "admin.usage",
+        BodyRule::None,
+        AdminAction::Usage,
     ),
     post(
         "/v2/protected/opendata/dpe/search",

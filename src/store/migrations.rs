@@ -5,8 +5,9 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{Error, Result};
 
 /// Step `n` leads from schema `n` to schema `n + 1`.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     include_str!("migrations/0001_accounts_and_keys.sql"),
+    include_str!("migrations/0002_accounts_grants_and_limits.sql"),
     include_str!("migrations/0003_ledger.sql"),
 ];
 

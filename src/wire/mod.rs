@@ -11,6 +11,8 @@
 //! - `sortOrder` defaults to `desc`, whatever `sortBy` is;
 //! - a date-time without an offset is UTC.
 
+pub mod admin;
+pub mod admin_answers;
 pub mod dates;
 pub mod distances;
 pub mod fault;

@@ -148,7 +148,10 @@ async fn accounts_do_not_see_each_others_consumption() {
     let refused = bad.header("x-api-key", &service.key).send().await.unwrap();
     let (status, code, message) = error_of(refused).await;
     assert_eq!((status, code), (422, 10002));
-    assert!(message.starts_with("from_date: must be a day"), "{message}");
+    assert!(
+        message.starts_with("from_date: must be an ISO 8601 date"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

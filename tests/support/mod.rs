@@ -14,8 +14,9 @@ use bytes::Bytes;
 use reqwest::{Method, Response};
 use serde_json::Value;
 use toise::accounts::DEFAULT_ACCOUNT;
-use toise::accounts::keys::{self, Kind, NewKey};
-use toise::accounts::scopes::Scopes;
+use toise::accounts::grants::Grants;
+use toise::accounts::key::{Kind, NewKey};
+use toise::accounts::keys;
 use toise::cli::serve::app;
 use toise::clock::Clock;
 use toise::engine::interrupt::Interrupt;
@@ -31,6 +32,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// The moment services start at.
+pub const START: &str = "2026-11-21T15:00:00Z";
 /// Rows the tables in memory hold.
 pub const ROWS: usize = 45;
 
@@ -140,7 +143,7 @@ impl Service {
     pub async fn start_with(rows: Rows, limits: Limits, change: impl FnOnce(&mut App)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        let clock = Clock::steered(chrono::Utc::now());
+        let clock = Clock::steered(START.parse().unwrap());
         let mut app = app(&store, Arc::new(rows), &clock).unwrap();
         change(&mut app);
         let readiness = app.readiness.clone();
@@ -172,10 +175,10 @@ impl Service {
         self.new_key(Kind::Production, scopes, DEFAULT_ACCOUNT).key
     }
 
-    /// A key of a kind with these scopes for an account.
-    pub fn new_key(&self, kind: Kind, scopes: &str, account: &str) -> NewKey {
-        let scopes = Scopes::parse(scopes).unwrap();
-        keys::create(&self.store, &self.clock, kind, scopes, account).unwrap()
+    /// A key of a kind with these grants for an account.
+    pub fn new_key(&self, kind: Kind, grants: &str, account: &str) -> NewKey {
+        let grants = Grants::parse(grants).unwrap();
+        keys::create(&self.store, &self.clock, kind, grants, account).unwrap()
     }
 
     /// Numbers that a query of the store answers.

@@ -9,16 +9,7 @@ CREATE TABLE ledger (
   at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Their sums by day (UTC), kept in the same transaction.
-CREATE TABLE IF NOT EXISTS consumption (
-  account_id TEXT NOT NULL,
-  key_id TEXT NOT NULL,
-  type TEXT NOT NULL,
-  day TEXT NOT NULL,
-  credits INTEGER NOT NULL,
-  calls INTEGER NOT NULL,
-  PRIMARY KEY (account_id, key_id, type, day)
-) STRICT, WITHOUT ROWID;
+-- The table `consumption` holds their sums by day (UTC), kept in the same transaction.
 CREATE INDEX consumption_by_key ON consumption (key_id, day);
 
 -- Final answers given under an Idempotency-Key, for a day.

@@ -1,0 +1,368 @@
+//! Accounts in the store: made, listed, looked up, their signing secret replaced.
+//!
+//! An account is named once and for all, and has a webhook key and a signing secret from its first moment. Every call
+//! blocks; those that change something return once it is durable.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use uuid::Uuid;
+
+use super::signing::{SigningSecret, WebhookKey};
+use super::{moment, uuid};
+use crate::clock::Clock;
+use crate::store::{self, Store};
+
+/// Greatest length of a name, characters.
+pub const NAME_CHARS_MAX: usize = 100;
+/// What a name must be.
+pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters, blanks at the ends or the form of a UUID";
+/// How long a replaced secret signs beside the new one.
+pub const SECRET_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
+/// Secrets that sign at once, at most: replacing one more often within the overlap ends the oldest early.
+const SIGNING_MAX: u32 = 4;
+
+/// What a call about accounts can refuse.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A name that accounts may not have.
+    #[error("account name: {NAME_RULE}")]
+    BadName,
+    /// Another account has the name.
+    #[error("account name: another account has it already")]
+    NameTaken,
+    /// No such account.
+    #[error("no such account")]
+    NoAccount,
+}
+
+/// Result of a call about accounts.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Identifier.
+    pub account_id: Uuid,
+    /// Name, unlike every other account's.
+    pub name: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// What its deliveries carry in `x-webhook-key`.
+    pub webhook_key: WebhookKey,
+}
+
+/// A secret that signs, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signing {
+    /// The secret.
+    pub secret: SigningSecret,
+    /// When it stops; `None` for the present one.
+    pub valid_until: Option<DateTime<Utc>>,
+}
+
+/// Whether a text may name an account (see [`NAME_RULE`]).
+pub fn is_name(text: &str) -> bool {
+    let length = text.chars().count();
+    (1..=NAME_CHARS_MAX).contains(&length)
+        && text.trim() == text
+        && !text.chars().any(char::is_control)
+        && Uuid::try_parse(text).is_err()
+}
+
+/// Makes an account and tells its signing secret.
+pub fn create(store: &Store, clock: &Clock, name: &str) -> Result<(Account, SigningSecret)> {
+    if !is_name(name) {
+        return Err(Error::BadName);
+    }
+    let (name, now) = (name.to_owned(), clock.now());
+    let made = store.write(move |transaction| {
+        if find_by_name(transaction, &name)?.is_some() {
+            return Ok(None);
+        }
+        insert(transaction, &name, now).map(Some)
+    })?;
+    made.ok_or(Error::NameTaken)
+}
+
+/// The account of a name, made when there is none.
+pub fn find_or_create(store: &Store, clock: &Clock, name: &str) -> Result<Account> {
+    if !is_name(name) {
+        return Err(Error::BadName);
+    }
+    let (name, now) = (name.to_owned(), clock.now());
+    Ok(store.write(move |transaction| named(transaction, &name, now))?)
+}
+
+/// The account of a valid name, made when there is none, in the caller's transaction.
+pub(super) fn named(
+    transaction: &Transaction<'_>,
+    name: &str,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<Account> {
+    match find_by_name(transaction, name)? {
+        Some(account) => Ok(account),
+        None => insert(transaction, name, now).map(|(account, _)| account),
+    }
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    name: &str,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<(Account, SigningSecret)> {
+    let account = Account {
+        account_id: Uuid::now_v7(),
+        name: name.to_owned(),
+        // As the store will tell it.
+        created_at: moment(now.timestamp_millis()),
+        webhook_key: WebhookKey::draw(),
+    };
+    let id = account.account_id.to_string();
+    transaction.execute(
+        "INSERT INTO accounts (account_id, name, created_at_ms) VALUES (?1, ?2, ?3)",
+        (&id, name, now.timestamp_millis()),
+    )?;
+    transaction.execute(
+        "INSERT INTO webhook_keys (account_id, value) VALUES (?1, ?2)",
+        (&id, account.webhook_key.reveal()),
+    )?;
+    let secret = insert_secret(transaction, account.account_id)?;
+    Ok((account, secret))
+}
+
+fn insert_secret(
+    transaction: &Transaction<'_>,
+    account_id: Uuid,
+) -> rusqlite::Result<SigningSecret> {
+    let secret = SigningSecret::draw();
+    transaction.execute(
+        "INSERT INTO signing_secrets (account_id, value) VALUES (?1, ?2)",
+        (account_id.to_string(), secret.stored()),
+    )?;
+    Ok(secret)
+}
+
+const SELECT: &str = "SELECT account_id, name, created_at_ms, webhook_keys.value FROM accounts \
+                      JOIN webhook_keys USING (account_id)";
+
+/// Every account, oldest first.
+pub fn list(store: &Store) -> Result<Vec<Account>> {
+    Ok(store.read(|connection| {
+        connection
+            .prepare(&format!("{SELECT} ORDER BY created_at_ms, account_id"))?
+            .query_map([], account)?
+            .collect()
+    })?)
+}
+
+/// The account with an id.
+pub fn get(store: &Store, account_id: Uuid) -> Result<Account> {
+    store
+        .read(|connection| find(connection, account_id))?
+        .ok_or(Error::NoAccount)
+}
+
+/// The account with a name, or with an id written as text.
+pub fn get_named(store: &Store, name_or_id: &str) -> Result<Account> {
+    let found = store.read(|connection| match Uuid::try_parse(name_or_id) {
+        Ok(account_id) => find(connection, account_id),
+        Err(_) => find_by_name(connection, name_or_id),
+    })?;
+    found.ok_or(Error::NoAccount)
+}
+
+/// The account with an id, if there is one.
+pub(super) fn find(connection: &Connection, account_id: Uuid) -> rusqlite::Result<Option<Account>> {
+    connection
+        .prepare_cached(&format!("{SELECT} WHERE account_id = ?1"))?
+        .query_row([account_id.to_string()], account)
+        .optional()
+}
+
+fn find_by_name(connection: &Connection, name: &str) -> rusqlite::Result<Option<Account>> {
+    connection
+        .prepare_cached(&format!("{SELECT} WHERE name = ?1"))?
+        .query_row([name], account)
+        .optional()
+}
+
+/// Replaces the signing secret of an account and tells the new one; the former signs beside it for
+/// [`SECRET_OVERLAP`].
+pub fn rotate_secret(
+    store: &Store,
+    clock: &Clock,
+    account_id: Uuid,
+) -> Result<(Account, SigningSecret)> {
+    let now = clock.now();
+    let until_ms = (now + SECRET_OVERLAP).timestamp_millis();
+    let rotated = store.write(move |transaction| {
+        let Some(account) = find(transaction, account_id)? else {
+            return Ok(None);
+        };
+        let id = account_id.to_string();
+        transaction.execute(
+            "UPDATE signing_secrets SET valid_until_ms = ?2 WHERE account_id = ?1 AND valid_until_ms IS NULL",
+            (&id, until_ms),
+        )?;
+        transaction.execute(
+            "DELETE FROM signing_secrets WHERE account_id = ?1 AND (valid_until_ms <= ?2 OR secret_id NOT IN
+             (SELECT secret_id FROM signing_secrets WHERE account_id = ?1 ORDER BY secret_id DESC LIMIT ?3))",
+            (&id, now.timestamp_millis(), SIGNING_MAX - 1),
+        )?;
+        let secret = insert_secret(transaction, account_id)?;
+        Ok(Some((account, secret)))
+    })?;
+    rotated.ok_or(Error::NoAccount)
+}
+
+/// The secrets that sign an account's deliveries at a moment, the present one first; none for an unknown account.
+pub fn signing_secrets(
+    store: &Store,
+    account_id: Uuid,
+    now: DateTime<Utc>,
+) -> Result<Vec<Signing>> {
+    Ok(store.read(|connection| {
+        connection
+            .prepare_cached(
+                "SELECT value, valid_until_ms FROM signing_secrets
+                 WHERE account_id = ?1 AND (valid_until_ms IS NULL OR valid_until_ms > ?2)
+                 ORDER BY secret_id DESC",
+            )?
+            .query_map((account_id.to_string(), now.timestamp_millis()), signing)?
+            .collect()
+    })?)
+}
+
+fn signing(row: &Row<'_>) -> rusqlite::Result<Signing> {
+    let bytes: Vec<u8> = row.get(0)?;
+    let secret = SigningSecret::from_stored(&bytes).ok_or(rusqlite::Error::InvalidColumnType(
+        0,
+        "value".into(),
+        rusqlite::types::Type::Blob,
+    ))?;
+    Ok(Signing {
+        secret,
+        valid_until: row.get::<_, Option<i64>>(1)?.map(moment),
+    })
+}
+
+fn account(row: &Row<'_>) -> rusqlite::Result<Account> {
+    Ok(Account {
+        account_id: uuid(row, 0)?,
+        name: row.get(1)?,
+        created_at: moment(row.get(2)?),
+        webhook_key: WebhookKey::from_stored(row.get(3)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::DEFAULT_ACCOUNT;
+
+    fn store() -> (tempfile::TempDir, Store, Clock) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        (folder, store, Clock::steered(Utc::now()))
+    }
+
+    #[test]
+    fn an_account_is_found_as_it_was_made() {
+        let (_folder, store, clock) = store();
+        let (made, secret) = create(&store, &clock, "Agence du Mont").unwrap();
+        assert_eq!(get(&store, made.account_id).unwrap(), made);
+        assert_eq!(get_named(&store, "Agence du Mont").unwrap(), made);
+        let id = made.account_id.to_string();
+        assert_eq!(get_named(&store, &id).unwrap(), made);
+        let signing = signing_secrets(&store, made.account_id, clock.now()).unwrap();
+        assert_eq!(signing.len(), 1);
+        assert_eq!(signing[0].secret, secret);
+        assert!(matches!(
+            create(&store, &clock, "Agence du Mont"),
+            Err(Error::NameTaken)
+        ));
+        assert!(matches!(get_named(&store, "other"), Err(Error::NoAccount)));
+        let default = find_or_create(&store, &clock, DEFAULT_ACCOUNT).unwrap();
+        let again = find_or_create(&store, &clock, DEFAULT_ACCOUNT).unwrap();
+        assert_eq!(default, again);
+        assert_eq!(list(&store).unwrap(), [made, default]);
+    }
+
+    #[test]
+    fn names_that_would_confuse_are_refused() {
+        let (_folder, store, clock) = store();
+        let long = "x".repeat(NAME_CHARS_MAX + 1);
+        let uuid = Uuid::now_v7().to_string();
+        for name in ["", " a", "a\n", "a\tb", long.as_str(), uuid.as_str()] {
+            let made = create(&store, &clock, name);
+            assert!(matches!(made, Err(Error::BadName)), "{name:?}");
+        }
+        assert!(create(&store, &clock, &"é".repeat(NAME_CHARS_MAX)).is_ok());
+    }
+
+    #[test]
+    fn a_replaced_secret_signs_for_a_day_beside_the_new_one() {
+        let (_folder, store, clock) = store();
+        let (account, first) = create(&store, &clock, "a").unwrap();
+        let (_, second) = rotate_secret(&store, &clock, account.account_id).unwrap();
+        let signing = || -> Vec<SigningSecret> {
+            signing_secrets(&store, account.account_id, clock.now())
+                .unwrap()
+                .into_iter()
+                .map(|signing| signing.secret)
+                .collect()
+        };
+        assert_eq!(signing(), [second.clone(), first.clone()]);
+        let hour_ms = 3_600_000;
+        clock.advance_ms(hour_ms);
+        let (_, third) = rotate_secret(&store, &clock, account.account_id).unwrap();
+        assert_eq!(signing(), [third.clone(), second.clone(), first]);
+        clock.advance_ms(23 * hour_ms);
+        assert_eq!(signing(), [third.clone(), second]);
+        clock.advance_ms(hour_ms);
+        assert_eq!(signing(), [third]);
+        assert!(matches!(
+            rotate_secret(&store, &clock, Uuid::now_v7()),
+            Err(Error::NoAccount)
+        ));
+    }
+
+    #[test]
+    fn secrets_that_sign_at_once_are_bounded() {
+        let (_folder, store, clock) = store();
+        let (account, first) = create(&store, &clock, "a").unwrap();
+        for _ in 0..10 {
+            rotate_secret(&store, &clock, account.account_id).unwrap();
+        }
+        let signing = signing_secrets(&store, account.account_id, clock.now()).unwrap();
+        assert_eq!(signing.len(), SIGNING_MAX as usize);
+        assert!(signing.iter().all(|signing| signing.secret != first));
+    }
+
+    #[test]
+    fn accounts_from_before_secrets_have_theirs_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = Uuid::now_v7();
+        let old = Connection::open(folder.path().join(store::FILE_NAME)).unwrap();
+        old.execute_batch(include_str!(
+            "../store/migrations/0001_accounts_and_keys.sql"
+        ))
+        .unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        old.execute(
+            "INSERT INTO accounts VALUES (?1, 'old', 0)",
+            [id.to_string()],
+        )
+        .unwrap();
+        drop(old);
+        let store = Store::open(folder.path()).unwrap();
+        let account = get(&store, id).unwrap();
+        assert_eq!(account.webhook_key.reveal().len(), 68);
+        assert_eq!(signing_secrets(&store, id, Utc::now()).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,283 @@
+//! Grants: what a key may do, as scopes and as single endpoints.
+//!
+//! A scope opens every endpoint of its part of the service; an endpoint named by itself is open whatever the scopes.
+//! Names that a later version added open nothing in this one.
+
+use std::fmt;
+
+use super::scopes::{Scope, Scopes};
+
+/// Every endpoint a grant may name.
+pub const ENDPOINTS: [&str; 47] = [
+    "properties.search",
+    "properties.search.lite",
+    "properties.count",
+    "properties.similars",
+    "properties.get",
+    "properties.by_advert",
+    "properties.many",
+    "properties.url",
+    "properties.check",
+    "properties.report",
+    "adverts.get",
+    "adverts.url",
+    "adverts.check",
+    "adverts.report",
+    "alerts.create",
+    "alerts.create_many",
+    "alerts.list",
+    "alerts.get",
+    "alerts.update",
+    "alerts.delete",
+    "alerts.activate",
+    "alerts.history",
+    "alerts.deliveries",
+    "alerts.replay",
+    "alerts.preview",
+    "estimate.property.lite",
+    "estimate.property.lite.many",
+    "opendata.dpe.search",
+    "opendata.dpe.match",
+    "opendata.dpe.match_many",
+    "opendata.dvf.search",
+    "opendata.dvf.match",
+    "opendata.dvf.match_many",
+    "geocoding.search",
+    "geocoding.reverse",
+    "geocoding.csv",
+    "analytics.property.search",
+    "admin.adverts",
+    "admin.accounts.list",
+    "admin.accounts.create",
+    "admin.accounts.get",
+    "admin.secrets.rotate",
+    "admin.keys.list",
+    "admin.keys.create",
+    "admin.keys.update",
+    "admin.keys.revoke",
+    "admin.usage",
+];
+
+/// What the names of the operators' endpoints begin with.
+const ADMIN_PREFIX: &str = "admin.";
+
+/// Whether a text names an endpoint.
+pub fn is_endpoint_name(text: &str) -> bool {
+    ENDPOINTS.contains(&text)
+}
+
+/// One thing a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// Every endpoint of a scope.
+    Scope(Scope),
+    /// One endpoint, a member of [`ENDPOINTS`].
+    Endpoint(&'static str),
+}
+
+impl Grant {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Grant::Scope(scope) => scope.as_str(),
+            Grant::Endpoint(name) => name,
+        }
+    }
+
+    /// Whether this opens something of the operators'.
+    pub fn is_admin(self) -> bool {
+        match self {
+            Grant::Scope(scope) => scope == Scope::Admin,
+            Grant::Endpoint(name) => name.starts_with(ADMIN_PREFIX),
+        }
+    }
+}
+
+/// A text that names neither a scope nor an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown grant {0:?}; {rule}", rule = grant_rule())]
+pub struct UnknownGrant(pub String);
+
+/// What a grant must be; the end of the message about one that is not.
+pub fn grant_rule() -> String {
+    format!(
+        "must be one of the scopes: {}; or of the endpoints: {}",
+        Scope::ALL.map(Scope::as_str).join(", "),
+        ENDPOINTS.join(", ")
+    )
+}
+
+impl std::str::FromStr for Grant {
+    type Err = UnknownGrant;
+
+    fn from_str(text: &str) -> Result<Self, UnknownGrant> {
+        if let Ok(scope) = text.parse() {
+            return Ok(Grant::Scope(scope));
+        }
+        ENDPOINTS
+            .into_iter()
+            .find(|name| *name == text)
+            .map(Grant::Endpoint)
+            .ok_or_else(|| UnknownGrant(text.to_owned()))
+    }
+}
+
+/// A set of endpoints: bit `n` stands for the `n`-th of [`ENDPOINTS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Endpoints(u128);
+
+// The set must have a bit for every endpoint.
+const _: () = assert!(ENDPOINTS.len() <= u128::BITS as usize);
+
+impl Endpoints {
+    /// Whether the set holds an endpoint.
+    pub fn contains(self, name: &str) -> bool {
+        self.0 != 0 && self.iter().any(|held| held == name)
+    }
+
+    /// The endpoints held, in the order of [`ENDPOINTS`].
+    pub fn iter(self) -> impl Iterator<Item = &'static str> {
+        ENDPOINTS
+            .into_iter()
+            .enumerate()
+            .filter(move |(index, _)| self.0 & (1 << index) != 0)
+            .map(|(_, name)| name)
+    }
+}
+
+/// A set of grants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Scopes held.
+    pub scopes: Scopes,
+    /// Endpoints held by name.
+    pub endpoints: Endpoints,
+}
+
+impl Grants {
+    /// Reads a list separated by commas.
+    pub fn parse(text: &str) -> Result<Self, UnknownGrant> {
+        text.split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::parse)
+            .collect()
+    }
+
+    /// Reads a list separated by commas, leaving out what this version does not know.
+    pub(super) fn parse_known(text: &str) -> Self {
+        text.split(',')
+            .filter_map(|name| name.parse::<Grant>().ok())
+            .collect()
+    }
+
+    /// Whether an endpoint of a scope is open.
+    pub fn allow(self, scope: Scope, endpoint: &str) -> bool {
+        self.scopes.contains(scope) || self.endpoints.contains(endpoint)
+    }
+
+    /// The grants held: scopes first.
+    pub fn iter(self) -> impl Iterator<Item = Grant> {
+        let scopes = self.scopes.iter().map(Grant::Scope);
+        scopes.chain(self.endpoints.iter().map(Grant::Endpoint))
+    }
+
+    /// What either set holds.
+    pub fn union(self, other: Self) -> Self {
+        self.iter().chain(other.iter()).collect()
+    }
+
+    /// Whether any of them opens something of the operators'.
+    pub fn hold_admin(self) -> bool {
+        self.iter().any(Grant::is_admin)
+    }
+}
+
+impl FromIterator<Grant> for Grants {
+    fn from_iter<I: IntoIterator<Item = Grant>>(grants: I) -> Self {
+        let (mut scopes, mut endpoints) = (Vec::new(), 0);
+        for grant in grants {
+            match grant {
+                Grant::Scope(scope) => scopes.push(scope),
+                Grant::Endpoint(name) => {
+                    if let Some(index) = ENDPOINTS.iter().position(|known| *known == name) {
+                        endpoints |= 1 << index;
+                    }
+                }
+            }
+        }
+        Self {
+            scopes: scopes.into_iter().collect(),
+            endpoints: Endpoints(endpoints),
+        }
+    }
+}
+
+impl From<Scopes> for Grants {
+    fn from(scopes: Scopes) -> Self {
+        Self {
+            scopes,
+            endpoints: Endpoints::default(),
+        }
+    }
+}
+
+impl fmt::Display for Grants {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(Grant::as_str).collect();
+        formatter.write_str(&names.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_scopes_and_endpoints_prints_as_it_is_read() {
+        let grants = Grants::parse("opendata.dpe.search, ai,properties.search,ai").unwrap();
+        let text = "ai,properties.search,opendata.dpe.search";
+        assert_eq!(grants.to_string(), text);
+        assert_eq!(Grants::parse(text).unwrap(), grants);
+        let error = Grants::parse("ai,properties").unwrap_err();
+        assert_eq!(error.0, "properties");
+        assert_eq!(
+            Grants::parse_known("ai,properties.teleport").to_string(),
+            "ai"
+        );
+    }
+
+    #[test]
+    fn an_endpoint_is_open_by_its_scope_or_by_its_name_and_opens_no_other() {
+        let grants = Grants::parse("ai,properties.search").unwrap();
+        assert!(grants.allow(Scope::Ai, "estimate.property.lite"));
+        assert!(grants.allow(Scope::Search, "properties.search"));
+        assert!(!grants.allow(Scope::Search, "properties.search.lite"));
+        assert!(!grants.allow(Scope::Search, "properties"));
+        assert!(!Grants::default().allow(Scope::Search, "properties.search"));
+    }
+
+    #[test]
+    fn operators_grants_are_known_by_scope_and_by_name() {
+        for text in ["admin", "search,admin.usage"] {
+            assert!(Grants::parse(text).unwrap().hold_admin(), "{text}");
+        }
+        assert!(!Grants::parse("search,alerts.list").unwrap().hold_admin());
+    }
+
+    #[test]
+    fn every_endpoint_is_named_once_in_words_joined_by_dots() {
+        for (index, name) in ENDPOINTS.into_iter().enumerate() {
+            let words: Vec<&str> = name.split('.').collect();
+            let formed = words.iter().all(|word| {
+                !word.is_empty()
+                    && word
+                        .bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            });
+            assert!(formed && words.len() >= 2, "{name}");
+            assert!(is_endpoint_name(name) && !ENDPOINTS[..index].contains(&name));
+            assert_eq!(name.parse(), Ok(Grant::Endpoint(name)));
+        }
+    }
+}

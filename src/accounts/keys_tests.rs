@@ -1,0 +1,154 @@
+//! Keys in the store, made, changed and ended.
+
+use uuid::Uuid;
+
+use super::DEFAULT_ACCOUNT;
+use super::account;
+use super::grants::Grants;
+use super::keys::*;
+use super::scopes::Scope;
+use crate::clock::Clock;
+use crate::store::Store;
+
+fn store() -> (tempfile::TempDir, Store, Clock) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    (folder, store, Clock::steered(chrono::Utc::now()))
+}
+
+fn made(store: &Store, clock: &Clock, kind: Kind) -> NewKey {
+    let owner = Owner::Named(DEFAULT_ACCOUNT.to_owned());
+    make(store, clock, KeyRequest::new(kind, owner)).unwrap()
+}
+
+#[test]
+fn a_key_has_the_grants_and_limits_of_its_kind_unless_told() {
+    let (_folder, store, clock) = store();
+    let test = get(&store, &made(&store, &clock, Kind::Test).key).unwrap();
+    assert_eq!(
+        test.grants().to_string(),
+        "search,refetch,analytics,ai,geocoding"
+    );
+    let expected = Allowance {
+        rate_per_s: 5,
+        monthly_quota: Some(10_000),
+        estimates_max: 2,
+    };
+    assert_eq!(test.allowance, expected);
+    assert_eq!(test.expires_at, Some(test.created_at + TEST_KEY_LIFE));
+    let production = get(&store, &made(&store, &clock, Kind::Production).key).unwrap();
+    assert!(production.may(Scope::Alerts, "alerts.list"));
+    assert!(!production.may(Scope::Admin, "admin.usage"));
+    let expected = Allowance {
+        rate_per_s: 50,
+        monthly_quota: None,
+        estimates_max: 2,
+    };
+    assert_eq!(production.allowance, expected);
+    assert_eq!(production.expires_at, None);
+    assert_eq!(list(&store).unwrap(), [test.clone(), production]);
+    assert_eq!(list_of(&store, test.account_id).unwrap().len(), 2);
+    assert_eq!(list_of(&store, Uuid::now_v7()).unwrap(), []);
+}
+
+#[test]
+fn a_change_touches_what_it_names_and_nothing_else() {
+    let (_folder, store, clock) = store();
+    let id = made(&store, &clock, Kind::Test).key_id.to_string();
+    let before = get(&store, &id).unwrap();
+    assert_eq!(change(&store, &id, KeyChange::default()).unwrap(), before);
+    let more = Grants::parse("alerts.list").unwrap();
+    let after = change(
+        &store,
+        &id,
+        KeyChange {
+            grants: Some(GrantChange::Add(more)),
+            monthly_quota: Some(None),
+            ..KeyChange::default()
+        },
+    )
+    .unwrap();
+    assert!(after.may(Scope::Alerts, "alerts.list") && after.may(Scope::Search, "adverts.get"));
+    assert_eq!(after.allowance.monthly_quota, None);
+    assert_eq!(after.allowance.rate_per_s, before.allowance.rate_per_s);
+    let only = change(
+        &store,
+        &id,
+        KeyChange {
+            grants: Some(GrantChange::Set(more)),
+            name: Some("partner".into()),
+            ..KeyChange::default()
+        },
+    )
+    .unwrap();
+    assert_eq!(only.grants(), more);
+    assert_eq!(only.name.as_deref(), Some("partner"));
+    assert!(matches!(
+        change(&store, "nothing", KeyChange::default()),
+        Err(Error::NoKey)
+    ));
+}
+
+#[test]
+fn a_test_key_never_administers() {
+    let (_folder, store, clock) = store();
+    let id = made(&store, &clock, Kind::Test).key_id.to_string();
+    for text in ["admin", "search,admin.usage"] {
+        let grants = Grants::parse(text).unwrap();
+        let new = create(&store, &clock, Kind::Test, grants, DEFAULT_ACCOUNT);
+        assert!(matches!(new, Err(Error::AdminOnTestKey)), "{text}");
+        let grants = Some(GrantChange::Add(grants));
+        let changed = change(
+            &store,
+            &id,
+            KeyChange {
+                grants,
+                ..KeyChange::default()
+            },
+        );
+        assert!(matches!(changed, Err(Error::AdminOnTestKey)), "{text}");
+    }
+    assert!(!get(&store, &id).unwrap().grants().hold_admin());
+}
+
+#[test]
+fn a_new_text_replaces_the_old_and_keeps_the_rest() {
+    let (_folder, store, clock) = store();
+    let old = made(&store, &clock, Kind::Test);
+    let before = get(&store, &old.key).unwrap();
+    clock.advance_ms(1_000);
+    let new = rotate(&store, &clock, &old.key).unwrap();
+    assert!(matches!(get(&store, &old.key), Err(Error::NoKey)));
+    let after = get(&store, &new.key).unwrap();
+    assert_ne!(after.hash, before.hash);
+    let same_but_hash = KeyRecord {
+        hash: before.hash,
+        ..after
+    };
+    assert_eq!(same_but_hash, before);
+    revoke(&store, &clock, &new.key).unwrap();
+    assert!(matches!(
+        rotate(&store, &clock, &new.key),
+        Err(Error::Ended)
+    ));
+    let expired = made(&store, &clock, Kind::Test);
+    clock.advance_ms(7 * 24 * 3_600_000);
+    assert!(matches!(
+        rotate(&store, &clock, &expired.key),
+        Err(Error::Ended)
+    ));
+}
+
+#[test]
+fn a_key_for_an_account_that_is_not_there_is_not_made() {
+    let (_folder, store, clock) = store();
+    let request = KeyRequest::new(Kind::Production, Owner::Id(Uuid::now_v7()));
+    let made = make(&store, &clock, request);
+    assert!(matches!(
+        made,
+        Err(Error::Account(account::Error::NoAccount))
+    ));
+    let request = KeyRequest::new(Kind::Production, Owner::Named(" ".into()));
+    assert!(make(&store, &clock, request).is_err());
+    assert_eq!(list(&store).unwrap(), []);
+}

@@ -1,0 +1,108 @@
+//! What the receivers of an account's deliveries know it by: a webhook key to compare, a secret to check signatures.
+//!
+//! Both must be read back to be used, so unlike keys they are stored as they are, in a file only its owner may read.
+//! They are secrets all the same: neither prints itself. A master key, where one is configured, belongs between
+//! [`SigningSecret::stored`] and [`SigningSecret::from_stored`], the only ways in and out of the store.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// Bytes of a signing secret: what Standard Webhooks recommends at least is 24.
+const SECRET_BYTES: usize = 32;
+const SECRET_PREFIX: &str = "whsec_";
+const WEBHOOK_KEY_PREFIX: &str = "whk_";
+
+/// The secret under which deliveries are signed (HMAC-SHA256).
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningSecret([u8; SECRET_BYTES]);
+
+impl SigningSecret {
+    /// Draws a new one.
+    pub fn draw() -> Self {
+        // The thread's generator is ChaCha, seeded and reseeded by the operating system.
+        Self(rand::random())
+    }
+
+    /// The bytes to sign with.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The spelling of Standard Webhooks, to show to the account's owner: `whsec_` and the bytes in base64.
+    pub fn reveal(&self) -> String {
+        format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0))
+    }
+
+    pub(super) fn stored(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn from_stored(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SigningSecret(hidden)")
+    }
+}
+
+/// What deliveries carry in `x-webhook-key`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookKey(String);
+
+impl WebhookKey {
+    /// Draws a new one.
+    pub fn draw() -> Self {
+        let random: [u8; SECRET_BYTES] = rand::random();
+        let mut text = WEBHOOK_KEY_PREFIX.to_owned();
+        for byte in random {
+            text.push_str(&format!("{byte:02x}"));
+        }
+        Self(text)
+    }
+
+    /// The header's value.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for WebhookKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("WebhookKey(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_spelled_as_standard_webhooks_asks_and_never_prints_itself() {
+        let secret = SigningSecret::draw();
+        let text = secret.reveal();
+        let base64 = text.strip_prefix("whsec_").unwrap();
+        assert_eq!(STANDARD.decode(base64).unwrap(), secret.bytes());
+        assert_ne!(SigningSecret::draw(), secret);
+        assert!(!format!("{secret:?}").contains(base64));
+        let stored = SigningSecret::from_stored(secret.stored());
+        assert_eq!(stored, Some(secret));
+        assert_eq!(SigningSecret::from_stored(b"short"), None);
+    }
+
+    #[test]
+    fn a_webhook_key_fits_a_header_and_never_prints_itself() {
+        let key = WebhookKey::draw();
+        assert!(key.reveal().starts_with("whk_") && key.reveal().len() == 68);
+        assert!(key.reveal().bytes().all(|byte| byte.is_ascii_graphic()));
+        assert!(!format!("{key:?}").contains(&key.reveal()[4..]));
+    }
+}

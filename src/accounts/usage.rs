@@ -1,0 +1,195 @@
+//! What accounts and keys consumed, to the day, read from the totals that calls leave behind.
+
+use chrono::{Datelike, Days, Months, NaiveDate};
+use rusqlite::{Connection, Row};
+use uuid::Uuid;
+
+use super::uuid;
+use crate::store::{self, Store};
+
+/// Days, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// First day, UTC.
+    pub from: NaiveDate,
+    /// Last day, UTC.
+    pub to: NaiveDate,
+}
+
+impl Period {
+    /// The whole month a day falls in.
+    pub fn month_of(day: NaiveDate) -> Self {
+        let from = day.with_day(1).unwrap_or(day);
+        let to = from
+            .checked_add_months(Months::new(1))
+            .and_then(|next| next.checked_sub_days(Days::new(1)))
+            .unwrap_or(day);
+        Self { from, to }
+    }
+}
+
+/// Whose consumption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consumer {
+    /// Every account's.
+    All,
+    /// One account's.
+    Account(Uuid),
+    /// One key's.
+    Key(Uuid),
+}
+
+/// What one key consumed of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Account that owns the key.
+    pub account_id: Uuid,
+    /// The key.
+    pub key_id: Uuid,
+    /// Type of consumption.
+    pub consumption: String,
+    /// Credits charged.
+    pub credits: u64,
+    /// Calls counted.
+    pub calls: u64,
+}
+
+/// What was consumed of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeUsage {
+    /// Type of consumption.
+    pub consumption: String,
+    /// Credits charged.
+    pub credits: u64,
+    /// Calls counted.
+    pub calls: u64,
+}
+
+/// What a consumer used of each type, by account, key and type. Blocks.
+pub fn by_key(store: &Store, consumer: Consumer, period: Period) -> store::Result<Vec<Usage>> {
+    store.read(|connection| read(connection, consumer, period))
+}
+
+fn read(
+    connection: &Connection,
+    consumer: Consumer,
+    period: Period,
+) -> rusqlite::Result<Vec<Usage>> {
+    let (condition, id) = match consumer {
+        Consumer::All => ("?3 IS NULL", None),
+        Consumer::Account(id) => ("account_id = ?3", Some(id.to_string())),
+        Consumer::Key(id) => ("key_id = ?3", Some(id.to_string())),
+    };
+    connection
+        .prepare_cached(&format!(
+            "SELECT account_id, key_id, type, sum(credits), sum(calls) FROM consumption
+             WHERE day BETWEEN ?1 AND ?2 AND {condition}
+             GROUP BY account_id, key_id, type ORDER BY account_id, key_id, type"
+        ))?
+        .query_map((period.from.to_string(), period.to.to_string(), id), usage)?
+        .collect()
+}
+
+fn usage(row: &Row<'_>) -> rusqlite::Result<Usage> {
+    Ok(Usage {
+        account_id: uuid(row, 0)?,
+        key_id: uuid(row, 1)?,
+        consumption: row.get(2)?,
+        credits: row.get::<_, i64>(3)?.unsigned_abs(),
+        calls: row.get::<_, i64>(4)?.unsigned_abs(),
+    })
+}
+
+/// Adds up by type, in the order of their names.
+pub fn by_type<'u>(usage: impl IntoIterator<Item = &'u Usage>) -> Vec<TypeUsage> {
+    let mut types: Vec<TypeUsage> = Vec::new();
+    for part in usage {
+        match types.binary_search_by(|known| known.consumption.cmp(&part.consumption)) {
+            Ok(index) => {
+                types[index].credits += part.credits;
+                types[index].calls += part.calls;
+            }
+            Err(index) => types.insert(
+                index,
+                TypeUsage {
+                    consumption: part.consumption.clone(),
+                    credits: part.credits,
+                    calls: part.calls,
+                },
+            ),
+        }
+    }
+    types
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_month_has_all_its_days() {
+        for (day_in, from, to) in [
+            ("2026-11-21", "2026-11-01", "2026-11-30"),
+            ("2024-02-29", "2024-02-01", "2024-02-29"),
+            ("2026-12-31", "2026-12-01", "2026-12-31"),
+        ] {
+            let expected = Period {
+                from: day(from),
+                to: day(to),
+            };
+            assert_eq!(Period::month_of(day(day_in)), expected);
+        }
+    }
+
+    #[test]
+    fn consumption_adds_up_by_consumer_type_and_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let [account, other, first, second, third] = [(); 5].map(|()| Uuid::now_v7());
+        store
+            .write(move |transaction| {
+                for (account, key, kind, day, credits, calls) in [
+                    (account, first, "API_B", "2026-10-31", 100, 100),
+                    (account, first, "API_B", "2026-11-01", 1, 1),
+                    (account, first, "API_B", "2026-11-30", 2, 3),
+                    (account, first, "API_A", "2026-11-02", 0, 7),
+                    (account, second, "API_B", "2026-11-02", 10, 10),
+                    (account, first, "API_B", "2026-12-01", 100, 100),
+                    (other, third, "API_B", "2026-11-02", 500, 500),
+                ] {
+                    transaction.execute(
+                        "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                        (
+                            account.to_string(),
+                            key.to_string(),
+                            kind,
+                            day,
+                            credits,
+                            calls,
+                        ),
+                    )?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        let november = Period::month_of(day("2026-11-15"));
+        let totals = |consumer| {
+            let usage = by_key(&store, consumer, november).unwrap();
+            by_type(&usage)
+                .into_iter()
+                .map(|total| (total.consumption, total.credits, total.calls))
+                .collect::<Vec<_>>()
+        };
+        let of_account = [("API_A".to_owned(), 0, 7), ("API_B".to_owned(), 13, 14)];
+        assert_eq!(totals(Consumer::Account(account)), of_account);
+        let of_first = [("API_A".to_owned(), 0, 7), ("API_B".to_owned(), 3, 4)];
+        assert_eq!(totals(Consumer::Key(first)), of_first);
+        assert_eq!(totals(Consumer::All)[1], ("API_B".to_owned(), 513, 514));
+        assert_eq!(totals(Consumer::Account(Uuid::now_v7())), []);
+    }
+}

@@ -1,0 +1,189 @@
+//! `toise accounts`: makes and shows accounts, replaces signing secrets, reports consumption; also beside a running
+//! server.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::usage::{self, Part, PeriodArgs};
+use super::{CommandResult, Common};
+use crate::accounts::DEFAULT_ACCOUNT;
+use crate::accounts::account::{self, Account, Signing};
+use crate::accounts::signing::SigningSecret;
+use crate::accounts::usage::{Consumer, Usage, by_key};
+use crate::clock::Clock;
+use crate::store::Store;
+use crate::wire::admin_answers::{account_answer, moment};
+
+/// Arguments of `accounts`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example: what a webhook receiver needs to know
+
+  toise accounts show --json")]
+pub struct AccountsArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Make an account and show its secrets
+    Create {
+        /// Its name, unlike every other account's
+        name: String,
+    },
+    /// List accounts, without their signing secrets
+    List,
+    /// Show an account, its webhook key and its signing secret
+    Show {
+        /// Its name or id; the account `default` is made when there is none
+        #[arg(default_value = DEFAULT_ACCOUNT)]
+        account: String,
+    },
+    /// Replace the signing secret; the old one signs beside the new one for 24 hours
+    Rotate {
+        /// Its name or id
+        #[arg(default_value = DEFAULT_ACCOUNT)]
+        account: String,
+    },
+    /// Report what accounts consumed, to the day
+    Usage {
+        /// Name or id of one account [default: all]
+        account: Option<String>,
+        #[command(flatten)]
+        period: PeriodArgs,
+    },
+}
+
+/// Runs `accounts`.
+pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
+    let store = Store::open(&common.data)?;
+    let clock = Clock::system();
+    match &arguments.action {
+        Action::Create { name } => {
+            let (account, secret) = account::create(&store, &clock, name)?;
+            print_new(common, &account, &secret);
+        }
+        Action::List => print_list(common, &account::list(&store)?),
+        Action::Show { account } => {
+            let account = if account == DEFAULT_ACCOUNT {
+                account::find_or_create(&store, &clock, account)?
+            } else {
+                named(&store, account)?
+            };
+            let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
+            print_whole(common, &account, &signing);
+        }
+        Action::Rotate { account } => {
+            let account_id = named(&store, account)?.account_id;
+            let (account, secret) = account::rotate_secret(&store, &clock, account_id)?;
+            print_new(common, &account, &secret);
+            if !common.json {
+                eprintln!("the old secret signs beside it for 24 hours");
+            }
+        }
+        Action::Usage { account, period } => {
+            let period = period.period()?;
+            let (consumer, accounts) = match account {
+                None => (Consumer::All, account::list(&store)?),
+                Some(account) => {
+                    let account = named(&store, account)?;
+                    (Consumer::Account(account.account_id), vec![account])
+                }
+            };
+            let consumed = by_key(&store, consumer, period)?;
+            let parts: Vec<Part<'_>> = accounts
+                .iter()
+                .map(|account| part_of(account, &consumed))
+                .collect();
+            usage::print(common, "account", period, &parts)?;
+        }
+    }
+    Ok(())
+}
+
+/// The account a person names, or a message that says how to make it.
+fn named(
+    store: &Store,
+    name_or_id: &str,
+) -> Result<Account, Box<dyn std::error::Error + Send + Sync>> {
+    account::get_named(store, name_or_id).map_err(|error| match error {
+        account::Error::NoAccount => {
+            format!("no account {name_or_id:?}; `toise accounts create` makes one").into()
+        }
+        error => error.into(),
+    })
+}
+
+fn part_of<'u>(account: &Account, consumed: &'u [Usage]) -> Part<'u> {
+    Part {
+        label: account.name.clone(),
+        identity: json!({"account_id": account.account_id, "name": account.name}),
+        usage: consumed
+            .iter()
+            .filter(|part| part.account_id == account.account_id)
+            .collect(),
+    }
+}
+
+fn print_new(common: &Common, account: &Account, secret: &SigningSecret) {
+    let signing = Signing {
+        secret: secret.clone(),
+        valid_until: None,
+    };
+    print_whole(common, account, &[signing]);
+}
+
+fn print_list(common: &Common, accounts: &[Account]) {
+    if common.json {
+        let answers = accounts.iter().map(|account| account_answer(account, None));
+        println!("{}", Value::from(answers.collect::<Vec<_>>()));
+        return;
+    }
+    let mut table = comfy_table::Table::new();
+    table.set_header(["account id", "name", "created"]);
+    for account in accounts {
+        table.add_row([
+            account.account_id.to_string(),
+            account.name.clone(),
+            account.created_at.date_naive().to_string(),
+        ]);
+    }
+    println!("{table}");
+}
+
+fn print_whole(common: &Common, account: &Account, signing: &[Signing]) {
+    let present = signing.iter().find(|signing| signing.valid_until.is_none());
+    let former = signing
+        .iter()
+        .filter_map(|signing| Some((&signing.secret, signing.valid_until?)));
+    if common.json {
+        let mut answer = account_answer(account, present.map(|signing| &signing.secret));
+        let former: Vec<Value> = former
+            .map(
+                |(secret, until)| json!({"signing_secret": secret.reveal(), "valid_until": moment(until)}),
+            )
+            .collect();
+        if !former.is_empty() {
+            answer["former_signing_secrets"] = Value::from(former);
+        }
+        println!("{answer}");
+        return;
+    }
+    let mut table = comfy_table::Table::new();
+    table.add_row(["account id", &account.account_id.to_string()]);
+    table.add_row(["name", &account.name]);
+    table.add_row(["created", &account.created_at.date_naive().to_string()]);
+    table.add_row(["webhook key", account.webhook_key.reveal()]);
+    if let Some(present) = present {
+        table.add_row(["signing secret", &present.secret.reveal()]);
+    }
+    for (secret, until) in former {
+        let until = until.format("%Y-%m-%d %H:%M UTC");
+        table.add_row([
+            format!("former secret, signs until {until}"),
+            secret.reveal(),
+        ]);
+    }
+    println!("{table}");
+}

@@ -1,0 +1,97 @@
+//! What `accounts usage` and `keys usage` have in common: the period, and the printing of what was consumed.
+
+use chrono::Utc;
+use clap::Args;
+use comfy_table::{CellAlignment, Table};
+use serde_json::{Value, json};
+
+use super::{CommandResult, Common};
+use crate::accounts::usage::{Period, Usage, by_type};
+use crate::wire::admin::parse_period;
+use crate::wire::admin_answers::consumption_answer;
+
+/// The days a report is on.
+#[derive(Args, Debug)]
+pub struct PeriodArgs {
+    /// First day, included [default: the first of the month]
+    #[arg(long, value_name = "DATE")]
+    from: Option<String>,
+    /// Last day, included [default: the last of the month]
+    #[arg(long, value_name = "DATE")]
+    to: Option<String>,
+}
+
+impl PeriodArgs {
+    /// The days asked for; the present month unless told.
+    pub fn period(&self) -> Result<Period, Box<dyn std::error::Error + Send + Sync>> {
+        let bounds = [("from_date", &self.from), ("to_date", &self.to)];
+        let query: Vec<(&str, &str)> = bounds
+            .into_iter()
+            .filter_map(|(name, bound)| Some((name, bound.as_deref()?)))
+            .collect();
+        parse_period(&query, Utc::now().date_naive()).map_err(|fault| {
+            let option = fault.path.replace("_date", "");
+            format!("--{option} {}", fault.message.replace("_date", "")).into()
+        })
+    }
+}
+
+/// One consumer of a report, and what it consumed.
+pub struct Part<'u> {
+    /// Its name for a person.
+    pub label: String,
+    /// Its fields in JSON.
+    pub identity: Value,
+    /// What it consumed.
+    pub usage: Vec<&'u Usage>,
+}
+
+/// Prints a report: as a list of consumers in JSON, or as a table of consumers and types.
+pub fn print(common: &Common, consumer: &str, period: Period, parts: &[Part<'_>]) -> CommandResult {
+    if common.json {
+        let answers: Vec<Value> = parts
+            .iter()
+            .map(|part| {
+                let mut answer = part.identity.clone();
+                let consumption = consumption_answer(&by_type(part.usage.iter().copied()));
+                if let (Value::Object(answer), Value::Object(consumption)) =
+                    (&mut answer, consumption)
+                {
+                    answer.extend(consumption);
+                }
+                answer
+            })
+            .collect();
+        println!(
+            "{}",
+            json!({"from_date": period.from.to_string(), "to_date": period.to.to_string(), "usage": answers})
+        );
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.set_header([consumer, "type", "credits", "calls"]);
+    for part in parts {
+        let types = by_type(part.usage.iter().copied());
+        if types.is_empty() {
+            table.add_row([&part.label, "nothing", "0", "0"]);
+        }
+        for consumed in types {
+            table.add_row([
+                part.label.clone(),
+                consumed.consumption,
+                consumed.credits.to_string(),
+                consumed.calls.to_string(),
+            ]);
+        }
+    }
+    for column in [2, 3] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    println!(
+        "from {} to {}, days of UTC\n{table}",
+        period.from, period.to
+    );
+    Ok(())
+}

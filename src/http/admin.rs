@@ -1,0 +1,211 @@
+//! The operators' endpoints: accounts, their secrets, keys, consumption. The command line does the same.
+//!
+//! Each handler waits for the store on a blocking thread. A key that holds the scope `admin` may hand out anything; one
+//! that holds single endpoints of it may not hand out more of them, else `admin.keys.create` would be `admin`.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+use warp::http::header::{CACHE_CONTROL, HeaderValue};
+
+use super::answer::Answer;
+use super::error::ApiError;
+use super::opendata::read_json;
+use super::pipeline::Call;
+use crate::accounts::account::{self, Account};
+use crate::accounts::grants::Grants;
+use crate::accounts::key::{GrantChange, Owner};
+use crate::accounts::keys;
+use crate::accounts::scopes::Scope;
+use crate::accounts::signing::SigningSecret;
+use crate::accounts::usage::{self, Consumer};
+use crate::clock::Clock;
+use crate::store::Store;
+use crate::wire::Fault;
+use crate::wire::admin::{
+    parse_account, parse_key, parse_key_change, parse_key_list, parse_period,
+};
+use crate::wire::admin_answers::{account_answer, account_usage_answer, key_answer};
+use crate::wire::query::pairs;
+
+/// `GET /v2/protected/admin/accounts`: every account, oldest first.
+pub async fn accounts_list(call: &Call<'_>) -> Result<Answer, ApiError> {
+    on_store(call, |store, _| {
+        let accounts = account::list(store)?;
+        let answers = accounts
+            .iter()
+            .map(|account| account_answer(account, None))
+            .collect();
+        Ok(Value::Array(answers))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/accounts`: makes an account and tells its signing secret.
+pub async fn accounts_create(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let body = call.body.clone();
+    on_store(call, move |store, clock| {
+        let name = parse_account(&read_json(&body)?)?;
+        Ok(told(account::create(store, clock, &name)?))
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/accounts/{accountId}`: one account.
+pub async fn accounts_get(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let account_id = path_id(call.param(0))?;
+    on_store(call, move |store, _| {
+        Ok(account_answer(&account::get(store, account_id)?, None))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/accounts/{accountId}/secrets/rotate`: replaces the signing secret and tells the new one.
+pub async fn secrets_rotate(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let account_id = path_id(call.param(0))?;
+    on_store(call, move |store, clock| {
+        Ok(told(account::rotate_secret(store, clock, account_id)?))
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/keys`: every key, or one account's, oldest first.
+pub async fn keys_list(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let account_id = parse_key_list(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let records = match account_id {
+            None => keys::list(store),
+            Some(account_id) => keys::list_of(store, account_id),
+        };
+        let records = records.map_err(ApiError::internal)?;
+        let answers = records.iter().map(|record| key_answer(record, None));
+        Ok(Value::Array(answers.collect()))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/keys`: makes a key and tells its text.
+pub async fn keys_create(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let caller_scope = call.key()?.scopes.contains(Scope::Admin);
+    let body = call.body.clone();
+    on_store(call, move |store, clock| {
+        let request = parse_key(&read_json(&body)?)?;
+        if let Some(grants) = request.grants {
+            refuse_more_than_held(caller_scope, grants)?;
+        }
+        let by_id = matches!(request.owner, Owner::Id(_));
+        let new = keys::make(store, clock, request).map_err(|error| match error {
+            keys::Error::Account(account::Error::NoAccount) if by_id => {
+                Fault::new("account_id", "must be the id of an account").into()
+            }
+            error => ApiError::from(error),
+        })?;
+        let record = keys::get(store, &new.key)?;
+        Ok(key_answer(&record, Some(&new.key)))
+    })
+    .await
+}
+
+/// `PATCH /v2/protected/admin/keys/{keyId}`: changes grants, limits or name.
+pub async fn keys_update(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let key_id = path_id(call.param(0))?.to_string();
+    let caller_scope = call.key()?.scopes.contains(Scope::Admin);
+    let body = call.body.clone();
+    on_store(call, move |store, _| {
+        let body = read_json(&body)?;
+        let kind = keys::get(store, &key_id)?.kind;
+        let change = parse_key_change(&body, kind)?;
+        if let Some(GrantChange::Set(grants) | GrantChange::Add(grants)) = change.grants {
+            refuse_more_than_held(caller_scope, grants)?;
+        }
+        let record = keys::change(store, &key_id, change)?;
+        Ok(key_answer(&record, None))
+    })
+    .await
+}
+
+/// `DELETE /v2/protected/admin/keys/{keyId}`: revokes a key.
+pub async fn keys_revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let key_id = path_id(call.param(0))?.to_string();
+    on_store(call, move |store, clock| {
+        keys::revoke(store, clock, &key_id).map_err(ApiError::internal)?;
+        Ok(key_answer(&keys::get(store, &key_id)?, None))
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/usage`: consumption of every account, those that consumed nothing included.
+pub async fn usage(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let today = call.app.clock.now().date_naive();
+    let period = parse_period(&pairs(call.query)?, today)?;
+    on_store(call, move |store, _| {
+        let accounts = account::list(store)?;
+        let parts = usage::by_key(store, Consumer::All, period).map_err(ApiError::internal)?;
+        let answers = accounts.iter().map(|account| {
+            let own = parts
+                .iter()
+                .filter(|part| part.account_id == account.account_id);
+            account_usage_answer(account, &usage::by_type(own))
+        });
+        Ok(Value::Array(answers.collect()))
+    })
+    .await
+}
+
+/// Runs a job that waits for the store, and wraps what it answers. Answers hold secrets: nobody is to keep them.
+async fn on_store(
+    call: &Call<'_>,
+    job: impl FnOnce(&Store, &Clock) -> Result<Value, ApiError> + Send + 'static,
+) -> Result<Answer, ApiError> {
+    let (store, clock) = (call.app.store.clone(), call.app.clock.clone());
+    let data = tokio::task::spawn_blocking(move || job(&store, &clock))
+        .await
+        .map_err(ApiError::internal)??;
+    let mut answer = Answer::json(json!({"data": data}).to_string());
+    answer
+        .response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(answer)
+}
+
+fn told((account, secret): (Account, SigningSecret)) -> Value {
+    account_answer(&account, Some(&secret))
+}
+
+/// An id in a path; what is none names nothing there is.
+fn path_id(text: &str) -> Result<Uuid, ApiError> {
+    Uuid::try_parse(text).map_err(|_| ApiError::NotFound("record"))
+}
+
+fn refuse_more_than_held(caller_scope: bool, grants: Grants) -> Result<(), ApiError> {
+    if grants.hold_admin() && !caller_scope {
+        return Err(ApiError::Forbidden {
+            scope: Scope::Admin,
+            endpoint: "admin",
+        });
+    }
+    Ok(())
+}
+
+impl From<account::Error> for ApiError {
+    fn from(error: account::Error) -> Self {
+        match error {
+            account::Error::Store(error) => ApiError::internal(error),
+            account::Error::BadName => Fault::new("name", account::NAME_RULE).into(),
+            account::Error::NameTaken => Fault::new("name", "must be a name no account has").into(),
+            account::Error::NoAccount => ApiError::NotFound("account"),
+        }
+    }
+}
+
+impl From<keys::Error> for ApiError {
+    fn from(error: keys::Error) -> Self {
+        match error {
+            keys::Error::Store(error) => ApiError::internal(error),
+            keys::Error::Account(error) => error.into(),
+            keys::Error::NoKey => ApiError::NotFound("key"),
+            keys::Error::Ended => Fault::new("key", error.to_string()).into(),
+            keys::Error::AdminOnTestKey => Fault::new("grants", error.to_string()).into(),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The operators' endpoints: what they answer and what they refuse.
+
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::account::signing_secrets;
+use toise::accounts::grants::Grants;
+use toise::accounts::key::{KeyRecord, Kind};
+use toise::accounts::keys;
+use toise::http::openapi_admin::component_schemas;
+use toise::store::Store;
+use uuid::Uuid;
+
+use crate::support::{Service, error_of};
+
+struct Desk {
+    service: Service,
+    key: String,
+    caller: KeyRecord,
+}
+
+impl Desk {
+    /// A service and the key that asks, with these grants.
+    async fn open(grants: &str) -> Self {
+        let service = Service::start().await;
+        let grants = Grants::parse(grants).unwrap();
+        let (store, clock) = (&service.store, &service.clock);
+        let new = keys::create(store, clock, Kind::Production, grants, DEFAULT_ACCOUNT).unwrap();
+        let caller = keys::get(store, &new.key).unwrap();
+        Self {
+            key: new.key,
+            caller,
+            service,
+        }
+    }
+
+    fn store(&self) -> &Store {
+        &self.service.store
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: impl Into<String>) -> Response {
+        self.service
+            .ask(method, &format!("/v2/protected/admin/{path}"))
+            .header("x-api-key", &self.key)
+            .body(body.into())
+            .send()
+            .await
+            .unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Response {
+        self.ask(Method::GET, path, "").await
+    }
+
+    async fn create_account(&self, name: &str) -> Response {
+        let body = json!({"name": name}).to_string();
+        self.ask(Method::POST, "accounts", body).await
+    }
+
+    async fn rotate(&self, id: &str) -> Response {
+        let path = format!("accounts/{id}/secrets/rotate");
+        self.ask(Method::POST, &path, "").await
+    }
+
+    async fn create_key(&self, body: Value) -> Response {
+        self.ask(Method::POST, "keys", body.to_string()).await
+    }
+
+    async fn update_key(&self, id: &str, body: Value) -> Response {
+        self.ask(Method::PATCH, &format!("keys/{id}"), body.to_string())
+            .await
+    }
+
+    async fn revoke_key(&self, id: &str) -> Response {
+        self.ask(Method::DELETE, &format!("keys/{id}"), "").await
+    }
+}
+
+/// What an answer holds, after checking what every answer has.
+async fn data(response: Response) -> Value {
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/json");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert_eq!(response.headers()["x-credits"], "0");
+    let mut body: Value = response.json().await.unwrap();
+    assert_eq!(body.as_object().unwrap().len(), 1);
+    body["data"].take()
+}
+
+/// Checks that an answer has the fields its schema requires and no others than it names.
+fn conforms(schema: &str, answer: &Value) {
+    let schema = &component_schemas()[schema];
+    let answer = answer.as_object().unwrap();
+    for field in schema["required"].as_array().unwrap() {
+        assert!(answer.contains_key(field.as_str().unwrap()), "{field}");
+    }
+    for field in answer.keys() {
+        assert!(schema["properties"].get(field).is_some(), "{field}");
+    }
+}
+
+#[tokio::test]
+async fn an_account_tells_its_signing_secret_at_creation_and_rotation_only() {
+    let desk = Desk::open("admin").await;
+    let made = data(desk.create_account("Agence").await).await;
+    conforms("AccountWithSecret", &made);
+    assert_eq!(made["created_at"], "2026-11-21T15:00:00.000Z");
+    let id = made["account_id"].as_str().unwrap();
+    let got = data(desk.get(&format!("accounts/{id}")).await).await;
+    conforms("Account", &got);
+    assert_eq!(got["webhook_key"], made["webhook_key"]);
+    let listed = data(desk.get("accounts").await).await;
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert_eq!(listed[1], got);
+
+    let rotated = data(desk.rotate(id).await).await;
+    conforms("AccountWithSecret", &rotated);
+    assert_ne!(rotated["signing_secret"], made["signing_secret"]);
+    assert_eq!(rotated["webhook_key"], made["webhook_key"]);
+    let account_id = Uuid::try_parse(id).unwrap();
+    let signing = signing_secrets(desk.store(), account_id, desk.service.clock.now()).unwrap();
+    let texts: Vec<String> = signing
+        .iter()
+        .map(|signing| signing.secret.reveal())
+        .collect();
+    assert_eq!(
+        json!(texts),
+        json!([rotated["signing_secret"], made["signing_secret"]])
+    );
+
+    let again = desk.create_account("Agence").await;
+    let message = "name: must be a name no account has".to_owned();
+    assert_eq!(error_of(again).await, (422, 10002, message));
+}
+
+#[tokio::test]
+async fn a_key_is_made_shown_once_changed_and_revoked() {
+    let desk = Desk::open("admin").await;
+    let account = data(desk.create_account("Agence").await).await;
+    let account_id = account["account_id"].as_str().unwrap();
+    let body = json!({"account_id": account_id, "kind": "test", "grants": ["ai"], "rate": 3});
+    let made = data(desk.create_key(body).await).await;
+    conforms("NewKey", &made);
+    assert_eq!(made["expires_at"], "2026-11-28T15:00:00.000Z");
+    assert_eq!(made["monthly_quota"], 10_000);
+    let text = made["key"].as_str().unwrap();
+    let own = desk.service.ask(Method::GET, "/v2/protected/consumption");
+    let answered = own.header("x-api-key", text).send().await.unwrap();
+    assert_eq!(answered.status(), 200);
+
+    let id = made["key_id"].as_str().unwrap();
+    let change = json!({"grants": ["search", "alerts.list"], "monthly_quota": null, "name": "x"});
+    let changed = data(desk.update_key(id, change).await).await;
+    conforms("Key", &changed);
+    assert_eq!(changed["grants"], json!(["search", "alerts.list"]));
+    assert_eq!(
+        (&changed["rate"], &changed["name"]),
+        (&json!(3), &json!("x"))
+    );
+    assert!(changed.get("monthly_quota").is_none() && changed.get("revoked_at").is_none());
+
+    let all = data(desk.get("keys").await).await;
+    assert_eq!(all.as_array().unwrap().len(), 3);
+    assert!(!all.to_string().contains(text), "a key is listed in full");
+    let own = data(desk.get(&format!("keys?account_id={account_id}")).await).await;
+    assert_eq!(own, json!([changed]));
+
+    let revoked = data(desk.revoke_key(id).await).await;
+    assert_eq!(revoked["revoked_at"], "2026-11-21T15:00:00.000Z");
+    desk.service.clock.advance_ms(60_000);
+    let again = data(desk.revoke_key(id).await).await;
+    assert_eq!(again["revoked_at"], revoked["revoked_at"]);
+}
+
+#[tokio::test]
+async fn a_key_without_an_account_belongs_to_the_default_one() {
+    let desk = Desk::open("admin").await;
+    let made = data(desk.create_key(json!({"kind": "production"})).await).await;
+    assert_eq!(made["account_id"], json!(desk.caller.account_id));
+    assert_eq!(made["rate"], 50);
+    assert!(made.get("monthly_quota").is_none() && made.get("expires_at").is_none());
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_404_and_what_is_wrong_is_422_by_its_path() {
+    let desk = Desk::open("admin").await;
+    let other = Uuid::now_v7().to_string();
+    for id in [other.as_str(), "7", ""] {
+        assert_eq!(
+            error_of(desk.get(&format!("accounts/{id}")).await).await.0,
+            404
+        );
+        assert_eq!(error_of(desk.rotate(id).await).await.0, 404);
+        assert_eq!(error_of(desk.revoke_key(id).await).await.0, 404);
+        assert_eq!(error_of(desk.update_key(id, json!({})).await).await.0, 404);
+    }
+    let unknown = desk
+        .create_key(json!({"kind": "test", "account_id": other}))
+        .await;
+    let message = "account_id: must be the id of an account".to_owned();
+    assert_eq!(error_of(unknown).await, (422, 10002, message));
+    let admin = desk
+        .create_key(json!({"kind": "test", "grants": ["ai", "admin"]}))
+        .await;
+    let message = "grants[1]: must not be admin or one of its endpoints on a test key".to_owned();
+    assert_eq!(error_of(admin).await, (422, 10002, message));
+    let not_json = desk.ask(Method::POST, "accounts", "{").await;
+    assert_eq!(error_of(not_json).await.0, 400);
+    for query in ["from_date=yesterday", "to_date=2024-02-30", "day=1"] {
+        assert_eq!(
+            error_of(desk.get(&format!("usage?{query}")).await).await.0,
+            422,
+            "{query}"
+        );
+    }
+    assert_eq!(error_of(desk.get("keys?account_id=7").await).await.0, 422);
+}
+
+#[tokio::test]
+async fn a_key_with_single_endpoints_of_admin_hands_out_no_more_of_them() {
+    let desk = Desk::open("search,admin.keys.create,admin.keys.update").await;
+    let made = data(
+        desk.create_key(json!({"kind": "production", "grants": ["ai"]}))
+            .await,
+    )
+    .await;
+    let id = made["key_id"].as_str().unwrap();
+    for grant in ["admin", "admin.usage"] {
+        let new = desk
+            .create_key(json!({"kind": "production", "grants": [grant]}))
+            .await;
+        assert_eq!(error_of(new).await.0, 403, "{grant}");
+        let changed = desk.update_key(id, json!({"grants": [grant]})).await;
+        assert_eq!(error_of(changed).await.0, 403, "{grant}");
+    }
+}
+
+#[tokio::test]
+async fn usage_tells_every_accounts_consumption_to_the_day() {
+    let desk = Desk::open("admin").await;
+    let quiet = data(desk.create_account("quiet").await).await;
+    let (account_id, key_id) = (desk.caller.account_id, desk.caller.key_id);
+    desk.store()
+        .write(move |transaction| {
+            for (day, credits, calls) in [
+                ("2026-10-31", 7, 7),
+                ("2026-11-01", 2, 2),
+                ("2026-11-30", 3, 4),
+            ] {
+                transaction.execute(
+                    "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
+                     VALUES (?1, ?2, 'API_ADVERTS_CHECK', ?3, ?4, ?5)",
+                    (
+                        account_id.to_string(),
+                        key_id.to_string(),
+                        day,
+                        credits,
+                        calls,
+                    ),
+                )?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let month = data(desk.get("usage").await).await;
+    let consumed = json!([{"type": "API_ADVERTS_CHECK", "credits": 5, "calls": 6}]);
+    let expected = json!([
+        {"account_id": account_id, "name": "default", "total_credits": 5, "consumption_per_type": consumed},
+        {"account_id": quiet["account_id"], "name": "quiet", "total_credits": 0, "consumption_per_type": []},
+    ]);
+    assert_eq!(month, expected);
+    conforms("AccountUsage", &month[0]);
+    conforms("TypeUsage", &month[0]["consumption_per_type"][0]);
+    let days = "from_date=2026-10-31&to_date=2026-11-01T10%3A00%3A00%2B01:00";
+    assert_eq!(
+        data(desk.get(&format!("usage?{days}")).await).await[0]["total_credits"],
+        9
+    );
+}
