@@ -4,7 +4,9 @@
 mod contract {
     mod errors;
     mod keys;
+    mod listings;
     mod opendata;
+    mod samples;
     mod server;
 }
 mod engine {

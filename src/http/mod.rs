@@ -7,12 +7,15 @@
 
 pub mod auth;
 pub mod body;
+pub mod docs;
 pub mod error;
 pub mod openapi;
+pub mod openapi_listings;
 mod openapi_schemas;
 pub mod opendata;
 pub mod pipeline;
 pub mod routes;
+pub mod samples;
 pub mod server;
 
 use std::sync::Arc;
