@@ -9,6 +9,7 @@ use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::openapi::reference;
+use super::samples::Sample;
 use crate::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use crate::wire::listings::{Advert, LiteProperty, Property};
 
@@ -97,18 +98,22 @@ pub fn webhooks() -> Value {
             "propertyMatches",
             "Properties a property alert matched",
             "Identifiers only: read the properties by identifier.",
-            "PropertyDelivery",
+            Sample::WebhookProperties,
         ),
         "advertMatches": webhook(
             "advertMatches",
             "Adverts an advert alert matched, and events on them",
             "New adverts come whole, events with what identifies the advert and what changed.",
-            "AdvertDelivery",
+            Sample::WebhookAdverts,
         ),
     })
 }
 
-fn webhook(id: &str, summary: &str, about: &str, body: &str) -> Value {
+fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
+    let mut media = json!({"schema": reference(sample.schema())});
+    if let Ok(example) = serde_json::from_str::<Value>(sample.body()) {
+        media["example"] = example;
+    }
     json!({"post": {
         "operationId": id,
         "summary": summary,
@@ -125,7 +130,7 @@ fn webhook(id: &str, summary: &str, about: &str, body: &str) -> Value {
         ],
         "requestBody": {
             "required": true,
-            "content": {"application/json": {"schema": reference(body)}},
+            "content": {"application/json": media},
         },
         "responses": {
             "2XX": {"description": "Taken"},

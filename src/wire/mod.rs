@@ -6,7 +6,8 @@
 //! [`read`] fills, with the closed sets of values of [`enums`].
 //!
 //! Choices the contract leaves to us, in one place:
-//! - keys unknown to a table are refused; `null` is not a value of any type;
+//! - keys unknown to a table are refused; `null` is not a value of any type, but in a record of a listing it says that
+//!   a field is unknown;
 //! - a key written twice counts once, with its last value, as in JavaScript;
 //! - an empty list, and a range without bounds, do not constrain;
 //! - `sortOrder` defaults to `desc`, whatever `sortBy` is;

@@ -235,3 +235,57 @@ impl<'de> MapAccess<'de> for Fields<'de> {
             .map_err(|fault| under(&echo(key), fault))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::listings::Property;
+    use crate::wire::listings::deliveries::{AlertContext, PropertyDelivery};
+    use serde_json::json;
+
+    #[test]
+    fn a_fault_deep_inside_carries_every_step_of_its_path() {
+        let body = json!({"adverts": [{}, {"price": {"latest": {"value": "1"}}}]});
+        let fault = read::<Property>(&body).unwrap_err();
+        assert_eq!(fault.path, "adverts[1].price.latest.value");
+        let body = json!({"adverts": [{"location": [2.5, "48"]}]});
+        let fault = read::<Property>(&body).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "adverts[0].location[1]: must be a number"
+        );
+        let body = json!({"data": {"created": [{"alert_id": "x", "properties": []}]}});
+        let fault = read::<PropertyDelivery>(&body).unwrap_err();
+        assert_eq!(fault.path, "data.created[0].alert_id");
+    }
+
+    #[test]
+    fn the_first_fault_in_document_order_is_reported() {
+        let fault = |text: &str| {
+            let body: Value = serde_json::from_str(text).unwrap();
+            read::<Property>(&body).unwrap_err().path
+        };
+        assert_eq!(fault(r#"{"tags": 1, "title": 2}"#), "tags");
+        assert_eq!(fault(r#"{"title": 2, "tags": 1}"#), "title");
+        assert_eq!(fault(r#"{"nom": null, "title": 2}"#), "nom");
+    }
+
+    #[test]
+    fn an_unknown_key_is_repeated_shortened_and_without_control_characters() {
+        let key = format!("a\u{7}{}", "b".repeat(200));
+        let fault = read::<Property>(&json!({ key: 1 })).unwrap_err();
+        assert_eq!(fault.path, format!("a{}", "b".repeat(59)));
+        assert!(
+            fault
+                .message
+                .starts_with("unknown field; must be one of: adverts, ")
+        );
+    }
+
+    #[test]
+    fn free_metadata_is_read_as_it_is() {
+        let body = json!({"metadata": {"a": [1, -2, 2.5, null, true, {"b": "c"}]}});
+        let context: AlertContext = read(&body).unwrap();
+        assert_eq!(serde_json::to_value(context).unwrap(), body);
+    }
+}

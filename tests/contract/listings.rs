@@ -157,7 +157,8 @@ fn the_first_fault_of_a_record_is_named_by_its_path_with_what_is_allowed() {
         ),
         (
             json!({"offer": {"renting": {"isSublease": true}}}),
-            "offer.renting.isSublease: unknown field; must be one of: isColocation, isLongTerm, isShortTerm, isSubLease",
+            "offer.renting.isSublease: unknown field; must be one of: isColocation, isLongTerm, isShortTerm, \
+             isSubLease",
         ),
         (
             json!({"medias": {"images": [{"imageId": "1", "gaussianHash": "", "meanHash": ""}]}}),

@@ -242,9 +242,9 @@ fn deliveries_tell_of_sample_records() {
             .iter()
             .find(|advert| advert.flx_id == Some(update.flx_id))
             .unwrap();
-        assert_eq!(update.property_flx_id, advert.property_flx_id);
+        assert_eq!(Some(update.property_flx_id), advert.property_flx_id);
         assert_eq!(update.current_price, advert.current_price);
-        assert_eq!(update.is_online, advert.is_online);
+        assert_eq!(Some(update.is_online), advert.is_online);
         kinds.insert(update.event.event_type);
     }
     assert_eq!(kinds.len(), 3);

@@ -93,11 +93,11 @@ record! {
         /// Identifier of the advert.
         flx_id: FlxId,
         /// Identifier of the property it belongs to.
-        property_flx_id: Option<FlxId>,
-        /// What it asks now.
+        property_flx_id: FlxId,
+        /// What it asks now; absent when the price is given on request only.
         current_price: Option<AdvertPrice>,
         /// Whether it is on its portal now.
-        is_online: Option<bool>,
+        is_online: bool,
         /// What happened.
         event: AdvertEvent,
     }
@@ -112,7 +112,7 @@ record! {
         /// When, UTC.
         occurred_at: Timestamp,
         /// How the advert was before; only what the event changed.
-        previous: Option<PreviousState>,
+        previous: PreviousState,
     }
 }
 

@@ -54,7 +54,10 @@ impl<T: Bounded> Visitor<'_> for NumberOf<T> {
 }
 
 macro_rules! numbers {
-    ($($(#[doc = $about:literal])+ $name:ident: $kind:ident, $article:literal, $least:literal to $greatest:literal;)+) => {$(
+    ($(
+        $(#[doc = $about:literal])+
+        $name:ident: $kind:ident, $article:literal, $least:literal to $greatest:literal;
+    )+) => {$(
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
         pub struct $name(f64);
