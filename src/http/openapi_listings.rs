@@ -12,6 +12,7 @@ use super::openapi::reference;
 use super::samples::Sample;
 use crate::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use crate::wire::listings::{Advert, LiteProperty, Property};
+use crate::wire::read::read;
 
 /// Records a sample answer holds.
 const SAMPLE_RECORDS: usize = 10;
@@ -34,7 +35,30 @@ pub fn schemas() -> Map<String, Value> {
     }
     schemas.insert("SamplePropertiesAnswer".into(), sample_answer("Property"));
     schemas.insert("SampleAdvertsAnswer".into(), sample_answer("Advert"));
+    for (name, example) in examples() {
+        if let Some(schema) = schemas.get_mut(name) {
+            schema["examples"] = json!([example]);
+        }
+    }
     schemas
+}
+
+/// A whole value of each record and delivery, from the samples.
+fn examples() -> Vec<(&'static str, Value)> {
+    let body = |sample: Sample| serde_json::from_str::<Value>(sample.body()).unwrap_or_default();
+    let first = |sample| body(sample)["data"][0].take();
+    let property = first(Sample::Properties);
+    let lite = read::<Property>(&property)
+        .ok()
+        .and_then(|property| serde_json::to_value(LiteProperty::from(&property)).ok());
+    let mut examples = vec![
+        ("Property", property),
+        ("Advert", first(Sample::Adverts)),
+        ("PropertyDelivery", body(Sample::WebhookProperties)),
+        ("AdvertDelivery", body(Sample::WebhookAdverts)),
+    ];
+    examples.extend(lite.map(|lite| ("LiteProperty", lite)));
+    examples
 }
 
 fn collect<T: ToSchema + PartialSchema>(found: &mut Vec<(String, RefOr<Schema>)>) {
@@ -110,10 +134,6 @@ pub fn webhooks() -> Value {
 }
 
 fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
-    let mut media = json!({"schema": reference(sample.schema())});
-    if let Ok(example) = serde_json::from_str::<Value>(sample.body()) {
-        media["example"] = example;
-    }
     json!({"post": {
         "operationId": id,
         "summary": summary,
@@ -130,7 +150,7 @@ fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
         ],
         "requestBody": {
             "required": true,
-            "content": {"application/json": media},
+            "content": {"application/json": {"schema": reference(sample.schema())}},
         },
         "responses": {
             "2XX": {"description": "Taken"},
@@ -195,6 +215,27 @@ mod tests {
         assert_eq!(price["$ref"], "#/components/schemas/Eur");
         assert_eq!(schemas["Eur"]["minimum"], json!(0));
         assert_eq!(schemas["Eur"]["type"], "number");
+    }
+
+    #[test]
+    fn records_and_deliveries_have_an_example_that_reads_as_their_type() {
+        let schemas = schemas();
+        let example = |name: &str| schemas[name]["examples"][0].clone();
+        assert!(
+            read::<Property>(&example("Property"))
+                .unwrap()
+                .price
+                .is_some()
+        );
+        assert!(read::<Advert>(&example("Advert")).unwrap().url.is_some());
+        assert!(
+            read::<LiteProperty>(&example("LiteProperty"))
+                .unwrap()
+                .price
+                .is_some()
+        );
+        read::<PropertyDelivery>(&example("PropertyDelivery")).unwrap();
+        read::<AdvertDelivery>(&example("AdvertDelivery")).unwrap();
     }
 
     #[test]

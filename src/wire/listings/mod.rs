@@ -4,7 +4,7 @@
 //! are left out, lists are always there, moments are UTC to the millisecond, positions are `[lng, lat]`. Read a record
 //! with [`super::read::read`], which names the first fault by its path; `serde_json::to_string` writes it.
 //!
-//! [`record`] says how a record is declared; [`scalars`] and [`codes`] hold the numbers, codes and moments with their
+//! `record` says how a record is declared; [`scalars`] and [`codes`] hold the numbers, codes and moments with their
 //! ranges; [`property`] and [`advert`] are the two records, [`lite`] the short one, the rest their parts.
 
 pub mod advert;
