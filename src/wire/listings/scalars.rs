@@ -161,6 +161,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_number_comes_back_from_its_text_unchanged(number in -1e9..1e9_f64) {
+            let change = EurChange::new(number).unwrap();
+            let text = serde_json::to_string(&change).unwrap();
+            let read_back: EurChange = serde_json::from_str(&text).unwrap();
+            proptest::prop_assert_eq!(read_back, change, "{}", text);
+        }
+    }
+
     #[test]
     fn a_number_out_of_range_is_refused_with_the_range() {
         let fault = |value| read::<Count>(&value).unwrap_err().message;
