@@ -1,8 +1,8 @@
 //! The browsable reference at `/docs`: Swagger UI over `/openapi.json`, compiled in, so that it works with no network.
 //!
-//! The page is the same at `/docs` and `/docs/`; only the way to its files differs, and stays relative so that a proxy
-//! may put the service under a prefix. Its files carry a digest as `ETag` and are asked again after a day. The policy
-//! sent with them lets the page load nothing from, and talk to nothing but, the service itself.
+//! The page is the same at `/docs` and `/docs/`; only the relative way to its files differs. Its files carry a digest
+//! as `ETag` and are asked again after a day. The policy sent with them lets the page load nothing from, and talk to
+//! nothing but, the service itself.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,7 +20,7 @@ use super::error::ApiError;
 pub const PAGE_PATH: &str = "/docs";
 /// Path under which the page and its files lie.
 pub const FILES_PREFIX: &str = "/docs/";
-/// Where the page finds the OpenAPI document, seen from the page at [`FILES_PREFIX`].
+/// Where the page finds the OpenAPI document.
 const DOCUMENT_PATH: &str = "/openapi.json";
 
 /// The page, and the files it loads.
