@@ -8,8 +8,10 @@ mod contract {
     mod idempotency;
     mod keys;
     mod limits;
+    mod listings;
     mod opendata;
     mod policy;
+    mod samples;
     mod server;
 }
 mod engine {

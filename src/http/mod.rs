@@ -10,14 +10,17 @@ pub mod answer;
 pub mod auth;
 pub mod body;
 mod consumption;
+pub mod docs;
 pub mod error;
 pub mod idempotency;
 pub mod openapi;
 pub mod openapi_admin;
+pub mod openapi_listings;
 mod openapi_schemas;
 pub mod opendata;
 pub mod pipeline;
 pub mod routes;
+pub mod samples;
 pub mod server;
 
 use std::sync::Arc;

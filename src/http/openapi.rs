@@ -7,9 +7,11 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use super::docs;
 use super::error::ApiError;
 use super::idempotency::KEY_CHARS_MAX;
 use super::openapi_admin;
+use super::openapi_listings;
 use super::openapi_schemas::{
     closed, match_answer, match_request, record, search_answer, search_request,
 };
@@ -39,7 +41,7 @@ pub fn document_bytes() -> Bytes {
 /// The document.
 pub fn document() -> Value {
     let mut paths = Map::new();
-    for route in &ROUTES {
+    for route in ROUTES.iter().filter(|route| is_described(route)) {
         let path = paths
             .entry(route.path)
             .or_insert_with(|| Value::Object(Map::new()));
@@ -56,15 +58,22 @@ pub fn document() -> Value {
         schemas.insert(format!("{name}Record"), record(dataset));
     }
     schemas.extend(openapi_admin::component_schemas());
+    schemas.extend(openapi_listings::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
         "paths": paths,
+        "webhooks": openapi_listings::webhooks(),
         "components": {
             "schemas": schemas,
             "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": super::auth::KEY_HEADER}},
         },
     })
+}
+
+/// Whether the document tells of a route: of the reference page, not of each of its files.
+fn is_described(route: &Route) -> bool {
+    route.endpoint != Endpoint::Docs || route.path == docs::PAGE_PATH
 }
 
 pub(super) fn type_name(dataset: Dataset) -> &'static str {
@@ -212,6 +221,15 @@ fn describe(endpoint: Endpoint) -> Operation {
         }
         Endpoint::OpenApi => {
             Operation::new("openapi", "This document").answering(json!({"type": "object"}))
+        }
+        Endpoint::Docs => {
+            let mut page = Operation::new("docs", "This document as a page");
+            page.answer = Some(("text/html", json!({"type": "string"})));
+            page
+        }
+        Endpoint::Sample(sample) => {
+            let (id, summary) = sample.identity();
+            Operation::new(id, summary).answering(reference(sample.schema()))
         }
         Endpoint::Consumption => Operation::new(
             "consumption",
@@ -421,7 +439,7 @@ mod tests {
                 "{name}"
             );
         }
-        for route in &ROUTES {
+        for route in ROUTES.iter().filter(|route| is_described(route)) {
             let method = route.method.as_str().to_ascii_lowercase();
             assert!(
                 document["paths"][route.path][method].is_object(),

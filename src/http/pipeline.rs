@@ -20,7 +20,7 @@ use super::answer::Answer;
 use super::error::ApiError;
 use super::idempotency::{self, Claim};
 use super::routes::{self, AdminAction, BodyRule, Counting, Endpoint, Params, Route};
-use super::{App, admin, auth, body, consumption, openapi, opendata};
+use super::{App, admin, auth, body, consumption, docs, openapi, opendata, samples};
 use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
 use crate::accounts::meter::{RateState, Reservation};
@@ -44,8 +44,12 @@ pub struct Call<'a> {
     /// What every request shares.
     pub app: &'a App,
     params: Params,
+    /// The path, not decoded.
+    pub path: &'a str,
     /// The query string, not decoded.
     pub query: &'a str,
+    /// The headers.
+    pub headers: &'a HeaderMap,
     /// The body, whole.
     pub body: Bytes,
     key: Option<Arc<KeyRecord>>,
@@ -215,7 +219,9 @@ where
     let call = Call {
         app,
         params,
+        path: request.path,
         query: request.query,
+        headers: request.headers,
         body: bytes,
         key: trace.key.clone(),
     };
@@ -259,6 +265,8 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::Healthz => healthz(call.app),
         Endpoint::Version => Ok(version()),
         Endpoint::OpenApi => Ok(Answer::json(openapi::document_bytes())),
+        Endpoint::Docs => docs::docs(call.path, call.headers).map(Answer::from),
+        Endpoint::Sample(sample) => Ok(samples::sample(sample)),
         Endpoint::Consumption => consumption::report(&call).await,
         Endpoint::Admin(action) => operate(action, &call).await,
         Endpoint::Search(dataset) => opendata::search(&call, dataset).await,

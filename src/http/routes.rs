@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 
 use warp::http::Method;
 
+use super::docs;
 use super::error::ApiError;
+use super::samples::Sample;
 use crate::accounts::credits::Consumption;
 use crate::accounts::scopes::Scope;
 use crate::opendata::Dataset;
@@ -66,6 +68,10 @@ pub enum Endpoint {
     Version,
     /// The OpenAPI document.
     OpenApi,
+    /// The reference page and its files.
+    Docs,
+    /// A sample answer.
+    Sample(Sample),
     /// What the account consumed.
     Consumption,
     /// An operator's action.
@@ -142,6 +148,10 @@ const fn public(path: &'static str, endpoint: Endpoint) -> Route {
     }
 }
 
+const fn sample(sample: Sample) -> Route {
+    public(sample.path(), Endpoint::Sample(sample))
+}
+
 const fn get(path: &'static str, access: Access, counting: Counting, endpoint: Endpoint) -> Route {
     Route {
         method: Method::GET,
@@ -189,10 +199,17 @@ const fn post(
 }
 
 /// Every route.
-pub static ROUTES: [Route; 20] = [
+pub static ROUTES: [Route; 27] = [
     public("/healthz", Endpoint::Healthz),
     public("/version", Endpoint::Version),
     public("/openapi.json", Endpoint::OpenApi),
+    public(docs::PAGE_PATH, Endpoint::Docs),
+    public(docs::FILES_PREFIX, Endpoint::Docs),
+    public("/docs/{file}", Endpoint::Docs),
+    sample(Sample::Properties),
+    sample(Sample::Adverts),
+    sample(Sample::WebhookProperties),
+    sample(Sample::WebhookAdverts),
     get(
         "/v2/protected/consumption",
         Keyed,

@@ -2,10 +2,12 @@
 //!
 //! [`opendata`] declares each open-data body once, as a table; [`parse`] validates bodies against those tables, and
 //! the OpenAPI document is written from them too, so the three cannot disagree. No input or output happens here: the
-//! HTTP routes and the bulk command call the same functions.
+//! HTTP routes and the bulk command call the same functions. [`listings`] holds properties and adverts as types that
+//! [`read`] fills, with the closed sets of values of [`enums`].
 //!
 //! Choices the contract leaves to us, in one place:
-//! - keys unknown to a table are refused; `null` is not a value of any type;
+//! - keys unknown to a table are refused; `null` is not a value of any type, but in a record of a listing it says that
+//!   a field is unknown;
 //! - a key written twice counts once, with its last value, as in JavaScript;
 //! - an empty list, and a range without bounds, do not constrain;
 //! - `sortOrder` defaults to `desc`, whatever `sortBy` is;
@@ -15,10 +17,13 @@ pub mod admin;
 pub mod admin_answers;
 pub mod dates;
 pub mod distances;
+pub mod enums;
 pub mod fault;
+pub mod listings;
 pub mod opendata;
 pub mod parse;
 pub mod query;
+pub mod read;
 mod walk;
 
 pub use fault::Fault;

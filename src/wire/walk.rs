@@ -60,7 +60,7 @@ impl At<'_> {
 }
 
 /// The caller's text, short enough to repeat and without control characters.
-fn echo(text: &str) -> String {
+pub(super) fn echo(text: &str) -> String {
     text.chars()
         .filter(|character| !character.is_control())
         .take(ECHO_CHARS_MAX)

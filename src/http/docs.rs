@@ -1,0 +1,296 @@
+//! The browsable reference at `/docs`: Swagger UI over `/openapi.json`, compiled in, so that it works with no network.
+//!
+//! The page is the same at `/docs` and `/docs/`; only the relative way to its files differs. Its files carry a digest
+//! as `ETag` and are asked again after a day. The policy sent with them lets the page load nothing from, and talk to
+//! nothing but, the service itself.
+
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use utoipa_swagger_ui::Config;
+use warp::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
+    IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use warp::http::{HeaderMap, Response, StatusCode};
+
+use super::error::ApiError;
+
+/// Path of the page.
+pub const PAGE_PATH: &str = "/docs";
+/// Path under which the page and its files lie.
+pub const FILES_PREFIX: &str = "/docs/";
+/// Where the page finds the OpenAPI document.
+const DOCUMENT_PATH: &str = "/openapi.json";
+
+/// The page, and the files it loads.
+const INDEX: &str = "index.html";
+const FILES: [&str; 7] = [
+    "swagger-ui.css",
+    "index.css",
+    "swagger-ui-bundle.js",
+    "swagger-ui-standalone-preset.js",
+    INITIALIZER,
+    "favicon-32x32.png",
+    "favicon-16x16.png",
+];
+/// The script that starts the page; it holds the settings, so it changes with this program and not with Swagger UI.
+const INITIALIZER: &str = "swagger-initializer.js";
+
+const TITLE_SHIPPED: &str = "<title>Swagger UI</title>";
+const TITLE: &str = "<title>toise</title>";
+
+/// What the page may load: its own files; style attributes and small pictures it writes itself.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+/// How long a browser may keep a file before it asks whether it changed.
+const FILE_CACHE: &str = "public, max-age=86400";
+/// The page and its settings are asked again each time.
+const PAGE_CACHE: &str = "no-cache";
+
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+
+/// A file ready to be sent.
+#[derive(Debug)]
+struct File {
+    name: &'static str,
+    content_type: HeaderValue,
+    cache: &'static str,
+    etag: HeaderValue,
+    bytes: Bytes,
+}
+
+/// Every file, digested once.
+static SHIPPED: LazyLock<Vec<File>> = LazyLock::new(|| {
+    let config = Arc::new(
+        Config::from(DOCUMENT_PATH)
+            // The validator is a service elsewhere.
+            .validator_url("none")
+            .deep_linking(true)
+            .display_request_duration(true)
+            .filter(true)
+            .default_models_expand_depth(0),
+    );
+    let page = [INDEX].into_iter().chain(FILES);
+    page.filter_map(|name| load(name, &config)).collect()
+});
+
+fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<File> {
+    let shipped = match utoipa_swagger_ui::serve(name, config.clone()) {
+        Ok(shipped) => shipped?,
+        Err(error) => {
+            tracing::error!(name, %error, "a file of the reference page cannot be read");
+            return None;
+        }
+    };
+    let bytes = match name {
+        INDEX => Bytes::from(with_our_title(&shipped.bytes)),
+        _ => Bytes::from(shipped.bytes.into_owned()),
+    };
+    let cache = if name == INDEX || name == INITIALIZER {
+        PAGE_CACHE
+    } else {
+        FILE_CACHE
+    };
+    file(name, &shipped.content_type, cache, bytes)
+}
+
+fn file(name: &'static str, media_type: &str, cache: &'static str, bytes: Bytes) -> Option<File> {
+    let content_type = if media_type.starts_with("text/") {
+        format!("{media_type}; charset=utf-8")
+    } else {
+        media_type.to_owned()
+    };
+    let etag = format!("\"{}\"", blake3::hash(&bytes).to_hex());
+    Some(File {
+        name,
+        content_type: HeaderValue::from_str(&content_type).ok()?,
+        cache,
+        etag: HeaderValue::from_str(&etag).ok()?,
+        bytes,
+    })
+}
+
+fn with_our_title(page: &[u8]) -> String {
+    String::from_utf8_lossy(page).replace(TITLE_SHIPPED, TITLE)
+}
+
+/// The page as it is at [`PAGE_PATH`], from where its files are one level down.
+static PAGE: LazyLock<Option<File>> = LazyLock::new(|| {
+    let index = find(INDEX)?;
+    let mut page = String::from_utf8_lossy(&index.bytes).into_owned();
+    for name in FILES {
+        for way in [format!("\"./{name}\""), format!("\"{name}\"")] {
+            page = page.replace(&way, &format!("\"docs/{name}\""));
+        }
+    }
+    file(INDEX, "text/html", PAGE_CACHE, Bytes::from(page))
+});
+
+fn find(name: &str) -> Option<&'static File> {
+    SHIPPED.iter().find(|file| file.name == name)
+}
+
+/// Answers `/docs`, `/docs/` and the files under it; any other path has no route.
+pub fn docs(path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, ApiError> {
+    let file = match path.strip_prefix(FILES_PREFIX) {
+        None if path == PAGE_PATH => PAGE.as_ref(),
+        None => None,
+        Some("") => find(INDEX),
+        Some(name) => find(name),
+    };
+    Ok(send(file.ok_or(ApiError::NoRoute)?, headers))
+}
+
+fn send(file: &File, headers: &HeaderMap) -> Response<Bytes> {
+    let unchanged = headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .any(|tag| tag.trim().trim_start_matches("W/").as_bytes() == file.etag.as_bytes());
+    let mut response = if unchanged {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        Response::new(file.bytes.clone())
+    };
+    let answer = response.headers_mut();
+    if !unchanged {
+        answer.insert(CONTENT_TYPE, file.content_type.clone());
+    }
+    answer.insert(ETAG, file.etag.clone());
+    for (name, value) in [
+        (CACHE_CONTROL, file.cache),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (
+            PERMISSIONS_POLICY,
+            "camera=(), geolocation=(), microphone=()",
+        ),
+    ] {
+        answer.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(path: &str) -> Response<Bytes> {
+        docs(path, &HeaderMap::new()).unwrap()
+    }
+
+    fn text(path: &str) -> String {
+        String::from_utf8(get(path).into_body().to_vec()).unwrap()
+    }
+
+    /// What the page at `path` loads, as the paths a browser would ask for.
+    fn loaded(path: &str) -> Vec<String> {
+        let folder = &path[..=path.rfind('/').unwrap()];
+        let page = text(path);
+        ["src=\"", "href=\""]
+            .iter()
+            .flat_map(|attribute| page.split(attribute).skip(1))
+            .map(|rest| rest.split('"').next().unwrap())
+            .map(|way| format!("{folder}{}", way.trim_start_matches("./")))
+            .collect()
+    }
+
+    #[test]
+    fn the_page_loads_only_files_that_are_served_with_and_without_the_slash() {
+        for path in ["/docs", "/docs/"] {
+            let mut files = loaded(path);
+            assert_eq!(files.len(), FILES.len(), "{files:?}");
+            for file in &files {
+                assert_eq!(get(file).status(), 200, "{path} loads {file}");
+            }
+            files.sort();
+            let mut expected = FILES.map(|name| format!("/docs/{name}")).to_vec();
+            expected.sort();
+            assert_eq!(files, expected, "{path}");
+            assert!(text(path).contains(TITLE));
+        }
+    }
+
+    #[test]
+    fn the_page_reads_this_services_document_and_no_validator_elsewhere() {
+        let settings = text("/docs/swagger-initializer.js");
+        assert!(
+            settings.contains("\"url\": \"/openapi.json\""),
+            "{settings}"
+        );
+        assert!(
+            settings.contains("\"validatorUrl\": \"none\""),
+            "{settings}"
+        );
+        assert!(!settings.contains("{{config}}") && !settings.contains("https://"));
+    }
+
+    #[test]
+    fn files_have_their_type_and_the_policy_forbids_other_origins() {
+        for (path, media_type, cache) in [
+            ("/docs", "text/html; charset=utf-8", PAGE_CACHE),
+            ("/docs/", "text/html; charset=utf-8", PAGE_CACHE),
+            (
+                "/docs/swagger-ui.css",
+                "text/css; charset=utf-8",
+                FILE_CACHE,
+            ),
+            (
+                "/docs/swagger-ui-bundle.js",
+                "text/javascript; charset=utf-8",
+                FILE_CACHE,
+            ),
+            (
+                "/docs/swagger-initializer.js",
+                "text/javascript; charset=utf-8",
+                PAGE_CACHE,
+            ),
+            ("/docs/favicon-32x32.png", "image/png", FILE_CACHE),
+        ] {
+            let response = get(path);
+            let headers = response.headers();
+            assert_eq!(headers["content-type"], media_type, "{path}");
+            assert_eq!(headers["cache-control"], cache, "{path}");
+            assert_eq!(headers["x-content-type-options"], "nosniff");
+            let policy = headers["content-security-policy"].to_str().unwrap();
+            assert!(policy.contains("default-src 'none'") && policy.contains("connect-src 'self'"));
+            assert!(!policy.contains("http"), "{policy}");
+        }
+    }
+
+    #[test]
+    fn a_file_the_browser_has_is_not_sent_again() {
+        let etag = get("/docs/swagger-ui.css").headers()["etag"].clone();
+        for sent in [
+            etag.to_str().unwrap().to_owned(),
+            format!("\"x\", W/{}", etag.to_str().unwrap()),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(IF_NONE_MATCH, HeaderValue::from_str(&sent).unwrap());
+            let response = docs("/docs/swagger-ui.css", &headers).unwrap();
+            assert_eq!(response.status(), 304);
+            assert!(response.body().is_empty());
+            assert_eq!(response.headers()["etag"], etag);
+        }
+    }
+
+    #[test]
+    fn other_paths_have_no_route() {
+        for path in [
+            "/docs/x",
+            "/docs/../openapi.json",
+            "/docs//",
+            "/docsx",
+            "/docs/oauth2-redirect.html",
+        ] {
+            let error = docs(path, &HeaderMap::new()).unwrap_err();
+            assert_eq!(error.status_and_code().0, 404, "{path}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The part of the OpenAPI document that tells of listings: component schemas and webhooks, from the wire types.
+//!
+//! The types write every optional field as one that may be `null`, because reading takes `null` for unknown. Answers
+//! never carry it, and answers are what the document describes: [`schemas`] leaves the nulls out.
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::openapi::reference;
+use super::samples::Sample;
+use crate::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
+use crate::wire::listings::{Advert, LiteProperty, Property};
+use crate::wire::read::read;
+
+/// Records a sample answer holds.
+const SAMPLE_RECORDS: usize = 10;
+
+/// Component schemas by name: the records, their parts, scalars and enumerations, the bodies of webhooks, and the
+/// answers of the sample endpoints (`SamplePropertiesAnswer`, `SampleAdvertsAnswer`).
+pub fn schemas() -> Map<String, Value> {
+    let mut found = Vec::new();
+    collect::<Property>(&mut found);
+    collect::<Advert>(&mut found);
+    collect::<LiteProperty>(&mut found);
+    collect::<PropertyDelivery>(&mut found);
+    collect::<AdvertDelivery>(&mut found);
+    let mut schemas = Map::new();
+    for (name, schema) in found {
+        // A schema is made of maps with text keys, which always become JSON.
+        if let Ok(schema) = serde_json::to_value(schema) {
+            schemas.insert(name, without_nulls(schema));
+        }
+    }
+    schemas.insert("SamplePropertiesAnswer".into(), sample_answer("Property"));
+    schemas.insert("SampleAdvertsAnswer".into(), sample_answer("Advert"));
+    for (name, example) in examples() {
+        if let Some(schema) = schemas.get_mut(name) {
+            schema["examples"] = json!([example]);
+        }
+    }
+    schemas
+}
+
+/// A whole value of each record and delivery, from the samples.
+fn examples() -> Vec<(&'static str, Value)> {
+    let body = |sample: Sample| serde_json::from_str::<Value>(sample.body()).unwrap_or_default();
+    let first = |sample| body(sample)["data"][0].take();
+    let property = first(Sample::Properties);
+    let lite = read::<Property>(&property)
+        .ok()
+        .and_then(|property| serde_json::to_value(LiteProperty::from(&property)).ok());
+    let mut examples = vec![
+        ("Property", property),
+        ("Advert", first(Sample::Adverts)),
+        ("PropertyDelivery", body(Sample::WebhookProperties)),
+        ("AdvertDelivery", body(Sample::WebhookAdverts)),
+    ];
+    examples.extend(lite.map(|lite| ("LiteProperty", lite)));
+    examples
+}
+
+fn collect<T: ToSchema + PartialSchema>(found: &mut Vec<(String, RefOr<Schema>)>) {
+    found.push((T::name().into_owned(), T::schema()));
+    T::schemas(found);
+}
+
+fn sample_answer(record: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["data"],
+        "properties": {"data": {
+            "type": "array",
+            "minItems": SAMPLE_RECORDS,
+            "maxItems": SAMPLE_RECORDS,
+            "items": reference(record),
+            "description": "Invented records of the exact form",
+        }},
+    })
+}
+
+/// The same schema for values that are left out rather than `null`.
+fn without_nulls(schema: Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let mut kept = Map::new();
+            for (key, value) in fields {
+                match (key.as_str(), value) {
+                    ("type", Value::Array(types)) => {
+                        let mut types = types.into_iter().filter(|kind| kind != "null");
+                        if let (Some(only), None) = (types.next(), types.next()) {
+                            kept.insert(key, only);
+                        }
+                    }
+                    ("oneOf", Value::Array(branches)) => {
+                        for branch in branches {
+                            if branch == json!({"type": "null"}) {
+                                continue;
+                            }
+                            if let Value::Object(branch) = without_nulls(branch) {
+                                kept.extend(branch);
+                            }
+                        }
+                    }
+                    (_, value) => {
+                        kept.insert(key, without_nulls(value));
+                    }
+                }
+            }
+            Value::Object(kept)
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+/// The document's `webhooks`: what the service posts to the address of an alert.
+pub fn webhooks() -> Value {
+    json!({
+        "propertyMatches": webhook(
+            "propertyMatches",
+            "Properties a property alert matched",
+            "Identifiers only: read the properties by identifier.",
+            Sample::WebhookProperties,
+        ),
+        "advertMatches": webhook(
+            "advertMatches",
+            "Adverts an advert alert matched, and events on them",
+            "New adverts come whole, events with what identifies the advert and what changed.",
+            Sample::WebhookAdverts,
+        ),
+    })
+}
+
+fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
+    json!({"post": {
+        "operationId": id,
+        "summary": summary,
+        "description": format!(
+            "{about} Answer 2xx within a second and work afterwards; otherwise the delivery is tried again. The same \
+             delivery may come twice: its webhook-id is the same. 410 deactivates the alert."
+        ),
+        "parameters": [
+            header("x-webhook-key", "The account's webhook key, to compare with the expected one"),
+            header("webhook-id", "Identifier of the delivery, the same when it is tried again"),
+            header("webhook-timestamp", "When it was sent, seconds since 1970-01-01 UTC"),
+            header("webhook-signature", "`v1,` and the base64 HMAC-SHA256 of id, timestamp and body joined by full \
+                stops, under the account's signing secret; two, separated by a space, while the secret is rotated"),
+        ],
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {"schema": reference(sample.schema())}},
+        },
+        "responses": {
+            "2XX": {"description": "Taken"},
+            "410": {"description": "No longer wanted: the alert is deactivated"},
+            "default": {"description": "Not taken: it is tried again"},
+        },
+    }})
+}
+
+fn header(name: &str, about: &str) -> Value {
+    json!({
+        "name": name,
+        "in": "header",
+        "required": true,
+        "description": about,
+        "schema": {"type": "string"},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::enums::{ENUMERATIONS, Enumeration};
+
+    #[test]
+    fn every_reference_resolves() {
+        let schemas = schemas();
+        let text = format!("{}{}", Value::Object(schemas.clone()), webhooks());
+        let mut count = 0;
+        for (_, rest) in text
+            .match_indices("#/components/schemas/")
+            .map(|(start, prefix)| text.split_at(start + prefix.len()))
+        {
+            let name = rest.split('"').next().unwrap();
+            assert!(schemas.contains_key(name), "{name}");
+            count += 1;
+        }
+        assert!(count > 100, "{count} references");
+    }
+
+    #[test]
+    fn every_field_of_every_record_is_described_and_none_is_null() {
+        let schemas = schemas();
+        for (name, schema) in &schemas {
+            for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+                let about = property["description"].as_str().unwrap_or_default();
+                assert!(!about.is_empty(), "{name}.{field}: {property}");
+            }
+        }
+        let text = Value::Object(schemas).to_string();
+        assert!(!text.contains(r#""null""#), "{text}");
+    }
+
+    #[test]
+    fn records_take_no_other_keys_and_always_have_their_lists() {
+        let schemas = schemas();
+        assert_eq!(schemas["Property"]["additionalProperties"], json!(false));
+        assert_eq!(schemas["Property"]["required"], json!(["adverts", "tags"]));
+        let image = schemas["Image"]["required"].as_array().unwrap();
+        assert_eq!(image.len(), 4);
+        let price = &schemas["PropertyPrice"]["properties"]["value"];
+        assert_eq!(price["$ref"], "#/components/schemas/Eur");
+        assert_eq!(schemas["Eur"]["minimum"], json!(0));
+        assert_eq!(schemas["Eur"]["type"], "number");
+    }
+
+    #[test]
+    fn records_and_deliveries_have_an_example_that_reads_as_their_type() {
+        let schemas = schemas();
+        let example = |name: &str| schemas[name]["examples"][0].clone();
+        assert!(
+            read::<Property>(&example("Property"))
+                .unwrap()
+                .price
+                .is_some()
+        );
+        assert!(read::<Advert>(&example("Advert")).unwrap().url.is_some());
+        assert!(
+            read::<LiteProperty>(&example("LiteProperty"))
+                .unwrap()
+                .price
+                .is_some()
+        );
+        read::<PropertyDelivery>(&example("PropertyDelivery")).unwrap();
+        read::<AdvertDelivery>(&example("AdvertDelivery")).unwrap();
+    }
+
+    #[test]
+    fn enumerations_are_the_tables() {
+        let schemas = schemas();
+        let listed = |table: &&&Enumeration| schemas.contains_key(table.name);
+        let mut count = 0;
+        for table in ENUMERATIONS.iter().filter(listed) {
+            assert_eq!(schemas[table.name]["enum"], json!(table.values));
+            count += 1;
+        }
+        assert!(count >= 20, "{count} enumerations");
+    }
+}

@@ -1,0 +1,89 @@
+//! The four sample endpoints: invented records in the exact form, so that a client can be written before it has a key.
+//!
+//! The texts are compiled in and served as they are; tests hold them against the types that write real answers.
+
+use bytes::Bytes;
+
+use super::answer::Answer;
+
+/// Body of `GET /v2/sample/properties`: `{data: [10 properties]}`.
+pub const PROPERTIES: &str = include_str!("../../data/samples/properties.json");
+/// Body of `GET /v2/sample/adverts`: `{data: [10 adverts]}`, as an advert webhook carries them.
+pub const ADVERTS: &str = include_str!("../../data/samples/adverts.json");
+/// Body of `GET /v2/sample/webhook/properties`: a delivery of a property alert.
+pub const WEBHOOK_PROPERTIES: &str = include_str!("../../data/samples/webhook_properties.json");
+/// Body of `GET /v2/sample/webhook/adverts`: a delivery of an advert alert.
+pub const WEBHOOK_ADVERTS: &str = include_str!("../../data/samples/webhook_adverts.json");
+
+/// Which sample is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// Ten properties.
+    Properties,
+    /// Ten adverts.
+    Adverts,
+    /// A delivery of a property alert.
+    WebhookProperties,
+    /// A delivery of an advert alert.
+    WebhookAdverts,
+}
+
+impl Sample {
+    /// Every sample.
+    pub const ALL: [Sample; 4] = [
+        Sample::Properties,
+        Sample::Adverts,
+        Sample::WebhookProperties,
+        Sample::WebhookAdverts,
+    ];
+
+    /// Where it is served.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Sample::Properties => "/v2/sample/properties",
+            Sample::Adverts => "/v2/sample/adverts",
+            Sample::WebhookProperties => "/v2/sample/webhook/properties",
+            Sample::WebhookAdverts => "/v2/sample/webhook/adverts",
+        }
+    }
+
+    /// The body of its answer.
+    pub const fn body(self) -> &'static str {
+        match self {
+            Sample::Properties => PROPERTIES,
+            Sample::Adverts => ADVERTS,
+            Sample::WebhookProperties => WEBHOOK_PROPERTIES,
+            Sample::WebhookAdverts => WEBHOOK_ADVERTS,
+        }
+    }
+
+    /// Name of the component schema of its body.
+    pub const fn schema(self) -> &'static str {
+        match self {
+            Sample::Properties => "SamplePropertiesAnswer",
+            Sample::Adverts => "SampleAdvertsAnswer",
+            Sample::WebhookProperties => "PropertyDelivery",
+            Sample::WebhookAdverts => "AdvertDelivery",
+        }
+    }
+
+    /// Its `operationId` and summary in the OpenAPI document.
+    pub const fn identity(self) -> (&'static str, &'static str) {
+        match self {
+            Sample::Properties => ("sampleProperties", "Ten sample properties"),
+            Sample::Adverts => ("sampleAdverts", "Ten sample adverts"),
+            Sample::WebhookProperties => (
+                "sampleWebhookProperties",
+                "Sample delivery of a property alert",
+            ),
+            Sample::WebhookAdverts => {
+                ("sampleWebhookAdverts", "Sample delivery of an advert alert")
+            }
+        }
+    }
+}
+
+/// Answers with a sample.
+pub fn sample(sample: Sample) -> Answer {
+    Answer::json(Bytes::from_static(sample.body().as_bytes()))
+}

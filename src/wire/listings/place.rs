@@ -1,0 +1,64 @@
+//! Where an asset is. Properties and adverts name these models differently; their fields are the same.
+
+use super::codes::{Department, InseeCode, IrisCode, Position, PostalCode};
+use super::record::record;
+
+record! {
+    /// Where a property is.
+    #[derive(Default)]
+    Location {
+        /// Name of the commune.
+        city: Option<String>,
+        /// Centre of the commune.
+        city_coordinate: Option<CompleteLatLng>,
+        /// Department: two characters, 2A and 2B included, or three overseas.
+        department: Option<Department>,
+        /// INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement.
+        insee_code: Option<InseeCode>,
+        /// Code of the IRIS district, nine characters.
+        iris_code: Option<IrisCode>,
+        /// Position of the asset; may be imprecise.
+        location_coordinate: Option<CompleteLatLng>,
+        /// Postal code, five digits.
+        postal_code: Option<PostalCode>,
+    }
+}
+
+record! {
+    /// Where the asset of an advert is.
+    #[derive(Default)]
+    AdLocation {
+        /// Name of the commune, as on the portal.
+        city: Option<String>,
+        /// Centre of the commune.
+        city_coordinate: Option<AdCompleteLatLng>,
+        /// Department: two characters, 2A and 2B included, or three overseas.
+        department: Option<Department>,
+        /// INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement.
+        insee_code: Option<InseeCode>,
+        /// Code of the IRIS district, nine characters.
+        iris_code: Option<IrisCode>,
+        /// Position of the asset; may be imprecise.
+        location_coordinate: Option<AdCompleteLatLng>,
+        /// Postal code, five digits.
+        postal_code: Option<PostalCode>,
+    }
+}
+
+record! {
+    /// A position.
+    #[derive(Default)]
+    CompleteLatLng {
+        /// `[lng, lat]`, degrees: -180 to 180 and -90 to 90.
+        location: Option<Position>,
+    }
+}
+
+record! {
+    /// A position in an advert.
+    #[derive(Default)]
+    AdCompleteLatLng {
+        /// `[lng, lat]`, degrees: -180 to 180 and -90 to 90.
+        location: Option<Position>,
+    }
+}
