@@ -2,6 +2,7 @@
 //! lake under faults, the command as a process. One module per resource.
 
 mod contract {
+    mod accounts;
     mod errors;
     mod keys;
     mod opendata;
@@ -14,6 +15,7 @@ mod engine {
 }
 mod journeys {
     mod killed_imports;
+    mod operators;
     mod serving;
 }
 mod lake {
