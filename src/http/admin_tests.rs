@@ -200,12 +200,7 @@ async fn what_is_not_there_is_404_and_what_is_wrong_is_422_by_its_path() {
     assert_eq!(refusal(admin), (422, 10002, message));
     let not_json = accounts_create(&desk.app, Bytes::from_static(b"{")).await;
     assert_eq!(refusal(not_json).0, 400);
-    for query in [
-        "from_date=yesterday",
-        "to_date=2024-02-30",
-        "to_date=%zz",
-        "day=1",
-    ] {
+    for query in ["from_date=yesterday", "to_date=2024-02-30", "day=1"] {
         assert_eq!(refusal(usage(&desk.app, query).await).0, 422, "{query}");
     }
     assert_eq!(refusal(keys_list(&desk.app, "account_id=7").await).0, 422);
