@@ -4,6 +4,7 @@
 mod contract {
     mod admin;
     mod credits;
+    mod accounts;
     mod errors;
     mod idempotency;
     mod keys;
@@ -22,6 +23,7 @@ mod engine {
 mod journeys {
     mod killed_imports;
     mod killed_ledger;
+    mod operators;
     mod serving;
 }
 mod lake {

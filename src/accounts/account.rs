@@ -17,7 +17,8 @@ use crate::store::{self, Store};
 /// Greatest length of a name, characters.
 pub const NAME_CHARS_MAX: usize = 100;
 /// What a name must be.
-pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters, blanks at the ends or the form of a UUID";
+pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters, \
+                             blanks at the ends or the form of a UUID";
 /// How long a replaced secret signs beside the new one.
 pub const SECRET_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 /// Secrets that sign at once, at most: replacing one more often within the overlap ends the oldest early.

@@ -2,7 +2,7 @@
 //!
 //! Both must be read back to be used, so unlike keys they are stored as they are, in a file only its owner may read.
 //! They are secrets all the same: neither prints itself. A master key, where one is configured, belongs between
-//! [`SigningSecret::stored`] and [`SigningSecret::from_stored`], the only ways in and out of the store.
+//! `SigningSecret::stored` and `SigningSecret::from_stored`, the only ways in and out of the store.
 
 use std::fmt;
 

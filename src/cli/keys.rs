@@ -92,13 +92,13 @@ enum Action {
 
 #[derive(Args, Clone, Debug)]
 struct Limits {
-    /// Requests a second [default: 5 for a test key, 50 for a production key]
+    /// Requests a second; a new test key has 5, a new production key 50
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=RATE_PER_S_MAX as i64))]
     rate: Option<u32>,
-    /// Counted calls a month, or `none` [default: 10000 for a test key, none for a production key]
+    /// Counted calls a month, or `none`; a new test key has 10000, a new production key none
     #[arg(long, value_name = "N", value_parser = quota)]
     monthly_quota: Option<Bound>,
-    /// Estimates that run at once [default: 2]
+    /// Estimates that run at once; a new key has 2
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ESTIMATES_MAX as i64))]
     max_concurrent_estimates: Option<u32>,
 }
