@@ -8,6 +8,7 @@
 pub mod accounts;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod engine;
 pub mod geo;
 pub mod http;
@@ -17,4 +18,5 @@ pub mod opendata;
 pub mod progress;
 pub mod store;
 pub mod synth;
+pub mod telemetry;
 pub mod wire;

@@ -1,0 +1,28 @@
+//! Log lines: on standard error, as text or JSON, so that standard output holds results and nothing else.
+//!
+//! Every request makes one line (`answered`, from the pipeline): request id, method, path without its query, status,
+//! duration. Bodies, headers and queries are never logged, since they hold keys, addresses of people and listings.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Log, LogFormat};
+
+/// Starts logging; a program that embeds this crate and logs by itself keeps what it has.
+pub fn start(log: &Log) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    // Fails where a subscriber is there already, which then keeps its place.
+    let _ = match log.format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .try_init(),
+    };
+}
