@@ -6,6 +6,7 @@
 )]
 
 pub mod accounts;
+pub mod backup;
 pub mod cli;
 pub mod clock;
 pub mod config;
