@@ -1,19 +1,17 @@
 //! `toise demo`: a lake of invented data on the first run, the service over it, a key, and lines to try.
 
-use std::sync::Arc;
-
 use clap::Args;
 use serde_json::json;
 
+use super::config::SettingArgs;
 use super::serve::serve;
 use super::{CommandResult, Common};
 use crate::accounts::DEFAULT_ACCOUNT;
 use crate::accounts::keys::{self, Kind};
 use crate::accounts::scopes::Scopes;
 use crate::clock::Clock;
-use crate::engine::Budget;
 use crate::lake::Lake;
-use crate::opendata::{Dataset, OpenData};
+use crate::opendata::Dataset;
 use crate::progress::Progress;
 use crate::store::Store;
 use crate::synth::{Request, lake::into_lake};
@@ -32,13 +30,13 @@ Example: on a free port, ready for a script
 
   toise demo --listen 127.0.0.1:0 --json")]
 pub struct DemoArgs {
-    /// Address to listen on; port 0 picks a free one
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
-    pub listen: String,
+    #[command(flatten)]
+    settings: SettingArgs,
 }
 
 /// Runs `demo`.
 pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
+    let config = common.configuration(arguments.settings.flags()?)?.config;
     fill(common)?;
     let store = Store::open(&common.data)?;
     let clock = Clock::system();
@@ -54,25 +52,18 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     let admin = Scopes::parse("admin")?;
     let admin_key = keys::create(&store, &clock, production, admin, DEFAULT_ACCOUNT)?.key;
     drop(store);
-    let open_data = OpenData::open(&common.data, Budget::default())?;
     let as_json = common.json;
-    serve(
-        &common.data,
-        &arguments.listen,
-        Arc::new(open_data),
-        move |address| {
-            let address = format!("http://{address}");
-            if as_json {
-                println!(
-                    "{}",
-                    json!({"address": address, "key": key, "admin_key": admin_key})
-                );
-            } else {
-                print_welcome(&address, &key, &admin_key);
-            }
-            Ok(())
-        },
-    )
+    serve(&common.data, &config, move |address| {
+        if as_json {
+            println!(
+                "{}",
+                json!({"address": address, "key": key, "admin_key": admin_key})
+            );
+        } else {
+            print_welcome(address, &key, &admin_key);
+        }
+        Ok(())
+    })
 }
 
 /// Makes the demo lake where there is no data yet.

@@ -12,6 +12,10 @@ use crate::store::Store;
 
 /// Arguments of `keys`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Example: a key to try with, for one account
+
+  toise keys create --kind test --account agence-du-port")]
 pub struct KeysArgs {
     #[command(subcommand)]
     action: Action,

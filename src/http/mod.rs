@@ -7,13 +7,16 @@
 
 pub mod auth;
 pub mod body;
+mod connection;
 pub mod error;
+pub mod metrics;
 pub mod openapi;
 mod openapi_schemas;
 pub mod opendata;
 pub mod pipeline;
 pub mod routes;
 pub mod server;
+pub mod tls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -22,6 +25,7 @@ use std::time::Duration;
 use crate::accounts::verify::Verifier;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
+use crate::telemetry::Metrics;
 
 use opendata::Answers;
 
@@ -38,6 +42,8 @@ pub struct App {
     pub pool: Pool,
     /// Whether the service takes requests.
     pub readiness: Readiness,
+    /// What the service counts.
+    pub metrics: Metrics,
     /// Longest a request may take, its body included.
     pub request_timeout: Duration,
 }

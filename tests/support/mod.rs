@@ -17,6 +17,7 @@ use toise::accounts::keys::{self, Kind};
 use toise::accounts::scopes::Scopes;
 use toise::cli::serve::app;
 use toise::clock::Clock;
+use toise::config::Config;
 use toise::http::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
 use toise::http::{App, Readiness};
@@ -113,7 +114,7 @@ impl Service {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(chrono::Utc::now());
-        let mut app = app(&store, Arc::new(rows), &clock).unwrap();
+        let mut app = app(&store, Arc::new(rows), &clock, &Config::default()).unwrap();
         change(&mut app);
         let readiness = app.readiness.clone();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
