@@ -2,6 +2,7 @@
 //! lake under faults, the command as a process. One module per resource.
 
 mod contract {
+    mod connections;
     mod errors;
     mod keys;
     mod opendata;
@@ -13,7 +14,9 @@ mod engine {
     mod sql;
 }
 mod journeys {
+    mod backups;
     mod killed_imports;
+    mod operating;
     mod serving;
 }
 mod lake {

@@ -198,7 +198,13 @@ fn refused(place: String, fault: String) -> Error {
 }
 
 fn unknown_key(place: String, dotted: &str) -> Error {
-    let nearest = settings::nearest(dotted, SETTINGS.iter().map(Setting::path));
+    // Where the section is right, the key is meant to be in it.
+    let section = dotted.split('.').next().unwrap_or_default();
+    let is_known = SECTIONS.iter().any(|(known, _)| *known == section);
+    let candidates = SETTINGS
+        .iter()
+        .filter(|setting| !is_known || setting.section == section);
+    let nearest = settings::nearest(dotted, candidates.map(Setting::path));
     let fault = format!("unknown key {dotted}; the nearest known one is {nearest}");
     refused(place, fault)
 }

@@ -6,7 +6,7 @@ use super::settings::SECTIONS;
 use super::{Effective, Origin, Value};
 
 /// Columns a comment takes at most.
-const COMMENT_COLUMNS: usize = 100;
+const COMMENT_COLUMNS: usize = 116;
 
 const HEAD: &str = "\
 # Configuration of toise. `toise serve` reads it from toise.toml in the data folder, or from --config FILE.

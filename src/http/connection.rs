@@ -77,11 +77,13 @@ impl Activity {
             if deadline <= now {
                 return;
             }
-            tokio::time::sleep_until(deadline).await;
+            // Whatever happens meanwhile may bring the deadline nearer than the one just seen.
+            let least = now + patience.head.min(patience.idle);
+            tokio::time::sleep_until(deadline.min(least)).await;
         }
     }
 
-    /// When to look again: the end of the present phase's time, or later where a request runs.
+    /// The end of the present phase's time, or some time later while a request runs.
     fn deadline(&self, patience: Patience, now: Instant) -> Instant {
         let state = self.state();
         match state.phase {
