@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use chrono::SecondsFormat;
 use indicatif::ProgressBar;
@@ -129,8 +130,9 @@ impl Stage {
         for name in std::iter::once(MANIFEST_FILE).chain(names) {
             let from = self.folder.path().join(name);
             let mut file = File::open(&from).map_err(Error::io(&from))?;
-            let bytes = file.metadata().map_err(Error::io(&from))?.len();
-            out.append(name, bytes, &mut file)
+            let metadata = file.metadata().map_err(Error::io(&from))?;
+            let (bytes, modified_s) = (metadata.len(), modified_s(&metadata));
+            out.append(name, bytes, modified_s, &mut file)
                 .map_err(Error::io(path))?;
         }
         out.finish()
@@ -145,6 +147,15 @@ impl Stage {
             })?;
         sync_folder(&parent)
     }
+}
+
+/// When a file was last modified, in seconds after 1970; 0 where nobody knows.
+fn modified_s(metadata: &fs::Metadata) -> u32 {
+    let since_1970 = metadata
+        .modified()
+        .ok()
+        .and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+    since_1970.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
 }
 
 /// Lets one backup of a data folder run at a time, and clears what a killed one left there.

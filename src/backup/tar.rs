@@ -10,6 +10,7 @@ const OCTAL_END: u64 = 1 << 33;
 const NAME: std::ops::Range<usize> = 0..100;
 const MODE: std::ops::Range<usize> = 100..107;
 const SIZE: std::ops::Range<usize> = 124..136;
+const MODIFIED: std::ops::Range<usize> = 136..147;
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 const TYPE: usize = 156;
 const MAGIC: std::ops::Range<usize> = 257..265;
@@ -28,14 +29,15 @@ impl<W: Write> Writer<W> {
         Self { out }
     }
 
-    /// Appends a file of exactly `bytes` bytes.
+    /// Appends a file of exactly `bytes` bytes, last modified so many seconds after 1970.
     pub(super) fn append(
         &mut self,
         name: &str,
         bytes: u64,
+        modified_s: u32,
         content: &mut dyn Read,
     ) -> io::Result<()> {
-        self.out.write_all(&header(name, bytes)?)?;
+        self.out.write_all(&header(name, bytes, modified_s)?)?;
         let copied = io::copy(&mut content.take(bytes), &mut self.out)?;
         if copied != bytes {
             let fault = format!("{name} shrank from {bytes} to {copied} bytes while it was read");
@@ -67,10 +69,15 @@ impl<R: Read> Reader<R> {
     pub(super) fn next(&mut self) -> io::Result<Option<(String, u64)>> {
         let skipped = io::copy(&mut self.input.by_ref().take(self.left), &mut io::sink())?;
         if skipped < self.left {
-            return Err(ErrorKind::UnexpectedEof.into());
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends early"));
         }
         let mut block = [0u8; BLOCK_BYTES];
-        self.input.read_exact(&mut block)?;
+        self.input
+            .read_exact(&mut block)
+            .map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "it ends early"),
+                _ => error,
+            })?;
         if block.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
@@ -90,7 +97,7 @@ fn padding(bytes: u64) -> usize {
     (BLOCK_BYTES - (bytes % BLOCK_BYTES as u64) as usize) % BLOCK_BYTES
 }
 
-fn header(name: &str, bytes: u64) -> io::Result<[u8; BLOCK_BYTES]> {
+fn header(name: &str, bytes: u64, modified_s: u32) -> io::Result<[u8; BLOCK_BYTES]> {
     let mut block = [0u8; BLOCK_BYTES];
     let too_long = || io::Error::new(ErrorKind::InvalidInput, format!("{name}: name too long"));
     let (prefix, last) = if name.len() <= NAME.len() {
@@ -111,6 +118,7 @@ fn header(name: &str, bytes: u64) -> io::Result<[u8; BLOCK_BYTES]> {
         block[SIZE][0] = 0x80;
         block[SIZE][4..].copy_from_slice(&bytes.to_be_bytes());
     }
+    block[MODIFIED].copy_from_slice(format!("{modified_s:011o}").as_bytes());
     block[TYPE] = REGULAR;
     block[MAGIC].copy_from_slice(b"ustar\x0000");
     let sum = checksum(&block);
@@ -181,7 +189,7 @@ mod tests {
         for (name, bytes) in files {
             let content = vec![7u8; bytes];
             writer
-                .append(name, bytes as u64, &mut content.as_slice())
+                .append(name, bytes as u64, u32::MAX, &mut content.as_slice())
                 .unwrap();
         }
         let archive = writer.finish().unwrap();
@@ -212,11 +220,11 @@ mod tests {
     #[test]
     fn lengths_beyond_octal_are_kept() {
         for bytes in [OCTAL_END - 1, OCTAL_END, 5 << 40] {
-            let block = header("store.sqlite", bytes).unwrap();
+            let block = header("store.sqlite", bytes, 0).unwrap();
             assert_eq!(parse(&block).unwrap(), ("store.sqlite".into(), bytes));
         }
-        assert!(header(&"x".repeat(300), 1).is_err());
-        let mut block = header("a", 1).unwrap();
+        assert!(header(&"x".repeat(300), 1, 0).is_err());
+        let mut block = header("a", 1, 0).unwrap();
         block[3] = b'x';
         assert!(parse(&block).is_err());
     }

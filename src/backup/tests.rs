@@ -139,6 +139,22 @@ fn nothing_is_ever_overwritten() {
 }
 
 #[test]
+fn what_a_killed_backup_left_goes_with_the_next_and_two_do_not_run_at_once() {
+    let folder = data_folder();
+    let data = folder.path().join("data");
+    fs::create_dir_all(data.join(".backup-killed/lake")).unwrap();
+    let (clock, bar) = (Clock::system(), ProgressBar::hidden());
+    let take = |name: &str| Stage::take(&data, &folder.path().join(name), &clock, &bar);
+    let first = take("one.tar").unwrap();
+    assert!(!data.join(".backup-killed").exists());
+    assert!(matches!(take("two"), Err(Error::Busy(_))));
+    // Given up before it is published, it leaves nothing.
+    drop(first);
+    assert!(left_over(&data).is_empty() && !folder.path().join("one.tar").exists());
+    take("two").unwrap().publish().unwrap();
+}
+
+#[test]
 fn a_backup_with_one_byte_changed_makes_no_data_folder() {
     let folder = data_folder();
     let path = folder.path();

@@ -183,3 +183,55 @@ fn renew_on_hangup(tls: Option<Tls>) -> std::io::Result<()> {
 fn renew_on_hangup(_tls: Option<Tls>) -> std::io::Result<()> {
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::metrics;
+    use crate::synth::{Request, lake::into_lake};
+
+    #[tokio::test]
+    async fn the_numbers_tell_the_sizes_of_tables_store_and_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let request = Request {
+            dataset: crate::opendata::Dataset::Dvf,
+            items: 50,
+            seed: 1,
+            full_width: false,
+        };
+        into_lake(data, request, crate::progress::Progress::silent()).unwrap();
+        let open_data = OpenData::open(data, Budget::default()).unwrap();
+        let rows = open_data
+            .engine()
+            .view(crate::opendata::dvf::schema())
+            .unwrap();
+        let rows = rows.snapshot().rows();
+        let store = Store::open(data).unwrap();
+        let (clock, config) = (Clock::system(), Config::default());
+        let app = app(&store, Arc::new(open_data.clone()), &clock, &config).unwrap();
+        observe(&app, store, open_data);
+        app.readiness.set_ready();
+        let response = metrics::handler(&app).await.unwrap();
+        assert!(
+            response.headers()["content-type"]
+                .to_str()
+                .unwrap()
+                .starts_with("text/plain")
+        );
+        let text = String::from_utf8(response.into_body().to_vec()).unwrap();
+        for line in [
+            format!("toise_lake_rows{{table=\"dvf\"}} {rows}"),
+            "toise_lake_files{table=\"dpe\"} 0".into(),
+            "toise_column_cache_capacity_bytes 2147483648".into(),
+            "toise_column_cache_lookups_total{outcome=\"miss\"} 0".into(),
+            "toise_ready 1".into(),
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is not in\n{text}"
+            );
+        }
+        assert!(!text.contains("toise_store_bytes 0"), "{text}");
+    }
+}

@@ -64,7 +64,7 @@ const ROWS: [(&str, &str, Kind, &str); 20] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
-        "PEM file with the certificate chain, leaf first; with tls_key it makes the service speak TLS. Read again on SIGHUP"),
+        "PEM file with the certificate chain, leaf first; with tls_key it turns TLS on. Both are read again on SIGHUP"),
     ("server", "tls_key", Kind::Path,
         "PEM file with the private key of the certificate"),
     ("server", "tls_handshake_timeout_s", Kind::Whole(1, SECONDS_MAX),

@@ -2,7 +2,7 @@
 //!
 //! warp's own server has none of these, so this loop accepts by itself and serves each connection with hyper. A
 //! connection beyond the cap waits in the kernel's backlog; one in its TLS handshake counts. How long a connection may
-//! take for what is in [`super::connection`].
+//! take for what is in `connection.rs`.
 
 use std::error::Error;
 use std::future::Future;
