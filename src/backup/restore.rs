@@ -101,6 +101,29 @@ fn from_folder(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifes
 }
 
 fn from_tar(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> {
+    read_tar(
+        from,
+        |manifest| progress.set_length(manifest.bytes()),
+        |entry, from, content| put(entry, from, content, to, progress),
+    )
+}
+
+/// Checks every byte of a tar file against the manifest in it.
+pub(super) fn check_tar(from: &Path) -> Result<()> {
+    let check = |entry: &Entry, from: &Path, content: &mut dyn Read| {
+        let found =
+            copy_hashed(content, &mut io::sink(), |_| ()).map_err(|error| error.at(from, from))?;
+        refuse_unless_same(entry, from, &found)
+    };
+    read_tar(from, |_| (), check).map(drop)
+}
+
+/// Reads a tar file in order: the manifest, then each file it names, given to `take`.
+fn read_tar(
+    from: &Path,
+    begin: impl FnOnce(&Manifest),
+    mut take: impl FnMut(&Entry, &Path, &mut dyn Read) -> Result<()>,
+) -> Result<Manifest> {
     let file = File::open(from).map_err(Error::io(from))?;
     let mut archive = tar::Reader::new(BufReader::with_capacity(BUFFER_BYTES, file));
     let not_a_backup = |reason: String| Error::NotABackup {
@@ -120,7 +143,7 @@ fn from_tar(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> 
         }
     }
     let manifest = Manifest::parse(&text, from)?;
-    progress.set_length(manifest.bytes());
+    begin(&manifest);
     for entry in &manifest.files {
         let in_archive = from.join(&entry.path);
         let damaged = |reason: String| Error::Damaged {
@@ -132,13 +155,7 @@ fn from_tar(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> 
             Some((name, bytes)) if name == entry.path && bytes == entry.bytes => {}
             _ => return Err(damaged("not where the manifest says".into())),
         }
-        put(
-            entry,
-            &in_archive,
-            &mut archive.content(entry.bytes),
-            to,
-            progress,
-        )?;
+        take(entry, &in_archive, &mut archive.content(entry.bytes))?;
     }
     Ok(manifest)
 }
@@ -162,14 +179,20 @@ fn put(
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     let mut file = options.open(&path).map_err(Error::io(&path))?;
-    let (bytes, blake3) = copy_hashed(content, &mut file, |copied| progress.inc(copied))
+    let found = copy_hashed(content, &mut file, |copied| progress.inc(copied))
         .map_err(|error| error.at(from, &path))?;
-    if bytes != entry.bytes || blake3 != entry.blake3 {
-        return Err(Error::Damaged {
-            path: from.to_owned(),
-            reason: "its content is not what was backed up".into(),
-        });
-    }
+    refuse_unless_same(entry, from, &found)?;
     file.sync_all().map_err(Error::io(&path))?;
     sync_folder(&inside)
+}
+
+fn refuse_unless_same(entry: &Entry, from: &Path, found: &(u64, String)) -> Result<()> {
+    let (bytes, blake3) = found;
+    if *bytes == entry.bytes && *blake3 == entry.blake3 {
+        return Ok(());
+    }
+    Err(Error::Damaged {
+        path: from.to_owned(),
+        reason: "its content is not what was backed up".into(),
+    })
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{
     COMPANIONS, Entry, Error, FORMAT, LAKE, MANIFEST_FILE, Manifest, Result, copy_hashed,
-    parent_of, sync_folder, tar,
+    parent_of, restore, sync_folder, tar,
 };
 use crate::clock::Clock;
 use crate::lake::snapshot::{self, Snapshot};
@@ -139,6 +139,7 @@ impl Stage {
             .and_then(|mut out| out.flush())
             .and_then(|()| draft.as_file().sync_all())
             .map_err(Error::io(path))?;
+        restore::check_tar(draft.path())?;
         draft
             .persist_noclobber(path)
             .map_err(|error| match error.error.kind() {

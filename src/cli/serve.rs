@@ -67,6 +67,7 @@ pub fn serve(
     on_ready: impl FnOnce(&str) -> CommandResult,
 ) -> CommandResult {
     logs::start(&config.log);
+    logs::warn_of_few_descriptors(config.server.connections_max);
     let tls = match config.server.tls_files() {
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,

@@ -16,6 +16,12 @@ use super::prices::CONSUMPTION_TYPES;
 const SECONDS_MAX: u64 = 86_400;
 /// Greatest price of a call.
 const CREDITS_MAX: u64 = 1_000_000;
+/// Greatest rate of a key, requests a second.
+const RATE_PER_S_MAX: u64 = 100_000;
+/// Greatest quota of a key, calls a month.
+const MONTHLY_QUOTA_MAX: u64 = 1_000_000_000_000;
+/// Greatest number of estimates of a key at once.
+const ESTIMATES_MAX: u64 = 1_000;
 /// Greatest memory setting: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
@@ -70,7 +76,7 @@ const ROWS: [(&str, &str, Kind, &str); 20] = [
     ("server", "tls_handshake_timeout_s", Kind::Whole(1, SECONDS_MAX),
         "Longest TLS handshake, in seconds"),
     ("server", "connections_max", Kind::Whole(1, 1_000_000),
-        "Connections open at once; more wait in the system's backlog"),
+        "Connections open at once; more wait in the system's backlog. The limit of open files (ulimit -n) must allow them"),
     ("server", "header_read_timeout_s", Kind::Whole(1, SECONDS_MAX),
         "Longest wait for a whole request head once a connection or a head has begun, in seconds"),
     ("server", "keep_alive_idle_s", Kind::Whole(1, SECONDS_MAX),
@@ -91,15 +97,15 @@ const ROWS: [(&str, &str, Kind, &str); 20] = [
         "Threads that questions compute on; 0 for one per core"),
     ("engine", "query_queue_max", Kind::Whole(0, 1_000_000),
         "Questions that may wait for a thread; past it the answer is 503 with Retry-After"),
-    ("limits", "test_rate_per_s", Kind::Whole(1, 1_000_000),
+    ("limits", "test_rate_per_s", Kind::Whole(1, RATE_PER_S_MAX),
         "Requests a second of a test key"),
-    ("limits", "test_monthly_quota", Kind::Whole(0, u32::MAX as u64),
+    ("limits", "test_monthly_quota", Kind::Whole(0, MONTHLY_QUOTA_MAX),
         "Calls a month of a test key; 0 for no quota"),
-    ("limits", "production_rate_per_s", Kind::Whole(1, 1_000_000),
+    ("limits", "production_rate_per_s", Kind::Whole(1, RATE_PER_S_MAX),
         "Requests a second of a production key"),
-    ("limits", "production_monthly_quota", Kind::Whole(0, u32::MAX as u64),
+    ("limits", "production_monthly_quota", Kind::Whole(0, MONTHLY_QUOTA_MAX),
         "Calls a month of a production key; 0 for no quota"),
-    ("limits", "concurrent_estimates_max", Kind::Whole(1, 1_024),
+    ("limits", "concurrent_estimates_max", Kind::Whole(1, ESTIMATES_MAX),
         "Estimates of one key that may run at once"),
 ];
 

@@ -7,7 +7,11 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
+use super::process;
 use crate::config::{Log, LogFormat};
+
+/// File descriptors kept for tables, the store and sockets of other kinds.
+const DESCRIPTORS_BESIDE: u64 = 256;
 
 /// Starts logging; a program that embeds this crate and logs by itself keeps what it has.
 pub fn start(log: &Log) {
@@ -25,4 +29,16 @@ pub fn start(log: &Log) {
             .with_span_list(false)
             .try_init(),
     };
+}
+
+/// Warns where the system lets this process open fewer files than its connections may need.
+pub fn warn_of_few_descriptors(connections_max: usize) {
+    let needed = connections_max as u64 + DESCRIPTORS_BESIDE;
+    if let Some(allowed) = process::descriptors_max().filter(|allowed| *allowed < needed) {
+        tracing::warn!(
+            allowed,
+            needed,
+            "the limit of open files is below server.connections_max and what tables need: raise it (ulimit -n)"
+        );
+    }
 }

@@ -21,3 +21,12 @@ pub(super) fn open_descriptors() -> Option<u64> {
 pub(super) fn threads() -> Option<u64> {
     Some(fs::read_dir("/proc/self/task").ok()?.count() as u64)
 }
+
+/// File descriptors this process may open.
+pub(super) fn descriptors_max() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
