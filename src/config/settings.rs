@@ -76,7 +76,7 @@ const ROWS: [(&str, &str, Kind, &str); 20] = [
     ("server", "tls_handshake_timeout_s", Kind::Whole(1, SECONDS_MAX),
         "Longest TLS handshake, in seconds"),
     ("server", "connections_max", Kind::Whole(1, 1_000_000),
-        "Connections open at once; more wait in the system's backlog. The limit of open files (ulimit -n) must allow them"),
+        "Connections open at once; more wait in the backlog. The limit of open files (ulimit -n) must allow them"),
     ("server", "header_read_timeout_s", Kind::Whole(1, SECONDS_MAX),
         "Longest wait for a whole request head once a connection or a head has begun, in seconds"),
     ("server", "keep_alive_idle_s", Kind::Whole(1, SECONDS_MAX),
