@@ -6,8 +6,10 @@
 )]
 
 pub mod accounts;
+pub mod backup;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod engine;
 pub mod geo;
 pub mod http;
@@ -17,4 +19,5 @@ pub mod opendata;
 pub mod progress;
 pub mod store;
 pub mod synth;
+pub mod telemetry;
 pub mod wire;

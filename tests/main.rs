@@ -2,9 +2,10 @@
 //! lake under faults, the command as a process. One module per resource.
 
 mod contract {
-    mod admin;
-    mod credits;
     mod accounts;
+    mod admin;
+    mod connections;
+    mod credits;
     mod errors;
     mod idempotency;
     mod keys;
@@ -21,8 +22,10 @@ mod engine {
     mod sql;
 }
 mod journeys {
+    mod backups;
     mod killed_imports;
     mod killed_ledger;
+    mod operating;
     mod operators;
     mod serving;
 }

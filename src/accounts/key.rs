@@ -8,17 +8,10 @@ use uuid::Uuid;
 use super::grants::{Endpoints, Grants};
 use super::scopes::{Scope, Scopes};
 use super::secret::KeyHash;
+use crate::config::Limits;
 
 /// How long a test key lives.
 pub const TEST_KEY_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Requests a second of a test key, unless set.
-pub const TEST_RATE_PER_S: u32 = 5;
-/// Requests a second of a production key, unless set.
-pub const PRODUCTION_RATE_PER_S: u32 = 50;
-/// Counted calls a month of a test key, unless set. A production key has no bound.
-pub const TEST_MONTHLY_QUOTA: u64 = 10_000;
-/// Estimates of a key that run at once, unless set.
-pub const ESTIMATES: u32 = 2;
 /// Greatest rate a key may be given, requests a second.
 pub const RATE_PER_S_MAX: u32 = 100_000;
 /// Greatest quota a key may be given, calls a month.
@@ -67,18 +60,18 @@ impl Kind {
     }
 
     /// What a key made without saying may use.
-    pub fn default_allowance(self) -> Allowance {
-        match self {
-            Kind::Test => Allowance {
-                rate_per_s: TEST_RATE_PER_S,
-                monthly_quota: Some(TEST_MONTHLY_QUOTA),
-                estimates_max: ESTIMATES,
-            },
-            Kind::Production => Allowance {
-                rate_per_s: PRODUCTION_RATE_PER_S,
-                monthly_quota: None,
-                estimates_max: ESTIMATES,
-            },
+    pub fn default_allowance(self, limits: &Limits) -> Allowance {
+        let (rate_per_s, monthly_quota) = match self {
+            Kind::Test => (limits.test_rate_per_s, limits.test_monthly_quota),
+            Kind::Production => (
+                limits.production_rate_per_s,
+                limits.production_monthly_quota,
+            ),
+        };
+        Allowance {
+            rate_per_s,
+            monthly_quota: (monthly_quota > 0).then_some(monthly_quota),
+            estimates_max: limits.concurrent_estimates_max,
         }
     }
 }
@@ -169,13 +162,13 @@ pub struct KeyRequest {
 
 impl KeyRequest {
     /// A key with the defaults of its kind.
-    pub fn new(kind: Kind, owner: Owner) -> Self {
+    pub fn new(kind: Kind, owner: Owner, limits: &Limits) -> Self {
         Self {
             owner,
             name: None,
             kind,
             grants: None,
-            allowance: kind.default_allowance(),
+            allowance: kind.default_allowance(limits),
         }
     }
 }

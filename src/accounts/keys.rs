@@ -15,6 +15,7 @@ pub use super::key::{
 use super::secret::{self, KeyHash};
 use super::{account, moment, uuid};
 use crate::clock::Clock;
+use crate::config::Limits;
 use crate::store::{self, Store};
 
 /// What a call about keys can refuse.
@@ -40,7 +41,7 @@ pub enum Error {
 /// Result of a call about keys.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Makes a key with the limits of its kind for the named account, making the account too when there is none.
+/// Makes a key with the limits its kind has unless configured for the named account, making the account too when there is none.
 pub fn create(
     store: &Store,
     clock: &Clock,
@@ -50,7 +51,7 @@ pub fn create(
 ) -> Result<NewKey> {
     let request = KeyRequest {
         grants: Some(grants.into()),
-        ..KeyRequest::new(kind, Owner::Named(account.to_owned()))
+        ..KeyRequest::new(kind, Owner::Named(account.to_owned()), &Limits::default())
     };
     make(store, clock, request)
 }

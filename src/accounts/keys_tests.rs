@@ -8,6 +8,7 @@ use super::grants::Grants;
 use super::keys::*;
 use super::scopes::Scope;
 use crate::clock::Clock;
+use crate::config::Limits;
 use crate::store::Store;
 
 fn store() -> (tempfile::TempDir, Store, Clock) {
@@ -18,7 +19,12 @@ fn store() -> (tempfile::TempDir, Store, Clock) {
 
 fn made(store: &Store, clock: &Clock, kind: Kind) -> NewKey {
     let owner = Owner::Named(DEFAULT_ACCOUNT.to_owned());
-    make(store, clock, KeyRequest::new(kind, owner)).unwrap()
+    make(
+        store,
+        clock,
+        KeyRequest::new(kind, owner, &Limits::default()),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -142,13 +148,21 @@ fn a_new_text_replaces_the_old_and_keeps_the_rest() {
 #[test]
 fn a_key_for_an_account_that_is_not_there_is_not_made() {
     let (_folder, store, clock) = store();
-    let request = KeyRequest::new(Kind::Production, Owner::Id(Uuid::now_v7()));
+    let request = KeyRequest::new(
+        Kind::Production,
+        Owner::Id(Uuid::now_v7()),
+        &Limits::default(),
+    );
     let made = make(&store, &clock, request);
     assert!(matches!(
         made,
         Err(Error::Account(account::Error::NoAccount))
     ));
-    let request = KeyRequest::new(Kind::Production, Owner::Named(" ".into()));
+    let request = KeyRequest::new(
+        Kind::Production,
+        Owner::Named(" ".into()),
+        &Limits::default(),
+    );
     assert!(make(&store, &clock, request).is_err());
     assert_eq!(list(&store).unwrap(), []);
 }

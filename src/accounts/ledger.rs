@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::credits::Consumption;
+use crate::config::prices::Consumption;
 use crate::store::{self, Store};
 
 /// Rows of one change at most.

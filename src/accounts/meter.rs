@@ -289,8 +289,8 @@ fn first_of_next_month(first: NaiveDate) -> DateTime<Utc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::credits::Consumption;
     use crate::accounts::ledger::{Entry, Ledger, Record};
+    use crate::config::prices::Consumption;
 
     fn allowance(rate_per_s: u32, monthly_quota: Option<u64>) -> Allowance {
         Allowance {

@@ -4,7 +4,6 @@
 //! belongs to the account [`DEFAULT_ACCOUNT`].
 
 pub mod account;
-pub mod credits;
 pub mod grants;
 pub mod key;
 pub mod keys;

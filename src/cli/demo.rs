@@ -1,20 +1,20 @@
 //! `toise demo`: a lake of invented data on the first run, the service over it, a key, and lines to try.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
+use super::config::SettingArgs;
 use super::serve::serve;
 use super::{CommandResult, Common};
 use crate::accounts::DEFAULT_ACCOUNT;
 use crate::accounts::keys::{self, DEMO_NAME, KeyRequest, Kind, Owner};
 use crate::accounts::scopes::{Scope, Scopes};
 use crate::clock::Clock;
-use crate::engine::Budget;
+use crate::config::Limits;
 use crate::lake::Lake;
-use crate::opendata::{Dataset, OpenData};
+use crate::opendata::Dataset;
 use crate::progress::Progress;
 use crate::store::Store;
 use crate::synth::{Request, lake::into_lake};
@@ -33,39 +33,35 @@ Example: on a free port, ready for a script
 
   toise demo --listen 127.0.0.1:0 --json")]
 pub struct DemoArgs {
-    /// Address to listen on; port 0 picks a free one
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
-    pub listen: String,
+    #[command(flatten)]
+    settings: SettingArgs,
 }
 
 /// Runs `demo`.
 pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
+    let config = common.configuration(arguments.settings.flags()?)?.config;
     fill(common)?;
-    let open_data = OpenData::open(&common.data, Budget::default())?;
     let as_json = common.json;
-    serve(
-        &common.data,
-        &arguments.listen,
-        Arc::new(open_data),
-        move |address| {
-            // Only now: a demo that finds its address taken leaves the keys of the running one alone.
-            let (key, admin_key) = make_keys(&common.data)?;
-            let address = format!("http://{address}");
-            if as_json {
-                println!(
-                    "{}",
-                    json!({"address": address, "key": key, "admin_key": admin_key})
-                );
-            } else {
-                print_welcome(&address, &key, &admin_key);
-            }
-            Ok(())
-        },
-    )
+    serve(&common.data, &config, move |address| {
+        // Only now: a demo that finds its address taken leaves the keys of the running one alone.
+        let (key, admin_key) = make_keys(&common.data, &config.limits)?;
+        if as_json {
+            println!(
+                "{}",
+                json!({"address": address, "key": key, "admin_key": admin_key})
+            );
+        } else {
+            print_welcome(address, &key, &admin_key);
+        }
+        Ok(())
+    })
 }
 
 /// Makes a key for the questions and one for administration, and revokes those of earlier demos.
-fn make_keys(data: &Path) -> Result<(String, String), Box<dyn std::error::Error + Send + Sync>> {
+fn make_keys(
+    data: &Path,
+    limits: &Limits,
+) -> Result<(String, String), Box<dyn std::error::Error + Send + Sync>> {
     let store = Store::open(data)?;
     let clock = Clock::system();
     keys::revoke_demo_keys(&store, &clock)?;
@@ -73,7 +69,11 @@ fn make_keys(data: &Path) -> Result<(String, String), Box<dyn std::error::Error 
         let request = KeyRequest {
             name: Some(DEMO_NAME.to_owned()),
             grants: Some(grants.into()),
-            ..KeyRequest::new(Kind::Production, Owner::Named(DEFAULT_ACCOUNT.to_owned()))
+            ..KeyRequest::new(
+                Kind::Production,
+                Owner::Named(DEFAULT_ACCOUNT.to_owned()),
+                limits,
+            )
         };
         keys::make(&store, &clock, request).map(|new| new.key)
     };

@@ -6,12 +6,15 @@ use comfy_table::{CellAlignment, Table};
 
 use super::matching::Table as Matched;
 use super::{CommandResult, Common};
-use crate::engine::Budget;
 use crate::opendata::OpenData;
 use crate::opendata::evaluate::{self, Class, LevelResult, Options, Report};
 
 /// Arguments of `evaluate`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Example: 5,000 diagnostics of the lake, asked for as a portfolio would
+
+  toise evaluate match dpe --sample 5000")]
 pub struct EvaluateArgs {
     #[command(subcommand)]
     what: What,
@@ -38,7 +41,7 @@ struct MatchArgs {
 /// Runs `evaluate`.
 pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
     let What::Match(arguments) = &arguments.what;
-    let open_data = OpenData::open(&common.data, Budget::default())?;
+    let open_data = OpenData::open(&common.data, common.budget()?)?;
     let options = Options {
         dataset: arguments.table.into(),
         sample: arguments.sample,

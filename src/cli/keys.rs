@@ -146,7 +146,8 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             name,
             limits,
         } => {
-            let defaults = kind.default_allowance();
+            let configured = common.configuration(Vec::new())?.config.limits;
+            let defaults = kind.default_allowance(&configured);
             let request = KeyRequest {
                 name: name.clone(),
                 grants: *scopes,
@@ -159,7 +160,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                         .max_concurrent_estimates
                         .unwrap_or(defaults.estimates_max),
                 },
-                ..KeyRequest::new(*kind, Owner::Named(account.clone()))
+                ..KeyRequest::new(*kind, Owner::Named(account.clone()), &configured)
             };
             let new = keys::make(&store, &clock, request)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);

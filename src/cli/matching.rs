@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{CommandResult, Common};
-use crate::engine::Budget;
 use crate::opendata::bulk::{self, BulkOptions, BulkReport};
 use crate::opendata::{Dataset, OpenData};
 use crate::progress::Progress;
@@ -70,7 +69,7 @@ fn rename(argument: &str) -> Result<(String, String), String> {
 
 /// Runs `match`.
 pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
-    let open_data = OpenData::open(&common.data, Budget::default())?;
+    let open_data = OpenData::open(&common.data, common.budget()?)?;
     let options = BulkOptions {
         dataset: arguments.table.into(),
         input: arguments.input.clone(),

@@ -1,11 +1,14 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
 pub mod accounts;
+mod backup;
+mod config;
 pub mod demo;
 pub mod evaluate;
 pub mod import;
 pub mod keys;
 pub mod matching;
+mod restore;
 pub mod serve;
 mod sql;
 mod synth;
@@ -16,6 +19,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Effective, Flag, Sources};
+use crate::engine::Budget;
 
 /// What a command ends with; the message is printed after `error:` and the exit code is 1.
 pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
@@ -41,9 +47,36 @@ pub struct Common {
         value_name = "DIR"
     )]
     pub data: PathBuf,
+    /// Configuration file [default: toise.toml in the data folder, where it is there]
+    #[arg(long, global = true, value_name = "FILE", env = "TOISE_CONFIG")]
+    pub config: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+impl Common {
+    /// The configuration in effect, with what flags set.
+    ///
+    /// # Errors
+    /// A file, environment variable or flag that says what cannot be.
+    pub fn configuration(&self, flags: Vec<Flag>) -> Result<Effective, crate::config::Error> {
+        let sources = Sources {
+            file: self.config.clone(),
+            flags,
+            ..Sources::of_process()
+        };
+        Effective::load(&self.data, &sources)
+    }
+
+    /// The memory budget of the configuration.
+    ///
+    /// # Errors
+    /// As for [`Common::configuration`].
+    pub fn budget(&self) -> Result<Budget, crate::config::Error> {
+        let configuration = self.configuration(Vec::new())?;
+        Ok(Budget::from(&configuration.config.engine))
+    }
 }
 
 #[derive(Subcommand, Debug)]
@@ -64,7 +97,14 @@ enum Command {
     Accounts(accounts::AccountsArgs),
     /// Make, list, change and revoke API keys, report what they consumed
     Keys(keys::KeysArgs),
+    /// Print the configuration in effect, and where each value came from
+    Config(config::ConfigArgs),
+    /// Copy store and tables to a folder or a tar file, also while the service runs
+    Backup(backup::BackupArgs),
+    /// Make a data folder from a backup
+    Restore(restore::RestoreArgs),
     /// Print the version
+    #[command(after_help = "Example:\n\n  toise version --json")]
     Version,
     /// Make up sales and diagnostics in the official file formats
     Synth(synth::SynthOptions),
@@ -83,8 +123,11 @@ pub fn main() -> ExitCode {
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Accounts(arguments) => accounts::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
+        Command::Config(arguments) => config::run(common, &arguments),
+        Command::Backup(arguments) => backup::run(common, &arguments),
+        Command::Restore(arguments) => restore::run(common, &arguments),
         Command::Version => {
-            println!("toise {}", env!("CARGO_PKG_VERSION"));
+            print_version(common.json);
             Ok(())
         }
         Command::Synth(options) => synth::run(&toise.common, &options),
@@ -95,5 +138,44 @@ pub fn main() -> ExitCode {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn print_version(as_json: bool) {
+    let version = env!("CARGO_PKG_VERSION");
+    if as_json {
+        println!("{}", serde_json::json!({"version": version}));
+    } else {
+        println!("toise {version}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_help_of_every_command_shows_an_example() {
+        let mut missing = Vec::new();
+        for command in Toise::command().get_subcommands() {
+            let of_command = shows_example(command);
+            let of_every_kind =
+                command.has_subcommands() && command.get_subcommands().all(shows_example);
+            if !of_command && !of_every_kind {
+                missing.push(command.get_name().to_owned());
+            }
+        }
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    fn shows_example(command: &clap::Command) -> bool {
+        let help = command.get_after_help().map(ToString::to_string);
+        help.is_some_and(|help| help.contains("toise "))
+    }
+
+    #[test]
+    fn flags_and_commands_do_not_contradict_one_another() {
+        Toise::command().debug_assert();
     }
 }

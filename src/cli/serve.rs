@@ -1,7 +1,6 @@
 //! `toise serve`: the HTTP service over a data folder, until SIGTERM or Ctrl-C.
 
-use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,82 +8,108 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tracing_subscriber::EnvFilter;
 
+use super::config::SettingArgs;
 use super::{CommandResult, Common};
-use crate::accounts::credits::Prices;
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
 use crate::clock::Clock;
+use crate::config::Config;
+use crate::config::prices::Prices;
 use crate::engine::Budget;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::http::idempotency::Claims;
 use crate::http::opendata::Answers;
 use crate::http::server::{self, Limits};
+use crate::http::tls::Tls;
 use crate::http::{App, Readiness};
 use crate::opendata::OpenData;
 use crate::store::Store;
+use crate::telemetry::{Metrics, logs};
 
-/// Longest a request may take.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Questions that may wait for a thread of the query pool.
-const QUERY_QUEUE_MAX: usize = 256;
 /// Name of the secret that seals cursors.
 const CURSOR_SECRET: &str = "cursor";
+/// Longest wait, once requests are drained, for small work that threads still do.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+SIGTERM and Ctrl-C finish running requests, within server.drain_timeout_s; SIGHUP reads the TLS certificate again.
+`toise config --default` prints every setting with its meaning.
+
+Examples:
+
+  toise serve --listen 0.0.0.0:8080 --price API_ESTIMATE_PROPERTY_LITE=2
+  toise serve --config /etc/toise.toml --set log.format=json
+  TOISE_SERVER__TLS_CERTIFICATE=chain.pem TOISE_SERVER__TLS_KEY=key.pem toise serve --listen 0.0.0.0:443")]
 pub struct ServeArgs {
-    /// Address to listen on; port 0 picks a free one
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
-    pub listen: String,
+    #[command(flatten)]
+    settings: SettingArgs,
 }
 
 /// Runs `serve`.
 pub fn run(common: &Common, arguments: &ServeArgs) -> CommandResult {
     let as_json = common.json;
-    let open_data = OpenData::open(&common.data, Budget::default())?;
-    serve(
-        &common.data,
-        &arguments.listen,
-        Arc::new(open_data),
-        move |address| {
-            if as_json {
-                println!("{}", json!({"address": format!("http://{address}")}));
-            } else {
-                println!("listening on http://{address}");
-            }
-            Ok(())
-        },
-    )
+    let config = common.configuration(arguments.settings.flags()?)?.config;
+    serve(&common.data, &config, move |address| {
+        if as_json {
+            println!("{}", json!({"address": address}));
+        } else {
+            println!("listening on {address}");
+        }
+        Ok(())
+    })
 }
 
 /// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the address once requests are taken.
 pub fn serve(
     data: &Path,
-    listen: &str,
-    answers: Arc<dyn Answers>,
-    on_ready: impl FnOnce(SocketAddr) -> CommandResult,
+    config: &Config,
+    on_ready: impl FnOnce(&str) -> CommandResult,
 ) -> CommandResult {
-    log_to_standard_error();
+    logs::start(&config.log);
+    logs::warn_of_few_descriptors(config.server.connections_max);
+    let tls = match config.server.tls_files() {
+        Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
+        None => None,
+    };
+    let open_data = OpenData::open(data, Budget::from(&config.engine))?;
     let store = Store::open(data)?;
-    let app = app(&store, answers, &Clock::system())?;
+    let app = app(
+        &store,
+        Arc::new(open_data.clone()),
+        &Clock::system(),
+        config,
+    )?;
+    observe(&app, store, open_data);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
-        // Signals are caught before the address is told, so that none sent from then on is lost.
-        let stop = stop_signal()?;
-        let listener = TcpListener::bind(listen)
-            .await
-            .map_err(|error| format!("cannot listen on {listen}: {error}"))?;
-        let address = listener.local_addr()?;
-        on_ready(address)?;
-        server::run(listener, app, Limits::default(), stop).await;
-        Ok(())
-    })
+    let outcome = runtime.block_on(listen(config, tls, app, on_ready));
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    outcome
+}
+
+async fn listen(
+    config: &Config,
+    tls: Option<Tls>,
+    app: App,
+    on_ready: impl FnOnce(&str) -> CommandResult,
+) -> CommandResult {
+    // Signals are caught before the address is told, so that none sent from then on is lost.
+    let stop = stop_signal()?;
+    renew_on_hangup(tls.clone())?;
+    let wanted = &config.server.listen;
+    let listener = TcpListener::bind(wanted)
+        .await
+        .map_err(|error| format!("cannot listen on {wanted}: {error}"))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    on_ready(&format!("{scheme}://{}", listener.local_addr()?))?;
+    server::run_over(listener, tls, app, Limits::from(&config.server), stop).await;
+    Ok(())
 }
 
 /// The service over a store and tables, not yet listening.
@@ -92,32 +117,41 @@ pub fn app(
     store: &Store,
     answers: Arc<dyn Answers>,
     clock: &Clock,
-) -> Result<App, Box<dyn std::error::Error + Send + Sync>> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    config: &Config,
+) -> Result<App, Box<dyn Error + Send + Sync>> {
+    let pool = Pool::new(config.engine.threads(), config.engine.query_queue_max)?;
+    let readiness = Readiness::default();
+    let metrics = Metrics::new()?;
+    let observed = readiness.clone();
+    let depth = pool.clone();
+    metrics.observe(move |gauges| {
+        gauges.set("toise_ready", &[], f64::from(u8::from(observed.is_ready())));
+        gauges.set("toise_query_pool_jobs", &[], depth.depth() as f64);
+    });
     Ok(App {
         answers,
         store: store.clone(),
         clock: clock.clone(),
         meters: Meters::new(clock.clone()),
-        prices: Arc::new(Prices::default()),
+        limits: config.limits,
+        prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::start(store.clone()),
         claims: Claims::default(),
         verifier: Verifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
-        pool: Pool::new(threads, QUERY_QUEUE_MAX)?,
-        readiness: Readiness::default(),
-        request_timeout: REQUEST_TIMEOUT,
+        pool,
+        readiness,
+        metrics,
+        request_timeout: config.server.request_timeout(),
     })
 }
 
-fn log_to_standard_error() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    // A caller that installed its own subscriber keeps it.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
+/// Has the sizes of store and tables told when the numbers are asked for.
+fn observe(app: &App, store: Store, open_data: OpenData) {
+    app.metrics.observe(move |gauges| {
+        gauges.set("toise_store_bytes", &[], store.bytes() as f64);
+        open_data.engine().observe(gauges);
+    });
 }
 
 #[cfg(unix)]
@@ -138,4 +172,80 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })
+}
+
+/// Reads the certificate again on every SIGHUP, which without TLS does nothing.
+#[cfg(unix)]
+fn renew_on_hangup(tls: Option<Tls>) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            match tls.as_ref().map(Tls::reload) {
+                Some(Ok(())) => tracing::info!("certificate read again"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "certificate not renewed, the former one stays");
+                }
+                None => {}
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn renew_on_hangup(_tls: Option<Tls>) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::metrics;
+    use crate::synth::{Request, lake::into_lake};
+
+    #[tokio::test]
+    async fn the_numbers_tell_the_sizes_of_tables_store_and_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let request = Request {
+            dataset: crate::opendata::Dataset::Dvf,
+            items: 50,
+            seed: 1,
+            full_width: false,
+        };
+        into_lake(data, request, crate::progress::Progress::silent()).unwrap();
+        let open_data = OpenData::open(data, Budget::default()).unwrap();
+        let rows = open_data
+            .engine()
+            .view(crate::opendata::dvf::schema())
+            .unwrap();
+        let rows = rows.snapshot().rows();
+        let store = Store::open(data).unwrap();
+        let (clock, config) = (Clock::system(), Config::default());
+        let app = app(&store, Arc::new(open_data.clone()), &clock, &config).unwrap();
+        observe(&app, store, open_data);
+        app.readiness.set_ready();
+        let response = metrics::handler(&app).await.unwrap();
+        assert!(
+            response.headers()["content-type"]
+                .to_str()
+                .unwrap()
+                .starts_with("text/plain")
+        );
+        let text = String::from_utf8(response.into_body().to_vec()).unwrap();
+        for line in [
+            format!("toise_lake_rows{{table=\"dvf\"}} {rows}"),
+            "toise_lake_files{table=\"dpe\"} 0".into(),
+            "toise_column_cache_capacity_bytes 2147483648".into(),
+            "toise_column_cache_lookups_total{outcome=\"miss\"} 0".into(),
+            "toise_ready 1".into(),
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is not in\n{text}"
+            );
+        }
+        assert!(!text.contains("toise_store_bytes 0"), "{text}");
+    }
 }

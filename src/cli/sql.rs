@@ -18,8 +18,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::{CommandResult, Common};
+use crate::engine::Error;
 use crate::engine::session::Session;
-use crate::engine::{Budget, Error};
 use crate::opendata::{OpenData, functions};
 
 /// Rows a printed table shows at most.
@@ -70,7 +70,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         Format::Table
     };
     let format = arguments.format.unwrap_or(default);
-    let open_data = OpenData::open(&common.data, Budget::default())?;
+    let open_data = OpenData::open(&common.data, common.budget()?)?;
     let session = Session::open(open_data.engine(), functions::scalar_functions())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -6,6 +6,7 @@
 //! row: each thread remembers weakly where its last columns were, and mostly asks nobody.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -117,6 +118,8 @@ fn bounds(column: &dyn Array, value: impl Fn(usize) -> f64) -> Zones {
 #[derive(Debug)]
 pub struct ColumnCache {
     columns: Cache<ColumnKey, Arc<Decoded>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 impl ColumnCache {
@@ -126,7 +129,11 @@ impl ColumnCache {
             .max_capacity(bytes)
             .weigher(|_, column: &Arc<Decoded>| column.bytes())
             .build();
-        Self { columns }
+        Self {
+            columns,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
     }
 
     /// A column of a row group, decoded now if it is not in memory. One thread decodes, others wait for it.
@@ -141,8 +148,10 @@ impl ColumnCache {
 
     fn shared(&self, key: ColumnKey, part: &Part) -> Result<Arc<Decoded>, lake::Error> {
         if let Some(column) = self.columns.get(&key) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(column);
         }
+        self.misses.fetch_add(1, Ordering::Relaxed);
         // The error is shared between waiters, so it is told apart from the first one's by decoding again.
         self.columns
             .try_get_with(key, || {
@@ -158,6 +167,16 @@ impl ColumnCache {
     /// Bytes held now.
     pub fn bytes(&self) -> u64 {
         self.columns.weighted_size()
+    }
+
+    /// Lookups that found their column, since the start; what a thread remembers by itself is not looked up.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// Lookups that found nothing, since the start.
+    pub fn misses(&self) -> u64 {
+        self.misses.load(Ordering::Relaxed)
     }
 }
 

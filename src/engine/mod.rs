@@ -11,6 +11,7 @@ pub mod cache;
 pub mod cursor;
 pub mod filter;
 pub mod functions;
+mod gauges;
 pub mod interrupt;
 pub mod parts_store;
 pub mod pool;
@@ -27,6 +28,7 @@ pub mod view;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::config;
 use crate::lake::schema::TableSchema;
 use crate::lake::{self, Lake};
 use cache::ColumnCache;
@@ -62,11 +64,17 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Together with footers and buffers this stays under 4 GiB.
+    /// That of a configuration without anything set.
     fn default() -> Self {
+        Self::from(&config::Engine::default())
+    }
+}
+
+impl From<&config::Engine> for Budget {
+    fn from(engine: &config::Engine) -> Self {
         Self {
-            cache_bytes: 2 << 30,
-            sql_bytes: 1 << 30,
+            cache_bytes: engine.column_cache_mib << 20,
+            sql_bytes: usize::try_from(engine.sql_memory_mib << 20).unwrap_or(usize::MAX),
         }
     }
 }

@@ -86,9 +86,9 @@ pub async fn keys_list(call: &Call<'_>) -> Result<Answer, ApiError> {
 /// `POST /v2/protected/admin/keys`: makes a key and tells its text.
 pub async fn keys_create(call: &Call<'_>) -> Result<Answer, ApiError> {
     let caller_scope = call.key()?.scopes.contains(Scope::Admin);
-    let body = call.body.clone();
+    let (body, limits) = (call.body.clone(), call.app.limits);
     on_store(call, move |store, clock| {
-        let request = parse_key(&read_json(&body)?)?;
+        let request = parse_key(&read_json(&body)?, &limits)?;
         if let Some(grants) = request.grants {
             refuse_more_than_held(caller_scope, grants)?;
         }

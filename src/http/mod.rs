@@ -9,10 +9,12 @@ pub mod admin;
 pub mod answer;
 pub mod auth;
 pub mod body;
+mod connection;
 mod consumption;
 pub mod docs;
 pub mod error;
 pub mod idempotency;
+pub mod metrics;
 pub mod openapi;
 pub mod openapi_admin;
 pub mod openapi_listings;
@@ -22,19 +24,22 @@ pub mod pipeline;
 pub mod routes;
 pub mod samples;
 pub mod server;
+pub mod tls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use crate::accounts::credits::Prices;
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
 use crate::clock::Clock;
+use crate::config::Limits;
+use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::store::Store;
+use crate::telemetry::Metrics;
 
 use idempotency::Claims;
 use opendata::Answers;
@@ -50,6 +55,8 @@ pub struct App {
     pub clock: Clock,
     /// Counts what keys use.
     pub meters: Meters,
+    /// What new keys may use unless they say.
+    pub limits: Limits,
     /// What calls cost.
     pub prices: Arc<Prices>,
     /// Writes what calls cost.
@@ -64,6 +71,8 @@ pub struct App {
     pub pool: Pool,
     /// Whether the service takes requests.
     pub readiness: Readiness,
+    /// What the service counts.
+    pub metrics: Metrics,
     /// Longest a request may take, its body included.
     pub request_timeout: Duration,
 }

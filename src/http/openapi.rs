@@ -212,6 +212,12 @@ fn describe(endpoint: Endpoint) -> Operation {
     let schema = |dataset, part: &str| reference(&format!("{}{part}", type_name(dataset)));
     match endpoint {
         Endpoint::Healthz => Operation::new("healthz", "Readiness of the service"),
+        Endpoint::Livez => Operation::new("livez", "Whether the process serves at all"),
+        Endpoint::Metrics => {
+            let mut numbers = Operation::new("metrics", "Numbers of the service for Prometheus");
+            numbers.answer = Some(("text/plain", json!({"type": "string"})));
+            numbers
+        }
         Endpoint::Version => {
             Operation::new("version", "Version of the service").answering(enveloped(json!({
                 "type": "object",

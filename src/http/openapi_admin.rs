@@ -5,12 +5,13 @@ use serde_json::{Map, Value, json};
 use super::openapi::reference;
 use super::openapi_schemas::closed;
 use crate::accounts::account;
-use crate::accounts::credits::Consumption;
 use crate::accounts::grants::ENDPOINTS;
 use crate::accounts::key::{
     self, ESTIMATES_MAX, Kind, MONTHLY_QUOTA_MAX, NAME_CHARS_MAX, RATE_PER_S_MAX,
 };
 use crate::accounts::scopes::Scope;
+use crate::config::Limits;
+use crate::config::prices::Consumption;
 use crate::wire::admin::GRANTS_MAX;
 use crate::wire::dates::DATE_RULE;
 
@@ -165,17 +166,17 @@ fn key_request() -> Value {
     if let (Value::Object(all), Value::Object(settings)) = (&mut properties, key_settings()) {
         all.extend(settings);
     }
-    let [test, production] = Kind::ALL.map(Kind::default_allowance);
+    let [test, production] = Kind::ALL.map(|kind| kind.default_allowance(&Limits::default()));
     properties["grants"]["description"] = json!(
         "What the key may do; by default every scope but admin, and on a test key but alerts. A test key cannot hold \
          admin or its endpoints, and a key without the scope admin cannot give them"
     );
     properties["rate"]["description"] = json!(format!(
-        "Requests a second; by default {} on a test key and {} on a production key",
+        "Requests a second; by default {} on a test key and {} on a production key, unless configured otherwise",
         test.rate_per_s, production.rate_per_s
     ));
     properties["monthly_quota"]["description"] = json!(format!(
-        "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production key",
+        "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production key, unless configured otherwise",
         test.monthly_quota.unwrap_or_default()
     ));
     properties["max_concurrent_estimates"]["default"] = json!(production.estimates_max);

@@ -20,10 +20,11 @@ use super::answer::Answer;
 use super::error::ApiError;
 use super::idempotency::{self, Claim};
 use super::routes::{self, AdminAction, BodyRule, Counting, Endpoint, Params, Route};
-use super::{App, admin, auth, body, consumption, docs, openapi, opendata, samples};
+use super::{App, admin, auth, body, consumption, docs, metrics, openapi, opendata, samples};
 use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
 use crate::accounts::meter::{RateState, Reservation};
+use crate::telemetry::Refusal;
 
 /// Header that names a request, on every answer.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -166,6 +167,13 @@ where
         }
     };
     put_headers(response.headers_mut(), request.path, &trace);
+    let duration = started.elapsed();
+    app.metrics.record_request(
+        trace.route.map(|route| route.path),
+        request.method.as_str(),
+        response.status().as_u16(),
+        duration,
+    );
     tracing::info!(
         request_id = %trace.request_id,
         method = %request.method,
@@ -173,7 +181,7 @@ where
         status = response.status().as_u16(),
         key_id = trace.key.as_ref().map(|key| tracing::field::display(key.key_id)),
         credits = trace.credits,
-        duration_us = started.elapsed().as_micros() as u64,
+        duration_us = duration.as_micros() as u64,
         "answered"
     );
     response
@@ -250,12 +258,18 @@ fn admit(
     auth::authorise(&key, route.access)?;
     let admitted = meter.admit();
     trace.rate = Some(meter.rate());
-    admitted.map_err(ApiError::RateLimited)?;
+    admitted.map_err(|refused| {
+        app.metrics.record_refusal(Refusal::Rate);
+        ApiError::RateLimited(refused)
+    })?;
     if route.counting == Counting::Free {
         return Ok(None);
     }
     let reserved = meter.reserve(&app.store, now).map_err(ApiError::internal)?;
-    let reservation = reserved.map_err(ApiError::QuotaReached)?;
+    let reservation = reserved.map_err(|refused| {
+        app.metrics.record_refusal(Refusal::Quota);
+        ApiError::QuotaReached(refused)
+    })?;
     trace.quota_percent = reservation.warning_percent;
     Ok(Some(reservation))
 }
@@ -263,6 +277,8 @@ fn admit(
 async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
     match route.endpoint {
         Endpoint::Healthz => healthz(call.app),
+        Endpoint::Livez => Ok(metrics::livez().into()),
+        Endpoint::Metrics => metrics::handler(call.app).await.map(Answer::from),
         Endpoint::Version => Ok(version()),
         Endpoint::OpenApi => Ok(Answer::json(openapi::document_bytes())),
         Endpoint::Docs => docs::docs(call.path, call.headers).map(Answer::from),
@@ -328,6 +344,10 @@ async fn pay(app: &App, trace: &mut Trace, unpaid: Unpaid) -> Result<Response<By
             .await
             .map_err(ApiError::internal)?;
         trace.credits = credits;
+        if let (true, Counting::As(consumption)) = (answer.counts, route.counting) {
+            app.metrics
+                .record_consumption(consumption.as_str(), credits, 1);
+        }
     }
     if answer.counts
         && let Some(reservation) = reservation

@@ -11,8 +11,8 @@ use warp::http::Method;
 use super::docs;
 use super::error::ApiError;
 use super::samples::Sample;
-use crate::accounts::credits::Consumption;
 use crate::accounts::scopes::Scope;
+use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
 
 use Access::{Keyed, Scoped};
@@ -64,6 +64,10 @@ pub enum BodyRule {
 pub enum Endpoint {
     /// Readiness.
     Healthz,
+    /// Whether the process serves at all.
+    Livez,
+    /// Numbers for Prometheus.
+    Metrics,
     /// Version of the program.
     Version,
     /// The OpenAPI document.
@@ -199,8 +203,10 @@ const fn post(
 }
 
 /// Every route.
-pub static ROUTES: [Route; 27] = [
+pub static ROUTES: [Route; 29] = [
     public("/healthz", Endpoint::Healthz),
+    public("/livez", Endpoint::Livez),
+    public("/metrics", Endpoint::Metrics),
     public("/version", Endpoint::Version),
     public("/openapi.json", Endpoint::OpenApi),
     public(docs::PAGE_PATH, Endpoint::Docs),

@@ -1,70 +1,99 @@
-//! Connections: accepted under a cap, timed, and drained within a bound when the service stops.
+//! Connections: accepted under a cap, timed, over TLS if asked, and drained within a bound when the service stops.
 //!
-//! warp's own server has none of the three, so this loop accepts by itself and serves each connection with hyper. A
-//! connection beyond the cap waits in the kernel's backlog. One that sends no whole request head in time is closed,
-//! also before its first byte, which hyper's header timeout does not cover.
+//! warp's own server has none of these, so this loop accepts by itself and serves each connection with hyper. A
+//! connection beyond the cap waits in the kernel's backlog; one in its TLS handshake counts. How long a connection may
+//! take for what is in `connection.rs`.
 
+use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use warp::http::Response;
 
+use super::connection::{Activity, Patience, Watched};
+use super::tls::Tls;
 use super::{App, pipeline};
+use crate::config;
+use crate::telemetry::Metrics;
 
 /// Pause after the system refuses a connection, usually for want of file descriptors.
 const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
+/// How often latencies recorded are folded into their classes.
+const METRICS_UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Bounds of the connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections open at once.
     pub connections_max: usize,
-    /// Longest wait for a request head, idle time between requests included.
+    /// Longest TLS handshake.
+    pub tls_handshake_timeout: Duration,
+    /// Longest wait for a whole request head, from the first byte of it or of the connection.
     pub header_read_timeout: Duration,
+    /// Longest idle time between two requests.
+    pub keep_alive_idle: Duration,
     /// Longest wait for running requests when the service stops.
     pub drain_timeout: Duration,
 }
 
 impl Default for Limits {
+    /// Those of a configuration without anything set.
     fn default() -> Self {
+        Self::from(&config::Server::default())
+    }
+}
+
+impl From<&config::Server> for Limits {
+    fn from(server: &config::Server) -> Self {
         Self {
-            connections_max: 4_096,
-            header_read_timeout: Duration::from_secs(30),
-            drain_timeout: Duration::from_secs(20),
+            connections_max: server.connections_max,
+            tls_handshake_timeout: Duration::from_secs(server.tls_handshake_timeout_s),
+            header_read_timeout: Duration::from_secs(server.header_read_timeout_s),
+            keep_alive_idle: Duration::from_secs(server.keep_alive_idle_s),
+            drain_timeout: Duration::from_secs(server.drain_timeout_s),
         }
     }
 }
 
-/// Serves until `stop` resolves, then finishes running requests within the drain timeout.
+/// Serves plain HTTP until `stop` resolves, then finishes running requests within the drain timeout.
 pub async fn run(
     listener: TcpListener,
     app: App,
     limits: Limits,
     stop: impl Future<Output = ()> + Send,
 ) {
+    run_over(listener, None, app, limits, stop).await;
+}
+
+/// The same, over TLS where it is given.
+pub async fn run_over(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    app: App,
+    limits: Limits,
+    stop: impl Future<Output = ()> + Send,
+) {
     let readiness = app.readiness.clone();
+    let metrics = app.metrics.clone();
+    let upkeep = tokio::spawn(keep_up(metrics.clone()));
     let service = TowerToHyperService::new(warp::service(pipeline::filter(app)));
+    let builder = builder(limits);
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let graceful = GracefulShutdown::new();
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_read_timeout);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(limits.header_read_timeout);
     tokio::pin!(stop);
     readiness.set_ready();
     loop {
@@ -86,33 +115,20 @@ pub async fn run(
         };
         // Answers are written whole: waiting to fill a segment only delays them.
         let _ = stream.set_nodelay(true);
+        let acceptor = tls.as_ref().map(Tls::acceptor);
         let watcher = graceful.watcher();
-        let builder = builder.clone();
-        let service = service.clone();
+        let counted = metrics.connection();
+        let (builder, service) = (builder.clone(), service.clone());
         tokio::spawn(async move {
-            let asked = Arc::new(AtomicBool::new(false));
-            let noting = {
-                let asked = Arc::clone(&asked);
-                service_fn(move |request: Request<Incoming>| {
-                    asked.store(true, Ordering::Relaxed);
-                    service.call(request)
-                })
-            };
-            let io: TokioIo<TcpStream> = TokioIo::new(stream);
-            let connection = watcher.watch(builder.serve_connection(io, noting).into_owned());
-            tokio::pin!(connection);
-            let ended = tokio::select! {
-                ended = &mut connection => Some(ended),
-                () = tokio::time::sleep(limits.header_read_timeout) => None,
-            };
-            let ended = match ended {
-                None if asked.load(Ordering::Relaxed) => Some(connection.await),
-                ended => ended,
-            };
-            if let Some(Err(error)) = ended {
-                tracing::debug!(%error, "connection ended");
+            match acceptor {
+                None => serve(stream, builder, service, limits, watcher).await,
+                Some(acceptor) => {
+                    if let Some(stream) = shake_hands(stream, acceptor, limits).await {
+                        serve(stream, builder, service, limits, watcher).await;
+                    }
+                }
             }
-            drop(slot);
+            drop((slot, counted));
         });
     }
     readiness.set_draining();
@@ -124,5 +140,93 @@ pub async fn run(
         .is_err()
     {
         tracing::warn!("requests still running were cut off");
+    }
+    upkeep.abort();
+}
+
+fn builder(limits: Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // Heads and idle time are bounded by the connection's activity.
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits.header_read_timeout);
+    builder
+}
+
+async fn keep_up(metrics: Metrics) {
+    let mut ticks = tokio::time::interval(METRICS_UPKEEP_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        metrics.upkeep();
+    }
+}
+
+/// The stream after its TLS handshake; `None` when that failed or took too long.
+async fn shake_hands(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    limits: Limits,
+) -> Option<TlsStream<TcpStream>> {
+    match tokio::time::timeout(limits.tls_handshake_timeout, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "TLS handshake failed");
+            None
+        }
+        Err(_elapsed) => {
+            tracing::debug!("TLS handshake took too long");
+            None
+        }
+    }
+}
+
+/// Serves one connection to its end, or until it has outstayed its time.
+async fn serve<T, S, B>(
+    stream: T,
+    builder: Builder<TokioExecutor>,
+    service: S,
+    limits: Limits,
+    watcher: Watcher,
+) where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let activity = Activity::begin(Instant::now());
+    let noting = {
+        let activity = activity.clone();
+        service_fn(move |request: Request<Incoming>| {
+            let running = activity.request(request.version());
+            let answer = service.call(request);
+            async move {
+                let answer = answer.await;
+                drop(running);
+                answer
+            }
+        })
+    };
+    let io = TokioIo::new(Watched::new(stream, activity.clone()));
+    let connection = watcher.watch(builder.serve_connection(io, noting).into_owned());
+    let patience = Patience {
+        head: limits.header_read_timeout,
+        idle: limits.keep_alive_idle,
+    };
+    tokio::select! {
+        ended = connection => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "connection ended");
+            }
+        }
+        () = activity.overdue(patience) => {}
     }
 }

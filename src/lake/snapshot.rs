@@ -14,7 +14,8 @@ use super::{Error, Source};
 
 /// Format this version writes.
 pub const FORMAT: u32 = 1;
-const FILE_NAME: &str = "snapshot.json";
+/// Name of the snapshot in the table's folder.
+pub const FILE_NAME: &str = "snapshot.json";
 const RETIRED: &str = "retired";
 /// Sources kept in the snapshot, newest last; older ones are in the import reports.
 const SOURCES_KEPT_MAX: usize = 1_000;

@@ -5,6 +5,7 @@
 //! processes may open the file at once (a command beside a running server): SQLite's own lock orders them.
 //! Every call here blocks its thread: asynchronous callers use a blocking thread.
 
+mod backup;
 mod migrations;
 mod writer;
 
@@ -47,6 +48,14 @@ pub enum Error {
         found: usize,
         /// Latest schema known here.
         known: usize,
+    },
+    /// A copy is not what SQLite would write.
+    #[error("{path}: damaged copy: {reason}; the store itself may be damaged")]
+    DamagedCopy {
+        /// The copy.
+        path: PathBuf,
+        /// What SQLite says of it.
+        reason: String,
     },
     /// The commit that held this write, among others, failed.
     #[error("store: commit failed: {0}")]

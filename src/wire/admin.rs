@@ -18,6 +18,7 @@ use crate::accounts::key::{
     RATE_PER_S_MAX,
 };
 use crate::accounts::usage::Period;
+use crate::config::Limits;
 
 /// Fields of the body that makes an account.
 pub const ACCOUNT_FIELDS: [&str; 1] = ["name"];
@@ -65,8 +66,8 @@ pub fn parse_account(body: &Value) -> Result<String, Fault> {
     name.ok_or_else(|| At::Key(&at, "name").fault("is required"))
 }
 
-/// Reads the body that makes a key.
-pub fn parse_key(body: &Value) -> Result<KeyRequest, Fault> {
+/// Reads the body that makes a key; what it does not say of its limits is what `limits` say.
+pub fn parse_key(body: &Value, limits: &Limits) -> Result<KeyRequest, Fault> {
     let at = At::Body;
     let (mut owner, mut kind, mut change) = (None, None, KeyChange::default());
     let mut listed = Vec::new();
@@ -86,6 +87,7 @@ pub fn parse_key(body: &Value) -> Result<KeyRequest, Fault> {
     let mut request = KeyRequest::new(
         kind,
         owner.unwrap_or_else(|| Owner::Named(DEFAULT_ACCOUNT.to_owned())),
+        limits,
     );
     request.name = change.name;
     request.grants = (!listed.is_empty()).then(|| listed.into_iter().collect());
@@ -263,15 +265,19 @@ mod tests {
 
     #[test]
     fn a_key_body_takes_the_defaults_of_its_kind() {
-        let request = parse_key(&body(r#"{"kind": "test"}"#)).unwrap();
+        let request = parse_key(&body(r#"{"kind": "test"}"#), &Limits::default()).unwrap();
         let owner = Owner::Named(DEFAULT_ACCOUNT.to_owned());
-        assert_eq!(request, KeyRequest::new(Kind::Test, owner));
+        assert_eq!(
+            request,
+            KeyRequest::new(Kind::Test, owner, &Limits::default())
+        );
         let id = Uuid::now_v7();
-        let request = parse_key(&json!({
+        let limits = Limits::default();
+        let described = json!({
             "account_id": id, "kind": "production", "grants": ["ai", "properties.search"], "rate": 7,
             "monthly_quota": 0, "max_concurrent_estimates": 3, "name": "partner",
-        }))
-        .unwrap();
+        });
+        let request = parse_key(&described, &limits).unwrap();
         let expected = KeyRequest {
             owner: Owner::Id(id),
             name: Some("partner".into()),
@@ -284,7 +290,11 @@ mod tests {
             },
         };
         assert_eq!(request, expected);
-        let unbounded = parse_key(&body(r#"{"kind": "test", "monthly_quota": null}"#)).unwrap();
+        let unbounded = parse_key(
+            &body(r#"{"kind": "test", "monthly_quota": null}"#),
+            &Limits::default(),
+        )
+        .unwrap();
         assert_eq!(unbounded.allowance.monthly_quota, None);
     }
 
@@ -334,15 +344,22 @@ mod tests {
         ];
         for (text, message) in cases {
             assert_eq!(
-                parse_key(&body(text)).unwrap_err().to_string(),
+                parse_key(&body(text), &Limits::default())
+                    .unwrap_err()
+                    .to_string(),
                 message,
                 "{text}"
             );
         }
-        let fault = parse_key(&body(r#"{"grants": ["properties"]}"#)).unwrap_err();
+        let fault =
+            parse_key(&body(r#"{"grants": ["properties"]}"#), &Limits::default()).unwrap_err();
         let start = "grants[0]: must be one of the scopes: search, refetch,";
         assert!(fault.to_string().starts_with(start), "{fault}");
-        let fault = parse_key(&body(r#"{"kind": "test", "name": "demo"}"#)).unwrap_err();
+        let fault = parse_key(
+            &body(r#"{"kind": "test", "name": "demo"}"#),
+            &Limits::default(),
+        )
+        .unwrap_err();
         assert_eq!(fault.path, "name");
     }
 

@@ -6,12 +6,16 @@ pub mod process;
 pub mod rows;
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use reqwest::{Method, Response};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::grants::Grants;
@@ -19,9 +23,11 @@ use toise::accounts::key::{Kind, NewKey};
 use toise::accounts::keys;
 use toise::cli::serve::app;
 use toise::clock::Clock;
+use toise::config::Config;
 use toise::engine::interrupt::Interrupt;
 use toise::http::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
+use toise::http::tls::Tls;
 use toise::http::{App, Readiness};
 use toise::opendata::{
     Candidate, Confidence, Dataset, MatchAnswer, MatchRequest, Position, SearchAnswer,
@@ -141,16 +147,26 @@ impl Service {
 
     /// A service over other rows, with other bounds.
     pub async fn start_with(rows: Rows, limits: Limits, change: impl FnOnce(&mut App)) -> Self {
+        Self::start_over(None, rows, limits, change).await
+    }
+
+    /// The same over TLS.
+    pub async fn start_over(
+        tls: Option<Tls>,
+        rows: Rows,
+        limits: Limits,
+        change: impl FnOnce(&mut App),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(START.parse().unwrap());
-        let mut app = app(&store, Arc::new(rows), &clock).unwrap();
+        let mut app = app(&store, Arc::new(rows), &clock, &Config::default()).unwrap();
         change(&mut app);
         let readiness = app.readiness.clone();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let running = tokio::spawn(server::run(listener, app, limits, async {
+        let running = tokio::spawn(server::run_over(listener, tls, app, limits, async {
             let _ = stopped.await;
         }));
         let kind = Kind::Production;
@@ -216,6 +232,24 @@ impl Service {
         self.stop.take().unwrap().send(()).unwrap();
         self.running.take().unwrap()
     }
+}
+
+/// Where a certificate (`one`) or key (`one.key`) made for tests lies.
+pub fn certificate(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/support/tls/{name}.pem"))
+}
+
+/// A client's TLS that trusts one certificate and nothing else.
+pub fn trusting(certificate: &Path) -> rustls::ClientConfig {
+    let mut roots = rustls::RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(certificate).unwrap())
+        .unwrap();
+    rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
 }
 
 /// Status, `error.code` and `error.message` of an answer, after checking what every error answer has.

@@ -56,9 +56,15 @@ pub struct Server {
 impl Server {
     /// Starts `serve` or `demo` on a free port and waits until it is ready.
     pub fn start(data: &Path, command: &str) -> Self {
+        Self::start_with(data, command, &[], Stdio::null())
+    }
+
+    /// The same with more arguments, and with its standard error sent somewhere.
+    pub fn start_with(data: &Path, command: &str, more: &[&str], stderr: Stdio) -> Self {
         let mut child = toise(data, &[command, "--listen", "127.0.0.1:0"])
+            .args(more)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -74,13 +80,28 @@ impl Server {
         }
     }
 
-    /// Sends SIGTERM and returns the exit code, within five seconds.
-    pub fn terminate(mut self) -> Option<i32> {
+    /// Host and port.
+    pub fn host(&self) -> &str {
+        self.address.split("//").nth(1).unwrap()
+    }
+
+    /// Sends a signal (`-HUP`).
+    pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill")
-            .arg("-TERM")
+            .arg(signal)
             .arg(self.child.id().to_string())
             .status();
         assert!(sent.unwrap().success());
+    }
+
+    /// Sends SIGTERM and returns the exit code, within five seconds.
+    pub fn terminate(self) -> Option<i32> {
+        self.signal("-TERM");
+        self.ended()
+    }
+
+    /// Waits five seconds at most for the process to end and returns its exit code.
+    pub fn ended(mut self) -> Option<i32> {
         let asked = Instant::now();
         while asked.elapsed() < Duration::from_secs(5) {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -1,5 +1,6 @@
-//! What a call consumes and what it costs: the types of consumption and the price list.
+//! What a call consumes and what it costs: the types of consumption, what each counts, and the price list.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What a call, or a delivery, counts as.
@@ -112,6 +113,35 @@ impl Consumption {
         }
     }
 
+    /// What one unit is.
+    pub fn unit(self) -> &'static str {
+        match self {
+            PropertiesGetById => "record returned, `_many` too",
+            PropertiesGetByAdvertId => "record returned",
+            AdvertsGetByUrl => "advert returned; pending and rejected ones are free",
+            PropertiesGetByUrl => "property returned; pending and rejected ones are free",
+            AdvertsCheck => "check, also when there is nothing to check",
+            PropertiesCheck => "check, also when there is nothing to check",
+            EstimatePropertyLite => "estimate",
+            PropertiesSearch => "call",
+            PropertiesSearchLite => "call",
+            AdvertsGetById => "call",
+            OpendataDpeSearch => "call",
+            OpendataDpeMatch => "call",
+            OpendataDvfSearch => "call",
+            OpendataDvfMatch => "call",
+            GeocodingSearch => "call",
+            GeocodingReverse => "call",
+            GeocodingCsv => "call",
+            Analytics => "call",
+            AdvertsGetAlertHistory => "call",
+            PropertiesGetAlertHistory => "call",
+            WebhookAlertAdverts => "item delivered",
+            WebhookAlertPropertiesMatchCreated => "item delivered",
+            WebhookAlertPropertiesMatchMerged => "item delivered",
+        }
+    }
+
     /// Credits of one unit unless the price list says otherwise.
     pub fn default_price(self) -> u32 {
         match self {
@@ -163,6 +193,19 @@ impl Default for Prices {
     }
 }
 
+impl From<&BTreeMap<String, u32>> for Prices {
+    /// Prices by name of type; a type that is not named keeps its default, a name of no type says nothing.
+    fn from(list: &BTreeMap<String, u32>) -> Self {
+        let mut prices = Self::default();
+        for consumption in Consumption::ALL {
+            if let Some(credits) = list.get(consumption.as_str()) {
+                prices.set(consumption, *credits);
+            }
+        }
+        prices
+    }
+}
+
 impl Prices {
     /// Credits of one unit.
     pub fn of(&self, consumption: Consumption) -> u32 {
@@ -173,6 +216,14 @@ impl Prices {
     pub fn set(&mut self, consumption: Consumption, credits: u32) {
         self.0[consumption as usize] = credits;
     }
+}
+
+/// The price list unless configured, by name of type.
+pub fn default_prices() -> BTreeMap<String, u32> {
+    Consumption::ALL
+        .into_iter()
+        .map(|kind| (kind.as_str().to_owned(), kind.default_price()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,72 @@
+//! `toise backup`: a data folder as it stands, to a folder or a tar file, also while the service runs.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::{CommandResult, Common};
+use crate::backup::Manifest;
+use crate::backup::stage::Stage;
+use crate::clock::Clock;
+use crate::engine::{self, Budget};
+use crate::opendata::{Dataset, OpenData};
+use crate::progress::Progress;
+
+/// Arguments of `backup`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The backup holds the store, every table as it stands, toise.toml, reference/ and reports/. It appears whole or not at
+all. A folder on the same file system shares the tables' files with the data folder (hard links: quick, and no second
+copy of them); a tar file holds copies. It holds what keys and secrets are checked with: keep it as safe as the data.
+
+Examples:
+
+  toise backup /backups/2026-11-21
+  toise backup /backups/2026-11-21.tar --json")]
+pub struct BackupArgs {
+    /// New folder, or new file named .tar
+    #[arg(value_name = "DIR|FILE.tar")]
+    to: PathBuf,
+}
+
+/// Runs `backup`.
+pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
+    let bar = Progress::new(common.json).bytes("reading", None);
+    let stage = Stage::take(&common.data, &arguments.to, &Clock::system(), &bar)?;
+    open_tables(stage.folder())?;
+    let manifest = stage.publish()?;
+    bar.finish_and_clear();
+    report(common, "backup", &arguments.to, &manifest);
+    Ok(())
+}
+
+/// Opens every file of every table, which checks lengths, footers and row counts.
+pub(super) fn open_tables(data: &Path) -> Result<(), engine::Error> {
+    let open_data = OpenData::open(data, Budget::default())?;
+    for dataset in [Dataset::Dvf, Dataset::Dpe] {
+        open_data.engine().view(dataset.schema())?;
+    }
+    Ok(())
+}
+
+/// Tells what a backup holds, and where it was put.
+pub(super) fn report(common: &Common, key: &str, path: &Path, manifest: &Manifest) {
+    let (files, bytes) = (manifest.files.len(), manifest.bytes());
+    if common.json {
+        let report = json!({
+            key: path,
+            "created_at": manifest.created_at,
+            "files": files,
+            "bytes": bytes,
+        });
+        println!("{report}");
+    } else {
+        println!(
+            "{}: {files} files, {:.1} MB, as of {}",
+            path.display(),
+            bytes as f64 / 1e6,
+            manifest.created_at
+        );
+    }
+}

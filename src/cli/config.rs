@@ -1,0 +1,86 @@
+//! `toise config`: the configuration in effect and where each value came from, or the commented defaults.
+
+use clap::Args;
+
+use super::{CommandResult, Common};
+use crate::config::print::{Origins, as_json, as_toml};
+use crate::config::{Effective, Flag};
+
+/// Flags that set values; `serve`, `demo` and `config` take them.
+#[derive(Args, Clone, Debug)]
+pub struct SettingArgs {
+    /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+    /// Credits of a consumption type; repeatable
+    #[arg(long, value_name = "TYPE=CREDITS")]
+    pub price: Vec<String>,
+    /// Any setting of the configuration; repeatable
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+impl SettingArgs {
+    /// What the flags set, the specific ones last so that they win.
+    ///
+    /// # Errors
+    /// A flag without `=`.
+    pub fn flags(&self) -> Result<Vec<Flag>, String> {
+        let pair = |name: &'static str, prefix: &str, text: &str| {
+            let (path, value) = text
+                .split_once('=')
+                .ok_or_else(|| format!("{name} {text}: must be NAME=VALUE"))?;
+            Ok::<_, String>(Flag {
+                name,
+                path: format!("{prefix}{}", path.trim()),
+                text: value.trim().to_owned(),
+            })
+        };
+        let set = self.set.iter().map(|text| pair("--set", "", text));
+        let prices = self
+            .price
+            .iter()
+            .map(|text| pair("--price", "prices.", text));
+        let mut flags: Vec<Flag> = set.chain(prices).collect::<Result<_, _>>()?;
+        flags.extend(self.listen.as_ref().map(|listen| Flag {
+            name: "--listen",
+            path: "server.listen".into(),
+            text: listen.clone(),
+        }));
+        Ok(flags)
+    }
+}
+
+/// Arguments of `config`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Values come from flags, then from the environment (TOISE_SERVER__LISTEN sets listen in [server]), then from the file,
+then from the defaults. An unknown key anywhere is refused.
+
+Examples: start a configuration file, then see what is in effect
+
+  toise config --default > toise-data/toise.toml
+  toise config --set log.format=json")]
+pub struct ConfigArgs {
+    /// Print the defaults, as a file to start from
+    #[arg(long)]
+    default: bool,
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+/// Runs `config`.
+pub fn run(common: &Common, arguments: &ConfigArgs) -> CommandResult {
+    let (effective, origins) = if arguments.default {
+        (Effective::defaults()?, Origins::Hidden)
+    } else {
+        let flags = arguments.settings.flags()?;
+        (common.configuration(flags)?, Origins::Shown)
+    };
+    if common.json {
+        println!("{}", as_json(&effective));
+    } else {
+        print!("{}", as_toml(&effective, origins));
+    }
+    Ok(())
+}

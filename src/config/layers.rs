@@ -1,0 +1,224 @@
+//! The layers of values: defaults, file, environment, flags, each over the one before.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::settings::{self, SECTIONS, SETTINGS, Setting};
+use super::{Config, ENVIRONMENT_PREFIX, Error, FILE_NAME, Origin, Value};
+
+/// Where values are looked for beside the defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The file; `None` for `toise.toml` in the data folder, if it is there.
+    pub file: Option<PathBuf>,
+    /// Environment variables; those without the prefix are ignored.
+    pub environment: Vec<(String, String)>,
+    /// Flags, in the order given: the last one wins.
+    pub flags: Vec<Flag>,
+}
+
+impl Sources {
+    /// The environment of the process and nothing else.
+    pub fn of_process() -> Self {
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX))
+            .map(|(name, value)| (name, value.to_string_lossy().into_owned()));
+        Self {
+            environment: environment.collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A value given on the command line.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// The flag, as in `--listen`.
+    pub name: &'static str,
+    /// `section.key`.
+    pub path: String,
+    /// The text given.
+    pub text: String,
+}
+
+/// Every setting with its value, in the table's order; without a data folder, no file is looked for in it.
+pub(super) fn apply(data: Option<&Path>, sources: &Sources) -> Result<Vec<Value>, Error> {
+    let mut values = Values::defaults()?;
+    let in_data = data.map(|data| data.join(FILE_NAME));
+    match (&sources.file, &in_data) {
+        (Some(file), _) => values.apply_file(file)?,
+        (None, Some(file)) if file.exists() => values.apply_file(file)?,
+        (None, _) => {}
+    }
+    values.apply_environment(&sources.environment)?;
+    for flag in &sources.flags {
+        let place = || format!("{} {}", flag.name, flag.path);
+        let setting = settings::find(&flag.path)
+            .ok_or_else(|| unknown_key(flag.name.to_owned(), &flag.path))?;
+        values.read(setting, &flag.text, Origin::Flag(flag.name.into()), place)?;
+    }
+    Ok(SETTINGS
+        .iter()
+        .filter_map(|setting| values.0.remove(&setting.path()))
+        .collect())
+}
+
+struct Values(HashMap<String, Value>);
+
+impl Values {
+    fn defaults() -> Result<Self, Error> {
+        let table = toml::Table::try_from(Config::default())
+            .map_err(|error| Error::Structure(error.to_string()))?;
+        let mut values = HashMap::new();
+        for setting in SETTINGS.iter() {
+            let value = table
+                .get(setting.section)
+                .and_then(|section| section.get(setting.key))
+                .ok_or_else(|| Error::Structure(format!("{} has no default", setting.path())))?;
+            let value = Value {
+                setting,
+                value: value.clone(),
+                origin: Origin::Default,
+            };
+            values.insert(setting.path(), value);
+        }
+        Ok(Self(values))
+    }
+
+    fn set(&mut self, setting: &'static Setting, value: toml::Value, origin: Origin) {
+        let value = Value {
+            setting,
+            value,
+            origin,
+        };
+        self.0.insert(setting.path(), value);
+    }
+
+    /// Sets a value given as text.
+    fn read(
+        &mut self,
+        setting: &'static Setting,
+        text: &str,
+        origin: Origin,
+        place: impl Fn() -> String,
+    ) -> Result<(), Error> {
+        let value = setting
+            .kind
+            .read(text)
+            .map_err(|fault| refused(place(), fault))?;
+        self.set(setting, value, origin);
+        Ok(())
+    }
+
+    fn apply_file(&mut self, path: &Path) -> Result<(), Error> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+            path: path.display().to_string(),
+            source,
+        })?;
+        let line_of = |offset: usize| {
+            let before = text.get(..offset).unwrap_or(&text);
+            before.matches('\n').count() + 1
+        };
+        let place = |offset: usize| format!("{}:{}", path.display(), line_of(offset));
+        let document = DeTable::parse(&text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            refused(place(offset), error.message().to_owned())
+        })?;
+        for (section, content) in document.get_ref() {
+            let at = place(section.span().start);
+            let name = section.get_ref().as_ref();
+            if !SECTIONS.iter().any(|(known, _)| *known == name) {
+                return Err(unknown_section(at, name));
+            }
+            let DeValue::Table(keys) = content.get_ref() else {
+                return Err(refused(at, format!("{name} is a section: write [{name}]")));
+            };
+            for (key, value) in keys {
+                let at = place(key.span().start);
+                let dotted = format!("{name}.{}", key.get_ref());
+                let setting =
+                    settings::find(&dotted).ok_or_else(|| unknown_key(at.clone(), &dotted))?;
+                let value = plain(value.get_ref())
+                    .ok_or_else(|| setting.kind.refusal(value.get_ref().type_str()))
+                    .and_then(|value| setting.kind.check(&value).map(|()| value))
+                    .map_err(|fault| refused(at, format!("{dotted} {fault}")))?;
+                let origin = Origin::File {
+                    path: path.to_owned(),
+                    line: line_of(key.span().start),
+                };
+                self.set(setting, value, origin);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_environment(&mut self, variables: &[(String, String)]) -> Result<(), Error> {
+        let known: HashMap<String, &'static Setting> = SETTINGS
+            .iter()
+            .map(|setting| (setting.environment(), setting))
+            .collect();
+        for (name, text) in variables {
+            let Some(rest) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
+                continue;
+            };
+            if let Some(setting) = known.get(name) {
+                let origin = Origin::Environment(name.clone());
+                self.read(setting, text, origin, || format!("environment {name}"))?;
+                continue;
+            }
+            // Variables of other parts have no section; one that only lacks an underscore is meant for this part.
+            let single = |name: &str| name.replace("__", "_");
+            let lacks_one = known.keys().any(|other| single(other) == single(name));
+            if rest.contains("__") || lacks_one {
+                let nearest = settings::nearest(name, known.keys().cloned());
+                let fault = format!("unknown setting; the nearest known one is {nearest}");
+                return Err(refused(format!("environment {name}"), fault));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value without its place; `None` for a type that no setting takes.
+fn plain(value: &DeValue<'_>) -> Option<toml::Value> {
+    match value {
+        DeValue::String(text) => Some(toml::Value::String(text.to_string())),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(toml::Value::Integer),
+        _ => None,
+    }
+}
+
+fn refused(place: String, fault: String) -> Error {
+    Error::Refused { place, fault }
+}
+
+fn unknown_key(place: String, dotted: &str) -> Error {
+    // Where the section is right, the key is meant to be in it.
+    let section = dotted.split('.').next().unwrap_or_default();
+    let is_known = SECTIONS.iter().any(|(known, _)| *known == section);
+    let candidates = SETTINGS
+        .iter()
+        .filter(|setting| !is_known || setting.section == section);
+    let nearest = settings::nearest(dotted, candidates.map(Setting::path));
+    let fault = format!("unknown key {dotted}; the nearest known one is {nearest}");
+    refused(place, fault)
+}
+
+fn unknown_section(place: String, name: &str) -> Error {
+    let known = SECTIONS.iter().map(|(section, _)| (*section).to_owned());
+    // A key written above every section belongs to one.
+    let as_key = SETTINGS.iter().find(|setting| setting.key == name);
+    let fault = match as_key {
+        Some(setting) => format!("{name} stands outside its section [{}]", setting.section),
+        None => {
+            let nearest = settings::nearest(name, known);
+            format!("unknown section [{name}]; the nearest known one is [{nearest}]")
+        }
+    };
+    refused(place, fault)
+}

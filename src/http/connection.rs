@@ -1,0 +1,258 @@
+//! One connection watched: what it is doing, and how long it may go on doing it.
+//!
+//! hyper bounds a request head and the idle time before it by one timeout, and no time before the first byte. Here the
+//! two are apart: a head that has begun must be whole within a short time, a connection that waits between requests may
+//! wait longer. So the stream notes when bytes come and go ([`Watched`]), the service when requests run
+//! ([`Activity::request`]), and [`Activity::overdue`] resolves once the connection has outstayed its time.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+use warp::http::Version;
+
+/// Bytes one write of HTTP/2's own upkeep has at most: a ping, an acknowledgement, a window update.
+const UPKEEP_BYTES_MAX: usize = 64;
+
+/// How long a connection may take for what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// For a whole request head, from its first byte; for the first byte of a new connection too.
+    pub head: Duration,
+    /// Between an answer and the next request.
+    pub idle: Duration,
+}
+
+/// What a connection is doing. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Activity(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    /// Requests being answered; over HTTP/2 several at once.
+    running: usize,
+    /// Since when the phase lasts.
+    since: Instant,
+    phase: Phase,
+    /// Whether bytes between requests begin a head. Over HTTP/2 they may as well be a ping.
+    bytes_begin_heads: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// A head is awaited or coming.
+    Head,
+    /// Nothing has come since the last answer.
+    Idle,
+}
+
+impl Activity {
+    /// A connection just accepted.
+    pub(super) fn begin(now: Instant) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            running: 0,
+            since: now,
+            phase: Phase::Head,
+            bytes_begin_heads: true,
+        })))
+    }
+
+    /// A request runs for as long as the value lives.
+    pub(super) fn request(&self, version: Version) -> Running {
+        let mut state = self.state();
+        state.running += 1;
+        state.bytes_begin_heads = version < Version::HTTP_2;
+        Running(self.clone())
+    }
+
+    /// Resolves when the connection has outstayed its time; never while a request runs.
+    pub(super) async fn overdue(&self, patience: Patience) {
+        loop {
+            let now = Instant::now();
+            let deadline = self.deadline(patience, now);
+            if deadline <= now {
+                return;
+            }
+            // Whatever happens meanwhile may bring the deadline nearer than the one just seen.
+            let least = now + patience.head.min(patience.idle);
+            tokio::time::sleep_until(deadline.min(least)).await;
+        }
+    }
+
+    /// The end of the present phase's time, or some time later while a request runs.
+    fn deadline(&self, patience: Patience, now: Instant) -> Instant {
+        let state = self.state();
+        match state.phase {
+            _ if state.running > 0 => now + patience.head.min(patience.idle),
+            Phase::Head => state.since + patience.head,
+            Phase::Idle => state.since + patience.idle,
+        }
+    }
+
+    fn bytes_read(&self, now: Instant) {
+        let mut state = self.state();
+        if state.running == 0 && state.phase == Phase::Idle && state.bytes_begin_heads {
+            state.phase = Phase::Head;
+            state.since = now;
+        }
+    }
+
+    /// A long answer on a slow line is no idleness.
+    fn bytes_written(&self, bytes: usize, now: Instant) {
+        let mut state = self.state();
+        if state.phase == Phase::Idle && bytes > UPKEEP_BYTES_MAX {
+            state.since = now;
+        }
+    }
+
+    fn request_ended(&self, now: Instant) {
+        let mut state = self.state();
+        state.running = state.running.saturating_sub(1);
+        state.phase = Phase::Idle;
+        state.since = now;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while the state is held, so a poisoned one is still sound.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request being answered.
+#[derive(Debug)]
+pub(super) struct Running(Activity);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.request_ended(Instant::now());
+    }
+}
+
+/// A stream whose bytes are noted.
+#[derive(Debug)]
+pub(super) struct Watched<S> {
+    stream: S,
+    activity: Activity,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, activity: Activity) -> Self {
+        Self { stream, activity }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if outcome.is_ready() && buffer.filled().len() > before {
+            self.activity.bytes_read(Instant::now());
+        }
+        outcome
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if let Poll::Ready(Ok(bytes)) = &outcome {
+            self.activity.bytes_written(*bytes, Instant::now());
+        }
+        outcome
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        if let Poll::Ready(Ok(bytes)) = &outcome {
+            self.activity.bytes_written(*bytes, Instant::now());
+        }
+        outcome
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience {
+        head: Duration::from_secs(30),
+        idle: Duration::from_secs(75),
+    };
+
+    /// Seconds from `start` until the connection is overdue, as it stands.
+    fn until_s(activity: &Activity, start: Instant) -> u64 {
+        (activity.deadline(PATIENCE, start) - start).as_secs()
+    }
+
+    fn after(start: Instant, seconds: u64) -> Instant {
+        start + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_head_has_its_time_and_an_idle_connection_has_more() {
+        let start = Instant::now();
+        let activity = Activity::begin(start);
+        activity.bytes_read(after(start, 10));
+        assert_eq!(until_s(&activity, start), 30);
+
+        let _running = activity.request(Version::HTTP_11);
+        activity.request_ended(start);
+        assert_eq!(until_s(&activity, start), 75);
+
+        // The first byte of the next head ends the idle time; further bytes do not prolong the head's.
+        activity.bytes_read(after(start, 60));
+        activity.bytes_read(after(start, 70));
+        assert_eq!(until_s(&activity, start), 90);
+    }
+
+    #[test]
+    fn a_running_request_and_an_answer_still_being_written_are_not_overdue() {
+        let start = Instant::now();
+        let activity = Activity::begin(start);
+        let _running = activity.request(Version::HTTP_11);
+        let late = after(start, 10_000);
+        assert!(activity.deadline(PATIENCE, late) > late);
+        activity.request_ended(start);
+        activity.bytes_written(4_096, after(start, 70));
+        assert_eq!(until_s(&activity, start), 145);
+    }
+
+    #[test]
+    fn pings_between_requests_of_http2_neither_shorten_nor_prolong_the_idle_time() {
+        let start = Instant::now();
+        let activity = Activity::begin(start);
+        let _running = activity.request(Version::HTTP_2);
+        activity.request_ended(start);
+        activity.bytes_read(after(start, 40));
+        activity.bytes_written(17, after(start, 40));
+        assert_eq!(until_s(&activity, start), 75);
+    }
+}

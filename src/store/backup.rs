@@ -1,0 +1,107 @@
+//! A copy of the store while others read and write it, through SQLite's online backup.
+
+use std::fs::File;
+use std::path::Path;
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use super::{Error, Result, Store, create_private};
+
+/// Copy all pages in one step: under WAL it holds up no writer, and sees one moment.
+const ALL_PAGES: i32 = -1;
+
+impl Store {
+    /// Copies the store to a new file that needs no other beside it, verified by SQLite; durable on return. Blocks.
+    ///
+    /// The copy holds every write that returned before the call, whichever process made it.
+    ///
+    /// # Errors
+    /// A file that cannot be written, a copy that fails SQLite's integrity check.
+    pub fn backup(&self, to: &Path) -> Result<()> {
+        let io = |source| Error::Io {
+            path: to.to_owned(),
+            source,
+        };
+        create_private(to).map_err(io)?;
+        let source = self.connect_reader()?;
+        let mut copy = Connection::open(to)?;
+        let outcome = Backup::new(&source, &mut copy)?.step(ALL_PAGES)?;
+        if outcome != StepResult::Done {
+            return Err(damaged(to, format!("the copy ended early: {outcome:?}")));
+        }
+        // The copy says it is in WAL mode as its source is; alone, it is one plain file.
+        copy.pragma_update(None, "journal_mode", "DELETE")?;
+        let verdict: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(damaged(to, verdict));
+        }
+        drop(copy);
+        File::open(to).and_then(|file| file.sync_all()).map_err(io)
+    }
+
+    /// Bytes of the store on disk, its write-ahead log included.
+    pub fn bytes(&self) -> u64 {
+        let path = &self.shared.path;
+        let mut log = path.clone().into_os_string();
+        log.push("-wal");
+        [path.as_path(), Path::new(&log)]
+            .into_iter()
+            .filter_map(|path| std::fs::metadata(path).ok())
+            .map(|metadata| metadata.len())
+            .sum()
+    }
+}
+
+fn damaged(path: &Path, reason: String) -> Error {
+    Error::DamagedCopy {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_taken_while_others_write_holds_every_write_that_returned_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let insert = |store: &Store, name: String| {
+            let change = move |transaction: &rusqlite::Transaction<'_>| {
+                let sql =
+                    "INSERT INTO accounts (account_id, name, created_at_ms) VALUES (?1, ?1, 0)";
+                transaction.execute(sql, [name])
+            };
+            store.write(change).unwrap();
+        };
+        let count = |store: &Store, pattern: &'static str| -> i64 {
+            let sql = "SELECT count(*) FROM accounts WHERE name LIKE ?1";
+            let reading =
+                |connection: &Connection| connection.query_row(sql, [pattern], |row| row.get(0));
+            store.read(reading).unwrap()
+        };
+        for index in 0..20 {
+            insert(&store, format!("before{index}"));
+        }
+        let copies = folder.path().join("copies");
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for index in 0..200 {
+                    insert(&store, format!("during{index}"));
+                }
+            });
+            std::fs::create_dir(&copies).unwrap();
+            store.backup(&copies.join(super::super::FILE_NAME)).unwrap();
+            writer.join().unwrap();
+        });
+        let names: Vec<_> = std::fs::read_dir(&copies).unwrap().collect();
+        assert_eq!(names.len(), 1, "the copy is one file");
+        let copy = Store::open(&copies).unwrap();
+        assert_eq!(count(&copy, "before%"), 20);
+        assert!(count(&copy, "during%") <= 200);
+        assert!(copy.bytes() > 0);
+        assert_eq!(count(&store, "during%"), 200);
+    }
+}

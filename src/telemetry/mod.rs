@@ -1,0 +1,7 @@
+//! What the running service tells of itself: log lines on standard error, and numbers for `/metrics`.
+
+pub mod logs;
+pub mod metrics;
+mod process;
+
+pub use metrics::{Gauges, Metrics, Refusal};

@@ -1,0 +1,32 @@
+//! What the operating system knows of this process; nothing where it does not tell in `/proc`.
+
+use std::fs;
+
+/// Bytes of memory resident.
+pub(super) fn resident_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1_024)
+}
+
+/// File descriptors open.
+pub(super) fn open_descriptors() -> Option<u64> {
+    Some(fs::read_dir("/proc/self/fd").ok()?.count() as u64)
+}
+
+/// Threads.
+pub(super) fn threads() -> Option<u64> {
+    Some(fs::read_dir("/proc/self/task").ok()?.count() as u64)
+}
+
+/// File descriptors this process may open.
+pub(super) fn descriptors_max() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}

@@ -1,0 +1,191 @@
+//! Connections: how long they may idle, what counts against the cap, TLS and what it negotiates.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use toise::http::server::Limits;
+use toise::http::tls::{Tls, TlsError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::support::{Rows, Service, certificate, trusting};
+
+const ASK: &[u8] = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+fn quick() -> Rows {
+    Rows {
+        delay: Duration::ZERO,
+        ..Rows::default()
+    }
+}
+
+fn limits(head_ms: u64, idle_ms: u64) -> Limits {
+    Limits {
+        header_read_timeout: Duration::from_millis(head_ms),
+        keep_alive_idle: Duration::from_millis(idle_ms),
+        ..Limits::default()
+    }
+}
+
+/// Asks for the version and reads the answer, which comes in one piece.
+async fn ask(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String {
+    stream.write_all(ASK).await.unwrap();
+    let mut answer = vec![0; 4_096];
+    let read = stream.read(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer[..read]).into_owned()
+}
+
+/// How long until the service closes a connection.
+async fn closes_after(stream: &mut (impl AsyncReadExt + Unpin)) -> Duration {
+    let start = Instant::now();
+    let mut rest = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest));
+    // A reset is an end too.
+    let _ = closed.await.expect("still open after ten seconds");
+    start.elapsed()
+}
+
+#[tokio::test]
+async fn a_connection_may_idle_between_requests_for_longer_than_a_head_may_take() {
+    let service = Service::start_with(quick(), limits(300, 3_000), |_| {}).await;
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    for _ in 0..2 {
+        assert!(ask(&mut stream).await.starts_with("HTTP/1.1 200"));
+        tokio::time::sleep(Duration::from_millis(900)).await;
+    }
+    // A head that has begun has its own, shorter time, also on a connection that was in use.
+    stream.write_all(b"GET /ver").await.unwrap();
+    assert!(closes_after(&mut stream).await < Duration::from_millis(1_500));
+}
+
+#[tokio::test]
+async fn a_connection_that_idles_too_long_is_closed() {
+    let service = Service::start_with(quick(), limits(5_000, 400), |_| {}).await;
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    assert!(ask(&mut stream).await.starts_with("HTTP/1.1 200"));
+    let idled = closes_after(&mut stream).await;
+    assert!(idled >= Duration::from_millis(300), "{idled:?}");
+    assert!(idled < Duration::from_secs(3), "{idled:?}");
+}
+
+async fn over_tls(name: &str, limits: Limits) -> (Service, Tls) {
+    let tls = Tls::load(&certificate(name), &certificate(&format!("{name}.key"))).unwrap();
+    let service = Service::start_over(Some(tls.clone()), quick(), limits, |_| {}).await;
+    (service, tls)
+}
+
+async fn connect(
+    service: &Service,
+    trusted: &str,
+    protocols: &[&str],
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut config = trusting(&certificate(trusted));
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
+    let stream = TcpStream::connect(service.address).await?;
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+}
+
+#[tokio::test]
+async fn over_tls_the_service_answers_as_it_does_without() {
+    let (service, _) = over_tls("one", Limits::default()).await;
+    let mut stream = connect(&service, "one", &["http/1.1"]).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+    for _ in 0..2 {
+        let answer = ask(&mut stream).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200") && answer.contains("version"),
+            "{answer}"
+        );
+    }
+    // Another certificate than the one trusted, and no TLS at all.
+    assert!(connect(&service, "two", &[]).await.is_err());
+    let mut plain = TcpStream::connect(service.address).await.unwrap();
+    plain.write_all(ASK).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer).await;
+    assert!(!answer.starts_with(b"HTTP"));
+}
+
+#[tokio::test]
+async fn over_tls_http2_is_preferred_and_spoken() {
+    let (service, _) = over_tls("one", Limits::default()).await;
+    let mut stream = connect(&service, "one", &["http/1.1", "h2"]).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let empty_settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    stream
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .await
+        .unwrap();
+    stream.write_all(&empty_settings).await.unwrap();
+    let mut frame = [0; 9];
+    stream.read_exact(&mut frame).await.unwrap();
+    let kind = frame[3];
+    assert_eq!(
+        kind, 4,
+        "the first frame of a server is its settings: {frame:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_handshake_that_stalls_is_cut_and_counts_against_the_cap_until_then() {
+    let limits = Limits {
+        connections_max: 1,
+        tls_handshake_timeout: Duration::from_millis(600),
+        ..Limits::default()
+    };
+    let (service, _) = over_tls("one", limits).await;
+    let mut stalled = TcpStream::connect(service.address).await.unwrap();
+    let waiting = Instant::now();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut stream = connect(&service, "one", &[]).await.unwrap();
+    assert!(waiting.elapsed() >= Duration::from_millis(400));
+    assert!(ask(&mut stream).await.starts_with("HTTP/1.1 200"));
+    assert!(closes_after(&mut stalled).await < Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_used_from_then_on_and_a_broken_one_never() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let put = |name: &str| {
+        std::fs::copy(certificate(name), file("certificate.pem")).unwrap();
+        std::fs::copy(certificate(&format!("{name}.key")), file("key.pem")).unwrap();
+    };
+    put("one");
+    let tls = Tls::load(&file("certificate.pem"), &file("key.pem")).unwrap();
+    let service = Service::start_over(Some(tls.clone()), quick(), Limits::default(), |_| {}).await;
+    let mut before = connect(&service, "one", &[]).await.unwrap();
+    put("two");
+    tls.reload().unwrap();
+    assert!(connect(&service, "two", &[]).await.is_ok());
+    assert!(connect(&service, "one", &[]).await.is_err());
+    assert!(
+        ask(&mut before).await.starts_with("HTTP/1.1 200"),
+        "open ones go on"
+    );
+    std::fs::write(file("key.pem"), "no key").unwrap();
+    assert!(tls.reload().is_err());
+    assert!(connect(&service, "two", &[]).await.is_ok());
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_refused_by_name() {
+    let missing = Path::new("/nowhere/c.pem");
+    let refused = |certificate: &Path, key: &Path| Tls::load(certificate, key).unwrap_err();
+    let error = refused(missing, &certificate("one.key"));
+    assert!(error.to_string().starts_with("/nowhere/c.pem: "), "{error}");
+    let error = refused(&certificate("one.key"), &certificate("one.key"));
+    assert!(matches!(error, TlsError::NoCertificate { .. }), "{error}");
+    let error = refused(&certificate("one"), &certificate("two.key"));
+    assert!(matches!(error, TlsError::Refused { .. }), "{error}");
+}

@@ -1,0 +1,164 @@
+//! A backup taken in the middle of everything, restored elsewhere: the same answers, the same keys.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Server, errors, run, sql_number, toise};
+
+fn key_of(data: &Path) -> String {
+    run(data, &["keys", "create"])["key"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+async fn search(server: &Server, key: &str, body: Value) -> (u16, Value) {
+    let path = "v2/protected/opendata/dvf/search";
+    let response = reqwest::Client::new()
+        .post(format!("{}/{path}", server.address))
+        .header("x-api-key", key)
+        .json(&body)
+        .send()
+        .await
+        .unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+/// Every table's rows, and the bytes of their records.
+fn content(data: &Path) -> [i64; 2] {
+    [
+        sql_number(data, "select count(*) from dvf"),
+        sql_number(
+            data,
+            "select cast(sum(octet_length(record)) as bigint) from dvf",
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_backup_taken_during_writes_restores_to_the_same_answers_and_keys() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, files) = (outer.path().join("data"), outer.path().join("files"));
+    for seed in ["1", "2", "3"] {
+        let output = files.join(seed);
+        let sizes = [
+            "synth",
+            "--dvf",
+            "800",
+            "--seed",
+            seed,
+            "--output",
+            output.to_str().unwrap(),
+        ];
+        run(&data, &sizes);
+    }
+    let file = |seed: &str| {
+        files
+            .join(seed)
+            .join("dvf-synth.csv")
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    run(&data, &["import", "dvf", &file("1")]);
+    let key = key_of(&data);
+    let server = Server::start(&data, "serve");
+    let question = json!({"sortBy": "price_eur", "sortOrder": "desc", "size": 50});
+    let before = search(&server, &key, question.clone()).await;
+    assert_eq!(before.0, 200);
+
+    // Imports and new keys go on while backups are taken.
+    let stop = AtomicBool::new(false);
+    let backups: Vec<String> = std::thread::scope(|scope| {
+        let keys = scope.spawn(|| {
+            let mut made = 0;
+            while !stop.load(Ordering::Relaxed) {
+                key_of(&data);
+                made += 1;
+            }
+            made
+        });
+        let imports = scope.spawn(|| {
+            for seed in ["2", "3"] {
+                run(&data, &["import", "dvf", &file(seed)]);
+            }
+        });
+        let mut taken = Vec::new();
+        while taken.len() < 2 || !imports.is_finished() {
+            let end = if taken.len() % 2 == 0 { "" } else { ".tar" };
+            let path = outer.path().join(format!("backup{}{end}", taken.len()));
+            let path = path.to_str().unwrap().to_owned();
+            let report = run(&data, &["backup", &path]);
+            assert!(report["files"].as_u64().unwrap() >= 4, "{report}");
+            taken.push(path);
+        }
+        imports.join().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        assert!(keys.join().unwrap() > 0);
+        taken
+    });
+    let after = search(&server, &key, question.clone()).await;
+
+    // What the folder held after each import, from folders of their own.
+    let mut published = Vec::new();
+    for seeds in 1..=3 {
+        let fresh = outer.path().join(format!("fresh{seeds}"));
+        for seed in ["1", "2", "3"].iter().take(seeds) {
+            run(&fresh, &["import", "dvf", &file(seed)]);
+        }
+        published.push(content(&fresh));
+    }
+    for (index, backup) in backups.iter().enumerate() {
+        let restored = outer.path().join(format!("restored{index}"));
+        run(&restored, &["restore", backup]);
+        assert!(
+            published.contains(&content(&restored)),
+            "{backup} is of no one moment"
+        );
+        let keys = run(&restored, &["keys", "list"]);
+        assert!(!keys.as_array().unwrap().is_empty());
+    }
+
+    // At rest, a backup answers as the folder does, with the same keys; what came later is not in it.
+    let backup = outer.path().join("last.tar");
+    run(&data, &["backup", backup.to_str().unwrap()]);
+    let late = key_of(&data);
+    let restored = outer.path().join("restored");
+    let report = run(&restored, &["restore", backup.to_str().unwrap()]);
+    assert_eq!(report["data"], restored.to_str().unwrap());
+    let other = Server::start(&restored, "serve");
+    assert_eq!(search(&other, &key, question.clone()).await, after);
+    assert_eq!(search(&other, &late, question.clone()).await.0, 401);
+    // Cursors are sealed with a secret that went along.
+    let cursor = after.1["cursor"].clone();
+    let mut next = question;
+    next["cursor"] = cursor;
+    let page = search(&server, &key, next.clone()).await;
+    assert_eq!((page.0, search(&other, &key, next).await), (200, page));
+    assert_eq!((server.terminate(), other.terminate()), (Some(0), Some(0)));
+}
+
+#[test]
+fn a_data_folder_in_use_is_never_restored_onto_nor_a_backup_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    key_of(&data);
+    let backup = folder.path().join("backup");
+    let backup = backup.to_str().unwrap();
+    run(&data, &["backup", backup]);
+    for arguments in [["restore", backup], ["backup", backup]] {
+        let output = toise(&data, &arguments).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        assert!(
+            errors(&output).starts_with("error: "),
+            "{}",
+            errors(&output)
+        );
+    }
+    let nothing = folder.path().join("nothing");
+    let output = toise(&nothing, &["backup", "x.tar"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!nothing.exists() && !Path::new("x.tar").exists());
+}

@@ -1,0 +1,207 @@
+//! What an operator does with the process: configures it, reads its log, renews its certificate, stops it.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
+use serde_json::Value;
+
+use crate::support::process::{Server, errors, run, toise};
+use crate::support::{certificate, trusting};
+
+const ASK: &str = "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+fn version_over(mut stream: impl Read + Write) -> std::io::Result<String> {
+    stream.write_all(ASK.as_bytes())?;
+    let mut answer = String::new();
+    match stream.read_to_string(&mut answer) {
+        // A server may close without saying goodbye in TLS.
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(answer),
+        outcome => outcome.map(|_| answer),
+    }
+}
+
+fn over_tls(host: &str, trusted: &str) -> std::io::Result<String> {
+    let config = Arc::new(trusting(&certificate(trusted)));
+    let name = ServerName::try_from("localhost").unwrap();
+    let client = ClientConnection::new(config, name).unwrap();
+    version_over(StreamOwned::new(client, TcpStream::connect(host)?))
+}
+
+#[test]
+fn a_stopped_server_finishes_what_runs_refuses_what_comes_and_ends_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = run(folder.path(), &["keys", "create"])["key"].clone();
+    let server = Server::start(folder.path(), "serve");
+    let host = server.host().to_owned();
+    let mut running = TcpStream::connect(&host).unwrap();
+    let head = format!(
+        "POST /v2/protected/opendata/dvf/search HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n\
+         content-length: 2\r\n\r\n{{",
+        key.as_str().unwrap()
+    );
+    running.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    server.signal("-TERM");
+    let told = Instant::now();
+    while TcpStream::connect(&host).is_ok() {
+        assert!(
+            told.elapsed() < Duration::from_secs(3),
+            "still taking connections"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.write_all(b"}").unwrap();
+    let mut answer = String::new();
+    running.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains(r#""total":0"#), "{answer}");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn a_request_that_does_not_end_is_cut_off_at_the_bound_and_the_exit_is_good_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--set", "server.drain_timeout_s=1"];
+    let server = Server::start_with(folder.path(), "serve", &more, Stdio::null());
+    let mut running = TcpStream::connect(server.host()).unwrap();
+    running
+        .write_all(b"POST /version HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn the_configuration_of_the_data_folder_rules_and_a_mistake_in_it_stops_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("toise.toml");
+    let default = toise(folder.path(), &["config", "--default"])
+        .output()
+        .unwrap();
+    assert!(default.status.success());
+    std::fs::write(
+        &file,
+        "[server]\nconnections_max = 7\n[prices]\nAPI_ANALYTICS = 2\n",
+    )
+    .unwrap();
+    let shown = run(folder.path(), &["config", "--price", "API_ANALYTICS=9"]);
+    let from = format!("{}:2", file.display());
+    assert_eq!(shown["server"]["connections_max"]["value"], 7);
+    assert_eq!(
+        shown["server"]["connections_max"]["from"],
+        Value::from(from)
+    );
+    assert_eq!(shown["prices"]["API_ANALYTICS"]["value"], 9);
+    assert_eq!(shown["prices"]["API_ANALYTICS"]["from"], "flag --price");
+    std::fs::write(&file, "[server]\nconections_max = 7\n").unwrap();
+    for command in ["serve", "demo", "config"] {
+        let output = toise(folder.path(), &[command]).output().unwrap();
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(1), 0),
+            "{command}"
+        );
+        let expected = format!(
+            "error: {}:2: unknown key server.conections_max; the nearest known one is \
+             server.connections_max\n",
+            file.display()
+        );
+        assert_eq!(errors(&output), expected);
+    }
+}
+
+fn log_of(data: &Path, format: &str) -> String {
+    let path = data.join(format!("{format}.log"));
+    let key = run(data, &["keys", "create"])["key"].clone();
+    let more = ["--set", &format!("log.format={format}")];
+    let stderr = File::create(&path).unwrap().into();
+    let server = Server::start_with(data, "serve", &more, stderr);
+    let mut stream = TcpStream::connect(server.host()).unwrap();
+    let request = format!(
+        "POST /v2/protected/opendata/dvf/search?note=whisper HTTP/1.1\r\nhost: x\r\n\
+         x-api-key: {}\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{{}}",
+        key.as_str().unwrap()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(server.terminate(), Some(0));
+    let log = std::fs::read_to_string(path).unwrap();
+    for secret in [key.as_str().unwrap(), "whisper"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+    log
+}
+
+#[test]
+fn every_request_makes_one_line_without_secrets_as_text_or_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = log_of(folder.path(), "text");
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("answered"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{text}");
+    assert!(
+        lines[0].contains("status=200") && lines[0].contains("dvf/search"),
+        "{text}"
+    );
+
+    let json = log_of(folder.path(), "json");
+    let lines: Vec<Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let answered: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["message"] == "answered")
+        .collect();
+    assert_eq!(answered.len(), 1, "{json}");
+    assert_eq!(answered[0]["status"], 200);
+    assert_eq!(answered[0]["path"], "/v2/protected/opendata/dvf/search");
+    assert!(answered[0]["request_id"].is_string() && answered[0]["duration_us"].is_number());
+}
+
+#[test]
+fn a_hangup_makes_the_server_take_up_a_renewed_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let put = |name: &str| {
+        std::fs::copy(certificate(name), file("certificate.pem")).unwrap();
+        std::fs::copy(certificate(&format!("{name}.key")), file("key.pem")).unwrap();
+    };
+    put("one");
+    let set = |key: &str, name: &str| format!("server.{key}={}", file(name).display());
+    let (certificate_flag, key_flag) = (
+        set("tls_certificate", "certificate.pem"),
+        set("tls_key", "key.pem"),
+    );
+    let more = ["--set", &certificate_flag, "--set", &key_flag];
+    let server = Server::start_with(&file("data"), "serve", &more, Stdio::null());
+    assert!(server.address.starts_with("https://"), "{}", server.address);
+    assert!(
+        over_tls(server.host(), "one")
+            .unwrap()
+            .starts_with("HTTP/1.1 200")
+    );
+    assert!(over_tls(server.host(), "two").is_err());
+    put("two");
+    server.signal("-HUP");
+    let told = Instant::now();
+    while over_tls(server.host(), "two").is_err() {
+        assert!(
+            told.elapsed() < Duration::from_secs(3),
+            "the new certificate is not used"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(server.terminate(), Some(0));
+}
