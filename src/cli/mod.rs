@@ -1,5 +1,7 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+mod check;
+mod compact;
 pub mod demo;
 pub mod evaluate;
 pub mod import;
@@ -58,6 +60,10 @@ enum Command {
     Match(matching::MatchArgs),
     /// Measure how good the answers are on the records of the lake
     Evaluate(evaluate::EvaluateArgs),
+    /// Read the whole lake and verify every byte of it
+    Check(check::CheckArgs),
+    /// Merge the files that imports left, for faster answers
+    Compact(compact::CompactArgs),
     /// Make, list and revoke API keys
     Keys(keys::KeysArgs),
     /// Print the version
@@ -77,6 +83,8 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
+        Command::Check(arguments) => check::run(common, &arguments),
+        Command::Compact(arguments) => compact::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Version => {
             println!("toise {}", env!("CARGO_PKG_VERSION"));
