@@ -15,6 +15,7 @@ mod engine {
 mod journeys {
     mod killed_imports;
     mod serving;
+    mod upkeep;
 }
 mod lake {
     mod damage;
