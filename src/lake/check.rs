@@ -73,26 +73,25 @@ impl From<Error> for Damage {
 /// A table about to be read through.
 pub struct TableReading {
     found: TableCheck,
+    /// Of the snapshot.
+    sequence: u64,
     files: Vec<Arc<CheckedFile>>,
 }
 
 impl TableReading {
     /// Opens the files of a table's present snapshot.
     pub(super) fn open(folder: &Path, schema: &TableSchema) -> Self {
-        let mut attempt = 1;
-        loop {
-            let reading = Self::open_snapshot(folder, schema);
+        let mut reading = Self::open_snapshot(folder, schema);
+        for _ in 1..OPEN_ATTEMPTS {
             // A publication between reading the snapshot and opening its files moved some away: read it again.
-            let published = || Snapshot::load(folder).map(|snapshot| snapshot.published_at);
-            let missing = !reading.found.damaged.is_empty();
-            if missing && attempt < OPEN_ATTEMPTS {
-                if published().is_ok_and(|at| at != reading.found.published_at) {
-                    attempt += 1;
-                    continue;
-                }
+            let overtaken = !reading.found.damaged.is_empty()
+                && Snapshot::load(folder).is_ok_and(|now| now.sequence != reading.sequence);
+            if !overtaken {
+                break;
             }
-            return reading;
+            reading = Self::open_snapshot(folder, schema);
         }
+        reading
     }
 
     fn open_snapshot(folder: &Path, schema: &TableSchema) -> Self {
@@ -101,6 +100,7 @@ impl TableReading {
                 table: schema.name,
                 ..TableCheck::default()
             },
+            sequence: 0,
             files: Vec::new(),
         };
         let snapshot = match Snapshot::load(folder) {
@@ -123,6 +123,7 @@ impl TableReading {
                 }
             }
         }
+        reading.sequence = snapshot.sequence;
         reading.found.published_at = snapshot.published_at;
         reading.found.bytes = reading.files.iter().map(|file| file.length()).sum();
         reading

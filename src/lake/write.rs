@@ -219,7 +219,7 @@ impl PartWriter {
                     .iter()
                     .try_for_each(|leaf| writer.write(leaf))
             })?;
-        if self.entries.len() % GROUP_ROWS == 0 {
+        if self.entries.len().is_multiple_of(GROUP_ROWS) {
             self.end_group()?;
         }
         Ok(())
