@@ -12,6 +12,9 @@ use crate::lake::Lake;
 use crate::lake::check::TableCheck;
 use crate::progress::Progress;
 
+/// Damaged places of one file told to people; machines are told all.
+const PLACES_SHOWN_MAX: usize = 5;
+
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -41,8 +44,13 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         println!("{}", json!({"tables": tables, "damaged": damaged.len()}));
     } else {
         print(&tables);
-        for damage in &damaged {
-            println!("{}: {}", damage.file, damage.reason);
+        for of_file in damaged.chunk_by(|a, b| a.file == b.file) {
+            for damage in of_file.iter().take(PLACES_SHOWN_MAX) {
+                println!("{}: {}", damage.file, damage.reason);
+            }
+            if let Some(more @ 1..) = of_file.len().checked_sub(PLACES_SHOWN_MAX) {
+                println!("{}: {more} more places (--json: all)", of_file[0].file);
+            }
         }
     }
     let mut files: Vec<&str> = damaged.iter().map(|damage| &*damage.file).collect();
@@ -89,6 +97,7 @@ fn state(table: &TableCheck) -> String {
     match table.damaged.len() {
         0 if table.published_at.is_empty() => "empty".into(),
         0 => "whole".into(),
+        1 => "1 damaged place".into(),
         count => format!("{count} damaged places"),
     }
 }

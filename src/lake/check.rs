@@ -11,7 +11,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
 use super::checked::CheckedFile;
-use super::part::Part;
+use super::part::{Part, footer};
 use super::schema::TableSchema;
 use super::snapshot::{PartEntry, Snapshot};
 use super::sums::Sums;
@@ -134,10 +134,15 @@ impl TableReading {
         let Ok(sums) = Sums::load(folder, entry) else {
             return;
         };
-        let names = [entry.file.clone(), ids::file_name(&entry.file)];
-        for (name, sums) in names.iter().zip([sums.parquet, sums.ids]) {
-            match CheckedFile::open(&folder.join(name), sums) {
-                Ok(file) => self.files.push(Arc::new(file)),
+        let open = |name: &str, sums| CheckedFile::open(&folder.join(name), sums).map(Arc::new);
+        let parquet = open(&entry.file, sums.parquet);
+        let named = parquet.as_ref().map(footer);
+        if let Ok(Err(error)) = named {
+            self.found.damaged.push(error.into());
+        }
+        for file in [parquet, open(&ids::file_name(&entry.file), sums.ids)] {
+            match file {
+                Ok(file) => self.files.push(file),
                 Err(error) => self.found.damaged.push(error.into()),
             }
         }

@@ -56,12 +56,7 @@ impl Part {
             let reason = format!("{} bytes, the snapshot says {}", file.length(), entry.bytes);
             return Err(Error::damaged(&path, reason));
         }
-        let reader = CheckedReader::new(&file);
-        let metadata = ParquetMetaDataReader::new()
-            .parse_and_finish(&reader)
-            .map_err(|error| reader.error(error))?;
-        let metadata = Arc::new(metadata);
-        file.knows(&metadata);
+        let metadata = footer(&file)?;
         let rows = metadata.file_metadata().num_rows();
         if u64::try_from(rows) != Ok(entry.rows) {
             let reason = format!("{rows} rows, the snapshot says {}", entry.rows);
@@ -253,6 +248,17 @@ impl Part {
         let pages = read().map_err(|error| file.error(error))?;
         Ok(self.record_pages.get_or_init(|| pages))
     }
+}
+
+/// Reads the footer of a Parquet file; from then on its messages name columns.
+pub fn footer(file: &Arc<CheckedFile>) -> Result<Arc<ParquetMetaData>, Error> {
+    let reader = CheckedReader::new(file);
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&reader)
+        .map_err(|error| reader.error(error))?;
+    let metadata = Arc::new(metadata);
+    file.knows(&metadata);
+    Ok(metadata)
 }
 
 /// The rows of a file in order.
