@@ -38,8 +38,21 @@ impl Progress {
                 "{msg} {spinner} {bytes} {bytes_per_sec}",
             ),
         };
-        let style =
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.with_style(style).with_message(name.to_owned())
+        styled(bar, name, template)
     }
+
+    /// A bar over rows.
+    pub fn rows(self, name: &str, total: u64) -> ProgressBar {
+        if !self.visible {
+            return ProgressBar::hidden();
+        }
+        let template = "{msg} {wide_bar} {human_pos}/{human_len} rows {eta}";
+        styled(ProgressBar::new(total), name, template)
+    }
+}
+
+fn styled(bar: ProgressBar, name: &str, template: &str) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.with_style(style).with_message(name.to_owned())
 }

@@ -28,6 +28,7 @@ mod journeys {
     mod operating;
     mod operators;
     mod serving;
+    mod upkeep;
 }
 mod lake {
     mod damage;

@@ -1,6 +1,5 @@
 //! Taking a backup: a stage beside its final place, filled, verified, then renamed or written as one tar file.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -222,20 +221,13 @@ fn copy_table(table: &Path, to: &Path) -> Result<()> {
     Err(Error::Unsettled(table.to_owned()))
 }
 
-/// Links every file that belongs to a live part: those of its name, whatever the extension.
+/// Links the files of every live part: rows, id index, checksums.
 fn link_parts(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
-    let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    let live: BTreeSet<String> = snapshot.parts.iter().map(|part| stem(&part.file)).collect();
-    for entry in fs::read_dir(table).map_err(Error::io(table))? {
-        let entry = entry.map_err(Error::io(table))?;
-        let name = entry.file_name();
-        if live.contains(&stem(&name.to_string_lossy())) && entry.path().is_file() {
-            link_or_copy(&entry.path(), &to.join(&name))?;
-        }
-    }
     for part in &snapshot.parts {
-        let path = to.join(&part.file);
-        let found = fs::metadata(&path)
+        for name in part.files() {
+            link_or_copy(&table.join(&name), &to.join(&name))?;
+        }
+        let found = fs::metadata(to.join(&part.file))
             .map_err(Error::io(&table.join(&part.file)))?
             .len();
         if found != part.bytes {

@@ -9,6 +9,7 @@ use super::restore::Restored;
 use super::stage::Stage;
 use super::*;
 use crate::clock::Clock;
+use crate::lake::snapshot::{self, PartEntry, Snapshot};
 use crate::store::Store;
 
 fn data_folder() -> tempfile::TempDir {
@@ -27,7 +28,7 @@ fn data_folder() -> tempfile::TempDir {
     for name in [
         "000001-0000.parquet",
         "000001-0000.ids",
-        "000001-0000.extra",
+        "000001-0000.sums",
         "000000-0000.parquet",
         "import.lock",
     ] {
@@ -54,19 +55,27 @@ fn left_over(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A snapshot of one part, in whatever format is today's.
+/// Publishes a snapshot of one part.
 fn publish_snapshot(folder: &Path) {
     let table = folder.join("data/lake/made_up");
-    let part = table.join("000001-0000.parquet");
-    let snapshot = serde_json::json!({
-        "format": crate::lake::snapshot::FORMAT,
-        "sequence": 1, "published_at": "2026-11-21T00:00:00.000Z", "sources": [],
-        "parts": [{
-            "file": "000001-0000.parquet", "run": 1, "rows": 1,
-            "bytes": fs::metadata(part).unwrap().len(), "sums": "", "key_range": ["0", "1"],
-        }],
-    });
-    fs::write(table.join("snapshot.json"), snapshot.to_string()).unwrap();
+    let part = PartEntry {
+        file: "000001-0000.parquet".to_owned(),
+        run: 1,
+        rows: 1,
+        bytes: fs::metadata(table.join("000001-0000.parquet"))
+            .unwrap()
+            .len(),
+        sums: String::new(),
+        key_range: ("0".to_owned(), "1".to_owned()),
+    };
+    let mut snapshot = Snapshot {
+        format: snapshot::FORMAT,
+        sequence: 1,
+        published_at: "2026-11-21T00:00:00.000Z".to_owned(),
+        parts: vec![part],
+        ..Snapshot::default()
+    };
+    snapshot.publish(&table, &Snapshot::default()).unwrap();
 }
 
 #[test]
@@ -81,9 +90,9 @@ fn a_folder_and_a_tar_restore_to_the_same_files() {
         .map(|file| file.path.as_str())
         .collect();
     let expected = [
-        "lake/made_up/000001-0000.extra",
         "lake/made_up/000001-0000.ids",
         "lake/made_up/000001-0000.parquet",
+        "lake/made_up/000001-0000.sums",
         "lake/made_up/snapshot.json",
         "reference/iris.geojson.gz",
         "store.sqlite",

@@ -42,13 +42,22 @@ pub struct MatchArgs {
     pub columns: Option<Vec<String>>,
 }
 
-/// A table that can be matched against.
+/// An open-data table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Table {
     /// Energy diagnostics
     Dpe,
     /// Recorded sales
     Dvf,
+}
+
+impl Table {
+    /// The tables named, each once; all of them where none is.
+    pub fn chosen(named: &[Self]) -> Vec<Dataset> {
+        let named: Vec<Dataset> = named.iter().map(|table| Dataset::from(*table)).collect();
+        let wanted = |dataset: &Dataset| named.is_empty() || named.contains(dataset);
+        Dataset::ALL.into_iter().filter(wanted).collect()
+    }
 }
 
 impl From<Table> for Dataset {

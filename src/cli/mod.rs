@@ -2,6 +2,8 @@
 
 pub mod accounts;
 mod backup;
+mod check;
+mod compact;
 mod config;
 pub mod demo;
 pub mod evaluate;
@@ -93,6 +95,10 @@ enum Command {
     Match(matching::MatchArgs),
     /// Measure how good the answers are on the records of the lake
     Evaluate(evaluate::EvaluateArgs),
+    /// Read the whole lake and verify every byte of it
+    Check(check::CheckArgs),
+    /// Merge the files that imports left, for faster answers
+    Compact(compact::CompactArgs),
     /// Make and show accounts, replace their signing secrets, report what they consumed
     Accounts(accounts::AccountsArgs),
     /// Make, list, change and revoke API keys, report what they consumed
@@ -121,6 +127,8 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
+        Command::Check(arguments) => check::run(common, &arguments),
+        Command::Compact(arguments) => compact::run(common, &arguments),
         Command::Accounts(arguments) => accounts::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Config(arguments) => config::run(common, &arguments),

@@ -1,9 +1,9 @@
 //! The service over HTTP: one table of routes, one pipeline before them, one mapping of errors.
 //!
 //! [`server`] accepts connections and hands each request to [`pipeline`], which finds its [`routes::Route`], checks
-//! size, key, scope, rate and quota, runs the endpoint, writes the ledger and finishes the answer. Routing is a table rather than a chain of warp
-//! filters: the 405 answer must list the methods of a path, policy tests walk every route, and warp's rejections would
-//! answer in plain text.
+//! size, key, scope, rate and quota, runs the endpoint, writes the ledger and finishes the answer. Routing is a table
+//! rather than a chain of warp filters: the 405 answer must list the methods of a path, policy tests walk every route,
+//! and warp's rejections would answer in plain text.
 
 pub mod admin;
 pub mod answer;
@@ -16,9 +16,6 @@ pub mod error;
 pub mod idempotency;
 pub mod metrics;
 pub mod openapi;
-pub mod openapi_admin;
-pub mod openapi_listings;
-mod openapi_schemas;
 pub mod opendata;
 pub mod pipeline;
 pub mod routes;

@@ -3,14 +3,19 @@
 //!
 //! One file per part, little-endian: 8 bytes of magic, the count, then four arrays of that length in digest order:
 //! id digests (16 bytes), content digests (8), versions (4), rows with their filled columns (4 + 2). Digests are
-//! uniform, so a lookup guesses the place and reads one small window: about 5 µs, no memory kept.
+//! uniform, so a lookup guesses the place and reads one small window: about 5 µs, no memory kept. What is read is
+//! verified against the part's checksums ([`super::sums`]).
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::Error;
+use super::checked::CheckedFile;
+use super::sums::SpanSums;
 
 const MAGIC: &[u8; 8] = b"TOISEID1";
 const HEADER_BYTES: u64 = 16;
@@ -53,12 +58,19 @@ pub struct Entry {
     pub filled: u16,
 }
 
-/// Writes the index of one file; returns once it is on disk.
-pub fn write(path: &Path, entries: &mut [Entry]) -> Result<(), Error> {
+/// Writes the index of one file; returns its checksums once it is on disk.
+pub fn write(path: &Path, entries: &mut [Entry]) -> Result<SpanSums, Error> {
     entries.sort_unstable_by_key(|entry| entry.id);
     let wrap = |error| Error::io(path, error);
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(wrap)?);
-    let mut write_all = || -> std::io::Result<()> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)
+        .map_err(wrap)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let mut write_all = || -> std::io::Result<SpanSums> {
         out.write_all(MAGIC)?;
         out.write_all(&(entries.len() as u64).to_le_bytes())?;
         for entry in entries.iter() {
@@ -77,7 +89,8 @@ pub fn write(path: &Path, entries: &mut [Entry]) -> Result<(), Error> {
             out.write_all(&entry.filled.to_le_bytes())?;
         }
         out.flush()?;
-        out.get_ref().sync_all()
+        out.get_ref().sync_all()?;
+        SpanSums::of_id_index(out.get_ref())
     };
     write_all().map_err(wrap)
 }
@@ -85,32 +98,25 @@ pub fn write(path: &Path, entries: &mut [Entry]) -> Result<(), Error> {
 /// An open id index.
 #[derive(Debug)]
 pub struct IdIndex {
-    file: File,
-    path: String,
+    file: Arc<CheckedFile>,
     count: u64,
 }
 
 impl IdIndex {
     /// Opens the index of a file that must hold `rows` rows.
-    pub fn open(path: &Path, rows: u64) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let mut header = [0u8; HEADER_BYTES as usize];
-        file.read_exact_at(&mut header, 0)
-            .map_err(|error| Error::io(path, error))?;
-        let (magic, count) = header.split_at(8);
-        let count = u64::from_le_bytes(count.try_into().unwrap_or_default());
-        let length = file
-            .metadata()
-            .map_err(|error| Error::io(path, error))?
-            .len();
-        if magic != MAGIC || count != rows || length != HEADER_BYTES + count * 34 {
+    pub fn open(path: &Path, rows: u64, sums: SpanSums) -> Result<Self, Error> {
+        let file = Arc::new(CheckedFile::open(path, sums)?);
+        let count = rows;
+        let expected = [&MAGIC[..], &count.to_le_bytes()].concat();
+        if file.length() != HEADER_BYTES + count * 34 || file.read(0..HEADER_BYTES)? != expected {
             return Err(Error::damaged(path, "not the id index of its file"));
         }
-        Ok(Self {
-            file,
-            path: path.display().to_string(),
-            count,
-        })
+        Ok(Self { file, count })
+    }
+
+    /// The open file.
+    pub(super) fn file(&self) -> &Arc<CheckedFile> {
+        &self.file
     }
 
     /// Row of an id, if the file holds it.
@@ -118,8 +124,8 @@ impl IdIndex {
         let Some(position) = self.find(id)? else {
             return Ok(None);
         };
-        let mut row = [0u8; 4];
-        self.read(&mut row, HEADER_BYTES + self.count * 28 + position * 4)?;
+        let row = self.read(HEADER_BYTES + self.count * 28 + position * 4, 4)?;
+        let row = row[..].try_into().unwrap_or_default();
         Ok(Some(u32::from_le_bytes(row)))
     }
 
@@ -132,8 +138,7 @@ impl IdIndex {
         loop {
             let first = guess.saturating_sub(reach);
             let last = (guess + reach).min(self.count);
-            let mut window = vec![0u8; ((last - first) * 16) as usize];
-            self.read(&mut window, HEADER_BYTES + first * 16)?;
+            let window = self.read(HEADER_BYTES + first * 16, (last - first) * 16)?;
             let at = |index: usize| {
                 let mut digest = [0u8; 16];
                 digest.copy_from_slice(&window[index * 16..index * 16 + 16]);
@@ -161,8 +166,7 @@ impl IdIndex {
     /// All entries, in digest order. Memory: 40 bytes a row.
     pub fn entries(&self) -> Result<Vec<Entry>, Error> {
         let count = self.count as usize;
-        let mut bytes = vec![0u8; count * 34];
-        self.read(&mut bytes, HEADER_BYTES)?;
+        let bytes = self.read(HEADER_BYTES, self.count * 34)?;
         let (ids, rest) = bytes.split_at(count * 16);
         let (contents, rest) = rest.split_at(count * 8);
         let (versions, rest) = rest.split_at(count * 4);
@@ -186,13 +190,8 @@ impl IdIndex {
         Ok(entries)
     }
 
-    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
-        self.file
-            .read_exact_at(buffer, offset)
-            .map_err(|source| Error::Io {
-                path: self.path.clone(),
-                source,
-            })
+    fn read(&self, offset: u64, length: u64) -> Result<Bytes, Error> {
+        self.file.read(offset..offset + length)
     }
 }
 
@@ -213,8 +212,8 @@ mod tests {
                 filled: 7,
             })
             .collect();
-        write(&path, &mut entries).unwrap();
-        let index = IdIndex::open(&path, 20_000).unwrap();
+        let sums = write(&path, &mut entries).unwrap();
+        let index = IdIndex::open(&path, 20_000, sums.clone()).unwrap();
         for row in (0..20_000u32).step_by(37) {
             assert_eq!(index.row(digest(&format!("id-{row}"))).unwrap(), Some(row));
         }
@@ -222,6 +221,6 @@ mod tests {
         assert_eq!(index.row(0).unwrap(), None);
         assert_eq!(index.row(u128::MAX).unwrap(), None);
         assert_eq!(index.entries().unwrap(), entries);
-        assert!(IdIndex::open(&path, 19_999).is_err());
+        assert!(IdIndex::open(&path, 19_999, sums).is_err());
     }
 }

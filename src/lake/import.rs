@@ -102,7 +102,13 @@ impl Import {
             return Ok(outcome);
         }
         let streams = sorter.streams(&Arc::new(alive), &Arc::new(contents))?;
-        let next = table.rewrite(&snapshot, &parts, dead, streams, kept, sources)?;
+        let change = Change {
+            dead,
+            streams,
+            incoming_rows: kept,
+            sources,
+        };
+        let next = table.rewrite(&snapshot, &parts, change, &|_| {})?;
         outcome.total = next.rows();
         Ok(outcome)
     }
@@ -127,6 +133,7 @@ pub(super) fn compact(
     folder: &Path,
     schema: &'static TableSchema,
     clock: Clock,
+    progress: &dyn Fn(u64),
 ) -> Result<u64, Error> {
     let table = LockedTable::lock(folder, schema, clock)?;
     let snapshot = Snapshot::load(folder)?;
@@ -135,9 +142,13 @@ pub(super) fn compact(
         return Ok(0);
     }
     let parts = table.open_parts(&snapshot)?;
-    let dead = vec![HashSet::new(); parts.len()];
-    let everything = snapshot.rows();
-    let next = table.rewrite(&snapshot, &parts, dead, Vec::new(), everything, Vec::new())?;
+    let change = Change {
+        dead: vec![HashSet::new(); parts.len()],
+        streams: Vec::new(),
+        incoming_rows: snapshot.rows(),
+        sources: Vec::new(),
+    };
+    let next = table.rewrite(&snapshot, &parts, change, progress)?;
     Ok(next.rows())
 }
 
@@ -211,6 +222,18 @@ fn year_of(day: i32) -> i32 {
     DateTime::from_timestamp(i64::from(day) * 86_400, 0).map_or(0, |date| date.year())
 }
 
+/// What a publication changes.
+struct Change {
+    /// Rows that go, by file.
+    dead: Vec<HashSet<u32>>,
+    /// Rows that come.
+    streams: Vec<SortedStream>,
+    /// How many come at most; in a compaction, rows that find their way back.
+    incoming_rows: u64,
+    /// Where they come from.
+    sources: Vec<Source>,
+}
+
 /// A table folder held for writing.
 struct LockedTable {
     folder: PathBuf,
@@ -256,17 +279,21 @@ impl LockedTable {
             .collect()
     }
 
-    /// Writes a new run from `streams` (`incoming_rows` rows at most) merged with the runs it should absorb,
-    /// rewrites the other files that lose rows, and publishes.
+    /// Writes a new run from the rows that come merged with the runs it should absorb, rewrites the other files that
+    /// lose rows, and publishes.
     fn rewrite(
         &self,
         former: &Snapshot,
         parts: &[Part],
-        mut dead: Vec<HashSet<u32>>,
-        mut streams: Vec<SortedStream>,
-        incoming_rows: u64,
-        sources: Vec<Source>,
+        change: Change,
+        progress: &dyn Fn(u64),
     ) -> Result<Snapshot, Error> {
+        let Change {
+            mut dead,
+            mut streams,
+            incoming_rows,
+            sources,
+        } = change;
         let sequence = former.sequence + 1;
         let absorbed = runs_to_absorb(&former.parts, &dead, incoming_rows);
         let mut written: Vec<PartEntry> = Vec::new();
@@ -284,6 +311,7 @@ impl LockedTable {
                     vec![part_stream(part, self.schema, gone)?],
                     entry.run,
                     &stem,
+                    progress,
                 )?;
                 kept.extend(files.iter().cloned());
                 written.extend(files);
@@ -291,12 +319,12 @@ impl LockedTable {
         }
         if incoming_rows > 0 {
             let run = former.parts.iter().map(|part| part.run).max().unwrap_or(0) + 1;
-            let files = self.write_run(streams, run, &format!("{sequence:06}"))?;
+            let files = self.write_run(streams, run, &format!("{sequence:06}"), progress)?;
             kept.extend(files.iter().cloned());
             written.extend(files);
         }
         for entry in &written {
-            for name in [entry.file.clone(), super::ids::file_name(&entry.file)] {
+            for name in entry.files() {
                 let from = self.incoming.join(&name);
                 fs::rename(&from, self.folder.join(&name))
                     .map_err(|error| Error::io(&from, error))?;
@@ -311,6 +339,7 @@ impl LockedTable {
                 .to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
             parts: kept,
             sources: former.sources.clone(),
+            checksum: String::new(),
         };
         next.add_sources(sources);
         next.publish(&self.folder, former)?;
@@ -322,10 +351,13 @@ impl LockedTable {
         streams: Vec<SortedStream>,
         run: u64,
         stem: &str,
+        progress: &dyn Fn(u64),
     ) -> Result<Vec<PartEntry>, Error> {
         let mut writer = RunWriter::start(&self.incoming, self.schema, run, stem);
         for batch in Merge::start(streams, OUTPUT_ROWS)? {
-            writer.push(batch?)?;
+            let batch = batch?;
+            progress(batch.rows.num_rows() as u64);
+            writer.push(batch)?;
         }
         writer.finish()
     }

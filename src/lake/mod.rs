@@ -3,8 +3,11 @@
 //! A table is a folder and a snapshot ([`snapshot`]) that names its live files ([`part`]). An import ([`import`])
 //! gathers rows, sorts them along the clustering order ([`cluster`]), drops what is already there, and publishes new
 //! files ([mod@write]) by swapping the snapshot: all or nothing. Several imports make several sorted runs; [`import`]
-//! merges runs of similar size ([`merge`]) so that their number stays logarithmic.
+//! merges runs of similar size ([`merge`]) so that their number stays logarithmic. Every byte of a file lies under a
+//! checksum ([`sums`]) and is verified when it is read ([`checked`]); [`check`] verifies all of them.
 
+pub mod check;
+pub mod checked;
 pub mod cluster;
 pub mod ids;
 pub mod import;
@@ -14,6 +17,7 @@ mod rewrite;
 pub mod schema;
 pub mod snapshot;
 mod sort;
+pub mod sums;
 pub mod write;
 
 use std::fs;
@@ -50,14 +54,18 @@ pub enum Error {
         /// The lock that is held.
         path: String,
     },
-    /// The lake was written by a newer toise.
-    #[error("{path}: written by a newer version (format {found}, this one reads {known})")]
-    NewerFormat {
+    /// The lake was written by another version of toise.
+    #[error(
+        "{path}: written by {} version (format {found}, this one reads {known}); {}",
+        if found > known { "a newer" } else { "an older" },
+        if found > known { "use that version" } else { "delete the table's folder and import it again" }
+    )]
+    OtherFormat {
         /// The snapshot.
         path: String,
         /// Format number found.
         found: u32,
-        /// Format number this version writes.
+        /// Format number this version reads and writes.
         known: u32,
     },
     /// Arrow refused an operation.
@@ -159,6 +167,16 @@ impl Lake {
         Ok(Self { root, clock })
     }
 
+    /// Opens the lake under a data folder where there is one; makes nothing.
+    pub fn open_existing(data: &Path) -> Result<Self, Error> {
+        let root = data.join("lake");
+        fs::metadata(&root).map_err(|source| Error::io(&root, source))?;
+        Ok(Self {
+            root,
+            clock: Clock::system(),
+        })
+    }
+
     /// Folder of a table.
     pub fn folder(&self, schema: &TableSchema) -> PathBuf {
         self.root.join(schema.name)
@@ -174,8 +192,19 @@ impl Lake {
         snapshot::Snapshot::load(&self.folder(schema))
     }
 
-    /// Merges all runs of a table into one; returns the rows written. Readers go on with the snapshot they hold.
-    pub fn compact(&self, schema: &'static TableSchema) -> Result<u64, Error> {
-        import::compact(&self.folder(schema), schema, self.clock.clone())
+    /// Merges all runs of a table into one; returns the rows written, 0 when there is at most one run. Readers go on
+    /// with the snapshot they hold. Needs free space of the size of the table; `progress` is told of rows as they are
+    /// written.
+    pub fn compact(
+        &self,
+        schema: &'static TableSchema,
+        progress: &dyn Fn(u64),
+    ) -> Result<u64, Error> {
+        import::compact(&self.folder(schema), schema, self.clock.clone(), progress)
+    }
+
+    /// Opens the present snapshot of a table to verify every byte of it; what is wrong is found, never an error.
+    pub fn check(&self, schema: &TableSchema) -> check::TableReading {
+        check::TableReading::open(&self.folder(schema), schema)
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! Three ways to read it: one column of one row group (questions keep those decoded in memory), whole rows by number
 //! (one small page of the record column each, 20–40 µs), and all of it in order (merging). The footer is read once;
-//! the place of record pages on first use. Reads are positional, so that threads share one descriptor.
+//! the place of record pages on first use. All of them, and SQL, read through [`super::checked`]: bytes that do not
+//! match their checksums are an error that names file, column and row group.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
@@ -23,71 +22,20 @@ use parquet::column::page::{Page, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::page_index::offset_index::PageLocation;
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::Error;
+use super::checked::{CheckedFile, CheckedReader};
 use super::ids::IdIndex;
 use super::schema::{Kind, RECORD, TableSchema};
 use super::snapshot::PartEntry;
-
-/// Read-ahead of sequential reads.
-const READ_BUFFER_BYTES: usize = 256 * 1024;
-
-/// A file read by position.
-#[derive(Clone, Debug)]
-pub struct PositionalFile {
-    file: Arc<File>,
-    length: u64,
-}
-
-impl Length for PositionalFile {
-    fn len(&self) -> u64 {
-        self.length
-    }
-}
-
-impl ChunkReader for PositionalFile {
-    type T = io::BufReader<PositionalReader>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        let reader = PositionalReader {
-            file: Arc::clone(&self.file),
-            offset: start,
-        };
-        Ok(io::BufReader::with_capacity(READ_BUFFER_BYTES, reader))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let mut buffer = vec![0u8; length];
-        self.file
-            .read_exact_at(&mut buffer, start)
-            .map_err(|error| ParquetError::External(Box::new(error)))?;
-        Ok(buffer.into())
-    }
-}
-
-/// Sequential reader over a [`PositionalFile`].
-#[derive(Debug)]
-pub struct PositionalReader {
-    file: Arc<File>,
-    offset: u64,
-}
-
-impl Read for PositionalReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(buffer, self.offset)?;
-        self.offset += read as u64;
-        Ok(read)
-    }
-}
+use super::sums::Sums;
+use super::{Error, ids};
 
 /// An open file of a table.
 #[derive(Debug)]
 pub struct Part {
     entry: PartEntry,
-    path: PathBuf,
-    file: PositionalFile,
+    file: Arc<CheckedFile>,
     metadata: Arc<ParquetMetaData>,
     /// Reader set-up with categories as dictionaries.
     encoded: ArrowReaderMetadata,
@@ -102,23 +50,13 @@ impl Part {
     /// Opens a file the snapshot names and checks that it is what the snapshot says.
     pub fn open(folder: &Path, entry: &PartEntry, schema: &TableSchema) -> Result<Self, Error> {
         let path = folder.join(&entry.file);
-        let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
-        let length = file
-            .metadata()
-            .map_err(|error| Error::io(&path, error))?
-            .len();
-        if length != entry.bytes {
-            let reason = format!("{length} bytes, the snapshot says {}", entry.bytes);
+        let sums = Sums::load(folder, entry)?;
+        let file = Arc::new(CheckedFile::open(&path, sums.parquet)?);
+        if file.length() != entry.bytes {
+            let reason = format!("{} bytes, the snapshot says {}", file.length(), entry.bytes);
             return Err(Error::damaged(&path, reason));
         }
-        let file = PositionalFile {
-            file: Arc::new(file),
-            length,
-        };
-        let metadata = ParquetMetaDataReader::new()
-            .parse_and_finish(&file)
-            .map_err(|error| Error::damaged(&path, error))?;
-        let metadata = Arc::new(metadata);
+        let metadata = footer(&file)?;
         let rows = metadata.file_metadata().num_rows();
         if u64::try_from(rows) != Ok(entry.rows) {
             let reason = format!("{rows} rows, the snapshot says {}", entry.rows);
@@ -132,12 +70,12 @@ impl Part {
             let last = group_starts.last().copied().unwrap_or(0);
             group_starts.push(last + group.num_rows() as u32);
         }
-        let ids = IdIndex::open(&folder.join(super::ids::file_name(&entry.file)), entry.rows)?;
+        let ids = folder.join(ids::file_name(&entry.file));
+        let ids = IdIndex::open(&ids, entry.rows, sums.ids)?;
         let record_column =
             leaf_of(&metadata, RECORD).ok_or_else(|| Error::damaged(&path, "no record column"))?;
         Ok(Self {
             entry: entry.clone(),
-            path,
             file,
             metadata,
             encoded,
@@ -155,12 +93,17 @@ impl Part {
 
     /// Where the file is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
-    /// The open file.
-    pub fn file(&self) -> &PositionalFile {
-        &self.file
+    /// Its Parquet file and its id index.
+    pub fn files(&self) -> [Arc<CheckedFile>; 2] {
+        [Arc::clone(&self.file), Arc::clone(self.ids.file())]
+    }
+
+    /// Bytes of the file, verified: what readers of other kinds (SQL) decode.
+    pub fn read(&self, bytes: Range<u64>) -> Result<Bytes, Error> {
+        self.file.read(bytes)
     }
 
     /// The footer.
@@ -182,22 +125,21 @@ impl Part {
     pub fn read_column(&self, row_group: usize, column: usize) -> Result<ArrayRef, Error> {
         let rows = self.group_starts[row_group + 1] - self.group_starts[row_group];
         let mask = ProjectionMask::roots(self.metadata.file_metadata().schema_descr(), [column]);
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            self.file.clone(),
-            self.encoded.clone(),
-        )
-        .with_row_groups(vec![row_group])
-        .with_projection(mask)
-        .with_batch_size(rows as usize)
-        .build()
-        .map_err(|error| Error::damaged(&self.path, error))?;
+        let file = CheckedReader::new(&self.file);
+        let mut reader =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), self.encoded.clone())
+                .with_row_groups(vec![row_group])
+                .with_projection(mask)
+                .with_batch_size(rows as usize)
+                .build()
+                .map_err(|error| file.error(error))?;
         let batch = match reader.next() {
-            Some(batch) => batch.map_err(|error| Error::damaged(&self.path, error))?,
-            None => return Err(Error::damaged(&self.path, "an empty row group")),
+            Some(batch) => batch.map_err(|error| file.error(error))?,
+            None => return Err(Error::damaged(self.path(), "an empty row group")),
         };
         if batch.num_rows() != rows as usize {
             return Err(Error::damaged(
-                &self.path,
+                self.path(),
                 "a row group shorter than its footer says",
             ));
         }
@@ -205,12 +147,15 @@ impl Part {
     }
 
     /// All rows in order, all columns plainly encoded, `batch_rows` at a time.
-    pub fn batches(&self, batch_rows: usize) -> Result<ParquetRecordBatchReader, Error> {
+    pub fn batches(&self, batch_rows: usize) -> Result<Batches, Error> {
         let options = ArrowReaderOptions::new();
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&self.metadata), options)?;
-        let builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), metadata);
-        Ok(builder.with_batch_size(batch_rows).build()?)
+        let file = CheckedReader::new(&self.file);
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata)
+            .with_batch_size(batch_rows)
+            .build()
+            .map_err(|error| file.error(error))?;
+        Ok(Batches { file, reader })
     }
 
     /// The record texts of rows given by number in the file, in the order asked.
@@ -227,7 +172,7 @@ impl Part {
                 .partition_point(|start| *start <= row)
                 .saturating_sub(1);
             let Some(locations) = pages.get(group) else {
-                return Err(Error::damaged(&self.path, format!("no row {row}")));
+                return Err(Error::damaged(self.path(), format!("no row {row}")));
             };
             let in_group = i64::from(row - self.group_starts[group]);
             let page = locations
@@ -245,7 +190,7 @@ impl Part {
             };
             let skipped = (in_group - locations[page].first_row_index) as usize;
             records[index] = nth_plain_value(&values, skipped)
-                .ok_or_else(|| Error::damaged(&self.path, "a record page ends early"))?;
+                .ok_or_else(|| Error::damaged(self.path(), "a record page ends early"))?;
         }
         Ok(records)
     }
@@ -261,21 +206,21 @@ impl Part {
             first_row_index: 0,
         };
         let rows = chunk.num_values() as usize;
+        let file = CheckedReader::new(&self.file);
         let page = || -> ParquetResult<Option<Page>> {
-            let file = Arc::new(self.file.clone());
-            let mut reader =
-                SerializedPageReader::new(file, chunk, rows, Some(vec![start, location.clone()]))?;
+            let pages = Some(vec![start, location.clone()]);
+            let mut reader = SerializedPageReader::new(Arc::new(file.clone()), chunk, rows, pages)?;
             reader.skip_next_page()?;
             reader.get_next_page()
         };
-        match page().map_err(|error| Error::damaged(&self.path, error))? {
+        match page().map_err(|error| file.error(error))? {
             Some(Page::DataPage {
                 buf,
                 encoding: Encoding::PLAIN,
                 ..
             }) => Ok(buf),
             _ => Err(Error::damaged(
-                &self.path,
+                self.path(),
                 "a record page of another encoding",
             )),
         }
@@ -286,10 +231,11 @@ impl Part {
         if let Some(pages) = self.record_pages.get() {
             return Ok(pages);
         }
+        let file = CheckedReader::new(&self.file);
         let read = || -> ParquetResult<Vec<Vec<PageLocation>>> {
             let mut reader = ParquetMetaDataReader::new_with_metadata((*self.metadata).clone())
                 .with_offset_index_policy(PageIndexPolicy::Required);
-            reader.read_page_indexes(&self.file)?;
+            reader.read_page_indexes(&file)?;
             let metadata = reader.finish()?;
             let index = metadata
                 .offset_index()
@@ -299,8 +245,34 @@ impl Part {
                 .map(|group| group[self.record_column].page_locations().clone())
                 .collect())
         };
-        let pages = read().map_err(|error| Error::damaged(&self.path, error))?;
+        let pages = read().map_err(|error| file.error(error))?;
         Ok(self.record_pages.get_or_init(|| pages))
+    }
+}
+
+/// Reads the footer of a Parquet file; from then on its messages name columns.
+pub fn footer(file: &Arc<CheckedFile>) -> Result<Arc<ParquetMetaData>, Error> {
+    let reader = CheckedReader::new(file);
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&reader)
+        .map_err(|error| reader.error(error))?;
+    let metadata = Arc::new(metadata);
+    file.knows(&metadata);
+    Ok(metadata)
+}
+
+/// The rows of a file in order.
+pub struct Batches {
+    file: CheckedReader,
+    reader: ParquetRecordBatchReader,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.reader.next()?;
+        Some(batch.map_err(|error| self.file.error(error)))
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Error, Source};
 
 /// Format this version writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// Name of the snapshot in the table's folder.
 pub const FILE_NAME: &str = "snapshot.json";
 const RETIRED: &str = "retired";
@@ -23,7 +23,7 @@ const SOURCES_KEPT_MAX: usize = 1_000;
 /// One live file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartEntry {
-    /// File name in the table's folder; its id index is beside it.
+    /// File name in the table's folder; its id index and checksums are beside it ([`PartEntry::files`]).
     pub file: String,
     /// Sorted run the file belongs to; the files of one run do not overlap in file order.
     pub run: u64,
@@ -31,8 +31,21 @@ pub struct PartEntry {
     pub rows: u64,
     /// Bytes of it.
     pub bytes: u64,
+    /// Digest of its file of checksums, which vouch for it and its id index: BLAKE3, 128 bits, hexadecimal.
+    pub sums: String,
     /// First and last clustering key, hexadecimal.
     pub key_range: (String, String),
+}
+
+impl PartEntry {
+    /// Names of the files of the part in the table's folder: rows, id index, checksums.
+    pub fn files(&self) -> [String; 3] {
+        [
+            self.file.clone(),
+            super::ids::file_name(&self.file),
+            super::sums::file_name(&self.file),
+        ]
+    }
 }
 
 /// The live files of a table and where their rows came from.
@@ -48,6 +61,15 @@ pub struct Snapshot {
     pub parts: Vec<PartEntry>,
     /// Where the rows came from, oldest first.
     pub sources: Vec<Source>,
+    /// Digest of all of the above: BLAKE3 of its compact JSON, 128 bits, hexadecimal.
+    #[serde(default)]
+    pub checksum: String,
+}
+
+/// What every format says of itself.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
 }
 
 impl Snapshot {
@@ -61,16 +83,28 @@ impl Snapshot {
             }
             Err(error) => return Err(Error::io(&path, error)),
         };
-        let snapshot: Self =
-            serde_json::from_slice(&text).map_err(|error| Error::damaged(&path, error))?;
-        if snapshot.format > FORMAT {
-            return Err(Error::NewerFormat {
+        let damaged = |error| Error::damaged(&path, error);
+        let Format { format } = serde_json::from_slice(&text).map_err(damaged)?;
+        if format != FORMAT {
+            return Err(Error::OtherFormat {
                 path: path.display().to_string(),
-                found: snapshot.format,
+                found: format,
                 known: FORMAT,
             });
         }
+        let snapshot: Self = serde_json::from_slice(&text).map_err(damaged)?;
+        if snapshot.checksum != snapshot.digest().map_err(damaged)? {
+            return Err(Error::damaged(&path, "it does not match its checksum"));
+        }
         Ok(snapshot)
+    }
+
+    fn digest(&self) -> serde_json::Result<String> {
+        let bare = Self {
+            checksum: String::new(),
+            ..self.clone()
+        };
+        Ok(super::sums::whole_digest(&serde_json::to_vec(&bare)?))
     }
 
     /// Changes whenever the snapshot does: modification time and length of its file. Costs one `stat`.
@@ -92,7 +126,7 @@ impl Snapshot {
     }
 
     /// Makes this snapshot the table's; returns once it is on disk. The files it names must already be.
-    pub(super) fn publish(&self, folder: &Path, former: &Snapshot) -> Result<(), Error> {
+    pub(crate) fn publish(&mut self, folder: &Path, former: &Snapshot) -> Result<(), Error> {
         let retired = folder.join(RETIRED);
         match fs::remove_dir_all(&retired) {
             Ok(()) => {}
@@ -101,8 +135,9 @@ impl Snapshot {
         }
         let path = folder.join(FILE_NAME);
         let draft = folder.join("snapshot.json.new");
-        let text =
-            serde_json::to_vec_pretty(self).map_err(|error| Error::damaged(&draft, error))?;
+        let unfit = |error| Error::damaged(&draft, error);
+        self.checksum = self.digest().map_err(unfit)?;
+        let text = serde_json::to_vec_pretty(self).map_err(unfit)?;
         let mut file = File::create(&draft).map_err(|error| Error::io(&draft, error))?;
         file.write_all(&text)
             .and_then(|()| file.sync_all())
@@ -116,16 +151,16 @@ impl Snapshot {
             .iter()
             .filter(|part| !live.contains(part.file.as_str()))
         {
-            retire(folder, &retired, &part.file)?;
+            retire(folder, &retired, part)?;
         }
         Ok(())
     }
 }
 
-/// Moves a file and its id index out of the way of readers that list the folder.
-fn retire(folder: &Path, retired: &Path, file: &str) -> Result<(), Error> {
+/// Moves the files of a part out of the way of readers that list the folder.
+fn retire(folder: &Path, retired: &Path, part: &PartEntry) -> Result<(), Error> {
     fs::create_dir_all(retired).map_err(|error| Error::io(retired, error))?;
-    for name in [file.to_owned(), super::ids::file_name(file)] {
+    for name in part.files() {
         let from = folder.join(&name);
         match fs::rename(&from, retired.join(&name)) {
             Ok(()) => {}
@@ -147,14 +182,15 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
 pub(super) fn sweep(folder: &Path, snapshot: &Snapshot) -> Result<(), Error> {
     let mut live: std::collections::HashSet<String> = std::collections::HashSet::new();
     for part in &snapshot.parts {
-        live.insert(super::ids::file_name(&part.file));
-        live.insert(part.file.clone());
+        live.extend(part.files());
     }
     let entries = fs::read_dir(folder).map_err(|error| Error::io(folder, error))?;
     for entry in entries {
         let entry = entry.map_err(|error| Error::io(folder, error))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = name.ends_with(".parquet") || name.ends_with(".ids");
+        let ours = [".parquet", ".ids", ".sums"]
+            .iter()
+            .any(|end| name.ends_with(end));
         if ours && !live.contains(&name) {
             let path: PathBuf = entry.path();
             fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;

@@ -28,6 +28,7 @@ use super::Error;
 use super::ids::{self, Entry};
 use super::schema::{Kind, RECORD, TableSchema};
 use super::snapshot::PartEntry;
+use super::sums::{self, SpanSums, Sums};
 
 /// Rows of a row group.
 pub const GROUP_ROWS: usize = 65_536;
@@ -166,7 +167,14 @@ impl PartWriter {
         name: String,
     ) -> Result<Self, Error> {
         let path = folder.join(&name);
-        let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
+        // Read back for its checksums when it is finished.
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|error| Error::io(&path, error))?;
         let properties = Some(properties(schema)?);
         let (writer, columns) = ArrowWriter::try_new(file, schema.arrow().clone(), properties)?
             .into_serialized_writer()?;
@@ -211,7 +219,7 @@ impl PartWriter {
                     .iter()
                     .try_for_each(|leaf| writer.write(leaf))
             })?;
-        if self.entries.len() % GROUP_ROWS == 0 {
+        if self.entries.len().is_multiple_of(GROUP_ROWS) {
             self.end_group()?;
         }
         Ok(())
@@ -241,15 +249,18 @@ impl PartWriter {
         file.sync_all().map_err(wrap)?;
         let bytes = file.metadata().map_err(wrap)?.len();
         let rows = self.entries.len() as u64;
-        ids::write(
-            &self.path.with_file_name(ids::file_name(&self.name)),
-            &mut self.entries,
-        )?;
+        let beside = |name: String| self.path.with_file_name(name);
+        let sums = Sums {
+            parquet: SpanSums::of_parquet(file)?,
+            ids: ids::write(&beside(ids::file_name(&self.name)), &mut self.entries)?,
+        };
+        let sums = sums.write(&beside(sums::file_name(&self.name)))?;
         Ok(PartEntry {
             file: self.name,
             run: self.run,
             rows,
             bytes,
+            sums,
             key_range: (
                 format!("{:032x}", self.first_key),
                 format!("{:032x}", self.last_key),

@@ -80,6 +80,9 @@ pub enum Dataset {
 }
 
 impl Dataset {
+    /// Every open-data table.
+    pub const ALL: [Self; 2] = [Self::Dvf, Self::Dpe];
+
     /// Folder, SQL name, and the key that wraps a record in match answers.
     pub fn name(self) -> &'static str {
         self.schema().name

@@ -7,7 +7,7 @@ use toise::accounts::account::signing_secrets;
 use toise::accounts::grants::Grants;
 use toise::accounts::key::{KeyRecord, Kind};
 use toise::accounts::keys;
-use toise::http::openapi_admin::component_schemas;
+use toise::http::openapi::admin::component_schemas;
 use toise::store::Store;
 use uuid::Uuid;
 

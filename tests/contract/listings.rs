@@ -1,7 +1,7 @@
 //! The records of listings against the contract's own tables of fields and values, and how they are read and written.
 
 use serde_json::{Map, Value, json};
-use toise::http::openapi_listings;
+use toise::http::openapi::listings;
 use toise::wire::enums::ENUMERATIONS;
 use toise::wire::listings::{Advert, LiteProperty, Property};
 use toise::wire::read::read;
@@ -51,7 +51,7 @@ fn kind(schemas: &Map<String, Value>, schema: &Value) -> String {
 
 #[test]
 fn every_field_of_the_contract_is_there_with_its_name_and_type() {
-    let schemas = openapi_listings::schemas();
+    let schemas = listings::schemas();
     let mut count = 0;
     for (model, field, expected) in fields() {
         let schema = &schemas[model]["properties"][field];
@@ -69,7 +69,7 @@ fn every_field_of_the_contract_is_there_with_its_name_and_type() {
 
 #[test]
 fn no_model_of_the_contract_has_a_field_the_contract_does_not_know() {
-    let schemas = openapi_listings::schemas();
+    let schemas = listings::schemas();
     for (model, _, _) in fields() {
         for field in schemas[model]["properties"].as_object().unwrap().keys() {
             let known = fields().any(|(other, name, _)| (other, name) == (model, field));

@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toise::engine::Budget;
 use toise::engine::cursor::CursorKey;
-use toise::lake::Lake;
+use toise::engine::session::Session;
+use toise::engine::view::RowRef;
+use toise::lake::part::Part;
+use toise::lake::snapshot::Snapshot;
+use toise::lake::sums::whole_digest;
+use toise::lake::{Lake, RowSink};
 use toise::opendata::{Dataset, OpenData};
 use toise::wire::opendata::bodies;
 use toise::wire::parse_search;
@@ -14,7 +19,7 @@ use toise::wire::parse_search;
 use crate::support::draw::Draw;
 use crate::support::rows;
 
-const ROWS: usize = 1_500;
+const ROWS: usize = 600;
 
 /// A data folder with one part, and the part's path.
 fn damaged_after(change: impl FnOnce(&Path)) -> (tempfile::TempDir, PathBuf) {
@@ -78,92 +83,221 @@ fn a_part_that_is_gone_is_refused() {
 
 #[test]
 fn a_part_with_fewer_rows_than_the_snapshot_says_is_refused() {
-    // The snapshot is told the length of another, smaller part, but not its rows.
+    // The snapshot is told the length and checksums of another, smaller part, but not its rows.
     let (folder, path) = damaged_after(|path| {
         let other = tempfile::tempdir().unwrap();
         let lake = Lake::open(other.path()).unwrap();
         let records = rows::records(Dataset::Dvf, 0, ROWS - 1, &mut Draw::new(1));
         rows::import(&lake, Dataset::Dvf, &records, Vec::new());
         let entry = &lake.snapshot(Dataset::Dvf.schema()).unwrap().parts[0];
-        fs::copy(lake.folder(Dataset::Dvf.schema()).join(&entry.file), path).unwrap();
-        let snapshot = path.with_file_name("snapshot.json");
-        let mut text: Value = serde_json::from_slice(&fs::read(&snapshot).unwrap()).unwrap();
-        text["parts"][0]["bytes"] = entry.bytes.into();
-        fs::write(&snapshot, text.to_string()).unwrap();
+        let from = lake.folder(Dataset::Dvf.schema()).join(&entry.file);
+        for extension in ["parquet", "sums"] {
+            let to = path.with_extension(extension);
+            fs::copy(from.with_extension(extension), to).unwrap();
+        }
+        let own = path.with_file_name("snapshot.json");
+        let mut snapshot: Snapshot = serde_json::from_slice(&fs::read(&own).unwrap()).unwrap();
+        snapshot.parts[0].bytes = entry.bytes;
+        snapshot.parts[0].sums = entry.sums.clone();
+        snapshot.checksum = String::new();
+        snapshot.checksum = whole_digest(&serde_json::to_vec(&snapshot).unwrap());
+        fs::write(&own, serde_json::to_vec(&snapshot).unwrap()).unwrap();
     });
-    assert!(refusal(folder.path(), &path).contains("1499 rows, the snapshot says 1500"));
+    assert!(refusal(folder.path(), &path).contains("599 rows, the snapshot says 600"));
 }
 
 #[test]
-fn a_flipped_byte_in_the_footer_is_an_error_or_changes_no_answer() {
-    let (folder, path) = damaged_after(|_| {});
-    let whole = answers(folder.path()).unwrap();
-    let bytes = fs::read(&path).unwrap();
-    let length = bytes.len();
-    let footer = u32::from_le_bytes(bytes[length - 8..length - 4].try_into().unwrap()) as usize;
-    let mut draw = Draw::new(2);
-    let mut places: Vec<usize> = (length - 8..length).collect();
-    places.extend((0..40).map(|_| length - 8 - footer + draw.below(footer)));
-    let (mut refused, mut same, mut other) = (0, 0, Vec::new());
-    for place in places {
-        let mut changed = bytes.clone();
-        changed[place] ^= 1 << draw.below(8);
-        fs::write(&path, &changed).unwrap();
-        match answers(folder.path()) {
-            Err(error) => {
-                assert!(
-                    error.contains(&*path.to_string_lossy()),
-                    "{error} names no file"
-                );
-                refused += 1;
-            }
-            Ok(answer) if answer == whole => same += 1,
-            Ok(_) => other.push(place),
+fn a_part_of_another_table_is_refused_whole_as_it_is() {
+    // Rows, id index and checksums agree with each other, but the snapshot names others.
+    let (folder, path) = damaged_after(|path| {
+        let other = tempfile::tempdir().unwrap();
+        let lake = Lake::open(other.path()).unwrap();
+        let records = rows::records(Dataset::Dvf, 0, ROWS, &mut Draw::new(2));
+        rows::import(&lake, Dataset::Dvf, &records, Vec::new());
+        let entry = &lake.snapshot(Dataset::Dvf.schema()).unwrap().parts[0];
+        for name in entry.files() {
+            let from = lake.folder(Dataset::Dvf.schema()).join(&name);
+            fs::copy(from, path.with_file_name(&name)).unwrap();
         }
-    }
-    println!(
-        "footer: {refused} refused, {same} without effect, {} wrong at {other:?}",
-        other.len()
-    );
+    });
+    let reason = refusal(folder.path(), &path.with_extension("sums"));
     assert!(
-        other.is_empty(),
-        "wrong answers after a flip in the footer at {other:?}"
+        reason.contains("not the checksums the snapshot names"),
+        "{reason}"
     );
 }
 
-/// Parquet pages written by the `parquet` crate carry no checksum and its zstd frames none either, so a flipped bit
-/// may decode to other values. What holds: no panic, no row lost, and what cannot be decoded is refused by name.
+/// Flips of one bit in a file of the table, at places drawn from all over it and at its ends.
+fn flips(bytes: &[u8], count: usize, draw: &mut Draw) -> Vec<(usize, Vec<u8>)> {
+    let ends = (0..8).chain(bytes.len() - 8..bytes.len());
+    let drawn: Vec<usize> = (0..count).map(|_| draw.below(bytes.len())).collect();
+    ends.chain(drawn)
+        .map(|place| {
+            let mut changed = bytes.to_vec();
+            changed[place] ^= 1 << draw.below(8);
+            (place, changed)
+        })
+        .collect()
+}
+
+/// Every way to read rows, each on files opened anew; what it reads, or how it refuses.
+type Reading = fn(&Path) -> Result<Vec<String>, String>;
+const READINGS: [(&str, Reading); 4] = [
+    ("search", answers),
+    ("records and ids", rows_one_by_one),
+    ("batches", batches),
+    ("sql", sql),
+];
+
 #[test]
-fn a_flipped_byte_in_a_data_page_never_loses_rows_or_panics() {
+fn a_flipped_bit_anywhere_is_refused_by_name_or_changes_nothing_and_a_check_finds_it() {
     let (folder, path) = damaged_after(|_| {});
-    let whole = answers(folder.path()).unwrap();
-    let bytes = fs::read(&path).unwrap();
-    let footer = u32::from_le_bytes(bytes[bytes.len() - 8..bytes.len() - 4].try_into().unwrap());
-    let data = bytes.len() - 8 - footer as usize;
-    let mut draw = Draw::new(3);
-    let (mut refused, mut same, mut other) = (0, 0, 0);
-    for _ in 0..40 {
-        let place = 4 + draw.below(data - 4);
-        let mut changed = bytes.clone();
-        changed[place] ^= 1 << draw.below(8);
-        fs::write(&path, &changed).unwrap();
-        match answers(folder.path()) {
-            Err(error) => {
-                assert!(
-                    error.contains(&*path.to_string_lossy()),
-                    "{error} names no file"
-                );
-                refused += 1;
+    let lake = Lake::open(folder.path()).unwrap();
+    let wholes = READINGS.map(|(_, read)| read(folder.path()).unwrap());
+    let mut draw = Draw::new(2);
+    for (extension, count) in [("parquet", 150), ("ids", 40), ("sums", 20), ("json", 40)] {
+        let path = match extension {
+            "json" => path.with_file_name("snapshot.json"),
+            _ => path.with_extension(extension),
+        };
+        let bytes = fs::read(&path).unwrap();
+        let (mut refused, mut same) = ([0; READINGS.len()], [0; READINGS.len()]);
+        for (place, changed) in flips(&bytes, count, &mut draw) {
+            fs::write(&path, &changed).unwrap();
+            for (index, (name, read)) in READINGS.iter().enumerate() {
+                match read(folder.path()) {
+                    Err(error) => {
+                        let named = error.contains(&*path.to_string_lossy());
+                        assert!(named, "{name} does not name {}: {error}", path.display());
+                        refused[index] += 1;
+                    }
+                    Ok(rows) => {
+                        let equal = rows == wholes[index];
+                        assert!(equal, "{name}: other rows after {extension} byte {place}");
+                        same[index] += 1;
+                    }
+                }
             }
-            Ok(answer) if answer == whole => same += 1,
-            Ok(answer) => {
-                assert_eq!(answer[0], whole[0], "the total after a flip at {place}");
-                other += 1;
-            }
+            let found = lake.check(Dataset::Dvf.schema()).run(&|_| {});
+            let files: Vec<&str> = found.damaged.iter().map(|it| &*it.file).collect();
+            assert!(!files.is_empty(), "unseen: {extension} byte {place}");
+            assert!(
+                files.iter().all(|file| *file == path.to_string_lossy()),
+                "{files:?}"
+            );
+        }
+        fs::write(&path, &bytes).unwrap();
+        println!("{extension}: refused {refused:?}, without effect {same:?}");
+        assert!(refused.iter().all(|count| *count > 0));
+    }
+    assert_eq!(lake.check(Dataset::Dvf.schema()).run(&|_| {}).damaged, []);
+}
+
+#[test]
+fn damage_is_told_by_column_and_row_group() {
+    let (folder, path) = damaged_after(|_| {});
+    let view = OpenData::open(folder.path(), Budget::default()).unwrap();
+    let view = view.engine().view(Dataset::Dvf.schema()).unwrap();
+    let part = &view.parts()[0].part;
+    let price = part.metadata().row_group(0).columns().iter();
+    let price = price
+        .clone()
+        .find(|it| it.column_path().string() == "price_eur")
+        .unwrap();
+    let place = price.byte_range().0 + price.byte_range().1 - 1;
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[place as usize] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let expected = "damaged: column `price_eur` of row group 0 does not match its checksum";
+    let column = Dataset::Dvf.schema().column("price_eur").unwrap().0;
+    // The file is open already: what counts is what is read now.
+    let error = part.read_column(0, column).unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+    let error = batches(folder.path()).unwrap_err();
+    assert!(error.contains(expected), "{error}");
+    let error = sql(folder.path()).unwrap_err();
+    assert!(error.contains(expected), "{error}");
+    // Other columns and records are as good as they were.
+    part.read_column(0, column + 1).unwrap();
+    assert_eq!(part.records(&[0, 7]).unwrap().len(), 2);
+    // Nothing is built on it.
+    let lake = Lake::open(folder.path()).unwrap();
+    let more = rows::records(Dataset::Dvf, 9_000, 800, &mut Draw::new(4));
+    let mut import = lake.import(Dataset::Dvf.schema()).unwrap();
+    import.push(rows::batch(Dataset::Dvf, &more)).unwrap();
+    let error = import
+        .publish(Vec::new(), Vec::new())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains(expected), "{error}");
+}
+
+/// Every record by number and by id.
+fn rows_one_by_one(folder: &Path) -> Result<Vec<String>, String> {
+    let open_data = OpenData::open(folder, Budget::default()).map_err(|error| error.to_string())?;
+    let view = open_data.engine().view(Dataset::Dvf.schema());
+    let view = view.map_err(|error| error.to_string())?;
+    let all: Vec<RowRef> = (0..ROWS as u32)
+        .map(|row| RowRef { part: 0, row })
+        .collect();
+    let mut texts = Vec::new();
+    for record in view.records(&all).map_err(|error| error.to_string())? {
+        let record: rows::Record = serde_json::from_slice(&record).unwrap();
+        let id = rows::id_of(Dataset::Dvf, &record);
+        let row = view.row_of(id).map_err(|error| error.to_string())?;
+        texts.push(format!("{row:?} {}", Value::from(record)));
+    }
+    for entry in view.parts()[0]
+        .part
+        .ids()
+        .entries()
+        .map_err(|error| error.to_string())?
+    {
+        texts.push(format!("{entry:?}"));
+    }
+    Ok(texts)
+}
+
+/// Every row as merging reads it.
+fn batches(folder: &Path) -> Result<Vec<String>, String> {
+    let lake = Lake::open(folder).unwrap();
+    let schema = Dataset::Dvf.schema();
+    let snapshot = lake.snapshot(schema).map_err(|error| error.to_string())?;
+    let mut texts = Vec::new();
+    for entry in &snapshot.parts {
+        let part = Part::open(&lake.folder(schema), entry, schema);
+        let batches = part.and_then(|part| part.batches(500));
+        for batch in batches.map_err(|error| error.to_string())? {
+            texts.push(format!("{:?}", batch.map_err(|error| error.to_string())?));
         }
     }
-    println!("data pages: {refused} flips refused, {same} without effect, {other} undetected");
-    assert!(refused > 0);
+    Ok(texts)
+}
+
+/// Every row and a few counts by SQL.
+fn sql(folder: &Path) -> Result<Vec<String>, String> {
+    let open_data = OpenData::open(folder, Budget::default()).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let session = Session::open(open_data.engine(), Vec::new());
+        let session = session.map_err(|error| error.to_string())?;
+        let mut texts = Vec::new();
+        for query in [
+            "select * from dvf order by id",
+            "select count(*) from dvf where price_eur > 30",
+            "select record from dvf where id = '2148E000000'",
+        ] {
+            let planned = session
+                .query(query)
+                .await
+                .map_err(|error| error.to_string())?;
+            let rows = planned.collect().await.map_err(|error| error.to_string())?;
+            texts.push(format!("{rows:?}"));
+        }
+        Ok(texts)
+    })
 }
 
 /// Answers that read every filterable column and every record of the table.
@@ -224,7 +358,7 @@ fn a_damaged_id_index_is_refused() {
 }
 
 #[test]
-fn a_snapshot_that_is_no_json_or_of_a_newer_format_is_refused() {
+fn a_snapshot_that_is_no_json_or_of_another_format_is_refused() {
     for (text, word) in [
         ("{\"format\": 1", "damaged"),
         ("", "damaged"),
@@ -248,15 +382,26 @@ fn a_snapshot_that_is_no_json_or_of_a_newer_format_is_refused() {
             "an import swept the files of a snapshot it could not read"
         );
     }
-    let (folder, path) = damaged_after(|path| {
-        let snapshot = path.with_file_name("snapshot.json");
-        let mut text: Value = serde_json::from_slice(&fs::read(&snapshot).unwrap()).unwrap();
-        text["format"] = 2.into();
-        fs::write(&snapshot, text.to_string()).unwrap();
-    });
-    let error = OpenData::open(folder.path(), Budget::default())
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("newer version"), "{error}");
-    assert!(path.exists());
+    for (format, words) in [
+        (
+            3,
+            "newer version (format 3, this one reads 2); use that version",
+        ),
+        (
+            1,
+            "older version (format 1, this one reads 2); delete the table's folder",
+        ),
+    ] {
+        let (folder, path) = damaged_after(|path| {
+            let snapshot = path.with_file_name("snapshot.json");
+            let mut text: Value = serde_json::from_slice(&fs::read(&snapshot).unwrap()).unwrap();
+            text["format"] = format.into();
+            fs::write(&snapshot, text.to_string()).unwrap();
+        });
+        let error = OpenData::open(folder.path(), Budget::default())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(words), "{error}");
+        assert!(path.exists());
+    }
 }

@@ -295,11 +295,14 @@ fn forty_small_imports_leave_few_runs_and_compaction_leaves_one() {
     }
     let before = contents(&lake, dataset);
     assert!(runs(&lake, dataset) > 2);
-    assert_eq!(lake.compact(dataset.schema()).unwrap(), before.len() as u64);
+    assert_eq!(
+        lake.compact(dataset.schema(), &|_| {}).unwrap(),
+        before.len() as u64
+    );
     assert_eq!(runs(&lake, dataset), 1);
     assert_eq!(contents(&lake, dataset), before);
     let sequence = lake.snapshot(dataset.schema()).unwrap().sequence;
-    assert_eq!(lake.compact(dataset.schema()).unwrap(), 0);
+    assert_eq!(lake.compact(dataset.schema(), &|_| {}).unwrap(), 0);
     assert_eq!(lake.snapshot(dataset.schema()).unwrap().sequence, sequence);
 }
 
@@ -346,7 +349,7 @@ fn one_import_at_a_time_and_an_abandoned_one_leaves_no_trace() {
         Err(Error::Busy { .. })
     ));
     assert!(matches!(
-        lake.compact(dataset.schema()),
+        lake.compact(dataset.schema(), &|_| {}),
         Err(Error::Busy { .. })
     ));
     // The other table is free.

@@ -8,8 +8,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
-use super::openapi::reference;
-use super::samples::Sample;
+use super::super::samples::Sample;
+use super::reference;
 use crate::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use crate::wire::listings::{Advert, LiteProperty, Property};
 use crate::wire::read::read;

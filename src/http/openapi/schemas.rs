@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::openapi::{reference, type_name};
+use super::{reference, type_name};
 use crate::lake::schema::{Kind, LATITUDE, LONGITUDE, RECORD};
 use crate::opendata::Dataset;
 use crate::wire::dates::DATE_RULE;

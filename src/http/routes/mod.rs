@@ -3,29 +3,20 @@
 //! Adding a route is adding a row: a row cannot leave out its access or what it counts as, and the pipeline, the
 //! OpenAPI document and the policy tests read both from here.
 
+mod table;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use warp::http::Method;
 
-use super::docs;
 use super::error::ApiError;
 use super::samples::Sample;
 use crate::accounts::scopes::Scope;
 use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
 
-use Access::{Keyed, Scoped};
-use Counting::{As, Free};
-
-/// Bytes the body of an ordinary request may have.
-pub const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes the body of a `_many` request may have.
-pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-const JSON_BODY: BodyRule = BodyRule::Json {
-    bytes_max: BODY_BYTES_MAX,
-};
+pub use table::{BODY_BYTES_MAX, MANY_BODY_BYTES_MAX, ROUTES};
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,200 +131,6 @@ impl Route {
         asks_again && matches!(self.counting, Counting::As(_))
     }
 }
-
-const fn public(path: &'static str, endpoint: Endpoint) -> Route {
-    Route {
-        method: Method::GET,
-        path,
-        access: Access::Public,
-        counting: Counting::Free,
-        body: BodyRule::None,
-        endpoint,
-    }
-}
-
-const fn sample(sample: Sample) -> Route {
-    public(sample.path(), Endpoint::Sample(sample))
-}
-
-const fn get(path: &'static str, access: Access, counting: Counting, endpoint: Endpoint) -> Route {
-    Route {
-        method: Method::GET,
-        path,
-        access,
-        counting,
-        body: BodyRule::None,
-        endpoint,
-    }
-}
-
-/// An operator's route, under the scope `admin` or the endpoint's own grant.
-const fn admin(
-    method: Method,
-    path: &'static str,
-    grant: &'static str,
-    body: BodyRule,
-    action: AdminAction,
-) -> Route {
-    Route {
-        method,
-        path,
-        access: Scoped(Scope::Admin, grant),
-        counting: Free,
-        body,
-        endpoint: Endpoint::Admin(action),
-    }
-}
-
-const fn post(
-    path: &'static str,
-    access: Access,
-    counting: Counting,
-    bytes_max: usize,
-    endpoint: Endpoint,
-) -> Route {
-    Route {
-        method: Method::POST,
-        path,
-        access,
-        counting,
-        body: BodyRule::Json { bytes_max },
-        endpoint,
-    }
-}
-
-/// Every route.
-pub static ROUTES: [Route; 29] = [
-    public("/healthz", Endpoint::Healthz),
-    public("/livez", Endpoint::Livez),
-    public("/metrics", Endpoint::Metrics),
-    public("/version", Endpoint::Version),
-    public("/openapi.json", Endpoint::OpenApi),
-    public(docs::PAGE_PATH, Endpoint::Docs),
-    public(docs::FILES_PREFIX, Endpoint::Docs),
-    public("/docs/{file}", Endpoint::Docs),
-    sample(Sample::Properties),
-    sample(Sample::Adverts),
-    sample(Sample::WebhookProperties),
-    sample(Sample::WebhookAdverts),
-    get(
-        "/v2/protected/consumption",
-        Keyed,
-        Free,
-        Endpoint::Consumption,
-    ),
-    get(
-        "/v2/protected/admin/consumption",
-        Keyed,
-        Free,
-        Endpoint::Consumption,
-    ),
-    admin(
-        Method::GET,
-        "/v2/protected/admin/accounts",
-        "admin.accounts.list",
-        BodyRule::None,
-        AdminAction::ListAccounts,
-    ),
-    admin(
-        Method::POST,
-        "/v2/protected/admin/accounts",
-        "admin.accounts.create",
-        JSON_BODY,
-        AdminAction::CreateAccount,
-    ),
-    admin(
-        Method::GET,
-        "/v2/protected/admin/accounts/{accountId}",
-        "admin.accounts.get",
-        BodyRule::None,
-        AdminAction::GetAccount,
-    ),
-    admin(
-        Method::POST,
-        "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
-        "admin.secrets.rotate",
-        BodyRule::None,
-        AdminAction::RotateSecret,
-    ),
-    admin(
-        Method::GET,
-        "/v2/protected/admin/keys",
-        "admin.keys.list",
-        BodyRule::None,
-        AdminAction::ListKeys,
-    ),
-    admin(
-        Method::POST,
-        "/v2/protected/admin/keys",
-        "admin.keys.create",
-        JSON_BODY,
-        AdminAction::CreateKey,
-    ),
-    admin(
-        Method::PATCH,
-        "/v2/protected/admin/keys/{keyId}",
-        "admin.keys.update",
-        JSON_BODY,
-        AdminAction::UpdateKey,
-    ),
-    admin(
-        Method::DELETE,
-        "/v2/protected/admin/keys/{keyId}",
-        "admin.keys.revoke",
-        BodyRule::None,
-        AdminAction::RevokeKey,
-    ),
-    admin(
-        Method::GET,
-        "/v2/protected/admin/usage",
-        "admin.usage",
-        BodyRule::None,
-        AdminAction::Usage,
-    ),
-    post(
-        "/v2/protected/opendata/dpe/search",
-        Scoped(Scope::Search, "opendata.dpe.search"),
-        As(Consumption::OpendataDpeSearch),
-        BODY_BYTES_MAX,
-        Endpoint::Search(Dataset::Dpe),
-    ),
-    post(
-        "/v2/protected/opendata/dpe/match",
-        Scoped(Scope::Search, "opendata.dpe.match"),
-        As(Consumption::OpendataDpeMatch),
-        BODY_BYTES_MAX,
-        Endpoint::Match(Dataset::Dpe),
-    ),
-    post(
-        "/v2/protected/opendata/dpe/match/_many",
-        Scoped(Scope::Search, "opendata.dpe.match_many"),
-        As(Consumption::OpendataDpeMatch),
-        MANY_BODY_BYTES_MAX,
-        Endpoint::MatchMany(Dataset::Dpe),
-    ),
-    post(
-        "/v2/protected/opendata/dvf/search",
-        Scoped(Scope::Search, "opendata.dvf.search"),
-        As(Consumption::OpendataDvfSearch),
-        BODY_BYTES_MAX,
-        Endpoint::Search(Dataset::Dvf),
-    ),
-    post(
-        "/v2/protected/opendata/dvf/match",
-        Scoped(Scope::Search, "opendata.dvf.match"),
-        As(Consumption::OpendataDvfMatch),
-        BODY_BYTES_MAX,
-        Endpoint::Match(Dataset::Dvf),
-    ),
-    post(
-        "/v2/protected/opendata/dvf/match/_many",
-        Scoped(Scope::Search, "opendata.dvf.match_many"),
-        As(Consumption::OpendataDvfMatch),
-        MANY_BODY_BYTES_MAX,
-        Endpoint::MatchMany(Dataset::Dvf),
-    ),
-];
 
 /// Values of the `{name}` segments of a path, in order, percent-decoded.
 pub type Params = Vec<String>;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::openapi::reference;
-use super::openapi_schemas::closed;
+use super::reference;
+use super::schemas::closed;
 use crate::accounts::account;
 use crate::accounts::grants::ENDPOINTS;
 use crate::accounts::key::{

@@ -1,0 +1,103 @@
+//! `toise check`: reads the whole lake and verifies every byte of it.
+
+use clap::Args;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+use indicatif::{HumanBytes, HumanCount};
+use serde_json::json;
+
+use super::matching::Table as Tables;
+use super::{CommandResult, Common};
+use crate::lake::Lake;
+use crate::lake::check::TableCheck;
+use crate::progress::Progress;
+
+/// Damaged places of one file told to people; machines are told all.
+const PLACES_SHOWN_MAX: usize = 5;
+
+/// Arguments of `check`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Reads every file the snapshots name, beside a running server or import, and compares each page with the checksum taken
+when it was written. Ends with exit code 1 when something is damaged, after naming every damaged file.
+
+Examples:
+  toise check
+  toise check dpe --json | jq '.tables[].damaged'")]
+pub struct CheckArgs {
+    /// Tables [default: all]
+    pub tables: Vec<Tables>,
+}
+
+/// Runs `check`.
+pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
+    let lake = Lake::open_existing(&common.data)?;
+    let mut tables = Vec::new();
+    for dataset in Tables::chosen(&arguments.tables) {
+        let reading = lake.check(dataset.schema());
+        let bar = Progress::new(common.json).bytes(dataset.name(), Some(reading.bytes()));
+        tables.push(reading.run(&|bytes| bar.inc(bytes)));
+        bar.finish_and_clear();
+    }
+    let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
+    if common.json {
+        println!("{}", json!({"tables": tables, "damaged": damaged.len()}));
+    } else {
+        print(&tables);
+        for of_file in damaged.chunk_by(|a, b| a.file == b.file) {
+            for damage in of_file.iter().take(PLACES_SHOWN_MAX) {
+                println!("{}: {}", damage.file, damage.reason);
+            }
+            if let Some(more @ 1..) = of_file.len().checked_sub(PLACES_SHOWN_MAX) {
+                println!("{}: {more} more places (--json: all)", of_file[0].file);
+            }
+        }
+    }
+    let mut files: Vec<&str> = damaged.iter().map(|damage| &*damage.file).collect();
+    files.dedup();
+    if files.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "damaged: {}; restore from a backup, or delete the table's folder and import it again",
+        files.join(", ")
+    )
+    .into())
+}
+
+fn print(tables: &[TableCheck]) {
+    let mut shown = Table::new();
+    shown.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "table",
+        "published",
+        "rows",
+        "files",
+        "runs",
+        "read",
+        "state",
+    ]);
+    for table in tables {
+        shown.add_row([
+            table.table.to_owned(),
+            table.published_at.clone(),
+            HumanCount(table.rows).to_string(),
+            table.files.to_string(),
+            table.runs.to_string(),
+            HumanBytes(table.bytes).to_string(),
+            state(table),
+        ]);
+    }
+    for column in shown.column_iter_mut().skip(2).take(4) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{shown}");
+}
+
+fn state(table: &TableCheck) -> String {
+    match table.damaged.len() {
+        0 if table.published_at.is_empty() => "empty".into(),
+        0 => "whole".into(),
+        1 => "1 damaged place".into(),
+        count => format!("{count} damaged places"),
+    }
+}

@@ -1,0 +1,168 @@
+//! What the document says of each endpoint: its name, what it takes and answers.
+
+use serde_json::{Value, json};
+
+use super::super::routes::{AdminAction, Endpoint};
+use super::admin::{self, data_list_of, data_of};
+use super::schemas::closed;
+use super::{JSON, enveloped, reference, type_name};
+use crate::opendata::{Dataset, score};
+use crate::wire::opendata::MATCH_ITEMS_MAX;
+
+/// What the document says of an endpoint.
+pub struct Operation {
+    /// Its name for generated clients.
+    pub id: String,
+    /// One line.
+    pub summary: String,
+    /// More, where there is more to say.
+    pub description: Option<String>,
+    /// Query parameters.
+    pub query: Vec<Value>,
+    /// Schema of the body.
+    pub request: Option<Value>,
+    /// Media type and schema of the answer.
+    pub answer: Option<(&'static str, Value)>,
+}
+
+impl Operation {
+    fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            summary: summary.into(),
+            description: None,
+            query: Vec::new(),
+            request: None,
+            answer: None,
+        }
+    }
+
+    fn describing(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    fn asking(mut self, query: Vec<Value>) -> Self {
+        self.query = query;
+        self
+    }
+
+    fn taking(mut self, request: Value) -> Self {
+        self.request = Some(request);
+        self
+    }
+
+    fn answering(mut self, answer: Value) -> Self {
+        self.answer = Some((JSON, answer));
+        self
+    }
+}
+
+/// The row of an endpoint.
+pub fn describe(endpoint: Endpoint) -> Operation {
+    let of = |dataset| match dataset {
+        Dataset::Dpe => "energy performance diagnostics",
+        Dataset::Dvf => "recorded sales",
+    };
+    let id = |action: &str, dataset: Dataset| format!("{}{action}", dataset.name());
+    let schema = |dataset, part: &str| reference(&format!("{}{part}", type_name(dataset)));
+    match endpoint {
+        Endpoint::Healthz => Operation::new("healthz", "Readiness of the service"),
+        Endpoint::Livez => Operation::new("livez", "Whether the process serves at all"),
+        Endpoint::Metrics => {
+            let mut numbers = Operation::new("metrics", "Numbers of the service for Prometheus");
+            numbers.answer = Some(("text/plain", json!({"type": "string"})));
+            numbers
+        }
+        Endpoint::Version => {
+            Operation::new("version", "Version of the service").answering(enveloped(json!({
+                "type": "object",
+                "required": ["version"],
+                "properties": {"version": {"type": "string"}},
+            })))
+        }
+        Endpoint::OpenApi => {
+            Operation::new("openapi", "This document").answering(json!({"type": "object"}))
+        }
+        Endpoint::Docs => {
+            let mut page = Operation::new("docs", "This document as a page");
+            page.answer = Some(("text/html", json!({"type": "string"})));
+            page
+        }
+        Endpoint::Sample(sample) => {
+            let (id, summary) = sample.identity();
+            Operation::new(id, summary).answering(reference(sample.schema()))
+        }
+        Endpoint::Consumption => Operation::new(
+            "consumption",
+            "What the account of the key consumed in a period",
+        )
+        .asking(admin::period_parameters())
+        .answering(data_of("Consumption")),
+        Endpoint::Admin(action) => describe_admin(action),
+        Endpoint::Search(dataset) => Operation::new(
+            id("Search", dataset),
+            format!("Filtered, sorted list of {}", of(dataset)),
+        )
+        .taking(schema(dataset, "SearchRequest"))
+        .answering(schema(dataset, "SearchAnswer")),
+        Endpoint::Match(dataset) => Operation::new(
+            id("Match", dataset),
+            format!("Ranked candidates among {}", of(dataset)),
+        )
+        .describing(score::reference(dataset))
+        .taking(schema(dataset, "MatchRequest"))
+        .answering(schema(dataset, "MatchAnswer")),
+        Endpoint::MatchMany(dataset) => Operation::new(
+            id("MatchMany", dataset),
+            format!("Ranked candidates among {} for many requests", of(dataset)),
+        )
+        .taking(closed(
+            json!({"items": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MATCH_ITEMS_MAX,
+                "items": schema(dataset, "MatchRequest"),
+                "description": "Match bodies; a fault of one refuses the call",
+            }}),
+            &["items"],
+        ))
+        .answering(enveloped(json!({
+            "type": "array",
+            "items": schema(dataset, "MatchAnswer"),
+            "description": "One answer per item, in order",
+        }))),
+    }
+}
+
+fn describe_admin(action: AdminAction) -> Operation {
+    match action {
+        AdminAction::ListAccounts => Operation::new("accountsList", "Every account, oldest first")
+            .answering(data_list_of("Account")),
+        AdminAction::CreateAccount => Operation::new("accountsCreate", "Make an account")
+            .taking(reference("AccountRequest"))
+            .answering(data_of("AccountWithSecret")),
+        AdminAction::GetAccount => {
+            Operation::new("accountsGet", "One account").answering(data_of("Account"))
+        }
+        AdminAction::RotateSecret => {
+            Operation::new("secretsRotate", "Replace an account's signing secret")
+                .answering(data_of("AccountWithSecret"))
+        }
+        AdminAction::ListKeys => Operation::new("keysList", "Every key, oldest first")
+            .asking(admin::key_list_parameters())
+            .answering(data_list_of("Key")),
+        AdminAction::CreateKey => Operation::new("keysCreate", "Make a key")
+            .taking(reference("KeyRequest"))
+            .answering(data_of("NewKey")),
+        AdminAction::UpdateKey => Operation::new("keysUpdate", "Change a key's grants or limits")
+            .taking(reference("KeyChange"))
+            .answering(data_of("Key")),
+        AdminAction::RevokeKey => {
+            Operation::new("keysRevoke", "Revoke a key").answering(data_of("Key"))
+        }
+        AdminAction::Usage => Operation::new("usage", "What every account consumed in a period")
+            .asking(admin::period_parameters())
+            .answering(data_list_of("AccountUsage")),
+    }
+}

@@ -1,0 +1,27 @@
+//! Parameters of operations that follow from their route.
+
+use serde_json::{Value, json};
+
+use super::super::idempotency::KEY_CHARS_MAX;
+use super::admin::id_parameter;
+
+/// One for each `{name}` of a path.
+pub fn path_parameters(path: &str) -> Vec<Value> {
+    let names = path.split('/').filter_map(|segment| {
+        segment
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'))
+    });
+    names.map(id_parameter).collect()
+}
+
+/// What names a call that may be sent again.
+pub fn idempotency_parameter() -> Value {
+    json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+        "description": "Names the call: sent again within 24 h with the same body, it gives the stored answer and \
+    costs nothing more; with another body it is refused with 409",
+    })
+}

@@ -1,0 +1,175 @@
+//! Reads a table whole and verifies every byte of it against its checksums, beside readers and imports.
+//!
+//! Files are opened before any is read, so that a publication meanwhile takes nothing away. Costs one reading of the
+//! table, on all cores; memory: a few MiB per core.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde::Serialize;
+
+use super::checked::CheckedFile;
+use super::part::{Part, footer};
+use super::schema::TableSchema;
+use super::snapshot::{PartEntry, Snapshot};
+use super::sums::Sums;
+use super::{Error, ids};
+
+/// Bytes read and verified at once.
+const RUN_BYTES_MAX: u64 = 4 << 20;
+/// How often opening is tried again when a publication moves files away under it.
+const OPEN_ATTEMPTS: usize = 5;
+
+/// What a check found in a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TableCheck {
+    /// Name of the table.
+    pub table: &'static str,
+    /// When its snapshot was published, ISO 8601; empty when nothing was imported yet.
+    pub published_at: String,
+    /// Sorted runs its files form.
+    pub runs: usize,
+    /// Parquet files.
+    pub files: usize,
+    /// Rows the snapshot names.
+    pub rows: u64,
+    /// Bytes read: Parquet files and id indexes.
+    pub bytes: u64,
+    /// What is wrong, by file; empty when every byte is what was written.
+    pub damaged: Vec<Damage>,
+}
+
+/// Something wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Damage {
+    /// Which file.
+    pub file: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl From<Error> for Damage {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Damaged { path, reason } => Self { file: path, reason },
+            Error::Io { path, source } => Self {
+                file: path,
+                reason: source.to_string(),
+            },
+            Error::OtherFormat { ref path, .. } => Self {
+                file: path.clone(),
+                reason: error.to_string(),
+            },
+            other => Self {
+                file: String::new(),
+                reason: other.to_string(),
+            },
+        }
+    }
+}
+
+/// A table about to be read through.
+pub struct TableReading {
+    found: TableCheck,
+    /// Of the snapshot.
+    sequence: u64,
+    files: Vec<Arc<CheckedFile>>,
+}
+
+impl TableReading {
+    /// Opens the files of a table's present snapshot.
+    pub(super) fn open(folder: &Path, schema: &TableSchema) -> Self {
+        let mut reading = Self::open_snapshot(folder, schema);
+        for _ in 1..OPEN_ATTEMPTS {
+            // A publication between reading the snapshot and opening its files moved some away: read it again.
+            let overtaken = !reading.found.damaged.is_empty()
+                && Snapshot::load(folder).is_ok_and(|now| now.sequence != reading.sequence);
+            if !overtaken {
+                break;
+            }
+            reading = Self::open_snapshot(folder, schema);
+        }
+        reading
+    }
+
+    fn open_snapshot(folder: &Path, schema: &TableSchema) -> Self {
+        let mut reading = Self {
+            found: TableCheck {
+                table: schema.name,
+                ..TableCheck::default()
+            },
+            sequence: 0,
+            files: Vec::new(),
+        };
+        let snapshot = match Snapshot::load(folder) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                reading.found.damaged.push(error.into());
+                return reading;
+            }
+        };
+        let runs: BTreeSet<u64> = snapshot.parts.iter().map(|part| part.run).collect();
+        reading.found.runs = runs.len();
+        reading.found.files = snapshot.parts.len();
+        reading.found.rows = snapshot.rows();
+        for entry in &snapshot.parts {
+            match Part::open(folder, entry, schema) {
+                Ok(part) => reading.files.extend(part.files()),
+                Err(error) => {
+                    reading.found.damaged.push(error.into());
+                    reading.open_damaged(folder, entry);
+                }
+            }
+        }
+        reading.sequence = snapshot.sequence;
+        reading.found.published_at = snapshot.published_at;
+        reading.found.bytes = reading.files.iter().map(|file| file.length()).sum();
+        reading
+    }
+
+    /// Opens what can be opened of a part that is damaged, so that all of the damage is told.
+    fn open_damaged(&mut self, folder: &Path, entry: &PartEntry) {
+        let Ok(sums) = Sums::load(folder, entry) else {
+            return;
+        };
+        let open = |name: &str, sums| CheckedFile::open(&folder.join(name), sums).map(Arc::new);
+        let parquet = open(&entry.file, sums.parquet);
+        let named = parquet.as_ref().map(footer);
+        if let Ok(Err(error)) = named {
+            self.found.damaged.push(error.into());
+        }
+        for file in [parquet, open(&ids::file_name(&entry.file), sums.ids)] {
+            match file {
+                Ok(file) => self.files.push(file),
+                Err(error) => self.found.damaged.push(error.into()),
+            }
+        }
+    }
+
+    /// Bytes that will be read.
+    pub fn bytes(&self) -> u64 {
+        self.found.bytes
+    }
+
+    /// Reads every byte and verifies it; `progress` is told of bytes as they are read.
+    pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> TableCheck {
+        for file in &self.files {
+            let runs = file.sums().runs(RUN_BYTES_MAX);
+            let damaged: Vec<Damage> = runs
+                .par_iter()
+                .flat_map_iter(|run| {
+                    let bytes = file.sums().bytes_of(run);
+                    progress(bytes.end - bytes.start);
+                    file.damage(run).into_iter().map(Damage::from)
+                })
+                .collect();
+            self.found.damaged.extend(damaged);
+        }
+        // Pages of one column are told once.
+        self.found.damaged.sort();
+        self.found.damaged.dedup();
+        self.found
+    }
+}

@@ -1,0 +1,254 @@
+//! A file of a part that hands out only bytes that match their checksums.
+//!
+//! Every reader of a part goes through here: decoding of columns, fetching of records, merging, the id index, SQL. A
+//! range that is asked for is widened to the spans that hold it ([`super::sums`]), and those are verified each time they
+//! come from the disk. Reads are positional, so that threads share one descriptor.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::Error;
+use super::sums::SpanSums;
+
+/// An open file and the checksums of its spans.
+#[derive(Debug)]
+pub struct CheckedFile {
+    file: File,
+    path: PathBuf,
+    sums: SpanSums,
+    /// The footer of a Parquet file, once it is known: names columns in messages.
+    footer: OnceLock<Arc<ParquetMetaData>>,
+}
+
+impl CheckedFile {
+    /// Opens a file, which must be as long as its checksums say.
+    pub fn open(path: &Path, sums: SpanSums) -> Result<Self, Error> {
+        let wrap = |error| Error::io(path, error);
+        let file = File::open(path).map_err(wrap)?;
+        let (length, written) = (file.metadata().map_err(wrap)?.len(), sums.length());
+        if length != written {
+            let reason = format!("{length} bytes, {written} were written");
+            return Err(Error::damaged(path, reason));
+        }
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            sums,
+            footer: OnceLock::new(),
+        })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Length of the file.
+    pub fn length(&self) -> u64 {
+        self.sums.length()
+    }
+
+    /// The spans of the file and their checksums.
+    pub fn sums(&self) -> &SpanSums {
+        &self.sums
+    }
+
+    /// Lets messages name columns and row groups from now on.
+    pub fn knows(&self, footer: &Arc<ParquetMetaData>) {
+        self.footer.get_or_init(|| Arc::clone(footer));
+    }
+
+    /// Reads a range of bytes and verifies all spans it touches.
+    pub fn read(&self, bytes: Range<u64>) -> Result<Bytes, Error> {
+        if bytes.start > bytes.end || bytes.end > self.length() {
+            let reason = format!("bytes {} to {} are asked for", bytes.start, bytes.end);
+            return Err(Error::damaged(&self.path, reason));
+        }
+        if bytes.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let spans = self.sums.holding(&bytes);
+        let start = self.sums.bytes_of(&spans).start;
+        let read = self.spans(spans)?;
+        Ok(read.slice((bytes.start - start) as usize..(bytes.end - start) as usize))
+    }
+
+    /// Reads and verifies spans.
+    fn spans(&self, spans: Range<usize>) -> Result<Bytes, Error> {
+        let buffer = self.unverified(&spans)?;
+        let damaged = self.sums.damaged(spans, &buffer).next();
+        match damaged {
+            None => Ok(buffer.into()),
+            Some(span) => Err(self.mismatch(span)),
+        }
+    }
+
+    /// Everything wrong with some spans.
+    pub fn damage(&self, spans: &Range<usize>) -> Vec<Error> {
+        match self.unverified(spans) {
+            Err(error) => vec![error],
+            Ok(buffer) => {
+                let damaged = self.sums.damaged(spans.clone(), &buffer);
+                damaged.map(|span| self.mismatch(span)).collect()
+            }
+        }
+    }
+
+    fn unverified(&self, spans: &Range<usize>) -> Result<Vec<u8>, Error> {
+        let bytes = self.sums.bytes_of(spans);
+        let mut buffer = vec![0u8; (bytes.end - bytes.start) as usize];
+        self.file
+            .read_exact_at(&mut buffer, bytes.start)
+            .map_err(|error| Error::io(&self.path, error))?;
+        Ok(buffer)
+    }
+
+    fn mismatch(&self, span: usize) -> Error {
+        let reason = format!("{} does not match its checksum", self.name_of(span));
+        Error::damaged(&self.path, reason)
+    }
+
+    /// What lies in a span, for people.
+    fn name_of(&self, span: usize) -> String {
+        let bytes = self.sums.bytes_of(&(span..span + 1));
+        let Some(footer) = self.footer.get() else {
+            return format!("what lies in bytes {} to {}", bytes.start, bytes.end);
+        };
+        for (group, row_group) in footer.row_groups().iter().enumerate() {
+            for column in row_group.columns() {
+                let (start, length) = column.byte_range();
+                let what = if (start..start + length).contains(&bytes.start) {
+                    "column"
+                } else if column.bloom_filter_offset() == i64::try_from(bytes.start).ok() {
+                    "the bloom filter of column"
+                } else {
+                    continue;
+                };
+                let name = column.column_path().parts().first();
+                let name = name.map(String::as_str).unwrap_or_default();
+                return format!("{what} `{name}` of row group {group}");
+            }
+        }
+        let last = span + 1 == self.sums.count();
+        let name = if last { "the footer" } else { "the page index" };
+        name.to_owned()
+    }
+}
+
+/// One reading of a Parquet file. Pages are asked for in two steps, header and body: the span read last is kept, so
+/// that each is read and verified once.
+#[derive(Clone, Debug)]
+pub struct CheckedReader {
+    file: Arc<CheckedFile>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<(usize, Bytes)>,
+    /// The first error, which Parquet and Arrow would pass on as a text.
+    error: Option<Error>,
+}
+
+impl CheckedReader {
+    /// Starts reading a file.
+    pub fn new(file: &Arc<CheckedFile>) -> Self {
+        Self {
+            file: Arc::clone(file),
+            state: Arc::default(),
+        }
+    }
+
+    /// What went wrong: the error of the file if there was one, else that it cannot be decoded.
+    pub fn error(&self, decoding: impl ToString) -> Error {
+        let error = self.state().error.take();
+        error.unwrap_or_else(|| Error::damaged(&self.file.path, decoding))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, bytes: Range<u64>) -> Result<Bytes, Error> {
+        let spans = self.file.sums.holding(&bytes);
+        if spans.len() != 1 || bytes.end > self.file.length() || bytes.is_empty() {
+            return self.file.read(bytes);
+        }
+        let mut state = self.state();
+        let span = match &state.last {
+            Some((last, span)) if *last == spans.start => span.clone(),
+            _ => {
+                let span = self.file.spans(spans.clone())?;
+                state.last = Some((spans.start, span.clone()));
+                span
+            }
+        };
+        let start = self.file.sums.bytes_of(&spans).start;
+        Ok(span.slice((bytes.start - start) as usize..(bytes.end - start) as usize))
+    }
+
+    fn keep(&self, error: Error) -> String {
+        let text = error.to_string();
+        self.state().error.get_or_insert(error);
+        text
+    }
+}
+
+impl Length for CheckedReader {
+    fn len(&self) -> u64 {
+        self.file.length()
+    }
+}
+
+impl ChunkReader for CheckedReader {
+    type T = CheckedSequence;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(CheckedSequence {
+            reader: self.clone(),
+            offset: start,
+            ahead: Bytes::new(),
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.read(start..start.saturating_add(length as u64))
+            .map_err(|error| ParquetError::General(self.keep(error)))
+    }
+}
+
+/// Reads on from a place, span by span.
+#[derive(Debug)]
+pub struct CheckedSequence {
+    reader: CheckedReader,
+    offset: u64,
+    ahead: Bytes,
+}
+
+impl Read for CheckedSequence {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ahead.is_empty() && self.offset < self.reader.file.length() {
+            let sums = &self.reader.file.sums;
+            let end = sums
+                .bytes_of(&sums.holding(&(self.offset..self.offset + 1)))
+                .end;
+            self.ahead = self
+                .reader
+                .read(self.offset..end)
+                .map_err(|error| io::Error::other(self.reader.keep(error)))?;
+        }
+        let count = buffer.len().min(self.ahead.len());
+        buffer[..count].copy_from_slice(&self.ahead.split_to(count));
+        self.offset += count as u64;
+        Ok(count)
+    }
+}

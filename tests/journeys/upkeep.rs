@@ -1,0 +1,158 @@
+//! An operator looks after the lake: compaction and checks, through the executable.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Server, errors, run, sql_number, toise};
+
+/// A lake whose sales form several runs: imports that get smaller are not merged with the larger ones before them.
+fn several_runs(outer: &Path) -> std::path::PathBuf {
+    let data = outer.join("data");
+    for (seed, rows) in [("1", "3000"), ("2", "700"), ("3", "150")] {
+        let files = outer.join(seed);
+        let output = files.to_str().unwrap();
+        run(
+            &data,
+            &["synth", "--dvf", rows, "--seed", seed, "--output", output],
+        );
+        let csv = files.join("dvf-synth.csv");
+        run(&data, &["import", "dvf", csv.to_str().unwrap()]);
+    }
+    data
+}
+
+fn parquet_files(table: &Path) -> usize {
+    let names = fs::read_dir(table).unwrap();
+    names
+        .filter(|entry| {
+            entry
+                .as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|end| end == "parquet")
+        })
+        .count()
+}
+
+#[tokio::test]
+async fn a_table_is_compacted_beside_a_running_server_and_answers_stay_the_same() {
+    let outer = tempfile::tempdir().unwrap();
+    let data = several_runs(outer.path());
+    let server = Server::start(&data, "serve");
+    let key = run(&data, &["keys", "create"])["key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let http = reqwest::Client::new();
+    let ask = async || {
+        let answer = http
+            .post(format!(
+                "{}/v2/protected/opendata/dvf/search",
+                server.address
+            ))
+            .header("x-api-key", &key)
+            .json(
+                &json!({"size": 50, "sortBy": "price_eur", "filters": {"surface_m2": {"min": 20}}}),
+            )
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.json::<Value>().await.unwrap()
+    };
+    let before = (
+        ask().await,
+        sql_number(&data, "select sum(octet_length(record)) from dvf"),
+    );
+
+    let report = run(&data, &["compact"]);
+    let dvf = &report["tables"][0];
+    assert_eq!(
+        (&dvf["table"], &report["tables"][1]["table"]),
+        (&"dvf".into(), &"dpe".into())
+    );
+    assert!(dvf["before"]["runs"].as_u64().unwrap() > 1, "{dvf}");
+    assert_eq!(
+        (&dvf["after"]["runs"], &dvf["after"]["files"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(dvf["rows"], dvf["rows_written"]);
+    assert_eq!(parquet_files(&data.join("lake/dvf")), 1);
+
+    assert_eq!(ask().await["data"], before.0["data"]);
+    // By now the server has taken the new files.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(ask().await["data"], before.0["data"]);
+    assert_eq!(
+        sql_number(&data, "select sum(octet_length(record)) from dvf"),
+        before.1
+    );
+    // Again there is nothing to do.
+    let again = run(&data, &["compact", "dvf"]);
+    assert_eq!(again["tables"].as_array().unwrap().len(), 1);
+    assert_eq!(again["tables"][0]["rows_written"], 0);
+    assert_eq!(run(&data, &["check"])["damaged"], 0);
+}
+
+#[test]
+fn a_check_names_every_damaged_file_and_fails() {
+    let outer = tempfile::tempdir().unwrap();
+    let data = several_runs(outer.path());
+    let whole = run(&data, &["check"]);
+    assert_eq!(
+        (&whole["damaged"], &whole["tables"][0]["damaged"]),
+        (&0.into(), &json!([]))
+    );
+    assert_eq!(
+        whole["tables"][0]["rows"],
+        sql_number(&data, "select count(*) from dvf")
+    );
+    let files = whole["tables"][0]["files"].as_u64().unwrap();
+    assert!(files > 1 && whole["tables"][0]["bytes"].as_u64().unwrap() > 10_000);
+
+    let mut damaged: Vec<String> = Vec::new();
+    for entry in fs::read_dir(data.join("lake/dvf")).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|end| end == "parquet" || end == "ids")
+        {
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x40;
+            fs::write(&path, bytes).unwrap();
+            damaged.push(path.display().to_string());
+        }
+    }
+    assert_eq!(damaged.len() as u64, 2 * files);
+    let output = toise(&data, &["check", "dvf"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["damaged"], damaged.len());
+    let found = told["tables"][0]["damaged"].as_array().unwrap();
+    for file in &damaged {
+        assert!(
+            found.iter().any(|it| it["file"] == file.as_str()),
+            "{file} in {told}"
+        );
+        assert!(
+            errors(&output).contains(file),
+            "{file} in {}",
+            errors(&output)
+        );
+    }
+    // The other table is as it was, and no table is an error of its own.
+    assert_eq!(run(&data, &["check", "dpe"])["damaged"], 0);
+    let nowhere = toise(&outer.path().join("nowhere"), &["check"])
+        .output()
+        .unwrap();
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(errors(&nowhere).contains("nowhere"), "{}", errors(&nowhere));
+    // Nor is it compacted over.
+    let refused = toise(&data, &["compact", "dvf"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(errors(&refused).contains("damaged"), "{}", errors(&refused));
+}
