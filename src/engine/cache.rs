@@ -1,23 +1,17 @@
 //! Decoded columns of row groups, kept in memory under one budget, with the bounds of their zones.
 //!
-//! The unit is one column of one row group: 65,536 values, 64 zones of 1,024. A number column knows the least and
-//! greatest value of each zone; a category knows for each of its values in which zones it occurs, one bit per zone.
-//! Decoding costs 0.3–1 ms a unit. A hit in the shared cache costs 0.2 µs, which a bulk match pays a dozen times a
+//! The unit is one column of one row group ([`super::decoded`]). Decoding costs 0.3–1 ms a unit. A hit in the shared cache costs 0.2 µs, which a bulk match pays a dozen times a
 //! row: each thread remembers weakly where its last columns were, and mostly asks nobody.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Date32Type, Float64Type, Int32Type, Int64Type};
 use moka::sync::Cache;
 
+pub use super::decoded::{Decoded, ZONE_ROWS, Zones};
 use crate::lake::part::Part;
 use crate::lake::{self};
-
-/// Rows of a zone.
-pub const ZONE_ROWS: usize = 1_024;
 
 /// Columns a thread remembers; a power of two.
 const REMEMBERED: usize = 4_096;
@@ -38,80 +32,8 @@ pub struct ColumnKey {
     pub part: u32,
     /// Row group in the file.
     pub group: u16,
-    /// Column in the table's schema.
+    /// Column of the table, or field of a list of structs.
     pub column: u16,
-}
-
-/// A decoded column of one row group.
-#[derive(Debug)]
-pub struct Decoded {
-    /// The values.
-    pub values: ArrayRef,
-    /// What is known of its zones.
-    pub zones: Zones,
-}
-
-/// Bounds of the zones of a column.
-#[derive(Debug)]
-pub enum Zones {
-    /// Nothing is known.
-    Unknown,
-    /// Least and greatest value of each zone; `min > max` where all are missing.
-    Bounds(Vec<(f64, f64)>),
-    /// For each dictionary code, the zones it occurs in.
-    Codes(Vec<u64>),
-}
-
-impl Decoded {
-    pub(super) fn new(values: ArrayRef) -> Self {
-        let zones = match values.data_type() {
-            DataType::Float64 => {
-                let column = values.as_primitive::<Float64Type>();
-                bounds(column, |row| column.value(row))
-            }
-            DataType::Int64 => {
-                let column = values.as_primitive::<Int64Type>();
-                bounds(column, |row| column.value(row) as f64)
-            }
-            DataType::Date32 => {
-                let column = values.as_primitive::<Date32Type>();
-                bounds(column, |row| f64::from(column.value(row)))
-            }
-            DataType::Dictionary(..) => {
-                let column = values.as_dictionary::<Int32Type>();
-                let mut codes = vec![0u64; column.values().len()];
-                for row in 0..column.len() {
-                    if let Some(code) = column.key(row) {
-                        codes[code] |= 1 << (row / ZONE_ROWS).min(63);
-                    }
-                }
-                Zones::Codes(codes)
-            }
-            _ => Zones::Unknown,
-        };
-        Self { values, zones }
-    }
-
-    fn bytes(&self) -> u32 {
-        let zones = match &self.zones {
-            Zones::Unknown => 0,
-            Zones::Bounds(bounds) => bounds.len() * 16,
-            Zones::Codes(codes) => codes.len() * 8,
-        };
-        u32::try_from(self.values.get_array_memory_size() + zones).unwrap_or(u32::MAX)
-    }
-}
-
-fn bounds(column: &dyn Array, value: impl Fn(usize) -> f64) -> Zones {
-    let zone = |first: usize| {
-        let last = (first + ZONE_ROWS).min(column.len());
-        (first..last)
-            .filter(|row| column.is_valid(*row))
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), row| {
-                (min.min(value(row)), max.max(value(row)))
-            })
-    };
-    Zones::Bounds((0..column.len()).step_by(ZONE_ROWS).map(zone).collect())
 }
 
 /// Decoded columns by key; the least useful go first when the budget is full.

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-use super::filter::{Filter, Test};
+use super::filter::{Clause, Filter, Test};
 use super::position::{Position, SortValue};
 
 /// Bytes of the signature kept: forging needs 2^128 tries.
@@ -17,7 +17,7 @@ const SIGNATURE_BYTES: usize = 16;
 /// Longest cursor read, characters; ids and sort values are far shorter.
 const CURSOR_CHARS_MAX: usize = 2_048;
 /// Separates these signatures from any other use of the key, and versions the layout.
-const CONTEXT: &[u8] = b"toise cursor 1";
+const CONTEXT: &[u8] = b"toise cursor 2";
 
 /// Digest of a question: two bodies that ask the same have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,34 +128,71 @@ fn read_position(payload: &[u8]) -> Option<Position> {
     })
 }
 
-/// Digest of a question; the order of filters and of the values in a list does not count.
+/// Digest of a question; the order of filters, of alternatives and of the values in a list does not count.
 pub fn question_digest(
     table: &str,
     filter: &Filter,
     sort_by: &str,
     descending: bool,
 ) -> QuestionDigest {
-    let mut clauses: Vec<Vec<u8>> = filter
-        .iter()
-        .map(|clause| {
-            let mut bytes = Vec::new();
-            put_text(&mut bytes, &clause.column);
-            put_test(&mut bytes, &clause.test);
-            bytes
-        })
-        .collect();
-    clauses.sort();
+    text_question_digest(table, filter, sort_by, descending, [&[], &[]])
+}
+
+/// Digest of a question that also asks for texts: keywords, and terms any of which may occur.
+pub fn text_question_digest(
+    table: &str,
+    filter: &Filter,
+    sort_by: &str,
+    descending: bool,
+    texts: [&[String]; 2],
+) -> QuestionDigest {
     let mut head = Vec::new();
     put_text(&mut head, table);
     put_text(&mut head, sort_by);
     head.push(u8::from(descending));
     let mut hasher = Sha256::new();
     hasher.update(&head);
-    for clause in &clauses {
+    for clause in canonical(filter) {
         hasher.update((clause.len() as u64).to_le_bytes());
         hasher.update(clause);
     }
+    if texts.iter().any(|texts| !texts.is_empty()) {
+        let mut bytes = Vec::new();
+        for texts in texts {
+            put_texts(&mut bytes, texts);
+        }
+        hasher.update(bytes);
+    }
     QuestionDigest(hasher.finalize().into())
+}
+
+/// The clauses of a filter as bytes, in an order of their own.
+fn canonical(filter: &Filter) -> Vec<Vec<u8>> {
+    let clause = |clause: &Clause| {
+        let mut bytes = Vec::new();
+        put_text(&mut bytes, &clause.column);
+        put_test(&mut bytes, &clause.test);
+        bytes
+    };
+    let mut clauses: Vec<Vec<u8>> = filter.iter().map(clause).collect();
+    clauses.sort();
+    clauses
+}
+
+fn put_filter(bytes: &mut Vec<u8>, filter: &Filter) {
+    bytes.extend_from_slice(&(filter.len() as u64).to_le_bytes());
+    for clause in canonical(filter) {
+        bytes.extend_from_slice(&clause);
+    }
+}
+
+fn put_texts(bytes: &mut Vec<u8>, texts: &[String]) {
+    let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    texts.sort_unstable();
+    bytes.extend_from_slice(&(texts.len() as u64).to_le_bytes());
+    for text in texts {
+        put_text(bytes, text);
+    }
 }
 
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
@@ -187,10 +224,13 @@ fn put_test(bytes: &mut Vec<u8>, test: &Test) {
         }
         Test::OneOf(texts) => {
             bytes.push(b't');
-            let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            texts.sort_unstable();
-            for text in texts {
-                put_text(bytes, text);
+            put_texts(bytes, texts);
+        }
+        Test::Moment { from, to } => {
+            bytes.push(b'm');
+            for bound in [from, to] {
+                let canonical = bound.map(i64::to_le_bytes);
+                put_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
             }
         }
         Test::Is(flag) => bytes.extend_from_slice(&[b'f', u8::from(*flag)]),
@@ -199,6 +239,38 @@ fn put_test(bytes: &mut Vec<u8>, test: &Test) {
             for number in [lat, lon, radius_m] {
                 bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
             }
+        }
+        Test::InBox {
+            top,
+            left,
+            bottom,
+            right,
+        } => {
+            bytes.push(b'b');
+            for number in [top, left, bottom, right] {
+                bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
+            }
+        }
+        Test::Any(filters) => {
+            bytes.push(b'a');
+            let mut alternatives: Vec<Vec<u8>> = filters
+                .iter()
+                .map(|filter| {
+                    let mut bytes = Vec::new();
+                    put_filter(&mut bytes, filter);
+                    bytes
+                })
+                .collect();
+            alternatives.sort();
+            bytes.extend_from_slice(&(alternatives.len() as u64).to_le_bytes());
+            for alternative in alternatives {
+                bytes.extend_from_slice(&(alternative.len() as u64).to_le_bytes());
+                bytes.extend_from_slice(&alternative);
+            }
+        }
+        Test::SomeItem(filter) => {
+            bytes.push(b's');
+            put_filter(bytes, filter);
         }
     }
 }
@@ -227,6 +299,24 @@ mod tests {
             let cursor = key.encode(&position, &digest("id"));
             assert_eq!(key.decode(&cursor, &digest("id")), Ok(position));
         }
+    }
+
+    #[test]
+    fn questions_with_other_alternatives_or_texts_are_other_questions() {
+        let one = |column: &'static str| vec![Clause::new(column, Test::Is(true))];
+        let any = |filters: Vec<Filter>| vec![Clause::new("", Test::Any(filters))];
+        let of = |filter: &Filter| question_digest("properties", filter, "flx_id", true);
+        assert_eq!(of(&any(vec![one("a"), one("b")])), of(&any(vec![one("b"), one("a")])));
+        assert_ne!(of(&any(vec![one("a"), one("b")])), of(&any(vec![one("a"), one("c")])));
+        let both = [one("a"), one("b")].concat();
+        assert_ne!(of(&any(vec![both.clone(), one("c")])), of(&any(vec![one("a"), one("b"), one("c")])));
+        assert_ne!(of(&both), of(&vec![Clause::new("a", Test::SomeItem(both.clone()))]));
+        let with = |keywords: &[String], any: &[String]| {
+            text_question_digest("properties", &both, "flx_id", true, [keywords, any])
+        };
+        let texts = ["mer".to_owned()];
+        assert_ne!(with(&texts, &[]), with(&[], &texts));
+        assert_eq!(with(&[], &[]), of(&both));
     }
 
     #[test]

@@ -3,12 +3,15 @@
 //! A question's way: the filter is compiled ([`predicate`]) to DataFusion expressions; row groups that cannot match
 //! are skipped by their footer statistics ([`view`]); what remains is read as decoded columns kept in memory under a
 //! budget ([`cache`]), where zones of 1,024 rows are skipped by their own bounds; the expressions run on the rest
-//! ([`scan`]), and the best k by sort key are kept ([`topk`]). Nothing is planned on this path: a placed question
+//! ([`scan`], [`select`]), and the best k by sort key are kept ([`topk`]). Nothing is planned on this path: a placed question
 //! over five million rows touches a few tens of thousands of values and takes well under a millisecond.
 //! [`session`] is the other way in: any SQL, planned and run by DataFusion over the same files.
 
+pub mod batch;
 pub mod cache;
 pub mod cursor;
+pub mod decoded;
+mod expression;
 pub mod filter;
 pub mod functions;
 mod gauges;
@@ -21,7 +24,9 @@ pub mod predicate;
 mod predicate_tests;
 pub mod rows;
 pub mod scan;
+pub mod select;
 pub mod session;
+mod some_item;
 pub mod topk;
 pub mod view;
 

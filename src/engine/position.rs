@@ -12,7 +12,7 @@ pub struct Position {
 /// A value rows are sorted by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortValue {
-    /// Number.
+    /// Number; of a moment, its milliseconds since 1970-01-01 UTC.
     Number(f64),
     /// Days since 1970-01-01.
     Day(i32),

@@ -1,117 +1,44 @@
-//! The one predicate compiler: a filter of the contract becomes DataFusion expressions.
+//! The one predicate compiler: a filter of the contract becomes what runs over decoded columns.
 //!
-//! [`clause_expr`] and [`filter_expr`] give the logical expression, the meaning of a filter everywhere (questions, SQL
-//! and, later, alerts over arriving batches). [`Predicate`] is the same expressions made physical, one per clause, with
-//! what it takes to skip rows that cannot match. Skipping only ever leaves out rows on which the expression is not
-//! true; `tests` hold the two against each other. Compiling costs about 3 µs a clause.
+//! [`filter_expr`] gives the logical expression, the meaning of a filter everywhere (questions, SQL and alerts over
+//! arriving batches). [`Predicate`] is one compiled clause per clause of the filter, with what it takes to skip rows
+//! that cannot match. Skipping only ever leaves out rows on which the expression is not true; tests hold the two
+//! against each other. Compiling costs about 3 µs a clause that keeps its expression, far less for the others.
 //!
-//! Three tests are so common and so small that the batch, the planning and the float normalisation around them cost
-//! more than they do: a number range, a category among a few, a position within a radius. Those run as plain loops
-//! over the decoded values ([`Kernel`]), and later clauses only look at the rows earlier ones left. They are held
-//! against their expressions by a property test; everything else, and every other user of a filter, keeps the expression.
+//! Tests that are so small that the batch, the planning and the float normalisation around them cost more than they do
+//! run as plain loops over the decoded values ([`Kernel`]), and later clauses only look at the rows earlier ones left;
+//! alternatives and conditions on the items of a list are made of those. All are held against their expressions by
+//! property tests; everything else, and every other user of a filter, keeps the expression.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::DFSchema;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
-use super::filter::{Clause, Filter, Test};
-use super::functions;
+use super::expression::{Scope, one_of, scoped_expr};
+pub use super::expression::{clause_expr, filter_expr};
+use super::filter::{Clause, Filter, Test, position_columns};
+use super::some_item::truth;
 use super::view::{Bounds, Chunk};
 use crate::geo::distance::covering_span_degrees;
-use crate::lake::schema::{Column, Kind, LATITUDE, LONGITUDE, TableSchema};
+use crate::lake::schema::{Kind, TableSchema};
 
-/// The expression of a whole filter; true for every row when the filter is empty.
-pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFusionError> {
-    let mut all = lit(true);
-    for clause in filter {
-        all = all.and(clause_expr(schema, clause)?);
-    }
-    Ok(all)
-}
-
-/// The expression of one clause over the table's columns.
-pub fn clause_expr(schema: &TableSchema, clause: &Clause) -> Result<Expr, DataFusionError> {
-    let column = || {
-        Expr::Column(datafusion::common::Column::from_name(
-            clause.column.as_ref(),
-        ))
-    };
-    let between = |column: Expr, min: Option<ScalarValue>, max: Option<ScalarValue>| {
-        let least = min.map(|min| column.clone().gt_eq(literal(min)));
-        let most = max.map(|max| column.clone().lt_eq(literal(max)));
-        match (least, most) {
-            (Some(least), Some(most)) => least.and(most),
-            (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => column.is_not_null(),
-        }
-    };
-    match &clause.test {
-        Test::Number { min, max } => {
-            let kind = schema.column(&clause.column).map(|(_, column)| column.kind);
-            let (min, max) = if kind == Some(Kind::Integer) {
-                let whole = |value: f64| ScalarValue::Int64(Some(value as i64));
-                (
-                    min.map(|min| whole(min.ceil())),
-                    max.map(|max| whole(max.floor())),
-                )
-            } else {
-                let number = |value| ScalarValue::Float64(Some(value));
-                (min.map(number), max.map(number))
-            };
-            Ok(between(column(), min, max))
-        }
-        Test::Day { from, to } => {
-            let day = |value| ScalarValue::Date32(Some(value));
-            Ok(between(column(), from.map(day), to.map(day)))
-        }
-        Test::OneOf(texts) => match texts.as_slice() {
-            [one] => Ok(column().eq(lit(one.as_str()))),
-            many => {
-                Ok(column().in_list(many.iter().map(|text| lit(text.as_str())).collect(), false))
-            }
-        },
-        Test::Is(flag) => Ok(column().eq(lit(*flag))),
-        Test::Within { lat, lon, radius_m } => {
-            let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
-            let place = |name: &str| Expr::Column(datafusion::common::Column::from_name(name));
-            let number = |value| Some(ScalarValue::Float64(Some(value)));
-            let distance = functions::geo_distance().call(vec![
-                lit(*lat),
-                lit(*lon),
-                place(LATITUDE),
-                place(LONGITUDE),
-            ]);
-            Ok(between(
-                place(LATITUDE),
-                number(lat - lat_span),
-                number(lat + lat_span),
-            )
-            .and(between(
-                place(LONGITUDE),
-                number(lon - lon_span),
-                number(lon + lon_span),
-            ))
-            .and(distance.lt_eq(lit(*radius_m))))
-        }
-    }
-}
-
-fn literal(value: ScalarValue) -> Expr {
-    Expr::Literal(value, None)
-}
+/// Texts up to which looking through them is cheaper than hashing.
+const LOOKED_THROUGH_MAX: usize = 8;
 
 /// A filter ready to run over decoded columns.
 #[derive(Debug)]
 pub struct Predicate {
-    /// Clauses that all must hold.
+    /// Clauses that all must hold, those first that cost little and leave little.
     pub clauses: Vec<CompiledClause>,
 }
 
@@ -120,9 +47,9 @@ pub struct Predicate {
 pub struct CompiledClause {
     /// The clause.
     pub clause: Clause,
-    /// The columns of the table it reads: one, or latitude and longitude.
+    /// The columns of the table it reads itself: one, latitude and longitude, or none.
     pub columns: Vec<usize>,
-    /// Whether its column is a category, so that the expression runs once per distinct value.
+    /// Whether its column is a category, so that it runs once per distinct value.
     pub by_value: bool,
     /// How it runs.
     pub kernel: Kernel,
@@ -133,6 +60,10 @@ pub struct CompiledClause {
 pub enum Kernel {
     /// A number between two bounds; missing bounds are infinite.
     Between(f64, f64),
+    /// A whole number, a day or a moment between two bounds; missing bounds are the type's own.
+    BetweenWhole(i64, i64),
+    /// A flag with this value.
+    Flag(bool),
     /// A category among [`Test::OneOf`]: looked up once per distinct value.
     Among,
     /// Within a radius of a pin.
@@ -148,6 +79,12 @@ pub enum Kernel {
         /// Radius, metres.
         radius_m: f64,
     },
+    /// In a box: southern, northern, western and eastern edge, degrees.
+    InBox([f64; 4]),
+    /// At least one of these holds.
+    Any(Vec<Predicate>),
+    /// At least one item of the row's list fulfils this, over the decoded fields of the items.
+    SomeItem(Predicate),
     /// The expression, over batches of its columns.
     Expression {
         /// Schema of the batches.
@@ -157,42 +94,18 @@ pub enum Kernel {
     },
 }
 
-impl Kernel {
-    /// The loop that stands for a clause's expression, if one does.
-    fn native(kind: Kind, test: &Test) -> Option<Self> {
-        match test {
-            // A range without bounds asks that the value exist, and expressions order NaN after all numbers: both are
-            // left to the expression.
-            Test::Number {
-                min,
-                max: Some(max),
-            } if kind == Kind::Number => {
-                let min = min.unwrap_or(f64::NEG_INFINITY);
-                Some(Self::Between(min, *max))
-            }
-            Test::OneOf(_) if kind == Kind::Category => Some(Self::Among),
-            Test::Within { lat, lon, radius_m } => {
-                let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
-                Some(Self::Within {
-                    lat: *lat,
-                    lon: *lon,
-                    lat_span,
-                    lon_span,
-                    radius_m: *radius_m,
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
 impl Predicate {
     /// Compiles a filter whose columns exist in the table.
     pub fn compile(schema: &TableSchema, filter: &Filter) -> Result<Self, DataFusionError> {
-        let clauses = filter
+        Self::scoped(Scope::Table(schema), filter)
+    }
+
+    fn scoped(scope: Scope<'_>, filter: &Filter) -> Result<Self, DataFusionError> {
+        let mut clauses = filter
             .iter()
-            .map(|clause| CompiledClause::compile(schema, clause))
-            .collect::<Result<_, _>>()?;
+            .map(|clause| CompiledClause::scoped(scope, clause))
+            .collect::<Result<Vec<_>, _>>()?;
+        clauses.sort_by_key(CompiledClause::rank);
         Ok(Self { clauses })
     }
 
@@ -200,82 +113,160 @@ impl Predicate {
     pub fn may_match(&self, chunk: &Chunk) -> bool {
         self.clauses.iter().all(|clause| clause.may_match(chunk))
     }
+
+    fn rank(&self) -> u8 {
+        let ranks = self.clauses.iter().map(CompiledClause::rank);
+        ranks.max().unwrap_or_default()
+    }
 }
 
 impl CompiledClause {
+    #[cfg(test)]
     pub(super) fn compile(schema: &TableSchema, clause: &Clause) -> Result<Self, DataFusionError> {
+        Self::scoped(Scope::Table(schema), clause)
+    }
+
+    fn scoped(scope: Scope<'_>, clause: &Clause) -> Result<Self, DataFusionError> {
+        let name = clause.column.as_ref();
         let mut columns = Vec::with_capacity(2);
-        let mut kind = Kind::Text;
-        for name in column_names(clause) {
-            let (index, column) = known_column(schema, name)?;
-            kind = column.kind;
-            columns.push(index);
-        }
-        let kernel = match Kernel::native(kind, &clause.test) {
-            Some(kernel) => kernel,
-            None => Self::expression(schema, clause)?,
+        let mut by_value = false;
+        let kernel = match &clause.test {
+            Test::Any(filters) => Kernel::Any(
+                filters
+                    .iter()
+                    .map(|filter| Predicate::scoped(scope, filter))
+                    .collect::<Result<_, _>>()?,
+            ),
+            Test::SomeItem(filter) => {
+                let (items, _) = scope.items(name)?;
+                if filter.is_empty() {
+                    let reason = format!("a condition on the items of {name} is needed");
+                    return Err(DataFusionError::Plan(reason));
+                }
+                Kernel::SomeItem(Predicate::scoped(items, filter)?)
+            }
+            Test::Within { lat, lon, radius_m } => {
+                columns = numbers_of(scope, &position_columns(name))?;
+                let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
+                Kernel::Within {
+                    lat: *lat,
+                    lon: *lon,
+                    lat_span,
+                    lon_span,
+                    radius_m: *radius_m,
+                }
+            }
+            Test::InBox {
+                top,
+                left,
+                bottom,
+                right,
+            } => {
+                columns = numbers_of(scope, &position_columns(name))?;
+                Kernel::InBox([*bottom, *top, *left, *right])
+            }
+            test => {
+                let (index, kind) = scope.column(name)?;
+                if let (Kind::CategoryList | Kind::TextList, Test::OneOf(_)) = (kind, test) {
+                    Kernel::SomeItem(Predicate {
+                        clauses: vec![Self::item_text(index, kind, clause)?],
+                    })
+                } else {
+                    columns.push(index);
+                    by_value = kind == Kind::Category;
+                    match Kernel::native(kind, test) {
+                        Some(kernel) => kernel,
+                        None => Self::expression_of(scope, clause)?,
+                    }
+                }
+            }
         };
         Ok(Self {
             clause: clause.clone(),
             columns,
-            by_value: kind == Kind::Category,
+            by_value,
             kernel,
         })
     }
 
-    /// The clause's expression, whatever loop there is for it.
+    /// A clause on the texts of a list, over the texts themselves.
+    fn item_text(index: usize, kind: Kind, clause: &Clause) -> Result<Self, DataFusionError> {
+        let by_value = kind == Kind::CategoryList;
+        let kernel = if by_value {
+            Kernel::Among
+        } else {
+            let text = Field::new(clause.column.as_ref(), Kind::Text.data_type(), true);
+            let Test::OneOf(texts) = &clause.test else {
+                let reason = format!("no test of texts on {}", clause.column);
+                return Err(DataFusionError::Internal(reason));
+            };
+            physical(vec![text], one_of(&clause.column, texts))?
+        };
+        Ok(Self {
+            clause: clause.clone(),
+            columns: vec![index],
+            by_value,
+            kernel,
+        })
+    }
+
+    /// The clause's expression over its columns, whatever loop there is for it.
+    #[cfg(test)]
     pub(super) fn expression(
         schema: &TableSchema,
         clause: &Clause,
     ) -> Result<Kernel, DataFusionError> {
+        Self::expression_of(Scope::Table(schema), clause)
+    }
+
+    fn expression_of(scope: Scope<'_>, clause: &Clause) -> Result<Kernel, DataFusionError> {
+        let name = clause.column.as_ref();
+        let names = match clause.test {
+            Test::Within { .. } | Test::InBox { .. } => position_columns(name).to_vec(),
+            _ => vec![name.into()],
+        };
         let mut fields = Vec::with_capacity(2);
-        for name in column_names(clause) {
-            let (_, column) = known_column(schema, name)?;
-            fields.push(Field::new(name, column.kind.data_type(), true));
+        for name in &names {
+            let (_, kind) = scope.column(name)?;
+            fields.push(Field::new(name.as_ref(), kind.data_type(), true));
         }
-        let batch_schema = Arc::new(Schema::new(fields));
-        let df_schema = DFSchema::try_from(batch_schema.as_ref().clone())?;
-        let expression = create_physical_expr(
-            &clause_expr(schema, clause)?,
-            &df_schema,
-            &ExecutionProps::new(),
-            &PhysicalPlanningContext::default(),
-        )?;
-        Ok(Kernel::Expression {
-            batch_schema,
-            expression,
-        })
+        physical(fields, scoped_expr(scope, clause)?)
+    }
+
+    /// Clauses of lower rank go first: places, which skip most, then what costs least.
+    fn rank(&self) -> u8 {
+        match &self.kernel {
+            Kernel::Within { .. } | Kernel::InBox(_) => 0,
+            Kernel::Among => 1,
+            Kernel::Between(..) | Kernel::BetweenWhole(..) => 2,
+            Kernel::Flag(_) => 3,
+            Kernel::Any(predicates) => predicates.iter().map(Predicate::rank).max().unwrap_or(0),
+            Kernel::Expression { .. } if self.by_value => 1,
+            Kernel::SomeItem(_) => 4,
+            Kernel::Expression { .. } => 5,
+        }
     }
 
     /// Whether a row group may hold a match on this clause.
     fn may_match(&self, chunk: &Chunk) -> bool {
-        match &self.clause.test {
-            Test::Number { min, max } => overlaps(&chunk.bounds[self.columns[0]], *min, *max),
-            Test::Day { from, to } => overlaps(
-                &chunk.bounds[self.columns[0]],
-                from.map(f64::from),
-                to.map(f64::from),
-            ),
-            Test::OneOf(texts) => match &chunk.bounds[self.columns[0]] {
-                Bounds::AllMissing => false,
-                Bounds::Texts(min, max) => texts
+        let bounds = |nth: usize| self.columns.get(nth).map(|column| &chunk.bounds[*column]);
+        match (&self.kernel, &self.clause.test) {
+            (Kernel::Any(predicates), _) => predicates.iter().any(|all| all.may_match(chunk)),
+            (Kernel::SomeItem(predicate), _) => predicate.may_match(chunk),
+            (_, Test::OneOf(texts)) => match bounds(0) {
+                Some(Bounds::AllMissing) => false,
+                Some(Bounds::Texts(min, max)) => texts
                     .iter()
                     .any(|text| text.as_bytes() >= min.as_ref() && text.as_bytes() <= max.as_ref()),
                 _ => true,
             },
-            Test::Is(_) => chunk.bounds[self.columns[0]] != Bounds::AllMissing,
-            Test::Within { lat, lon, radius_m } => {
-                let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
-                overlaps(
-                    &chunk.bounds[self.columns[0]],
-                    Some(lat - lat_span),
-                    Some(lat + lat_span),
-                ) && overlaps(
-                    &chunk.bounds[self.columns[1]],
-                    Some(lon - lon_span),
-                    Some(lon + lon_span),
-                )
-            }
+            _ => (0..self.columns.len()).all(|nth| match (bounds(nth), self.range(nth)) {
+                (Some(Bounds::AllMissing), _) => false,
+                (Some(Bounds::Numbers(least, greatest)), Some((min, max))) => {
+                    *greatest >= min && *least <= max
+                }
+                _ => true,
+            }),
         }
     }
 
@@ -290,6 +281,8 @@ impl CompiledClause {
         match &self.clause.test {
             Test::Number { min, max } => open(*min, *max),
             Test::Day { from, to } => open(from.map(f64::from), to.map(f64::from)),
+            // Milliseconds of any year of four digits are exact in a double.
+            Test::Moment { from, to } => open(from.map(|at| at as f64), to.map(|at| at as f64)),
             Test::Within { lat, lon, radius_m } => {
                 let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
                 let (middle, span) = if nth == 0 {
@@ -299,7 +292,17 @@ impl CompiledClause {
                 };
                 Some((middle - span, middle + span))
             }
-            Test::OneOf(_) | Test::Is(_) => None,
+            Test::InBox {
+                top,
+                left,
+                bottom,
+                right,
+            } => Some(if nth == 0 {
+                (*bottom, *top)
+            } else {
+                (*left, *right)
+            }),
+            Test::OneOf(_) | Test::Is(_) | Test::Any(_) | Test::SomeItem(_) => None,
         }
     }
 
@@ -312,9 +315,12 @@ impl CompiledClause {
             }
             (_, Test::OneOf(texts)) => {
                 let values = values.as_string::<i32>();
-                let holds = |value: Option<&str>| {
-                    value.is_some_and(|value| texts.iter().any(|text| text == value))
-                };
+                if texts.len() <= LOOKED_THROUGH_MAX {
+                    let holds = |value: &str| texts.iter().any(|text| text == value);
+                    return Ok(values.iter().map(|value| value.is_some_and(holds)).collect());
+                }
+                let sought: HashSet<&str> = texts.iter().map(String::as_str).collect();
+                let holds = |value: Option<&str>| value.is_some_and(|value| sought.contains(value));
                 Ok(values.iter().map(holds).collect())
             }
             _ => Ok(vec![false; values.len()]),
@@ -339,38 +345,73 @@ impl CompiledClause {
     }
 }
 
-/// The columns a clause reads: one, or latitude and longitude.
-fn column_names(clause: &Clause) -> impl Iterator<Item = &str> {
-    let (first, second) = match clause.test {
-        Test::Within { .. } => (LATITUDE, Some(LONGITUDE)),
-        _ => (clause.column.as_ref(), None),
-    };
-    std::iter::once(first).chain(second)
-}
-
-fn known_column<'s>(
-    schema: &'s TableSchema,
-    name: &str,
-) -> Result<(usize, &'s Column), DataFusionError> {
-    schema
-        .column(name)
-        .ok_or_else(|| DataFusionError::Plan(format!("table {} has no column {name}", schema.name)))
-}
-
-/// True where the value is true and not missing.
-fn truth(result: &BooleanArray) -> BooleanBuffer {
-    match result.nulls() {
-        None => result.values().clone(),
-        Some(nulls) => result.values() & nulls.inner(),
-    }
-}
-
-fn overlaps(bounds: &Bounds, min: Option<f64>, max: Option<f64>) -> bool {
-    match bounds {
-        Bounds::AllMissing => false,
-        Bounds::Numbers(least, greatest) => {
-            min.is_none_or(|min| *greatest >= min) && max.is_none_or(|max| *least <= max)
+impl Kernel {
+    /// The loop that stands for a clause's expression, if one does.
+    fn native(kind: Kind, test: &Test) -> Option<Self> {
+        match (kind, test) {
+            // A range without bounds asks that the value exist, and expressions order NaN after all numbers: both are
+            // left to the expression.
+            (
+                Kind::Number,
+                Test::Number {
+                    min,
+                    max: Some(max),
+                },
+            ) => {
+                let min = min.unwrap_or(f64::NEG_INFINITY);
+                Some(Self::Between(min, *max))
+            }
+            (Kind::Integer | Kind::SmallInteger, Test::Number { min, max }) => {
+                // Conversion saturates.
+                let least = min.map_or(i64::MIN, |min| min.ceil() as i64);
+                let greatest = max.map_or(i64::MAX, |max| max.floor() as i64);
+                Some(Self::BetweenWhole(least, greatest))
+            }
+            (Kind::Date, Test::Day { from, to }) => Some(Self::BetweenWhole(
+                from.map_or(i64::MIN, i64::from),
+                to.map_or(i64::MAX, i64::from),
+            )),
+            (Kind::Moment, Test::Moment { from, to }) => Some(Self::BetweenWhole(
+                from.unwrap_or(i64::MIN),
+                to.unwrap_or(i64::MAX),
+            )),
+            (Kind::Flag, Test::Is(flag)) => Some(Self::Flag(*flag)),
+            (Kind::Category, Test::OneOf(_)) => Some(Self::Among),
+            _ => None,
         }
-        _ => true,
     }
+}
+
+/// The numbers of two columns of coordinates.
+fn numbers_of(
+    scope: Scope<'_>,
+    names: &[Cow<'_, str>],
+) -> Result<Vec<usize>, DataFusionError> {
+    names
+        .iter()
+        .map(|name| match scope.column(name)? {
+            (index, Kind::Number) => Ok(index),
+            (_, kind) => Err(DataFusionError::Plan(format!(
+                "{name} is {kind:?}, no coordinate"
+            ))),
+        })
+        .collect()
+}
+
+fn physical(
+    fields: Vec<Field>,
+    expression: Expr,
+) -> Result<Kernel, DataFusionError> {
+    let batch_schema = Arc::new(Schema::new(fields));
+    let df_schema = DFSchema::try_from(batch_schema.as_ref().clone())?;
+    let expression = create_physical_expr(
+        &expression,
+        &df_schema,
+        &ExecutionProps::new(),
+        &PhysicalPlanningContext::default(),
+    )?;
+    Ok(Kernel::Expression {
+        batch_schema,
+        expression,
+    })
 }

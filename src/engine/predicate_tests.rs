@@ -8,7 +8,7 @@ use arrow::buffer::BooleanBuffer;
 use super::filter::{Clause, Test};
 use super::predicate::{CompiledClause, Kernel};
 use crate::engine::cache::Decoded;
-use crate::engine::scan::narrow_column;
+use crate::engine::select::narrow_column;
 use crate::opendata::dpe;
 use arrow::array::{Float64Array, StringArray};
 use arrow::compute::cast;

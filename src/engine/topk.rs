@@ -9,7 +9,9 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use arrow::array::{Array, AsArray, StringArray};
-use arrow::datatypes::{DataType, Date32Type, Float64Type, Int32Type, Int64Type};
+use arrow::datatypes::{
+    DataType, Date32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
+};
 
 use super::cache::{Decoded, ZONE_ROWS, Zones};
 use super::position::{Position, SortValue};
@@ -177,6 +179,13 @@ impl<'a> SortColumn<'a> {
             DataType::Int64 => Some(SortValue::Number(
                 values.as_primitive::<Int64Type>().value(row) as f64,
             )),
+            DataType::Int32 => Some(SortValue::Number(
+                values.as_primitive::<Int32Type>().value(row).into(),
+            )),
+            // Milliseconds of any year of four digits are exact in a double.
+            DataType::Timestamp(..) => Some(SortValue::Number(
+                values.as_primitive::<TimestampMillisecondType>().value(row) as f64,
+            )),
             DataType::Date32 => Some(SortValue::Day(
                 values.as_primitive::<Date32Type>().value(row),
             )),
@@ -224,6 +233,14 @@ impl<'a> TopK<'a> {
             }
             DataType::Int64 => {
                 let column = values.as_primitive::<Int64Type>().values();
+                with_key!(|row: usize| number_key(column[row] as f64))
+            }
+            DataType::Int32 => {
+                let column = values.as_primitive::<Int32Type>().values();
+                with_key!(|row: usize| number_key(f64::from(column[row])))
+            }
+            DataType::Timestamp(..) => {
+                let column = values.as_primitive::<TimestampMillisecondType>().values();
                 with_key!(|row: usize| number_key(column[row] as f64))
             }
             DataType::Date32 => {

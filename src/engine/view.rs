@@ -12,8 +12,8 @@ use parquet::file::statistics::Statistics;
 
 use super::cache::{ColumnCache, ColumnKey, Decoded};
 pub use super::rows::{RowRef, RowSet};
-use crate::lake::part::{Part, leaf_of};
-use crate::lake::schema::TableSchema;
+use crate::lake::part::{Part, item_leaf_of, leaf_of};
+use crate::lake::schema::{Kind, TableSchema};
 use crate::lake::snapshot::Snapshot;
 use crate::lake::{Error, Lake, ids};
 
@@ -56,7 +56,7 @@ pub struct Chunk {
     pub rows: u32,
     /// First row in the file.
     pub first_row: u32,
-    /// Bounds by column of the table's schema.
+    /// Bounds by column of the table's schema, then by field of its lists of structs.
     pub bounds: Arc<[Bounds]>,
 }
 
@@ -256,16 +256,17 @@ impl TableView {
 
 fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
     let metadata = part.metadata();
-    let leaves: Vec<Option<usize>> = schema
-        .columns
-        .iter()
-        .map(|column| {
-            column
-                .filterable
-                .then(|| leaf_of(metadata, &column.name))
-                .flatten()
-        })
-        .collect();
+    let columns = schema.columns.iter().map(|column| {
+        let leaf = column.filterable && !matches!(column.kind, Kind::Items(_));
+        leaf.then(|| leaf_of(metadata, &column.name)).flatten()
+    });
+    let items = schema.items.iter().map(|item| {
+        let list = &schema.columns[item.list].name;
+        let leaf = item.field.filterable;
+        leaf.then(|| item_leaf_of(metadata, list, &item.field.name))
+            .flatten()
+    });
+    let leaves: Vec<Option<usize>> = columns.chain(items).collect();
     metadata
         .row_groups()
         .iter()
@@ -275,8 +276,11 @@ fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
             let bounds = leaves
                 .iter()
                 .map(|leaf| {
-                    leaf.and_then(|leaf| row_group.column(leaf).statistics())
-                        .map_or(Bounds::Unknown, |statistics| bounds_of(statistics, rows))
+                    let column = leaf.map(|leaf| row_group.column(leaf));
+                    let known = column.and_then(|column| Some((column, column.statistics()?)));
+                    known.map_or(Bounds::Unknown, |(column, statistics)| {
+                        bounds_of(statistics, column.num_values())
+                    })
                 })
                 .collect();
             Chunk {
@@ -290,8 +294,9 @@ fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
         .collect()
 }
 
-fn bounds_of(statistics: &Statistics, rows: u32) -> Bounds {
-    if statistics.null_count_opt() == Some(u64::from(rows)) {
+/// Bounds of a column of `values` values, missing ones included; of a list, an empty one counts as a missing value.
+fn bounds_of(statistics: &Statistics, values: i64) -> Bounds {
+    if statistics.null_count_opt() == u64::try_from(values).ok() {
         return Bounds::AllMissing;
     }
     let numbers = |min: Option<f64>, max: Option<f64>| match (min, max) {

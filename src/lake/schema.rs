@@ -1,12 +1,15 @@
 //! What a table of the lake is: its columns, which of them questions may filter on, and what orders its rows.
 //!
-//! Readers and writers are driven by this description alone; a table is added by describing it. Every table ends in
-//! [`RECORD`]: the row as the JSON text that answers carry, so that whole rows never have to be put together from
-//! columns.
+//! Readers and writers are driven by this description alone; a table is added by describing it. A table whose truth is
+//! the lake ends in [`RECORD`]: the row as the JSON text that answers carry, so that whole rows never have to be put
+//! together from columns. A table that projects documents of the store has no such column.
+//!
+//! A column that is a list of structs ([`Kind::Items`]) is one column in files. Questions read its fields one by one: each
+//! is addressed as `list.field` and numbered after the columns.
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 /// Column holding the whole row as JSON, never null.
 pub const RECORD: &str = "record";
@@ -14,6 +17,10 @@ pub const RECORD: &str = "record";
 pub const LATITUDE: &str = "lat";
 /// Longitude column of every placed table, degrees.
 pub const LONGITUDE: &str = "lon";
+/// Name of what a list column holds.
+pub const ITEM: &str = "item";
+/// Time zone of moments.
+pub const UTC: &str = "UTC";
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,12 +33,20 @@ pub enum Kind {
     Number,
     /// 64-bit signed integer.
     Integer,
+    /// 32-bit signed integer.
+    SmallInteger,
     /// Day, without time.
     Date,
+    /// Moment, UTC, to the millisecond.
+    Moment,
     /// Yes or no.
     Flag,
     /// List of texts.
     TextList,
+    /// List of texts drawn from a small set; questions read it dictionary-encoded.
+    CategoryList,
+    /// List of structs with these fields, none of them a list.
+    Items(&'static [Column]),
 }
 
 impl Kind {
@@ -41,15 +56,49 @@ impl Kind {
             Kind::Text | Kind::Category => DataType::Utf8,
             Kind::Number => DataType::Float64,
             Kind::Integer => DataType::Int64,
+            Kind::SmallInteger => DataType::Int32,
             Kind::Date => DataType::Date32,
+            Kind::Moment => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
             Kind::Flag => DataType::Boolean,
-            Kind::TextList => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
+            Kind::TextList | Kind::CategoryList => list_of(DataType::Utf8),
+            Kind::Items(fields) => list_of(DataType::Struct(item_fields(fields, Kind::data_type))),
+        }
+    }
+
+    /// The Arrow type questions read the column as: categories as dictionaries, all else as in files.
+    pub fn decoded_type(self) -> DataType {
+        match self {
+            Kind::Category => category_type(),
+            Kind::CategoryList => list_of(category_type()),
+            Kind::Items(fields) => {
+                list_of(DataType::Struct(item_fields(fields, Kind::decoded_type)))
+            }
+            other => other.data_type(),
         }
     }
 }
 
+/// The Arrow type categories are decoded to.
+pub fn category_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// The Arrow fields of the structs of a [`Kind::Items`] column in files.
+pub fn struct_fields(fields: &[Column]) -> Fields {
+    item_fields(fields, Kind::data_type)
+}
+
+fn item_fields(fields: &[Column], data_type: fn(Kind) -> DataType) -> Fields {
+    let field = |field: &Column| Field::new(&field.name, data_type(field.kind), true);
+    fields.iter().map(field).collect()
+}
+
+fn list_of(item: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new(ITEM, item, true)))
+}
+
 /// One column of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Column {
     /// Name, in files and in questions.
     pub name: String,
@@ -59,13 +108,26 @@ pub struct Column {
     pub filterable: bool,
 }
 
+/// A field of a list of structs, as questions address it.
+#[derive(Debug)]
+pub struct ItemColumn {
+    /// `list.field`.
+    pub name: String,
+    /// The list among the table's columns.
+    pub list: usize,
+    /// The field.
+    pub field: &'static Column,
+}
+
 /// A table of the lake.
 #[derive(Debug)]
 pub struct TableSchema {
     /// Folder and SQL name.
     pub name: &'static str,
-    /// Columns in file order, [`RECORD`] last.
+    /// Columns in file order; [`RECORD`] last, where there is one.
     pub columns: Vec<Column>,
+    /// Fields of the lists of structs, numbered after the columns.
+    pub items: Vec<ItemColumn>,
     /// Column that identifies a row: text, never null, unique in the table.
     pub id: &'static str,
     /// Date column that tells which of two rows with one id is the later; `None`: the later import wins.
@@ -76,7 +138,7 @@ pub struct TableSchema {
     pub commune: &'static str,
     /// Column with the class of the row, after the position in file order.
     pub class: &'static str,
-    /// Date column, last in file order.
+    /// Column with the date or moment of the row, last in file order.
     pub date: &'static str,
     /// Text column naming another row's id that this row supersedes.
     pub supersedes: Option<&'static str>,
@@ -105,6 +167,23 @@ impl TableSchema {
             kind: Kind::Text,
             filterable: false,
         });
+        Self {
+            version,
+            supersedes,
+            ..Self::projection(name, columns, id, department, commune, class, date)
+        }
+    }
+
+    /// Describes a table without [`RECORD`]: its rows are documents of the store, spread over columns.
+    pub fn projection(
+        name: &'static str,
+        columns: Vec<Column>,
+        id: &'static str,
+        department: &'static str,
+        commune: &'static str,
+        class: &'static str,
+        date: &'static str,
+    ) -> Self {
         let fields: Vec<Field> = columns
             .iter()
             .map(|column| {
@@ -112,16 +191,27 @@ impl TableSchema {
                 Field::new(&column.name, column.kind.data_type(), nullable)
             })
             .collect();
+        let mut items = Vec::new();
+        for (list, column) in columns.iter().enumerate() {
+            if let Kind::Items(fields) = column.kind {
+                items.extend(fields.iter().map(|field| ItemColumn {
+                    name: format!("{}.{}", column.name, field.name),
+                    list,
+                    field,
+                }));
+            }
+        }
         Self {
             name,
             columns,
+            items,
             id,
-            version,
+            version: None,
             department,
             commune,
             class,
             date,
-            supersedes,
+            supersedes: None,
             arrow: Arc::new(Schema::new(fields)),
         }
     }
@@ -131,11 +221,19 @@ impl TableSchema {
         &self.arrow
     }
 
-    /// Position and description of a column.
+    /// Number and description of a column, or of a field of a list of structs as `list.field`.
     pub fn column(&self, name: &str) -> Option<(usize, &Column)> {
-        self.columns
-            .iter()
+        let items = self.items.iter().map(|item| (&item.name, item.field));
+        let columns = self.columns.iter().map(|column| (&column.name, column));
+        columns
+            .chain(items)
             .enumerate()
-            .find(|(_, column)| column.name == name)
+            .find(|(_, (known, _))| *known == name)
+            .map(|(index, (_, column))| (index, column))
+    }
+
+    /// The field of a list of structs with a number.
+    pub fn item(&self, index: usize) -> Option<&ItemColumn> {
+        self.items.get(index.checked_sub(self.columns.len())?)
     }
 }

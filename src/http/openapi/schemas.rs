@@ -174,10 +174,13 @@ pub(super) fn record(dataset: Dataset) -> Value {
         let schema = match column.kind {
             Kind::Text | Kind::Category => json!({"type": "string"}),
             Kind::Number => json!({"type": "number"}),
-            Kind::Integer => json!({"type": "integer"}),
-            Kind::Date => json!({"type": "string", "description": "ISO 8601"}),
+            Kind::Integer | Kind::SmallInteger => json!({"type": "integer"}),
+            Kind::Date | Kind::Moment => json!({"type": "string", "description": "ISO 8601"}),
             Kind::Flag => json!({"type": "boolean"}),
-            Kind::TextList => json!({"type": "array", "items": {"type": "string"}}),
+            Kind::TextList | Kind::CategoryList => {
+                json!({"type": "array", "items": {"type": "string"}})
+            }
+            Kind::Items(_) => json!({"type": "array", "items": {"type": "object"}}),
         };
         properties.insert(column.name.clone(), schema);
     }

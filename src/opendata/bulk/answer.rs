@@ -143,7 +143,8 @@ impl Layout {
 
 fn answer_type(kind: Kind) -> DataType {
     match kind {
-        Kind::TextList => DataType::Utf8,
+        Kind::TextList | Kind::CategoryList | Kind::Items(_) | Kind::Moment => DataType::Utf8,
+        Kind::SmallInteger => DataType::Int64,
         other => other.data_type(),
     }
 }
@@ -160,9 +161,15 @@ enum Cells {
 impl Cells {
     fn new(kind: Kind) -> Self {
         match kind {
-            Kind::Text | Kind::Category | Kind::TextList => Self::Text(StringBuilder::new()),
+            // Tables of open data have columns of the first two and text lists only.
+            Kind::Text
+            | Kind::Category
+            | Kind::TextList
+            | Kind::CategoryList
+            | Kind::Items(_)
+            | Kind::Moment => Self::Text(StringBuilder::new()),
             Kind::Number => Self::Number(Float64Builder::new()),
-            Kind::Integer => Self::Integer(Int64Builder::new()),
+            Kind::Integer | Kind::SmallInteger => Self::Integer(Int64Builder::new()),
             Kind::Date => Self::Day(Date32Builder::new()),
             Kind::Flag => Self::Flag(BooleanBuilder::new()),
         }

@@ -1,0 +1,111 @@
+//! A batch of rows in memory as questions read it: what arrives, and what the files do not hold yet.
+//!
+//! Each column is decoded once, when the first predicate asks for it, and then serves all of them: an alert among a
+//! hundred thousand pays for its own clauses alone.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, AsArray, ListArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::Field;
+use datafusion::error::DataFusionError;
+
+use super::Error;
+use super::decoded::{CHUNK_ROWS_MAX, Decoded, struct_field};
+use super::predicate::Predicate;
+use super::select::{Columns, Selected, select};
+use crate::lake::schema::{ITEM, TableSchema};
+
+/// Rows of a table in memory.
+#[derive(Debug)]
+pub struct DecodedBatch {
+    schema: &'static TableSchema,
+    rows: RecordBatch,
+    columns: Vec<OnceLock<Arc<Decoded>>>,
+}
+
+impl DecodedBatch {
+    /// Rows in the table's Arrow schema, at most [`CHUNK_ROWS_MAX`].
+    ///
+    /// # Errors
+    /// There are more, or they are of another schema.
+    pub fn new(schema: &'static TableSchema, rows: RecordBatch) -> Result<Self, Error> {
+        if rows.num_rows() > CHUNK_ROWS_MAX {
+            let reason = format!("{} rows; a batch holds at most {CHUNK_ROWS_MAX}", rows.num_rows());
+            return Err(DataFusionError::Plan(reason).into());
+        }
+        if rows.schema_ref() != schema.arrow() {
+            let reason = format!("these are no rows of table {}", schema.name);
+            return Err(DataFusionError::Plan(reason).into());
+        }
+        let count = schema.columns.len() + schema.items.len();
+        Ok(Self {
+            schema,
+            rows,
+            columns: (0..count).map(|_| OnceLock::new()).collect(),
+        })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &RecordBatch {
+        &self.rows
+    }
+
+    /// The rows a predicate selects.
+    ///
+    /// # Errors
+    /// An expression cannot be evaluated.
+    pub fn select(&self, predicate: &Predicate) -> Result<Selected, Error> {
+        select(self, predicate)
+    }
+
+    /// One bit per row: whether a predicate selects it.
+    ///
+    /// # Errors
+    /// An expression cannot be evaluated.
+    pub fn mask(&self, predicate: &Predicate) -> Result<BooleanBuffer, Error> {
+        let selected = self.select(predicate)?;
+        let mut mask = arrow::array::BooleanBufferBuilder::new(self.rows.num_rows());
+        mask.append_n(self.rows.num_rows(), false);
+        selected.for_each(|row| mask.set_bit(row, true));
+        Ok(mask.finish())
+    }
+
+    fn decode(&self, column: usize) -> Result<Decoded, DataFusionError> {
+        if let Some(plain) = self.schema.columns.get(column) {
+            let values = cast(self.rows.column(column), &plain.kind.decoded_type())?;
+            return Ok(Decoded::new(values));
+        }
+        let unknown = || DataFusionError::Internal(format!("no column {column}"));
+        let item = self.schema.item(column).ok_or_else(unknown)?;
+        let list = self.rows.column(item.list);
+        let list = list.as_list_opt::<i32>().ok_or_else(unknown)?;
+        let structs = list.values().as_struct_opt().ok_or_else(unknown)?;
+        let (field, _) = structs.fields().find(&item.field.name).ok_or_else(unknown)?;
+        let decoded_type = item.field.kind.decoded_type();
+        let values = cast(&struct_field(structs, field), &decoded_type)?;
+        Ok(Decoded::new(Arc::new(ListArray::try_new(
+            Arc::new(Field::new(ITEM, decoded_type, true)),
+            list.offsets().clone(),
+            values,
+            list.nulls().cloned(),
+        )?)))
+    }
+}
+
+impl Columns for DecodedBatch {
+    fn rows(&self) -> usize {
+        self.rows.num_rows()
+    }
+
+    fn column(&self, column: usize) -> Result<Arc<Decoded>, Error> {
+        let unknown = || DataFusionError::Internal(format!("no column {column}"));
+        let place = self.columns.get(column).ok_or_else(unknown)?;
+        if let Some(decoded) = place.get() {
+            return Ok(Arc::clone(decoded));
+        }
+        let decoded = Arc::new(self.decode(column)?);
+        Ok(Arc::clone(place.get_or_init(|| decoded)))
+    }
+}

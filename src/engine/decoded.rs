@@ -1,0 +1,148 @@
+//! A column as questions read it: its values, what is known of its zones, and, of a list, whose values they are.
+//!
+//! A zone is 1,024 rows. A number column knows the least and greatest value of each zone; a category knows for each of
+//! its values in which zones it occurs, one bit per zone. A list column holds the values of all rows one after another.
+
+use arrow::array::{Array, ArrayRef, AsArray, StructArray, make_array};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{
+    DataType, Date32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
+};
+
+/// Rows of a zone.
+pub const ZONE_ROWS: usize = 1_024;
+/// Rows of a row group, and of any batch questions run over: one bit per zone fits a word.
+pub const CHUNK_ROWS_MAX: usize = 64 * ZONE_ROWS;
+
+/// A decoded column of one row group or batch.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The values; of a list column, those of all rows.
+    pub values: ArrayRef,
+    /// What is known of its zones.
+    pub zones: Zones,
+    /// Of a list column, which values are whose.
+    pub items: Option<Items>,
+}
+
+/// Which values of a list column are whose.
+#[derive(Debug)]
+pub struct Items {
+    /// Where the values of each row start, and where the last one's end.
+    pub offsets: OffsetBuffer<i32>,
+    /// Rows without a list.
+    pub nulls: Option<NullBuffer>,
+}
+
+/// Bounds of the zones of a column.
+#[derive(Debug)]
+pub enum Zones {
+    /// Nothing is known.
+    Unknown,
+    /// Least and greatest value of each zone; `min > max` where all are missing.
+    Bounds(Vec<(f64, f64)>),
+    /// For each dictionary code, the zones it occurs in.
+    Codes(Vec<u64>),
+}
+
+impl Decoded {
+    /// Takes a column apart. Of a list of structs only the first field is kept: fields are read one by one.
+    pub fn new(values: ArrayRef) -> Self {
+        let Some(list) = values.as_list_opt::<i32>() else {
+            let zones = zones(&values);
+            return Self {
+                values,
+                zones,
+                items: None,
+            };
+        };
+        let items = Items {
+            offsets: list.offsets().clone(),
+            nulls: list.nulls().cloned(),
+        };
+        let values = match list.values().as_struct_opt() {
+            Some(structs) => struct_field(structs, 0),
+            None => list.values().clone(),
+        };
+        Self {
+            values,
+            zones: Zones::Unknown,
+            items: Some(items),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u32 {
+        let zones = match &self.zones {
+            Zones::Unknown => 0,
+            Zones::Bounds(bounds) => bounds.len() * 16,
+            Zones::Codes(codes) => codes.len() * 8,
+        };
+        let items = self
+            .items
+            .as_ref()
+            .map_or(0, |items| items.offsets.len() * 4);
+        u32::try_from(self.values.get_array_memory_size() + zones + items).unwrap_or(u32::MAX)
+    }
+}
+
+/// A field of structs, missing where the struct is.
+pub(super) fn struct_field(structs: &StructArray, field: usize) -> ArrayRef {
+    let values = structs.column(field);
+    if structs.nulls().is_none() {
+        return values.clone();
+    }
+    let nulls = NullBuffer::union(structs.nulls(), values.nulls());
+    let masked = values.to_data().into_builder().nulls(nulls).build();
+    // Nulls of the same length as the values always fit them.
+    masked.map_or_else(|_| values.clone(), make_array)
+}
+
+fn zones(values: &ArrayRef) -> Zones {
+    match values.data_type() {
+        DataType::Float64 => {
+            let column = values.as_primitive::<Float64Type>();
+            bounds(column, |row| column.value(row))
+        }
+        DataType::Int32 => {
+            let column = values.as_primitive::<Int32Type>();
+            bounds(column, |row| f64::from(column.value(row)))
+        }
+        DataType::Int64 => {
+            let column = values.as_primitive::<Int64Type>();
+            bounds(column, |row| column.value(row) as f64)
+        }
+        DataType::Date32 => {
+            let column = values.as_primitive::<Date32Type>();
+            bounds(column, |row| f64::from(column.value(row)))
+        }
+        DataType::Timestamp(..) => {
+            match values.as_primitive_opt::<TimestampMillisecondType>() {
+                Some(column) => bounds(column, |row| column.value(row) as f64),
+                None => Zones::Unknown,
+            }
+        }
+        DataType::Dictionary(..) => {
+            let column = values.as_dictionary::<Int32Type>();
+            let mut codes = vec![0u64; column.values().len()];
+            for row in 0..column.len() {
+                if let Some(code) = column.key(row) {
+                    codes[code] |= 1 << (row / ZONE_ROWS).min(63);
+                }
+            }
+            Zones::Codes(codes)
+        }
+        _ => Zones::Unknown,
+    }
+}
+
+fn bounds(column: &dyn Array, value: impl Fn(usize) -> f64) -> Zones {
+    let zone = |first: usize| {
+        let last = (first + ZONE_ROWS).min(column.len());
+        (first..last)
+            .filter(|row| column.is_valid(*row))
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), row| {
+                (min.min(value(row)), max.max(value(row)))
+            })
+    };
+    Zones::Bounds((0..column.len()).step_by(ZONE_ROWS).map(zone).collect())
+}

@@ -1,0 +1,178 @@
+//! The logical expression of a filter: what it means, everywhere.
+//!
+//! Questions, SQL and alerts over arriving batches all evaluate this expression, or a loop that a property test holds
+//! against it ([`super::predicate`]). Columns are named as in the table; inside a condition on the items of a list, as
+//! the fields of its structs.
+
+use arrow::datatypes::{DataType, Field, Fields};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{Expr, cast, lit};
+
+use super::filter::{Clause, Filter, Test, position_columns};
+use super::functions;
+use super::some_item::some_item;
+use crate::geo::distance::covering_span_degrees;
+use crate::lake::schema::{self, ITEM, Kind, TableSchema, UTC};
+
+/// Where the columns of a filter are looked up.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scope<'s> {
+    /// Among the columns of a table.
+    Table(&'s TableSchema),
+    /// Among the fields of a list of structs of a table.
+    Items(&'s TableSchema, &'s str),
+}
+
+impl<'s> Scope<'s> {
+    /// Number and kind of a column.
+    pub(super) fn column(self, name: &str) -> Result<(usize, Kind), DataFusionError> {
+        let found = match self {
+            Scope::Table(schema) => schema.column(name),
+            Scope::Items(schema, list) => schema.column(&format!("{list}.{name}")),
+        };
+        let known = found.map(|(index, column)| (index, column.kind));
+        known.ok_or_else(|| {
+            let place = match self {
+                Scope::Table(schema) => schema.name.to_owned(),
+                Scope::Items(schema, list) => format!("{}.{list}", schema.name),
+            };
+            DataFusionError::Plan(format!("table {place} has no column {name}"))
+        })
+    }
+
+    /// The fields of a list of structs, as a scope of their own.
+    pub(super) fn items(self, list: &'s str) -> Result<(Scope<'s>, Fields), DataFusionError> {
+        match (self, self.column(list)?.1) {
+            (Scope::Table(schema), Kind::Items(fields)) => {
+                Ok((Scope::Items(schema, list), schema::struct_fields(fields)))
+            }
+            _ => Err(DataFusionError::Plan(format!("{list} is no list of structs"))),
+        }
+    }
+}
+
+/// The expression of a whole filter; true for every row when the filter is empty.
+pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFusionError> {
+    all_of(Scope::Table(schema), filter)
+}
+
+/// The expression of one clause over the table's columns.
+pub fn clause_expr(schema: &TableSchema, clause: &Clause) -> Result<Expr, DataFusionError> {
+    scoped_expr(Scope::Table(schema), clause)
+}
+
+fn all_of(scope: Scope<'_>, filter: &Filter) -> Result<Expr, DataFusionError> {
+    let mut all: Option<Expr> = None;
+    for clause in filter {
+        let clause = scoped_expr(scope, clause)?;
+        all = Some(match all {
+            Some(all) => all.and(clause),
+            None => clause,
+        });
+    }
+    Ok(all.unwrap_or_else(|| lit(true)))
+}
+
+pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, DataFusionError> {
+    let name = clause.column.as_ref();
+    match &clause.test {
+        Test::Number { min, max } => Ok(match scope.column(name)?.1 {
+            kind @ (Kind::Integer | Kind::SmallInteger) => {
+                let whole = |value: f64| ScalarValue::Int64(Some(value as i64));
+                let column = match kind {
+                    // The bounds need not fit the column's type.
+                    Kind::SmallInteger => cast(column(name), DataType::Int64),
+                    _ => column(name),
+                };
+                between(
+                    column,
+                    min.map(|min| whole(min.ceil())),
+                    max.map(|max| whole(max.floor())),
+                )
+            }
+            _ => between(column(name), min.map(number), max.map(number)),
+        }),
+        Test::Day { from, to } => {
+            let day = |value| ScalarValue::Date32(Some(value));
+            Ok(between(column(name), from.map(day), to.map(day)))
+        }
+        Test::Moment { from, to } => {
+            let moment =
+                |value| ScalarValue::TimestampMillisecond(Some(value), Some(UTC.into()));
+            Ok(between(column(name), from.map(moment), to.map(moment)))
+        }
+        Test::OneOf(texts) => match scope.column(name)?.1 {
+            Kind::TextList | Kind::CategoryList => {
+                let fields = Fields::from(vec![Field::new(ITEM, DataType::Utf8, true)]);
+                Ok(some_item(fields, one_of(ITEM, texts))?.call(vec![column(name)]))
+            }
+            _ => Ok(one_of(name, texts)),
+        },
+        Test::Is(flag) => Ok(column(name).eq(lit(*flag))),
+        Test::Within { lat, lon, radius_m } => {
+            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
+            let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
+            let distance = functions::geo_distance().call(vec![
+                lit(*lat),
+                lit(*lon),
+                lat_column.clone(),
+                lon_column.clone(),
+            ]);
+            Ok(near(lat_column, lat - lat_span, lat + lat_span)
+                .and(near(lon_column, lon - lon_span, lon + lon_span))
+                .and(distance.lt_eq(lit(*radius_m))))
+        }
+        Test::InBox {
+            top,
+            left,
+            bottom,
+            right,
+        } => {
+            let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
+            Ok(near(lat_column, *bottom, *top).and(near(lon_column, *left, *right)))
+        }
+        Test::Any(filters) => {
+            let mut any = lit(false);
+            for (nth, filter) in filters.iter().enumerate() {
+                let all = all_of(scope, filter)?;
+                any = if nth == 0 { all } else { any.or(all) };
+            }
+            Ok(any)
+        }
+        Test::SomeItem(filter) => {
+            let (items, fields) = scope.items(name)?;
+            Ok(some_item(fields, all_of(items, filter)?)?.call(vec![column(name)]))
+        }
+    }
+}
+
+fn column(name: &str) -> Expr {
+    Expr::Column(Column::from_name(name))
+}
+
+fn number(value: f64) -> ScalarValue {
+    ScalarValue::Float64(Some(value))
+}
+
+fn near(column: Expr, least: f64, greatest: f64) -> Expr {
+    between(column, Some(number(least)), Some(number(greatest)))
+}
+
+fn between(column: Expr, min: Option<ScalarValue>, max: Option<ScalarValue>) -> Expr {
+    let literal = |value| Expr::Literal(value, None);
+    let least = min.map(|min| column.clone().gt_eq(literal(min)));
+    let most = max.map(|max| column.clone().lt_eq(literal(max)));
+    match (least, most) {
+        (Some(least), Some(most)) => least.and(most),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => column.is_not_null(),
+    }
+}
+
+pub(super) fn one_of(name: &str, texts: &[String]) -> Expr {
+    match texts {
+        [one] => column(name).eq(lit(one.as_str())),
+        many => column(name).in_list(many.iter().map(|text| lit(text.as_str())).collect(), false),
+    }
+}

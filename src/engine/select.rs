@@ -1,0 +1,511 @@
+//! The rows of a chunk, or of any batch, on which every clause of a predicate is true.
+//!
+//! Columns are taken one by one, cheapest clauses first; zones that cannot match are dropped by their bounds before
+//! anything runs, and nothing more is decoded once no zone is left. Cost: 0.2–2 ns a row and clause in memory. A
+//! condition on the items of a list costs that an item, and only items of rows that are left where those are few.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, PrimitiveArray};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Float64Type, Int32Type, Int64Type,
+    TimestampMillisecondType,
+};
+use arrow::util::bit_util::set_bit;
+use datafusion::error::DataFusionError;
+
+use super::Error;
+use super::decoded::{Decoded, Items, ZONE_ROWS, Zones};
+use super::predicate::{CompiledClause, Kernel, Predicate};
+use super::some_item::rows_of_items;
+use crate::geo::distance::planar_distance_m;
+
+/// A clause tests single rows where fewer than one in this many is left.
+const SPARSE_SHARE: usize = 8;
+
+/// Where a predicate takes its columns from.
+pub trait Columns {
+    /// Rows, at most [`super::decoded::CHUNK_ROWS_MAX`].
+    fn rows(&self) -> usize;
+
+    /// A column, or a field of a list of structs, by its number in the table.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn column(&self, column: usize) -> Result<Arc<Decoded>, Error>;
+}
+
+/// Rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
+#[derive(Debug, Default)]
+pub struct Selected {
+    /// Runs in row order.
+    pub runs: Vec<Run>,
+}
+
+/// Neighbouring rows of a chunk.
+#[derive(Debug)]
+pub struct Run {
+    /// First row in the chunk; the start of a zone.
+    pub start: usize,
+    /// Rows in the run.
+    pub rows: usize,
+    /// Which of them are selected; `None`: all.
+    pub mask: Option<BooleanBuffer>,
+}
+
+impl Run {
+    /// Selected rows in it.
+    pub fn count(&self) -> u64 {
+        self.mask
+            .as_ref()
+            .map_or(self.rows, BooleanBuffer::count_set_bits) as u64
+    }
+
+    /// Calls `visit` with each selected row of `first..last`, counted in the chunk.
+    pub fn for_each_in(&self, first: usize, last: usize, mut visit: impl FnMut(usize)) {
+        let (first, last) = (first.max(self.start), last.min(self.start + self.rows));
+        if first >= last {
+            return;
+        }
+        match &self.mask {
+            None => (first..last).for_each(visit),
+            Some(mask) => {
+                for row in mask.slice(first - self.start, last - first).set_indices() {
+                    visit(first + row);
+                }
+            }
+        }
+    }
+}
+
+impl Selected {
+    /// Selected rows.
+    pub fn count(&self) -> u64 {
+        self.runs.iter().map(Run::count).sum()
+    }
+
+    /// Calls `visit` with each selected row, counted in the chunk.
+    pub fn for_each(&self, mut visit: impl FnMut(usize)) {
+        for run in &self.runs {
+            run.for_each_in(run.start, run.start + run.rows, &mut visit);
+        }
+    }
+}
+
+/// Rows on which every clause is true.
+///
+/// # Errors
+/// A column cannot be read or an expression not evaluated.
+pub fn select(source: &impl Columns, predicate: &Predicate) -> Result<Selected, Error> {
+    let rows = source.rows();
+    let zone_count = rows.div_ceil(ZONE_ROWS);
+    let mut zones = if zone_count >= 64 {
+        u64::MAX
+    } else {
+        (1 << zone_count) - 1
+    };
+    let Some(ready) = prepare(source, predicate, &mut zones)? else {
+        return Ok(Selected::default());
+    };
+    let mut runs = Vec::new();
+    let mut zone = 0;
+    while zone < zone_count {
+        if zones & 1 << zone == 0 {
+            zone += 1;
+            continue;
+        }
+        let first = zone;
+        while zone < zone_count && zones & 1 << zone != 0 {
+            zone += 1;
+        }
+        let start = first * ZONE_ROWS;
+        let rows = (zone * ZONE_ROWS).min(rows) - start;
+        let mask = narrow_all(&ready, None, start, rows)?;
+        if mask.as_ref().is_none_or(|mask| mask.count_set_bits() > 0) {
+            runs.push(Run { start, rows, mask });
+        }
+    }
+    Ok(Selected { runs })
+}
+
+/// A clause with its columns.
+struct Ready<'a> {
+    clause: &'a CompiledClause,
+    columns: Vec<Arc<Decoded>>,
+    /// For a category: whether the clause holds on each distinct value.
+    true_codes: Option<Vec<bool>>,
+    /// The predicates it is made of, if it is.
+    inner: Vec<Vec<Ready<'a>>>,
+}
+
+/// The clauses of a predicate with their columns. Zones in which one of them cannot hold are dropped from `zones`;
+/// `None` when none is left.
+fn prepare<'a>(
+    source: &impl Columns,
+    predicate: &'a Predicate,
+    zones: &mut u64,
+) -> Result<Option<Vec<Ready<'a>>>, Error> {
+    let mut all = Vec::with_capacity(predicate.clauses.len());
+    for clause in &predicate.clauses {
+        all.push(prepare_clause(source, clause, zones)?);
+        if *zones == 0 {
+            return Ok(None);
+        }
+    }
+    Ok(Some(all))
+}
+
+fn prepare_clause<'a>(
+    source: &impl Columns,
+    clause: &'a CompiledClause,
+    zones: &mut u64,
+) -> Result<Ready<'a>, Error> {
+    let mut columns = Vec::with_capacity(clause.columns.len());
+    for (nth, column) in clause.columns.iter().enumerate() {
+        let decoded = source.column(*column)?;
+        if let (Zones::Bounds(bounds), Some((min, max))) = (&decoded.zones, clause.range(nth)) {
+            for (zone, (least, greatest)) in bounds.iter().enumerate() {
+                if *greatest < min || *least > max || least > greatest {
+                    *zones &= !(1 << zone);
+                }
+            }
+        }
+        columns.push(decoded);
+    }
+    let true_codes = match &columns[..] {
+        [decoded] if clause.by_value => {
+            let truth = true_codes(clause, decoded)?;
+            match &decoded.zones {
+                Zones::Codes(codes) => {
+                    let holding = codes.iter().zip(&truth).filter(|(_, holds)| **holds);
+                    *zones &= holding.fold(0, |holding, (zones, _)| holding | zones);
+                }
+                _ if !truth.contains(&true) => *zones = 0,
+                _ => {}
+            }
+            Some(truth)
+        }
+        _ => None,
+    };
+    let mut inner = Vec::new();
+    match &clause.kernel {
+        Kernel::Any(predicates) => {
+            let mut any = 0;
+            for predicate in predicates {
+                let mut own = *zones;
+                if let Some(ready) = prepare(source, predicate, &mut own)? {
+                    any |= own;
+                    inner.push(ready);
+                }
+            }
+            *zones &= any;
+        }
+        Kernel::SomeItem(predicate) => {
+            // Items have no zones of their own: any of the row's zones stands for them.
+            let mut own = u64::MAX;
+            match prepare(source, predicate, &mut own)? {
+                Some(ready) => inner.push(ready),
+                None => *zones = 0,
+            }
+        }
+        _ => {}
+    }
+    Ok(Ready {
+        clause,
+        columns,
+        true_codes,
+        inner,
+    })
+}
+
+/// Whether a clause holds on each distinct value of a category.
+fn true_codes(clause: &CompiledClause, decoded: &Decoded) -> Result<Vec<bool>, Error> {
+    let values = decoded.values.as_dictionary::<Int32Type>().values();
+    Ok(clause.holds_on(values)?)
+}
+
+/// The rows of a run that a mask leaves and on which every clause is true; `None` = all of them.
+fn narrow_all(
+    ready: &[Ready],
+    mask: Option<BooleanBuffer>,
+    start: usize,
+    length: usize,
+) -> Result<Option<BooleanBuffer>, Error> {
+    let mut mask = mask;
+    for clause in ready {
+        let both = clause.narrow(mask, start, length)?;
+        let is_empty = both.count_set_bits() == 0;
+        mask = Some(both);
+        if is_empty {
+            break;
+        }
+    }
+    Ok(mask)
+}
+
+impl Ready<'_> {
+    /// The rows of a run that a mask leaves and on which the clause is true.
+    fn narrow(
+        &self,
+        mask: Option<BooleanBuffer>,
+        start: usize,
+        length: usize,
+    ) -> Result<BooleanBuffer, Error> {
+        let nulls = |nth: usize| self.columns[nth].values.nulls();
+        let numbers = |nth: usize| {
+            let values = self.columns[nth].values.as_primitive::<Float64Type>();
+            &values.values()[start..start + length]
+        };
+        if let Some(holds) = &self.true_codes {
+            let column = self.columns[0].values.as_dictionary::<Int32Type>();
+            let codes = &column.keys().values()[start..start + length];
+            let missing = [column.keys().nulls(), None];
+            let mut true_codes = (0..).zip(holds).filter(|(_, holds)| **holds);
+            // One code is the rule (a commune, a kind of building), and comparing with a constant runs in vectors.
+            return Ok(match (true_codes.next(), true_codes.next()) {
+                (Some((sought, _)), None) => {
+                    let holds = |code: i32| code == sought;
+                    let all = || pack(codes, holds);
+                    narrow(mask, start, length, missing, all, |row| holds(codes[row]))
+                }
+                _ => {
+                    let holds = |code: i32| holds.get(code as usize).copied().unwrap_or(false);
+                    let all = || pack(codes, holds);
+                    narrow(mask, start, length, missing, all, |row| holds(codes[row]))
+                }
+            });
+        }
+        Ok(match &self.clause.kernel {
+            Kernel::Between(min, max) => {
+                let (min, max) = (*min, *max);
+                let values = numbers(0);
+                // No short circuit, so that the loop runs in vectors.
+                let holds = |value: f64| (value >= min) & (value <= max);
+                let all = || pack(values, holds);
+                narrow(mask, start, length, [nulls(0), None], all, |row| {
+                    holds(values[row])
+                })
+            }
+            Kernel::BetweenWhole(min, max) => {
+                let values = &self.columns[0].values;
+                let run = (mask, start, length);
+                match values.data_type() {
+                    DataType::Int32 => whole::<Int32Type>(values.as_primitive(), *min, *max, run),
+                    DataType::Date32 => whole::<Date32Type>(values.as_primitive(), *min, *max, run),
+                    DataType::Int64 => whole::<Int64Type>(values.as_primitive(), *min, *max, run),
+                    DataType::Timestamp(..) => {
+                        whole::<TimestampMillisecondType>(values.as_primitive(), *min, *max, run)
+                    }
+                    other => return Err(mismatch(self.clause, other)),
+                }
+            }
+            Kernel::Flag(flag) => {
+                let values = self.columns[0].values.as_boolean().values();
+                let all = || {
+                    let values = values.slice(start, length);
+                    if *flag { values } else { !&values }
+                };
+                narrow(mask, start, length, [nulls(0), None], all, |row| {
+                    values.value(start + row) == *flag
+                })
+            }
+            Kernel::Within {
+                lat,
+                lon,
+                lat_span,
+                lon_span,
+                radius_m,
+            } => {
+                let (lats, lons) = (numbers(0), numbers(1));
+                let lat_bounds = (lat - lat_span)..=(lat + lat_span);
+                let lon_bounds = (lon - lon_span)..=(lon + lon_span);
+                let holds = |row: usize| {
+                    lat_bounds.contains(&lats[row])
+                        && lon_bounds.contains(&lons[row])
+                        && planar_distance_m(*lat, *lon, lats[row], lons[row]) <= *radius_m
+                };
+                let all = || BooleanBuffer::collect_bool(length, holds);
+                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+            }
+            Kernel::InBox([bottom, top, left, right]) => {
+                let (lats, lons) = (numbers(0), numbers(1));
+                let holds = |row: usize| {
+                    (bottom..=top).contains(&&lats[row]) && (left..=right).contains(&&lons[row])
+                };
+                let all = || BooleanBuffer::collect_bool(length, holds);
+                narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
+            }
+            Kernel::Any(_) => {
+                let mut any = BooleanBuffer::new_unset(length);
+                for all in &self.inner {
+                    any = match narrow_all(all, mask.clone(), start, length)? {
+                        Some(holding) => &any | &holding,
+                        None => BooleanBuffer::new_set(length),
+                    };
+                }
+                any
+            }
+            Kernel::SomeItem(_) => match self.inner.first() {
+                Some(all) => narrow_items(all, mask, start, length)?,
+                None => BooleanBuffer::new_unset(length),
+            },
+            Kernel::Among | Kernel::Expression { .. } => {
+                let columns = self.columns.iter();
+                let truth = self.clause.evaluate(
+                    columns
+                        .map(|column| column.values.slice(start, length))
+                        .collect(),
+                )?;
+                match mask {
+                    None => truth,
+                    Some(mask) => &mask & &truth,
+                }
+            }
+        })
+    }
+
+    /// Which items are whose, of a clause over items.
+    fn items(&self) -> Option<&Items> {
+        let own = self.columns.first().and_then(|column| column.items.as_ref());
+        own.or_else(|| self.inner.iter().flatten().find_map(Ready::items))
+    }
+}
+
+/// The rows of a run that a mask leaves and of which some item fulfils every clause.
+fn narrow_items(
+    all: &[Ready],
+    mask: Option<BooleanBuffer>,
+    start: usize,
+    length: usize,
+) -> Result<BooleanBuffer, Error> {
+    let Some(items) = all.iter().find_map(Ready::items) else {
+        // The alternatives of a clause may all be ruled out before their columns are read.
+        return Ok(BooleanBuffer::new_unset(length));
+    };
+    let offset = |row: usize| items.offsets[row] as usize;
+    let first = offset(start);
+    let count = offset(start + length) - first;
+    let range = |row: usize| (offset(start + row) - first, offset(start + row + 1) - first);
+    let item_mask = match &mask {
+        Some(mask) if mask.count_set_bits() * SPARSE_SHARE < length => {
+            let mut kept = MutableBuffer::new_null(count);
+            for row in mask.set_indices() {
+                let (first, last) = range(row);
+                (first..last).for_each(|item| set_bit(kept.as_slice_mut(), item));
+            }
+            Some(BooleanBuffer::new(kept.into(), 0, count))
+        }
+        _ => None,
+    };
+    let nulls = items.nulls.as_ref().map(|nulls| nulls.slice(start, length));
+    let rows = match narrow_all(all, item_mask, first, count)? {
+        Some(holding) => rows_of_items(&holding, length, range, nulls.as_ref()),
+        None => BooleanBuffer::new_unset(length),
+    };
+    Ok(match mask {
+        None => rows,
+        Some(mask) => &mask & &rows,
+    })
+}
+
+fn mismatch(clause: &CompiledClause, found: &DataType) -> Error {
+    let reason = format!("{} holds {found}", clause.clause.column);
+    DataFusionError::Internal(reason).into()
+}
+
+/// Whole numbers between two bounds, under a mask from a start over a length.
+fn whole<T>(
+    column: &PrimitiveArray<T>,
+    min: i64,
+    max: i64,
+    (mask, start, length): (Option<BooleanBuffer>, usize, usize),
+) -> BooleanBuffer
+where
+    T: ArrowPrimitiveType<Native: Into<i64>>,
+{
+    let values = &column.values()[start..start + length];
+    let holds = |value: T::Native| {
+        let value: i64 = value.into();
+        (value >= min) & (value <= max)
+    };
+    let all = || pack(values, holds);
+    narrow(mask, start, length, [column.nulls(), None], all, |row| {
+        holds(values[row])
+    })
+}
+
+/// Rows of a run, counted in it, that a mask leaves, that are not missing and on which a test holds. Where the mask
+/// leaves few rows only those are tested, by `holds`; else `all` tests every one.
+fn narrow(
+    mask: Option<BooleanBuffer>,
+    start: usize,
+    length: usize,
+    nulls: [Option<&NullBuffer>; 2],
+    all: impl FnOnce() -> BooleanBuffer,
+    holds: impl Fn(usize) -> bool,
+) -> BooleanBuffer {
+    if let Some(mask) = &mask
+        && mask.count_set_bits() * SPARSE_SHARE < length
+    {
+        let mut kept = MutableBuffer::new_null(length);
+        let valid = |row: usize| {
+            let mut nulls = nulls.iter().flatten();
+            nulls.all(|nulls| nulls.is_valid(start + row))
+        };
+        for row in mask.set_indices() {
+            if valid(row) && holds(row) {
+                set_bit(kept.as_slice_mut(), row);
+            }
+        }
+        return BooleanBuffer::new(kept.into(), 0, length);
+    }
+    let mut truth = all();
+    for nulls in nulls.into_iter().flatten() {
+        truth = &truth & &nulls.inner().slice(start, length);
+    }
+    match mask {
+        None => truth,
+        Some(mask) => &mask & &truth,
+    }
+}
+
+/// One bit per value on which a test holds. Bytes first, then eight of them to as many bits by one multiplication: the
+/// comparisons run in vectors, which they do not while each bit is shifted to its place (0.3 ns a value instead of 1).
+fn pack<T: Copy>(values: &[T], holds: impl Fn(T) -> bool) -> BooleanBuffer {
+    /// Moves the lowest bit of byte i to bit 56 + i.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut words: Vec<u64> = Vec::with_capacity(values.len().div_ceil(64));
+    for values in values.chunks(64) {
+        let mut bytes = [0u8; 64];
+        for (byte, value) in bytes.iter_mut().zip(values) {
+            *byte = u8::from(holds(*value));
+        }
+        let mut word = 0;
+        for (nth, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
+            word |= (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * nth);
+        }
+        words.push(word);
+    }
+    BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
+}
+
+/// A clause with a kernel of its own over whole columns, for tests that hold it against its expression.
+#[cfg(test)]
+pub(super) fn narrow_column(
+    clause: &CompiledClause,
+    columns: &[Arc<Decoded>],
+    mask: Option<BooleanBuffer>,
+) -> Result<BooleanBuffer, Error> {
+    let true_codes = match clause.by_value {
+        true => Some(true_codes(clause, &columns[0])?),
+        false => None,
+    };
+    let ready = Ready {
+        clause,
+        columns: columns.to_vec(),
+        true_codes,
+        inner: Vec::new(),
+    };
+    ready.narrow(mask, 0, columns[0].values.len())
+}
