@@ -60,6 +60,8 @@ pub struct CompiledClause {
 pub enum Kernel {
     /// A number between two bounds; missing bounds are infinite.
     Between(f64, f64),
+    /// A number from a bound on, without end.
+    AtLeast(f64),
     /// A whole number, a day or a moment between two bounds; missing bounds are the type's own.
     BetweenWhole(i64, i64),
     /// A flag with this value.
@@ -238,7 +240,7 @@ impl CompiledClause {
         match &self.kernel {
             Kernel::Within { .. } | Kernel::InBox(_) => 0,
             Kernel::Among => 1,
-            Kernel::Between(..) | Kernel::BetweenWhole(..) => 2,
+            Kernel::Between(..) | Kernel::AtLeast(_) | Kernel::BetweenWhole(..) => 2,
             Kernel::Flag(_) => 3,
             Kernel::Any(predicates) => predicates.iter().map(Predicate::rank).max().unwrap_or(0),
             Kernel::Expression { .. } if self.by_value => 1,
@@ -349,18 +351,12 @@ impl Kernel {
     /// The loop that stands for a clause's expression, if one does.
     fn native(kind: Kind, test: &Test) -> Option<Self> {
         match (kind, test) {
-            // A range without bounds asks that the value exist, and expressions order NaN after all numbers: both are
-            // left to the expression.
-            (
-                Kind::Number,
-                Test::Number {
-                    min,
-                    max: Some(max),
-                },
-            ) => {
-                let min = min.unwrap_or(f64::NEG_INFINITY);
-                Some(Self::Between(min, *max))
-            }
+            // A range without bounds asks that the value exist: that is left to the expression.
+            (Kind::Number, Test::Number { min, max }) => match (min, max) {
+                (min, Some(max)) => Some(Self::Between(min.unwrap_or(f64::NEG_INFINITY), *max)),
+                (Some(min), None) => Some(Self::AtLeast(*min)),
+                (None, None) => None,
+            },
             (Kind::Integer | Kind::SmallInteger, Test::Number { min, max }) => {
                 // Conversion saturates.
                 let least = min.map_or(i64::MIN, |min| min.ceil() as i64);

@@ -287,6 +287,17 @@ impl Ready<'_> {
                     holds(values[row])
                 })
             }
+            Kernel::AtLeast(min) => {
+                let values = numbers(0);
+                // Expressions order NaN after all numbers.
+                let holds = |value: f64| {
+                    (value >= *min) | (value.is_nan() & value.is_sign_positive())
+                };
+                let all = || pack(values, holds);
+                narrow(mask, start, length, [nulls(0), None], all, |row| {
+                    holds(values[row])
+                })
+            }
             Kernel::BetweenWhole(min, max) => {
                 let values = &self.columns[0].values;
                 let run = (mask, start, length);

@@ -4,10 +4,13 @@
 //! ([`crate::geo::order::cluster_key`]), the first four bytes of the class, 32 bits of date.
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Date32Type, Float64Type};
+use arrow::datatypes::{Date32Type, Float64Type, TimestampMillisecondType};
 
 use super::schema::{LATITUDE, LONGITUDE, TableSchema};
 use crate::geo::order;
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
 
 /// Clustering keys of the rows of a batch in the table's Arrow schema.
 pub fn keys(schema: &TableSchema, batch: &RecordBatch) -> Vec<u128> {
@@ -24,9 +27,16 @@ pub fn keys(schema: &TableSchema, batch: &RecordBatch) -> Vec<u128> {
     let department = text(schema.department);
     let class = text(schema.class);
     let (lat, lon) = (number(LATITUDE), number(LONGITUDE));
-    let date = batch
-        .column_by_name(schema.date)
-        .and_then(|column| column.as_primitive_opt::<Date32Type>());
+    let date = batch.column_by_name(schema.date);
+    let days = date.and_then(|column| column.as_primitive_opt::<Date32Type>());
+    let moments = date.and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
+    let day_of = |row: usize| match (days, moments) {
+        (Some(days), _) => days.is_valid(row).then(|| days.value(row)),
+        (_, Some(moments)) => moments
+            .is_valid(row)
+            .then(|| i32::try_from(moments.value(row).div_euclid(DAY_MS)).unwrap_or(i32::MAX)),
+        _ => None,
+    };
     let mut last_department: (Option<&str>, u64) = (None, 0);
     (0..batch.num_rows())
         .map(|row| {
@@ -54,11 +64,7 @@ pub fn keys(schema: &TableSchema, batch: &RecordBatch) -> Vec<u128> {
                     u32::from_be_bytes(first)
                 });
             // Shifted so that days before 1970 sort first.
-            let day = date
-                .filter(|column| column.is_valid(row))
-                .map_or(0, |column| {
-                    (i64::from(column.value(row)) - i64::from(i32::MIN)) as u32
-                });
+            let day = day_of(row).map_or(0, |day| (i64::from(day) - i64::from(i32::MIN)) as u32);
             u128::from(place) << 64 | u128::from(class) << 32 | u128::from(day)
         })
         .collect()

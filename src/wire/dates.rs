@@ -1,12 +1,16 @@
 //! Dates as the contract reads them: an ISO day, or a date-time with any offset.
 //!
-//! The tables hold days, and a day stands for its midnight UTC. So a first moment after midnight means the next day,
-//! and a last moment means the day it falls in; a bare day as the last moment includes that whole day.
+//! The tables of open data hold days, and a day stands for its midnight UTC. So a first moment after midnight means the
+//! next day, and a last moment means the day it falls in; a bare day as the last moment includes that whole day. Listings
+//! hold moments to the millisecond.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 /// What a date must be; the message of a refused one.
 pub const DATE_RULE: &str = "must be an ISO 8601 date or date-time, such as \"2024-05-31\" or \"2024-05-31T08:00:00+02:00\"";
+
+const DAY_MS: i64 = 86_400_000;
+const NANOS_OF_MILLISECOND: u32 = 1_000_000;
 
 /// Forms of date-times beside RFC 3339: offsets without colon, no seconds.
 const FORMS_WITH_OFFSET: [&str; 4] = [
@@ -94,6 +98,26 @@ impl Moment {
         }
     }
 
+    /// The first millisecond at or after this moment, since 1970-01-01 UTC.
+    pub fn first_millisecond(self) -> i64 {
+        match self {
+            Moment::Day(day) => i64::from(days(day)) * DAY_MS,
+            Moment::Instant(instant) => {
+                let whole = instant.timestamp_millis();
+                let is_whole = instant.timestamp_subsec_nanos() % NANOS_OF_MILLISECOND == 0;
+                if is_whole { whole } else { whole + 1 }
+            }
+        }
+    }
+
+    /// The last millisecond at or before this moment, since 1970-01-01 UTC; of a day, its last.
+    pub fn last_millisecond(self) -> i64 {
+        match self {
+            Moment::Day(day) => (i64::from(days(day)) + 1) * DAY_MS - 1,
+            Moment::Instant(instant) => instant.timestamp_millis(),
+        }
+    }
+
     /// Whether a range from this moment to `last` is the wrong way round.
     pub fn is_after(self, last: Moment) -> bool {
         let start = |moment| match moment {
@@ -136,6 +160,16 @@ mod tests {
         assert_eq!(moment("1970-01-02T23:59:59Z").last_day(), 1);
         assert_eq!(moment("1970-01-02T00:30:00+01:00").last_day(), 0);
         assert_eq!(moment("1970-01-01T23:00:00-0200").first_day(), 2);
+    }
+
+    #[test]
+    fn milliseconds_lie_inside_the_moment() {
+        assert_eq!(moment("1970-01-02").first_millisecond(), 86_400_000);
+        assert_eq!(moment("1970-01-02").last_millisecond(), 2 * 86_400_000 - 1);
+        assert_eq!(moment("1970-01-01T00:00:00.0015Z").first_millisecond(), 2);
+        assert_eq!(moment("1970-01-01T00:00:00.0015Z").last_millisecond(), 1);
+        assert_eq!(moment("1969-12-31T23:59:59.9985Z").first_millisecond(), -1);
+        assert_eq!(moment("1969-12-31T23:59:59.9985Z").last_millisecond(), -2);
     }
 
     #[test]

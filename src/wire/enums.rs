@@ -39,7 +39,15 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
-    fn schema(&self) -> RefOr<Schema> {
+    /// The value a text stands for in any spelling, as it is written.
+    pub fn value(&self, text: &str) -> Option<&'static str> {
+        let spelling = self.spellings.iter().find(|(accepted, _)| *accepted == text);
+        let written = spelling.map_or(text, |(_, written)| written);
+        self.values.iter().find(|value| **value == written).copied()
+    }
+
+    /// Its schema in the OpenAPI document.
+    pub fn schema(&self) -> RefOr<Schema> {
         let mut about = self.about.trim().to_owned();
         for (accepted, written) in self.spellings {
             about.push_str(&format!(" `{accepted}` is read as `{written}`."));
@@ -290,6 +298,11 @@ wire_enums! {
     EnumSearchRequestSortBy {
         FirstSeenAt = "FIRST_SEEN_AT", Price = "PRICE", LastUpdatedAt = "LAST_UPDATED_AT",
         LastSeenAt = "LAST_SEEN_AT", Relevance = "RELEVANCE",
+    }
+
+    /// What is studied of the properties found.
+    EnumStudiedData {
+        Price = "PRICE", PricePerArea = "PRICE_PER_AREA", Surface = "SURFACE", TimeOnMarket = "TIME_ON_MARKET",
     }
 
     /// How similar properties are found.

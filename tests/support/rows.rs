@@ -177,6 +177,7 @@ pub fn batch(dataset: Dataset, records: &[Record]) -> RecordBatch {
                 }
                 Arc::new(lists.finish())
             }
+            (_, other) => panic!("no table of open data holds {other:?}"),
         }
     });
     RecordBatch::try_new(Arc::clone(schema.arrow()), columns.collect()).unwrap()

@@ -5,11 +5,12 @@
 //! with [`super::read::read`], which names the first fault by its path; `serde_json::to_string` writes it.
 //!
 //! `record` says how a record is declared; [`scalars`] and [`codes`] hold the numbers, codes and moments with their
-//! ranges; [`property`] and [`advert`] are the two records, [`lite`] the short one, the rest their parts.
+//! ranges; [`filters`] what may be asked of them; [`property`] and [`advert`] are the two records, [`lite`] the short one, the rest their parts.
 
 pub mod advert;
 pub mod codes;
 pub mod deliveries;
+pub mod filters;
 pub mod habitation;
 pub mod land;
 pub mod lite;

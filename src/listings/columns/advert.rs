@@ -1,0 +1,139 @@
+//! The columns of adverts.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+
+use super::dwelling::dwelling;
+use super::rows::{ColumnOf, Read, Rows};
+use super::shared::{Listed, Sold, columns, listed, placed, sold};
+use super::{Error, ID, adverts};
+use crate::lake::schema::Column;
+use crate::wire::enums::WireEnum;
+use crate::wire::listings::Advert;
+use crate::wire::listings::habitation::TypeHabitation;
+use crate::wire::listings::land::{TypeLand, TypeParking};
+use crate::wire::listings::market::{LightSeller, Meta, Offer};
+use crate::wire::listings::place::AdLocation;
+use crate::wire::listings::price::AdvertPrice;
+
+impl Listed for Advert {
+    fn habitation(&self) -> Option<&TypeHabitation> {
+        self.habitation.as_ref()
+    }
+
+    fn land(&self) -> Option<&TypeLand> {
+        self.land.as_ref()
+    }
+
+    fn meta(&self) -> Option<&Meta> {
+        self.meta.as_ref()
+    }
+
+    fn offer(&self) -> Option<&Offer> {
+        self.offer.as_ref()
+    }
+
+    fn parking(&self) -> Option<&TypeParking> {
+        self.parking.as_ref()
+    }
+}
+
+impl Sold for Advert {
+    fn seller(&self) -> Option<&LightSeller> {
+        self.seller.as_ref()
+    }
+}
+
+impl Advert {
+    fn place(&self) -> Option<&AdLocation> {
+        self.location.as_ref()
+    }
+
+    fn price_now(&self) -> Option<&AdvertPrice> {
+        self.current_price.as_ref()
+    }
+}
+
+static COLUMNS: LazyLock<Vec<ColumnOf<Advert>>> = LazyLock::new(|| {
+    let mut to = vec![
+        ColumnOf::new(ID, Read::Id(|advert: &Advert| Some(advert.flx_id?.0))),
+        ColumnOf::new(
+            "property_flx_id",
+            Read::Id(|advert| Some(advert.property_flx_id?.0)),
+        ),
+        ColumnOf::new(
+            "main_property_ad_flx_id",
+            Read::Id(|advert| Some(advert.main_property_ad_flx_id?.0)),
+        ),
+        ColumnOf::new("type", Read::Category(|advert| Some(advert.class?.as_str()))),
+        ColumnOf::new("source", Read::Category(|advert| advert.source.as_deref())),
+        ColumnOf::new("url", Read::Text(|advert| advert.url.as_deref())),
+        ColumnOf::new("title", Read::Text(|advert: &Advert| advert.title.as_deref())).shown_only(),
+        ColumnOf::new(
+            "tags",
+            Read::List(|advert, each| {
+                advert.tags.iter().for_each(|tag| each(tag));
+                Some(())
+            }),
+        ),
+    ];
+    columns!(to, Advert, values Some, "", [currency, process, scope]);
+    columns!(to, Advert, flags Some, "", [
+        has_anomaly, is_auction, is_exclusive, is_online, is_pro, is_urgent
+    ]);
+    columns!(to, Advert, moments Some, "", [first_seen_at, last_modified_at, last_seen_at]);
+    columns!(to, Advert, numbers Some, "", [warranty_deposit]);
+    columns!(to, Advert, numbers Advert::price_now, "current_price_", [value, value_per_area]);
+    placed!(to, Advert);
+    listed(&mut to);
+    sold(&mut to);
+    dwelling(&mut to);
+    to
+});
+
+/// The columns of the table.
+pub(super) fn columns() -> Vec<Column> {
+    COLUMNS.iter().map(ColumnOf::described).collect()
+}
+
+/// Adverts being laid out as rows.
+pub struct AdvertRows {
+    rows: Rows<Advert>,
+}
+
+impl Default for AdvertRows {
+    fn default() -> Self {
+        Self {
+            rows: Rows::new(&COLUMNS),
+        }
+    }
+}
+
+impl AdvertRows {
+    /// Adds an advert.
+    ///
+    /// # Errors
+    /// It has no identifier.
+    pub fn push(&mut self, advert: &Advert) -> Result<(), Error> {
+        if advert.flx_id.is_none() {
+            return Err(Error::NoId);
+        }
+        self.rows.push(advert);
+        Ok(())
+    }
+
+    /// Rows added since the last batch.
+    pub fn count(&self) -> usize {
+        self.rows.count()
+    }
+
+    /// The rows added since the last batch, in the schema of [`adverts`].
+    ///
+    /// # Errors
+    /// None that its columns allow; Arrow checks them all the same.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        RecordBatch::try_new(Arc::clone(adverts().arrow()), self.rows.finish())
+    }
+}

@@ -1,0 +1,67 @@
+//! The lake's tables of listings: what of a record becomes a column, and the rows of records.
+//!
+//! `properties` and `adverts` hold what filters, sorting and SQL ask for, one row a record; whole records stay in the
+//! store. A column is named after its path in the record, in snake case; positions are `lat` and `lon` (of the centre
+//! of the commune `city_lat` and `city_lon`). The adverts of a property are one column, a list of structs. Enumerated
+//! values, codes and tags are strings, so any tool reads the files as they are.
+//!
+//! `habitation.floor` and `habitation.features.propertyFloor` are one thing under two names: a record that has one of
+//! them has a value in both columns.
+//!
+//! Building a row costs about a microsecond: [`PropertyRows`] and [`AdvertRows`] read typed records, no JSON.
+
+mod advert;
+mod dwelling;
+mod property;
+mod rows;
+mod shared;
+
+pub use advert::AdvertRows;
+pub use property::PropertyRows;
+
+use std::sync::LazyLock;
+
+use crate::lake::schema::{Column, TableSchema};
+
+/// Column that identifies a property or an advert.
+pub const ID: &str = "flx_id";
+/// Column of a property with its adverts.
+pub const ADVERTS: &str = "adverts";
+
+/// Why a record is no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Rows are found by their identifier.
+    #[error("a record without flxId cannot be a row")]
+    NoId,
+}
+
+static PROPERTIES: LazyLock<TableSchema> =
+    LazyLock::new(|| table("properties", property::columns()));
+
+static ADVERT_TABLE: LazyLock<TableSchema> = LazyLock::new(|| table("adverts", advert::columns()));
+
+fn table(name: &'static str, columns: Vec<Column>) -> TableSchema {
+    TableSchema::projection(
+        name,
+        columns,
+        ID,
+        "location_department",
+        "location_insee_code",
+        "type",
+        "meta_first_seen_at",
+    )
+}
+
+/// The table of properties.
+pub fn properties() -> &'static TableSchema {
+    &PROPERTIES
+}
+
+/// The table of adverts.
+pub fn adverts() -> &'static TableSchema {
+    &ADVERT_TABLE
+}
+
+#[cfg(test)]
+mod tests;

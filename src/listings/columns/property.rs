@@ -1,0 +1,187 @@
+//! The columns of properties, and of the adverts inside them.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ListArray, RecordBatch, StructArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field};
+use arrow::error::ArrowError;
+
+use super::dwelling::dwelling;
+use super::rows::{ColumnOf, Read, Rows};
+use super::shared::{Listed, Priced, Sold, columns, listed, placed, priced, sold};
+use super::{ADVERTS, Error, ID, properties};
+use crate::lake::schema::{Column, ITEM, Kind, struct_fields};
+use crate::wire::enums::WireEnum;
+use crate::wire::listings::habitation::TypeHabitation;
+use crate::wire::listings::land::{TypeLand, TypeParking};
+use crate::wire::listings::market::{LightSeller, Meta, Offer};
+use crate::wire::listings::place::Location;
+use crate::wire::listings::price::Price;
+use crate::wire::listings::{Property, PropertyAdvert};
+
+impl Listed for Property {
+    fn habitation(&self) -> Option<&TypeHabitation> {
+        self.habitation.as_ref()
+    }
+
+    fn land(&self) -> Option<&TypeLand> {
+        self.land.as_ref()
+    }
+
+    fn meta(&self) -> Option<&Meta> {
+        self.meta.as_ref()
+    }
+
+    fn offer(&self) -> Option<&Offer> {
+        self.offer.as_ref()
+    }
+
+    fn parking(&self) -> Option<&TypeParking> {
+        self.parking.as_ref()
+    }
+}
+
+impl Priced for Property {
+    fn price(&self) -> Option<&Price> {
+        self.price.as_ref()
+    }
+}
+
+impl Property {
+    fn place(&self) -> Option<&Location> {
+        self.location.as_ref()
+    }
+}
+
+impl Priced for PropertyAdvert {
+    fn price(&self) -> Option<&Price> {
+        self.price.as_ref()
+    }
+}
+
+impl Sold for PropertyAdvert {
+    fn seller(&self) -> Option<&LightSeller> {
+        self.seller.as_ref()
+    }
+}
+
+static COLUMNS: LazyLock<Vec<ColumnOf<Property>>> = LazyLock::new(|| {
+    let mut to = vec![
+        ColumnOf::new(ID, Read::Id(|property: &Property| Some(property.flx_id?.0))),
+        ColumnOf::new("type", Read::Category(|property| Some(property.class?.as_str()))),
+        ColumnOf::new("process", Read::Category(|property| Some(property.process?.as_str()))),
+        ColumnOf::new("title", Read::Text(|property: &Property| property.title.as_deref())).shown_only(),
+        ColumnOf::new(
+            "tags",
+            Read::List(|property, each| {
+                property.tags.iter().for_each(|tag| each(tag));
+                Some(())
+            }),
+        ),
+    ];
+    columns!(to, Property, flags Some, "", [has_anomaly, is_urgent]);
+    placed!(to, Property);
+    listed(&mut to);
+    priced(&mut to);
+    dwelling(&mut to);
+    to
+});
+
+static ADVERT_COLUMNS: LazyLock<Vec<ColumnOf<PropertyAdvert>>> = LazyLock::new(|| {
+    let mut to = vec![
+        ColumnOf::new(ID, Read::Id(|advert: &PropertyAdvert| Some(advert.flx_id?.0))),
+        ColumnOf::new("source", Read::Category(|advert| advert.source.as_deref())),
+        ColumnOf::new("url", Read::Text(|advert| advert.url.as_deref())),
+        ColumnOf::new("lat", Read::Number(|advert| Some(advert.location?.latitude()))),
+        ColumnOf::new("lon", Read::Number(|advert| Some(advert.location?.longitude()))),
+        ColumnOf::new(
+            "offline_at",
+            Read::Moment(|advert: &PropertyAdvert| Some(advert.offline_at?.get().timestamp_millis())),
+        )
+        .shown_only(),
+    ];
+    columns!(to, PropertyAdvert, moments Some, "", [first_seen_at, last_seen_at]);
+    columns!(to, PropertyAdvert, flags Some, "", [
+        is_online, is_pro, has_anomaly, is_exclusive
+    ]);
+    priced(&mut to);
+    sold(&mut to);
+    to
+});
+
+/// The fields of the adverts of a property.
+static ADVERT_FIELDS: LazyLock<Vec<Column>> =
+    LazyLock::new(|| ADVERT_COLUMNS.iter().map(ColumnOf::described).collect());
+
+/// The columns of the table, the adverts last.
+pub(super) fn columns() -> Vec<Column> {
+    let mut columns: Vec<Column> = COLUMNS.iter().map(ColumnOf::described).collect();
+    columns.push(Column {
+        name: ADVERTS.into(),
+        kind: Kind::Items(&ADVERT_FIELDS),
+        filterable: true,
+    });
+    columns
+}
+
+/// Properties being laid out as rows.
+pub struct PropertyRows {
+    rows: Rows<Property>,
+    adverts: Rows<PropertyAdvert>,
+    advert_counts: Vec<usize>,
+}
+
+impl Default for PropertyRows {
+    fn default() -> Self {
+        Self {
+            rows: Rows::new(&COLUMNS),
+            adverts: Rows::new(&ADVERT_COLUMNS),
+            advert_counts: Vec::new(),
+        }
+    }
+}
+
+impl PropertyRows {
+    /// Adds a property.
+    ///
+    /// # Errors
+    /// It has no identifier.
+    pub fn push(&mut self, property: &Property) -> Result<(), Error> {
+        if property.flx_id.is_none() {
+            return Err(Error::NoId);
+        }
+        self.rows.push(property);
+        for advert in &property.adverts {
+            self.adverts.push(advert);
+        }
+        self.advert_counts.push(property.adverts.len());
+        Ok(())
+    }
+
+    /// Rows added since the last batch.
+    pub fn count(&self) -> usize {
+        self.rows.count()
+    }
+
+    /// The rows added since the last batch, in the schema of [`properties`].
+    ///
+    /// # Errors
+    /// More than 2^31 adverts.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let mut columns = self.rows.finish();
+        let fields = struct_fields(&ADVERT_FIELDS);
+        let count = self.adverts.count();
+        let adverts = StructArray::try_new_with_length(
+            fields.clone(),
+            self.adverts.finish(),
+            None,
+            count,
+        )?;
+        let offsets = OffsetBuffer::from_lengths(std::mem::take(&mut self.advert_counts));
+        let item = Arc::new(Field::new(ITEM, DataType::Struct(fields), true));
+        let adverts = ListArray::try_new(item, offsets, Arc::new(adverts), None)?;
+        columns.push(Arc::new(adverts));
+        RecordBatch::try_new(Arc::clone(properties().arrow()), columns)
+    }
+}

@@ -1,0 +1,5 @@
+//! Listings: properties and adverts.
+//!
+//! [`columns`] lays records out in the columns questions run over.
+
+pub mod columns;
