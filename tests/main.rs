@@ -17,6 +17,7 @@ mod contract {
     mod server;
 }
 mod engine {
+    mod listings;
     mod matching;
     mod search;
     mod sql;

@@ -86,12 +86,13 @@ impl Clause {
         }
     }
 
-    /// What must hold so that at least one of these filters does: nothing where one of them does not constrain.
+    /// What must hold so that at least one of these filters does: nothing where there are none, or where one of them does
+    /// not constrain.
     ///
     /// Filters that only ask for one text of the same column become one clause, so that hundreds of communes cost what
     /// one does.
     pub fn any(filters: Vec<Filter>) -> Filter {
-        if filters.iter().any(Vec::is_empty) {
+        if filters.is_empty() || filters.iter().any(Vec::is_empty) {
             return Filter::new();
         }
         let mut kept: Vec<Filter> = Vec::new();

@@ -10,7 +10,7 @@ use super::predicate::{CompiledClause, Kernel};
 use crate::engine::cache::Decoded;
 use crate::engine::select::narrow_column;
 use crate::opendata::dpe;
-use arrow::array::{Float64Array, StringArray};
+use arrow::array::{Date32Array, Float64Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use proptest::prelude::*;
@@ -71,13 +71,40 @@ fn cells<T: Clone + std::fmt::Debug>(
 proptest! {
     #[test]
     fn a_range_runs_as_its_expression(
-        cells in cells(prop_oneof![-5.0..5.0f64, Just(0.0), Just(-0.0), Just(2.0)]),
-        min in proptest::option::of(prop_oneof![-5.0..5.0f64, Just(0.0)]),
-        max in prop_oneof![-5.0..5.0f64, Just(-0.0), Just(2.0)],
+        cells in cells(prop_oneof![-5.0..5.0f64, Just(0.0), Just(-0.0), Just(2.0), Just(f64::NAN)]),
+        bounds in (
+            proptest::option::of(prop_oneof![-5.0..5.0f64, Just(0.0), Just(-0.0), Just(2.0)]),
+            proptest::option::of(prop_oneof![-5.0..5.0f64, Just(-0.0), Just(2.0)]),
+        ).prop_filter("a bound", |bounds| *bounds != (None, None)),
     ) {
+        let (min, max) = bounds;
         let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
         let values: Float64Array = cells.into_iter().map(|cell| cell.0).collect();
-        let clause = Clause::new("surface_habitable_logement", Test::Number { min, max: Some(max) });
+        let clause = Clause::new("surface_habitable_logement", Test::Number { min, max });
+        both_ways_agree(clause, vec![Arc::new(values)], &mask);
+    }
+
+    #[test]
+    fn a_day_runs_as_its_expression(
+        cells in cells(-4..4),
+        from in proptest::option::of(-5..5),
+        to in proptest::option::of(-5..5),
+    ) {
+        let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
+        let values: Date32Array = cells.into_iter().map(|cell| cell.0).collect();
+        let clause = Clause::new("date_etablissement_dpe", Test::Day { from, to });
+        both_ways_agree(clause, vec![Arc::new(values)], &mask);
+    }
+
+    #[test]
+    fn a_whole_number_runs_as_its_expression(
+        cells in cells(prop_oneof![-4..4i64, Just(i64::MAX), Just(i64::MIN)]),
+        min in proptest::option::of(prop_oneof![-5.0..5.0f64, Just(1e30)]),
+        max in proptest::option::of(prop_oneof![-5.0..5.0f64, Just(-1e30)]),
+    ) {
+        let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
+        let values: Int64Array = cells.into_iter().map(|cell| cell.0).collect();
+        let clause = Clause::new("flx_id", Test::Number { min, max });
         both_ways_agree(clause, vec![Arc::new(values)], &mask);
     }
 

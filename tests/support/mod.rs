@@ -1,7 +1,9 @@
 //! A running service over a few records in memory, and the calls tests make to it.
 
 pub mod draw;
+pub mod listings;
 pub mod plain;
+pub mod plain_listings;
 pub mod process;
 pub mod rows;
 

@@ -3,6 +3,7 @@
 //! Nothing here states a filter, a range or an enumeration of its own: what the document says is what the parser does.
 
 pub mod admin;
+pub mod filters;
 pub mod listings;
 mod operations;
 mod parameters;
@@ -59,6 +60,7 @@ pub fn document() -> Value {
         schemas.insert(format!("{name}Record"), record(dataset));
     }
     schemas.extend(admin::component_schemas());
+    schemas.extend(filters::schemas());
     schemas.extend(listings::schemas());
     json!({
         "openapi": "3.1.0",

@@ -121,11 +121,7 @@ fn any(
     at: At<'_>,
     read: impl Fn(&Value, At<'_>) -> Result<Filter, Fault>,
 ) -> Result<Filter, Fault> {
-    let entries = items(value, at, read)?;
-    if entries.is_empty() {
-        return Ok(Filter::new());
-    }
-    Ok(Clause::any(entries))
+    Ok(Clause::any(items(value, at, read)?))
 }
 
 /// A list of texts of which one must be the record's.

@@ -1,0 +1,259 @@
+//! The part of the OpenAPI document that tells what may be asked of listings: filters and bodies, from the tables that
+//! validate them.
+
+use serde_json::{Map, Value, json};
+
+use super::reference;
+use super::schemas::closed;
+use crate::wire::dates::DATE_RULE;
+use crate::wire::enums::{
+    EnumSearchRequestOrderBy, EnumSearchRequestSortBy, EnumStudiedData, Enumeration,
+    SimilarPropertiesRequestSimilarityStrategyEnum, WireEnum,
+};
+use crate::wire::listings::filters::bodies::{
+    LITE_SIZE_MAX, MANY_MAX, SEARCH_SIZE_MAX, SIMILARS_SIZE_MAX, TEXT_CHARS_MAX, TEXTS_MAX,
+};
+use crate::wire::listings::filters::model::{Lite, Model, Takes};
+use crate::wire::listings::filters::parse::{ITEMS_MAX, TEXT_BYTES_MAX};
+use crate::wire::listings::filters::{Listing, Part};
+
+/// Component schemas of filters and of the bodies that carry them. Codes and identifiers are those of the records.
+pub fn schemas() -> Map<String, Value> {
+    let mut found = Map::new();
+    let property = Listing::Property.filter_model();
+    for (part, name, size_max) in [
+        (Part::Whole, "SearchPropertiesPayload", SEARCH_SIZE_MAX),
+        (Part::Lite, "SearchPropertiesLitePayload", LITE_SIZE_MAX),
+    ] {
+        let filter = model(property, part, &mut found);
+        let payload = search_payload(search(&filter), size_max, &mut found);
+        found.insert(name.into(), payload);
+    }
+    model(Listing::Advert.filter_model(), Part::Whole, &mut found);
+    for listing in [Listing::Property, Listing::Advert] {
+        let name = listing.filter_model().name;
+        let filter = json!({ (listing.filter_key()): reference(name) });
+        found.insert(format!("{name}Query"), closed(filter, &[listing.filter_key()]));
+    }
+    let search = search(property.name);
+    let count = closed(json!({ "search": search }), &["search"]);
+    found.insert("CountPropertiesPayload".into(), count);
+    let studied = enumeration(EnumStudiedData::TABLE, &mut found);
+    let analytics = json!({"search": search, "studiedData": studied});
+    found.insert(
+        "PropertyAnalyticsPayload".into(),
+        closed(analytics, &["search", "studiedData"]),
+    );
+    let strategy = SimilarPropertiesRequestSimilarityStrategyEnum::TABLE;
+    let similars = json!({
+        "flxId": reference("FlxId"),
+        "similarityStrategy": enumeration(strategy, &mut found),
+        "size": {"type": "integer", "minimum": 1, "maximum": SIMILARS_SIZE_MAX},
+    });
+    found.insert(
+        "SimilarPropertiesPayload".into(),
+        closed(similars, &["flxId", "similarityStrategy", "size"]),
+    );
+    let ids = json!({"type": "array", "minItems": 1, "maxItems": MANY_MAX, "items": reference("FlxId")});
+    found.insert(
+        "ManyPropertiesPayload".into(),
+        json!({"oneOf": [closed(json!({ "flxIds": ids }), &["flxIds"]), ids]}),
+    );
+    found
+}
+
+fn search_payload(search: Value, size_max: usize, found: &mut Map<String, Value>) -> Value {
+    closed(
+        json!({
+            "size": {"type": "integer", "minimum": 1, "maximum": size_max},
+            "sortBy": described(enumeration(EnumSearchRequestSortBy::TABLE, found),
+                "Records without the value come last in both orders, ties by identifier; RELEVANCE without texts is \
+                 LAST_SEEN_AT"),
+            "orderBy": enumeration(EnumSearchRequestOrderBy::TABLE, found),
+            "search": search,
+            "searchAfterHash": {"type": "string",
+                "description": "That of a previous answer to the same search and order; the size may differ"},
+        }),
+        &["size", "sortBy", "orderBy", "search"],
+    )
+}
+
+/// The `search` of a body, with the filter of this name.
+fn search(filter: &str) -> Value {
+    let texts = |about: &str| {
+        json!({
+            "type": "array",
+            "maxItems": TEXTS_MAX,
+            "items": {"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX},
+            "description": about,
+        })
+    };
+    closed(
+        json!({
+            "filterProperty": reference(filter),
+            "keywords": texts("Terms each of which must occur in title, description or tags; case and accents do not \
+                count"),
+            "fullTexts": texts("Texts any of which may occur in title, description or tags, with tolerance for typing \
+                errors"),
+        }),
+        &["filterProperty"],
+    )
+}
+
+/// Adds the schema of a model, and of those in it, and returns its name.
+fn model(model: &'static Model, part: Part, found: &mut Map<String, Value>) -> String {
+    let name = match part {
+        Part::Whole => model.name.to_owned(),
+        Part::Lite => format!("Lite{}", model.name),
+    };
+    if found.contains_key(&name) {
+        return name;
+    }
+    let mut properties = Map::new();
+    for field in part.fields(model) {
+        let inner = match (part, field.lite) {
+            (Part::Lite, Lite::Part) => Part::Lite,
+            _ => Part::Whole,
+        };
+        let schema = described(takes(field.takes, inner, found), field.about);
+        properties.insert(field.key.to_owned(), schema);
+    }
+    let schema = described(closed(Value::Object(properties), &[]), model.about);
+    found.insert(name.clone(), schema);
+    name
+}
+
+/// The schema of what a field takes.
+fn takes(takes: Takes, part: Part, found: &mut Map<String, Value>) -> Value {
+    match takes {
+        Takes::Flag => json!({"type": "boolean"}),
+        Takes::Range => named("NumberRange", found, |_| range(json!({"type": "number"}))),
+        Takes::Moments => named("FilterDateRange", found, |_| range(moment())),
+        Takes::AnyMoments => list(named("FilterDateRange", found, |_| range(moment()))),
+        Takes::Year => reference("Year"),
+        Takes::OneOf(table) => enumeration(table, found),
+        Takes::AnyOf(table) => list(enumeration(table, found)),
+        Takes::Text => json!({"type": "string", "maxLength": TEXT_BYTES_MAX}),
+        Takes::AnyText => list(json!({"type": "string", "maxLength": TEXT_BYTES_MAX})),
+        Takes::Code(code) => reference(code.name),
+        Takes::AnyCode(code) => list(reference(code.name)),
+        Takes::Model(inner) => reference(&model(inner, part, found)),
+        Takes::AnyModel(inner) | Takes::SomeItem(inner) => {
+            list(reference(&model(inner, part, found)))
+        }
+        Takes::LatLng(_) => named("FilterLatLng", found, lat_lng),
+        Takes::Point(_) => named("FilterCompleteLatLng", found, |found| {
+            closed(json!({"location": named("FilterLatLng", found, lat_lng)}), &[])
+        }),
+        Takes::Ignored => json!({"deprecated": true}),
+    }
+}
+
+/// A reference to a schema of this name, made once.
+fn named(
+    name: &str,
+    found: &mut Map<String, Value>,
+    make: impl FnOnce(&mut Map<String, Value>) -> Value,
+) -> Value {
+    if !found.contains_key(name) {
+        let schema = make(found);
+        found.insert(name.to_owned(), schema);
+    }
+    reference(name)
+}
+
+fn enumeration(table: &'static Enumeration, found: &mut Map<String, Value>) -> Value {
+    named(table.name, found, |_| {
+        serde_json::to_value(table.schema()).unwrap_or_default()
+    })
+}
+
+fn described(mut schema: Value, about: &str) -> Value {
+    schema["description"] = json!(about);
+    schema
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "maxItems": ITEMS_MAX, "items": items})
+}
+
+fn range(bound: Value) -> Value {
+    described(
+        closed(json!({"min": bound, "max": bound}), &[]),
+        "Both bounds are included; without any it does not constrain",
+    )
+}
+
+fn moment() -> Value {
+    json!({
+        "type": "string",
+        "anyOf": [{"format": "date"}, {"format": "date-time"}],
+        "description": format!("{DATE_RULE}; a date as max includes that day"),
+    })
+}
+
+fn lat_lng(found: &mut Map<String, Value>) -> Value {
+    let corner = named("LatLng", found, |_| {
+        closed(
+            json!({
+                "lat": {"type": "number", "minimum": -90, "maximum": 90},
+                "lon": {"type": "number", "minimum": -180, "maximum": 180},
+            }),
+            &["lat", "lon"],
+        )
+    });
+    let distance = json!({"type": "number", "exclusiveMinimum": 0, "description": "Planar distance, kilometres"});
+    let parts = json!({
+        "geoBoundingBox": described(
+            closed(json!({"topLeft": corner, "bottomRight": corner}), &["topLeft", "bottomRight"]),
+            "A box, edges included; topLeft lies north and west of bottomRight"),
+        "geoDistance": described(
+            closed(json!({"pin": corner, "distanceKm": distance}), &["pin", "distanceKm"]),
+            "A circle around a pin, boundary included"),
+        "geoInseeCodeDistance": described(
+            closed(json!({"inseeCode": reference("InseeCode"), "distanceKm": distance}), &["inseeCode", "distanceKm"]),
+            "A circle around the centre of a commune, boundary included"),
+    });
+    described(closed(parts, &[]), "Where a position must lie; several keys are combined with AND")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::listings;
+    use super::*;
+    use crate::wire::listings::filters::parse_search_query;
+
+    #[test]
+    fn every_reference_resolves_and_no_record_is_overwritten() {
+        let (filters, records) = (schemas(), listings::schemas());
+        let text = Value::Object(filters.clone()).to_string();
+        for (_, rest) in text
+            .match_indices("#/components/schemas/")
+            .map(|(start, prefix)| text.split_at(start + prefix.len()))
+        {
+            let name = rest.split('"').next().unwrap();
+            assert!(filters.contains_key(name) || records.contains_key(name), "{name}");
+        }
+        for (name, schema) in &filters {
+            let same = records.get(name).is_none_or(|record| record == schema);
+            assert!(same, "{name} means two things");
+        }
+    }
+
+    #[test]
+    fn what_the_document_lists_is_what_the_parser_takes() {
+        let schemas = schemas();
+        for listing in [Listing::Property, Listing::Advert] {
+            let known = &schemas[listing.filter_model().name]["properties"];
+            let unknown = json!({ (listing.filter_key()): {"nothing of this name": 1} });
+            let message = parse_search_query(listing, &unknown).unwrap_err().message;
+            let listed: Vec<&str> = known.as_object().unwrap().keys().map(String::as_str).collect();
+            let expected = format!("unknown field; must be one of: {}", listed.join(", "));
+            assert_eq!(message, expected);
+        }
+        let lite = &schemas["LiteFilterTypeHabitation"]["properties"];
+        assert!(lite.get("wcCount").is_none() && lite.get("roomCount").is_some());
+        let characteristics = &lite["characteristics"]["$ref"];
+        assert_eq!(characteristics, "#/components/schemas/FilterCharacteristics");
+    }
+}

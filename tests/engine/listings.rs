@@ -1,0 +1,196 @@
+//! Any filter over any listings answers as the contract reads, by the engine's loops and by its expression alike.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::create_physical_expr;
+use serde_json::{Value, json};
+use toise::engine::batch::DecodedBatch;
+use toise::engine::filter::Filter;
+use toise::engine::predicate::{Predicate, filter_expr};
+use toise::lake::schema::TableSchema;
+use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
+use toise::wire::listings::filters::model::{Model, Takes};
+use toise::wire::listings::filters::{Listing, parse_search_query};
+use toise::wire::listings::{Advert, Property};
+use toise::wire::read::read;
+
+use crate::support::draw::Draw;
+use crate::support::{listings, plain_listings};
+
+/// Listings as answers carry them, and as columns.
+struct Listings {
+    listing: Listing,
+    schema: &'static TableSchema,
+    records: Vec<Value>,
+    rows: RecordBatch,
+    batch: DecodedBatch,
+}
+
+impl Listings {
+    fn new(listing: Listing, count: usize, draw: &mut Draw) -> Self {
+        let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
+        let mut records = Vec::new();
+        for number in 0..count {
+            let record = listings::record(listing, number, draw);
+            let written = match listing {
+                Listing::Property => {
+                    let property: Property =
+                        read(&record).unwrap_or_else(|fault| panic!("{fault}: {record}"));
+                    property_rows.push(&property).unwrap();
+                    serde_json::to_value(property).unwrap()
+                }
+                Listing::Advert => {
+                    let advert: Advert =
+                        read(&record).unwrap_or_else(|fault| panic!("{fault}: {record}"));
+                    advert_rows.push(&advert).unwrap();
+                    serde_json::to_value(advert).unwrap()
+                }
+            };
+            records.push(plain_listings::with_both_floors(written));
+        }
+        let (schema, rows) = match listing {
+            Listing::Property => (properties(), property_rows.finish().unwrap()),
+            Listing::Advert => (adverts(), advert_rows.finish().unwrap()),
+        };
+        let batch = DecodedBatch::new(schema, rows.clone()).unwrap();
+        Self {
+            listing,
+            schema,
+            records,
+            rows,
+            batch,
+        }
+    }
+
+    /// Rows on which the filter's expression is true.
+    fn by_expression(&self, filter: &Filter) -> Vec<usize> {
+        let df_schema = DFSchema::try_from(Arc::clone(self.schema.arrow())).unwrap();
+        let expression = create_physical_expr(
+            &filter_expr(self.schema, filter).unwrap(),
+            &df_schema,
+            &ExecutionProps::new(),
+            &PhysicalPlanningContext::default(),
+        )
+        .unwrap();
+        let rows = self.rows.num_rows();
+        let truth = expression.evaluate(&self.rows).unwrap().into_array(rows).unwrap();
+        let truth = truth.as_boolean().iter().enumerate();
+        truth.filter(|(_, holds)| *holds == Some(true)).map(|(row, _)| row).collect()
+    }
+
+    /// Holds the three readings of a filter against each other; returns how many rows match.
+    fn compare(&self, filter: &Value) -> usize {
+        let query = json!({ (self.listing.filter_key()): filter });
+        let parsed = parse_search_query(self.listing, &query)
+            .unwrap_or_else(|fault| panic!("{fault}: {filter}"));
+        let predicate = Predicate::compile(self.schema, &parsed).unwrap();
+        let found: Vec<usize> = self.batch.mask(&predicate).unwrap().set_indices().collect();
+        let expected: Vec<usize> = (0..self.records.len())
+            .filter(|row| plain_listings::matches(&self.records[*row], filter))
+            .collect();
+        assert_eq!(found, expected, "{filter}");
+        assert_eq!(self.by_expression(&parsed), expected, "by expression: {filter}");
+        expected.len()
+    }
+}
+
+fn check(listing: Listing, sizes: &[usize], questions: usize, seed: u64) {
+    let mut draw = Draw::new(seed);
+    for size in sizes {
+        let listings = Listings::new(listing, *size, &mut draw);
+        let (mut some, mut narrowed) = (0, 0);
+        for _ in 0..questions {
+            let filter = listings::filter(listing.filter_model(), &mut draw);
+            let count = listings.compare(&filter);
+            some += usize::from(count > 0);
+            narrowed += usize::from(count < *size);
+        }
+        assert!(some > questions / 4 && narrowed > questions / 4, "{some}, {narrowed}");
+    }
+}
+
+#[test]
+fn any_filter_of_properties_answers_as_the_contract_reads() {
+    check(Listing::Property, &[40, 2_500], 120, 61);
+}
+
+#[test]
+fn any_filter_of_adverts_answers_as_the_contract_reads() {
+    check(Listing::Advert, &[40, 2_500], 120, 62);
+}
+
+/// Filters with one leaf each: its path, and the filter around a value.
+fn lone_leaves(
+    model: &'static Model,
+    path: &str,
+    wrap: &dyn Fn(Value) -> Value,
+    visit: &mut dyn FnMut(&str, Takes, &dyn Fn(Value) -> Value),
+) {
+    for field in model.fields {
+        let path = format!("{path}.{}", field.key);
+        match field.takes {
+            Takes::Model(inner) => {
+                lone_leaves(inner, &path, &|value| wrap(json!({ (field.key): value })), visit);
+            }
+            Takes::AnyModel(inner) | Takes::SomeItem(inner) => {
+                lone_leaves(inner, &path, &|value| wrap(json!({ (field.key): [value] })), visit);
+            }
+            takes => visit(&path, takes, &|value| wrap(json!({ (field.key): value }))),
+        }
+    }
+}
+
+#[test]
+fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
+    let mut draw = Draw::new(63);
+    for (listing, least) in [(Listing::Property, 120), (Listing::Advert, 110)] {
+        let listings = Listings::new(listing, 120, &mut draw);
+        let mut count = 0;
+        lone_leaves(listing.filter_model(), "", &|value| value, &mut |path, takes, wrap| {
+            count += 1;
+            let (mut some, mut narrowed) = (0, 0);
+            for draws in 0..40 {
+                if draws >= 3 && some > 0 && narrowed > 0 {
+                    break;
+                }
+                let found = listings.compare(&wrap(listings::asked(takes, &mut draw)));
+                some += usize::from(found > 0);
+                narrowed += usize::from(found < listings.records.len());
+            }
+            let is_ignored = matches!(takes, Takes::Ignored);
+            assert!(some > 0 && (narrowed > 0 || is_ignored), "{path}: {some}, {narrowed}");
+        });
+        assert!(count >= least, "{count} leaves");
+    }
+}
+
+#[test]
+fn conditions_of_one_entry_hold_on_the_same_advert() {
+    let advert = |source: &str, is_online: bool| json!({"source": source, "isOnline": is_online});
+    let records = [
+        json!({"flxId": "019a53c0-7a55-7c40-8a11-000000000001",
+            "adverts": [advert("un.example", true), advert("deux.example", false)]}),
+        json!({"flxId": "019a53c0-7a55-7c40-8a11-000000000002", "adverts": [advert("deux.example", true)]}),
+        json!({"flxId": "019a53c0-7a55-7c40-8a11-000000000003", "adverts": []}),
+    ];
+    let mut rows = PropertyRows::default();
+    for record in &records {
+        rows.push(&read(record).unwrap()).unwrap();
+    }
+    let batch = DecodedBatch::new(properties(), rows.finish().unwrap()).unwrap();
+    let found = |adverts: Value| -> Vec<usize> {
+        let query = json!({"filterProperty": {"adverts": adverts}});
+        let filter = parse_search_query(Listing::Property, &query).unwrap();
+        let predicate = Predicate::compile(properties(), &filter).unwrap();
+        batch.mask(&predicate).unwrap().set_indices().collect()
+    };
+    let both = |website: &str| json!({"source": {"website": website}, "isOnline": true});
+    assert_eq!(found(json!([both("deux.example")])), [1]);
+    assert_eq!(found(json!([both("un.example"), both("deux.example")])), [0, 1]);
+    assert_eq!(found(json!([{"isOnline": false}])), [0]);
+    assert_eq!(found(json!([])), [0, 1, 2]);
+}
