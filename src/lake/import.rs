@@ -1,8 +1,8 @@
 //! An import into one table: rows are gathered and sorted, compared with what is there, and published at once.
 //!
 //! Of two rows with one id the later version wins; with equal versions the one with more filled columns, then the
-//! newer. A row equal to the one already there changes nothing. An official edition wins over what is there, and
-//! what it no longer names in the slices it covers goes.
+//! newer; in a table without records, the newer. A row equal to the one already there changes nothing. An official
+//! edition wins over what is there, and what it no longer names in the slices it covers goes.
 //!
 //! Published files form runs. A new run is merged with the runs before it while those are no more than twice its
 //! size, so a table of n rows holds about log2(n) runs however small the imports, and each row is rewritten about
@@ -120,7 +120,7 @@ impl RowSink for Import {
             return Ok(());
         }
         let first = self.entries.len() as u32;
-        let contents = content_digests(&batch);
+        let contents = content_digests(&batch)?;
         self.entries
             .extend(index_entries(self.table.schema, &batch, &contents, first));
         self.sorter.push(batch)?;

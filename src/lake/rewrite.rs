@@ -37,7 +37,7 @@ pub fn part_stream(
         first_row += count;
         Ok(SortedBatch {
             keys: cluster::keys(schema, &rows),
-            contents: content_digests(&rows),
+            contents: content_digests(&rows)?,
             rows,
         })
     });

@@ -12,16 +12,19 @@ use std::thread::JoinHandle;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::Date32Type;
+use arrow::row::{RowConverter, SortField};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+    ArrowColumnChunk, ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory,
+    compute_leaves,
 };
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use rayon::iter::{
-    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator,
+    IntoParallelRefMutIterator, ParallelIterator,
 };
 
 use super::Error;
@@ -209,16 +212,18 @@ impl PartWriter {
             let number = self.writer.flushed_row_groups().len();
             self.group = self.columns.create_column_writers(number)?;
         }
-        // Every column of a table has one leaf, lists of texts too.
+        // A column has one leaf, a list of structs one for each field; writers follow the leaves.
+        let leaves: Vec<Vec<ArrowLeafColumn>> = rows
+            .columns()
+            .par_iter()
+            .zip(&self.schema.arrow().fields()[..])
+            .map(|(column, field)| compute_leaves(field, column))
+            .collect::<Result<_, _>>()?;
+        let leaves: Vec<&ArrowLeafColumn> = leaves.iter().flatten().collect();
         self.group
             .par_iter_mut()
-            .zip(rows.columns())
-            .zip(&self.schema.arrow().fields()[..])
-            .try_for_each(|((writer, column), field)| {
-                compute_leaves(field, column)?
-                    .iter()
-                    .try_for_each(|leaf| writer.write(leaf))
-            })?;
+            .zip(leaves)
+            .try_for_each(|(writer, leaf)| writer.write(leaf))?;
         if self.entries.len().is_multiple_of(GROUP_ROWS) {
             self.end_group()?;
         }
@@ -274,17 +279,27 @@ fn text_column<'r>(rows: &'r RecordBatch, name: &str) -> Option<&'r StringArray>
         .and_then(|column| column.as_string_opt::<i32>())
 }
 
-/// Content digests of the rows of a batch. Records are hashed once and the digests travel with the rows: at full width
-/// it takes 3 µs a row.
-pub fn content_digests(rows: &RecordBatch) -> Vec<u64> {
-    let Some(records) = text_column(rows, RECORD) else {
-        return Vec::new();
+/// Content digests of the rows of a batch: of their records, or of all their columns where they have none. They are
+/// hashed once and the digests travel with the rows: at full width it takes 3 µs a row.
+pub fn content_digests(rows: &RecordBatch) -> Result<Vec<u64>, Error> {
+    let digests = |digest: &(dyn Fn(usize) -> u64 + Sync)| {
+        (0..rows.num_rows())
+            .into_par_iter()
+            .with_min_len(DIGESTS_MIN)
+            .map(digest)
+            .collect()
     };
-    (0..rows.num_rows())
-        .into_par_iter()
-        .with_min_len(DIGESTS_MIN)
-        .map(|row| ids::content_digest(records.value(row).as_bytes()))
-        .collect()
+    if let Some(records) = text_column(rows, RECORD) {
+        return Ok(digests(&|row| {
+            ids::content_digest(records.value(row).as_bytes())
+        }));
+    }
+    let fields = rows.schema_ref().fields().iter();
+    let fields = fields.map(|field| SortField::new(field.data_type().clone()));
+    let converted = RowConverter::new(fields.collect())?.convert_columns(rows.columns())?;
+    Ok(digests(&|row| {
+        ids::content_digest(converted.row(row).as_ref())
+    }))
 }
 
 /// Index entries of the rows of a batch, numbered from `first_row`.
@@ -301,8 +316,13 @@ pub fn index_entries(
         .version
         .and_then(|name| rows.column_by_name(name))
         .and_then(|column| column.as_primitive_opt::<Date32Type>());
+    // Of two rows of a projection the newer wins, however much it holds.
+    let counted = match schema.column(RECORD) {
+        Some(_) => rows.columns(),
+        None => &[],
+    };
     let mut filled = vec![0u16; rows.num_rows()];
-    for column in rows.columns() {
+    for column in counted {
         match column.nulls() {
             None => filled.iter_mut().for_each(|count| *count += 1),
             Some(nulls) => {

@@ -10,8 +10,12 @@ use datafusion::physical_expr::create_physical_expr;
 use serde_json::{Value, json};
 use toise::engine::batch::DecodedBatch;
 use toise::engine::filter::Filter;
+use toise::engine::interrupt::Interrupt;
 use toise::engine::predicate::{Predicate, filter_expr};
+use toise::engine::session::Session;
+use toise::engine::{Budget, Engine};
 use toise::lake::schema::TableSchema;
+use toise::lake::{Lake, RowSink};
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
 use toise::wire::listings::filters::model::{Model, Takes};
 use toise::wire::listings::filters::{Listing, parse_search_query};
@@ -166,6 +170,90 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
         });
         assert!(count >= least, "{count} leaves");
     }
+}
+
+/// Listings in a lake, in several imports, some of them seen again with other values.
+struct InLake {
+    listings: Listings,
+    engine: Engine,
+    _folder: tempfile::TempDir,
+}
+
+impl InLake {
+    fn new(listing: Listing, count: usize, draw: &mut Draw) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open(folder.path()).unwrap();
+        let former = Listings::new(listing, count / 3, draw);
+        let listings = Listings::new(listing, count, draw);
+        let last = listings.rows.slice(count / 2, count - count / 2);
+        for rows in [former.rows, listings.rows.slice(0, count / 2), last] {
+            let mut import = lake.import(listings.schema).unwrap();
+            import.push(rows).unwrap();
+            import.publish(Vec::new(), Vec::new()).unwrap();
+        }
+        let engine = Engine::open(folder.path(), &[listings.schema], Budget::default()).unwrap();
+        Self {
+            listings,
+            engine,
+            _folder: folder,
+        }
+    }
+
+    /// Numbers of the listings a filter selects.
+    fn found(&self, filter: &Filter) -> Vec<usize> {
+        let schema = self.listings.schema;
+        let view = self.engine.view(schema).unwrap();
+        let predicate = Predicate::compile(schema, filter).unwrap();
+        let (id, _) = schema.column(schema.id).unwrap();
+        let states = self
+            .engine
+            .scan(&view, &predicate, &Interrupt::default(), Vec::new, |found, visited| {
+                let ids = visited.column(id)?;
+                let ids = ids.values.as_string::<i32>();
+                visited.selected.for_each(|row| {
+                    let last = ids.value(row).rsplit('-').next().unwrap();
+                    found.push(usize::from_str_radix(last, 16).unwrap());
+                });
+                Ok(())
+            })
+            .unwrap();
+        let mut found: Vec<usize> = states.into_iter().flatten().collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+async fn check_in_lake(listing: Listing, seed: u64) {
+    let mut draw = Draw::new(seed);
+    let lake = InLake::new(listing, 1_500, &mut draw);
+    let session = Session::open(&lake.engine, Vec::new()).unwrap();
+    for question in 0..60 {
+        let filter = listings::filter(listing.filter_model(), &mut draw);
+        let query = json!({ (listing.filter_key()): filter });
+        let parsed = parse_search_query(listing, &query).unwrap();
+        let records = lake.listings.records.iter().enumerate();
+        let expected: Vec<usize> = records
+            .filter(|(_, record)| plain_listings::matches(record, &filter))
+            .map(|(row, _)| row)
+            .collect();
+        assert_eq!(lake.found(&parsed), expected, "{filter}");
+        if question % 6 == 0 {
+            let rows = session.context().table(lake.listings.schema.name).await.unwrap();
+            let expression = filter_expr(lake.listings.schema, &parsed).unwrap();
+            let count = rows.filter(expression).unwrap().count().await.unwrap();
+            assert_eq!(count, expected.len(), "in SQL: {filter}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn properties_in_files_answer_as_those_in_memory_and_sql_as_both() {
+    check_in_lake(Listing::Property, 64).await;
+}
+
+#[tokio::test]
+async fn adverts_in_files_answer_as_those_in_memory_and_sql_as_both() {
+    check_in_lake(Listing::Advert, 65).await;
 }
 
 #[test]
