@@ -32,7 +32,10 @@ impl DecodedBatch {
     /// There are more, or they are of another schema.
     pub fn new(schema: &'static TableSchema, rows: RecordBatch) -> Result<Self, Error> {
         if rows.num_rows() > CHUNK_ROWS_MAX {
-            let reason = format!("{} rows; a batch holds at most {CHUNK_ROWS_MAX}", rows.num_rows());
+            let reason = format!(
+                "{} rows; a batch holds at most {CHUNK_ROWS_MAX}",
+                rows.num_rows()
+            );
             return Err(DataFusionError::Plan(reason).into());
         }
         if rows.schema_ref() != schema.arrow() {
@@ -82,7 +85,10 @@ impl DecodedBatch {
         let list = self.rows.column(item.list);
         let list = list.as_list_opt::<i32>().ok_or_else(unknown)?;
         let structs = list.values().as_struct_opt().ok_or_else(unknown)?;
-        let (field, _) = structs.fields().find(&item.field.name).ok_or_else(unknown)?;
+        let (field, _) = structs
+            .fields()
+            .find(&item.field.name)
+            .ok_or_else(unknown)?;
         let decoded_type = item.field.kind.decoded_type();
         let values = cast(&struct_field(structs, field), &decoded_type)?;
         Ok(Decoded::new(Arc::new(ListArray::try_new(

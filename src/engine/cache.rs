@@ -1,7 +1,8 @@
 //! Decoded columns of row groups, kept in memory under one budget, with the bounds of their zones.
 //!
-//! The unit is one column of one row group ([`super::decoded`]). Decoding costs 0.3–1 ms a unit. A hit in the shared cache costs 0.2 µs, which a bulk match pays a dozen times a
-//! row: each thread remembers weakly where its last columns were, and mostly asks nobody.
+//! The unit is one column of one row group ([`super::decoded`]). Decoding costs 0.3–1 ms a unit. A hit in
+//! the shared cache costs 0.2 µs, which a bulk match pays a dozen times a row: each thread remembers weakly where its
+//! last columns were, and mostly asks nobody.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};

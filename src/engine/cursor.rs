@@ -306,11 +306,23 @@ mod tests {
         let one = |column: &'static str| vec![Clause::new(column, Test::Is(true))];
         let any = |filters: Vec<Filter>| vec![Clause::new("", Test::Any(filters))];
         let of = |filter: &Filter| question_digest("properties", filter, "flx_id", true);
-        assert_eq!(of(&any(vec![one("a"), one("b")])), of(&any(vec![one("b"), one("a")])));
-        assert_ne!(of(&any(vec![one("a"), one("b")])), of(&any(vec![one("a"), one("c")])));
+        assert_eq!(
+            of(&any(vec![one("a"), one("b")])),
+            of(&any(vec![one("b"), one("a")]))
+        );
+        assert_ne!(
+            of(&any(vec![one("a"), one("b")])),
+            of(&any(vec![one("a"), one("c")]))
+        );
         let both = [one("a"), one("b")].concat();
-        assert_ne!(of(&any(vec![both.clone(), one("c")])), of(&any(vec![one("a"), one("b"), one("c")])));
-        assert_ne!(of(&both), of(&vec![Clause::new("a", Test::SomeItem(both.clone()))]));
+        assert_ne!(
+            of(&any(vec![both.clone(), one("c")])),
+            of(&any(vec![one("a"), one("b"), one("c")]))
+        );
+        assert_ne!(
+            of(&both),
+            of(&vec![Clause::new("a", Test::SomeItem(both.clone()))])
+        );
         let with = |keywords: &[String], any: &[String]| {
             text_question_digest("properties", &both, "flx_id", true, [keywords, any])
         };

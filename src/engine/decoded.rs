@@ -115,12 +115,10 @@ fn zones(values: &ArrayRef) -> Zones {
             let column = values.as_primitive::<Date32Type>();
             bounds(column, |row| f64::from(column.value(row)))
         }
-        DataType::Timestamp(..) => {
-            match values.as_primitive_opt::<TimestampMillisecondType>() {
-                Some(column) => bounds(column, |row| column.value(row) as f64),
-                None => Zones::Unknown,
-            }
-        }
+        DataType::Timestamp(..) => match values.as_primitive_opt::<TimestampMillisecondType>() {
+            Some(column) => bounds(column, |row| column.value(row) as f64),
+            None => Zones::Unknown,
+        },
         DataType::Dictionary(..) => {
             let column = values.as_dictionary::<Int32Type>();
             let mut codes = vec![0u64; column.values().len()];

@@ -47,7 +47,9 @@ impl<'s> Scope<'s> {
             (Scope::Table(schema), Kind::Items(fields)) => {
                 Ok((Scope::Items(schema, list), schema::struct_fields(fields)))
             }
-            _ => Err(DataFusionError::Plan(format!("{list} is no list of structs"))),
+            _ => Err(DataFusionError::Plan(format!(
+                "{list} is no list of structs"
+            ))),
         }
     }
 }
@@ -98,8 +100,7 @@ pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, Dat
             Ok(between(column(name), from.map(day), to.map(day)))
         }
         Test::Moment { from, to } => {
-            let moment =
-                |value| ScalarValue::TimestampMillisecond(Some(value), Some(UTC.into()));
+            let moment = |value| ScalarValue::TimestampMillisecond(Some(value), Some(UTC.into()));
             Ok(between(column(name), from.map(moment), to.map(moment)))
         }
         Test::OneOf(texts) => match scope.column(name)?.1 {

@@ -1,8 +1,8 @@
 //! A filter as the contract states it, past validation: clauses that all must hold.
 //!
 //! The wire layer builds it, [`super::predicate`] compiles it to one DataFusion expression, and pruning reads it
-//! to skip rows that cannot match. A row whose column is missing matches no clause on that column, and a row whose list is
-//! empty none on the list.
+//! to skip rows that cannot match. A row whose column is missing matches no clause on that column, and a row whose list
+//! is empty none on the list.
 
 use std::borrow::Cow;
 
@@ -86,8 +86,8 @@ impl Clause {
         }
     }
 
-    /// What must hold so that at least one of these filters does: nothing where there are none, or where one of them does
-    /// not constrain.
+    /// What must hold so that at least one of these filters does: nothing where there are none, or where one of them
+    /// does not constrain.
     ///
     /// Filters that only ask for one text of the same column become one clause, so that hundreds of communes cost what
     /// one does.

@@ -3,9 +3,9 @@
 //! A question's way: the filter is compiled ([`predicate`]) to DataFusion expressions; row groups that cannot match
 //! are skipped by their footer statistics ([`view`]); what remains is read as decoded columns kept in memory under a
 //! budget ([`cache`]), where zones of 1,024 rows are skipped by their own bounds; the expressions run on the rest
-//! ([`scan`], [`select`]), and the best k by sort key are kept ([`topk`]). Nothing is planned on this path: a placed question
-//! over five million rows touches a few tens of thousands of values and takes well under a millisecond.
-//! [`session`] is the other way in: any SQL, planned and run by DataFusion over the same files.
+//! ([`scan`], [`select`]), and the best k by sort key are kept ([`topk`]). Nothing is planned on this path: a placed
+//! question over five million rows touches a few tens of thousands of values and takes well under a millisecond. Batches
+//! in memory are asked the same way ([`batch`]). [`session`] is the other way in: any SQL, planned and run by DataFusion over the same files.
 
 pub mod batch;
 pub mod cache;
@@ -16,6 +16,7 @@ pub mod filter;
 pub mod functions;
 mod gauges;
 pub mod interrupt;
+mod loops;
 pub mod parts_store;
 pub mod pool;
 pub mod position;
@@ -23,6 +24,7 @@ pub mod predicate;
 #[cfg(test)]
 mod predicate_tests;
 pub mod rows;
+mod runs;
 pub mod scan;
 pub mod select;
 pub mod session;

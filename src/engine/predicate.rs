@@ -19,9 +19,9 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::DFSchema;
 use datafusion::error::DataFusionError;
+use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
 use super::expression::{Scope, one_of, scoped_expr};
@@ -319,7 +319,10 @@ impl CompiledClause {
                 let values = values.as_string::<i32>();
                 if texts.len() <= LOOKED_THROUGH_MAX {
                     let holds = |value: &str| texts.iter().any(|text| text == value);
-                    return Ok(values.iter().map(|value| value.is_some_and(holds)).collect());
+                    return Ok(values
+                        .iter()
+                        .map(|value| value.is_some_and(holds))
+                        .collect());
                 }
                 let sought: HashSet<&str> = texts.iter().map(String::as_str).collect();
                 let holds = |value: Option<&str>| value.is_some_and(|value| sought.contains(value));
@@ -379,10 +382,7 @@ impl Kernel {
 }
 
 /// The numbers of two columns of coordinates.
-fn numbers_of(
-    scope: Scope<'_>,
-    names: &[Cow<'_, str>],
-) -> Result<Vec<usize>, DataFusionError> {
+fn numbers_of(scope: Scope<'_>, names: &[Cow<'_, str>]) -> Result<Vec<usize>, DataFusionError> {
     names
         .iter()
         .map(|name| match scope.column(name)? {
@@ -394,10 +394,7 @@ fn numbers_of(
         .collect()
 }
 
-fn physical(
-    fields: Vec<Field>,
-    expression: Expr,
-) -> Result<Kernel, DataFusionError> {
+fn physical(fields: Vec<Field>, expression: Expr) -> Result<Kernel, DataFusionError> {
     let batch_schema = Arc::new(Schema::new(fields));
     let df_schema = DFSchema::try_from(batch_schema.as_ref().clone())?;
     let expression = create_physical_expr(

@@ -11,8 +11,8 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use super::cache::Decoded;
 use super::interrupt::Interrupt;
 use super::predicate::Predicate;
-pub use super::select::{Run, Selected};
 use super::select::{Columns, select};
+pub use super::select::{Run, Selected};
 use super::view::{Chunk, TableView};
 use super::{Engine, Error};
 

@@ -6,23 +6,21 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, PrimitiveArray};
-use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
+use arrow::array::{Array, AsArray};
+use arrow::buffer::{BooleanBuffer, MutableBuffer};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Float64Type, Int32Type, Int64Type,
-    TimestampMillisecondType,
+    DataType, Date32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
 };
 use arrow::util::bit_util::set_bit;
 use datafusion::error::DataFusionError;
 
 use super::Error;
 use super::decoded::{Decoded, Items, ZONE_ROWS, Zones};
+use super::loops::{SPARSE_SHARE, narrow, pack, whole};
 use super::predicate::{CompiledClause, Kernel, Predicate};
+pub use super::runs::{Run, Selected};
 use super::some_item::rows_of_items;
 use crate::geo::distance::planar_distance_m;
-
-/// A clause tests single rows where fewer than one in this many is left.
-const SPARSE_SHARE: usize = 8;
 
 /// Where a predicate takes its columns from.
 pub trait Columns {
@@ -34,63 +32,6 @@ pub trait Columns {
     /// # Errors
     /// It cannot be read.
     fn column(&self, column: usize) -> Result<Arc<Decoded>, Error>;
-}
-
-/// Rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
-#[derive(Debug, Default)]
-pub struct Selected {
-    /// Runs in row order.
-    pub runs: Vec<Run>,
-}
-
-/// Neighbouring rows of a chunk.
-#[derive(Debug)]
-pub struct Run {
-    /// First row in the chunk; the start of a zone.
-    pub start: usize,
-    /// Rows in the run.
-    pub rows: usize,
-    /// Which of them are selected; `None`: all.
-    pub mask: Option<BooleanBuffer>,
-}
-
-impl Run {
-    /// Selected rows in it.
-    pub fn count(&self) -> u64 {
-        self.mask
-            .as_ref()
-            .map_or(self.rows, BooleanBuffer::count_set_bits) as u64
-    }
-
-    /// Calls `visit` with each selected row of `first..last`, counted in the chunk.
-    pub fn for_each_in(&self, first: usize, last: usize, mut visit: impl FnMut(usize)) {
-        let (first, last) = (first.max(self.start), last.min(self.start + self.rows));
-        if first >= last {
-            return;
-        }
-        match &self.mask {
-            None => (first..last).for_each(visit),
-            Some(mask) => {
-                for row in mask.slice(first - self.start, last - first).set_indices() {
-                    visit(first + row);
-                }
-            }
-        }
-    }
-}
-
-impl Selected {
-    /// Selected rows.
-    pub fn count(&self) -> u64 {
-        self.runs.iter().map(Run::count).sum()
-    }
-
-    /// Calls `visit` with each selected row, counted in the chunk.
-    pub fn for_each(&self, mut visit: impl FnMut(usize)) {
-        for run in &self.runs {
-            run.for_each_in(run.start, run.start + run.rows, &mut visit);
-        }
-    }
 }
 
 /// Rows on which every clause is true.
@@ -290,9 +231,8 @@ impl Ready<'_> {
             Kernel::AtLeast(min) => {
                 let values = numbers(0);
                 // Expressions order NaN after all numbers.
-                let holds = |value: f64| {
-                    (value >= *min) | (value.is_nan() & value.is_sign_positive())
-                };
+                let holds =
+                    |value: f64| (value >= *min) | (value.is_nan() & value.is_sign_positive());
                 let all = || pack(values, holds);
                 narrow(mask, start, length, [nulls(0), None], all, |row| {
                     holds(values[row])
@@ -378,7 +318,10 @@ impl Ready<'_> {
 
     /// Which items are whose, of a clause over items.
     fn items(&self) -> Option<&Items> {
-        let own = self.columns.first().and_then(|column| column.items.as_ref());
+        let own = self
+            .columns
+            .first()
+            .and_then(|column| column.items.as_ref());
         own.or_else(|| self.inner.iter().flatten().find_map(Ready::items))
     }
 }
@@ -423,82 +366,6 @@ fn narrow_items(
 fn mismatch(clause: &CompiledClause, found: &DataType) -> Error {
     let reason = format!("{} holds {found}", clause.clause.column);
     DataFusionError::Internal(reason).into()
-}
-
-/// Whole numbers between two bounds, under a mask from a start over a length.
-fn whole<T>(
-    column: &PrimitiveArray<T>,
-    min: i64,
-    max: i64,
-    (mask, start, length): (Option<BooleanBuffer>, usize, usize),
-) -> BooleanBuffer
-where
-    T: ArrowPrimitiveType<Native: Into<i64>>,
-{
-    let values = &column.values()[start..start + length];
-    let holds = |value: T::Native| {
-        let value: i64 = value.into();
-        (value >= min) & (value <= max)
-    };
-    let all = || pack(values, holds);
-    narrow(mask, start, length, [column.nulls(), None], all, |row| {
-        holds(values[row])
-    })
-}
-
-/// Rows of a run, counted in it, that a mask leaves, that are not missing and on which a test holds. Where the mask
-/// leaves few rows only those are tested, by `holds`; else `all` tests every one.
-fn narrow(
-    mask: Option<BooleanBuffer>,
-    start: usize,
-    length: usize,
-    nulls: [Option<&NullBuffer>; 2],
-    all: impl FnOnce() -> BooleanBuffer,
-    holds: impl Fn(usize) -> bool,
-) -> BooleanBuffer {
-    if let Some(mask) = &mask
-        && mask.count_set_bits() * SPARSE_SHARE < length
-    {
-        let mut kept = MutableBuffer::new_null(length);
-        let valid = |row: usize| {
-            let mut nulls = nulls.iter().flatten();
-            nulls.all(|nulls| nulls.is_valid(start + row))
-        };
-        for row in mask.set_indices() {
-            if valid(row) && holds(row) {
-                set_bit(kept.as_slice_mut(), row);
-            }
-        }
-        return BooleanBuffer::new(kept.into(), 0, length);
-    }
-    let mut truth = all();
-    for nulls in nulls.into_iter().flatten() {
-        truth = &truth & &nulls.inner().slice(start, length);
-    }
-    match mask {
-        None => truth,
-        Some(mask) => &mask & &truth,
-    }
-}
-
-/// One bit per value on which a test holds. Bytes first, then eight of them to as many bits by one multiplication: the
-/// comparisons run in vectors, which they do not while each bit is shifted to its place (0.3 ns a value instead of 1).
-fn pack<T: Copy>(values: &[T], holds: impl Fn(T) -> bool) -> BooleanBuffer {
-    /// Moves the lowest bit of byte i to bit 56 + i.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let mut words: Vec<u64> = Vec::with_capacity(values.len().div_ceil(64));
-    for values in values.chunks(64) {
-        let mut bytes = [0u8; 64];
-        for (byte, value) in bytes.iter_mut().zip(values) {
-            *byte = u8::from(holds(*value));
-        }
-        let mut word = 0;
-        for (nth, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
-            word |= (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * nth);
-        }
-        words.push(word);
-    }
-    BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
 }
 
 /// A clause with a kernel of its own over whole columns, for tests that hold it against its expression.

@@ -7,8 +7,8 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch};
 use arrow::array::RecordBatchOptions;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Fields, Schema, SchemaRef};
 use datafusion::common::DFSchema;
@@ -86,7 +86,9 @@ impl ScalarUDFImpl for SomeItem {
             DataFusionError::Plan(format!("a list is needed, not {}", list.data_type()))
         })?;
         let truth = self.evaluate(list)?;
-        Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(truth, None))))
+        Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(
+            truth, None,
+        ))))
     }
 }
 
@@ -108,7 +110,12 @@ impl SomeItem {
             Some(nulls) => &holding & nulls.inner(),
             None => holding,
         };
-        let row_of = |row: usize| (offsets[row] as usize - first, offsets[row + 1] as usize - first);
+        let row_of = |row: usize| {
+            (
+                offsets[row] as usize - first,
+                offsets[row + 1] as usize - first,
+            )
+        };
         Ok(rows_of_items(&holding, list.len(), row_of, list.nulls()))
     }
 }

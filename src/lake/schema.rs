@@ -4,8 +4,8 @@
 //! the lake ends in [`RECORD`]: the row as the JSON text that answers carry, so that whole rows never have to be put
 //! together from columns. A table that projects documents of the store has no such column.
 //!
-//! A column that is a list of structs ([`Kind::Items`]) is one column in files. Questions read its fields one by one: each
-//! is addressed as `list.field` and numbered after the columns.
+//! A column that is a list of structs ([`Kind::Items`]) is one column in files. Questions read its fields one by one:
+//! each is addressed as `list.field` and numbered after the columns.
 
 use std::sync::Arc;
 

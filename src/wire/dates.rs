@@ -1,8 +1,8 @@
 //! Dates as the contract reads them: an ISO day, or a date-time with any offset.
 //!
 //! The tables of open data hold days, and a day stands for its midnight UTC. So a first moment after midnight means the
-//! next day, and a last moment means the day it falls in; a bare day as the last moment includes that whole day. Listings
-//! hold moments to the millisecond.
+//! next day, and a last moment means the day it falls in; a bare day as the last moment includes that whole day.
+//! Listings hold moments to the millisecond.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 

@@ -41,7 +41,10 @@ pub struct Enumeration {
 impl Enumeration {
     /// The value a text stands for in any spelling, as it is written.
     pub fn value(&self, text: &str) -> Option<&'static str> {
-        let spelling = self.spellings.iter().find(|(accepted, _)| *accepted == text);
+        let spelling = self
+            .spellings
+            .iter()
+            .find(|(accepted, _)| *accepted == text);
         let written = spelling.map_or(text, |(_, written)| written);
         self.values.iter().find(|value| **value == written).copied()
     }

@@ -81,9 +81,16 @@ impl Listings {
         )
         .unwrap();
         let rows = self.rows.num_rows();
-        let truth = expression.evaluate(&self.rows).unwrap().into_array(rows).unwrap();
+        let truth = expression
+            .evaluate(&self.rows)
+            .unwrap()
+            .into_array(rows)
+            .unwrap();
         let truth = truth.as_boolean().iter().enumerate();
-        truth.filter(|(_, holds)| *holds == Some(true)).map(|(row, _)| row).collect()
+        truth
+            .filter(|(_, holds)| *holds == Some(true))
+            .map(|(row, _)| row)
+            .collect()
     }
 
     /// Holds the three readings of a filter against each other; returns how many rows match.
@@ -97,7 +104,11 @@ impl Listings {
             .filter(|row| plain_listings::matches(&self.records[*row], filter))
             .collect();
         assert_eq!(found, expected, "{filter}");
-        assert_eq!(self.by_expression(&parsed), expected, "by expression: {filter}");
+        assert_eq!(
+            self.by_expression(&parsed),
+            expected,
+            "by expression: {filter}"
+        );
         expected.len()
     }
 }
@@ -113,7 +124,10 @@ fn check(listing: Listing, sizes: &[usize], questions: usize, seed: u64) {
             some += usize::from(count > 0);
             narrowed += usize::from(count < *size);
         }
-        assert!(some > questions / 4 && narrowed > questions / 4, "{some}, {narrowed}");
+        assert!(
+            some > questions / 4 && narrowed > questions / 4,
+            "{some}, {narrowed}"
+        );
     }
 }
 
@@ -127,25 +141,28 @@ fn any_filter_of_adverts_answers_as_the_contract_reads() {
     check(Listing::Advert, &[40, 2_500], 120, 62);
 }
 
-/// Filters with one leaf each: its path, and the filter around a value.
-fn lone_leaves(
-    model: &'static Model,
-    path: &str,
-    wrap: &dyn Fn(Value) -> Value,
-    visit: &mut dyn FnMut(&str, Takes, &dyn Fn(Value) -> Value),
-) {
+/// A leaf of a filter, with the keys that lead to it and whether each holds a list.
+struct Lone {
+    takes: Takes,
+    steps: Vec<(&'static str, bool)>,
+}
+
+fn lone_leaves(model: &'static Model, outer: &[(&'static str, bool)]) -> Vec<Lone> {
+    let mut found = Vec::new();
     for field in model.fields {
-        let path = format!("{path}.{}", field.key);
+        let steps = |is_list| [outer, &[(field.key, is_list)]].concat();
         match field.takes {
-            Takes::Model(inner) => {
-                lone_leaves(inner, &path, &|value| wrap(json!({ (field.key): value })), visit);
-            }
+            Takes::Model(inner) => found.extend(lone_leaves(inner, &steps(false))),
             Takes::AnyModel(inner) | Takes::SomeItem(inner) => {
-                lone_leaves(inner, &path, &|value| wrap(json!({ (field.key): [value] })), visit);
+                found.extend(lone_leaves(inner, &steps(true)));
             }
-            takes => visit(&path, takes, &|value| wrap(json!({ (field.key): value }))),
+            takes => found.push(Lone {
+                takes,
+                steps: steps(false),
+            }),
         }
     }
+    found
 }
 
 #[test]
@@ -153,22 +170,31 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
     let mut draw = Draw::new(63);
     for (listing, least) in [(Listing::Property, 120), (Listing::Advert, 110)] {
         let listings = Listings::new(listing, 120, &mut draw);
-        let mut count = 0;
-        lone_leaves(listing.filter_model(), "", &|value| value, &mut |path, takes, wrap| {
-            count += 1;
+        let leaves = lone_leaves(listing.filter_model(), &[]);
+        assert!(leaves.len() >= least, "{} leaves", leaves.len());
+        for Lone { takes, steps } in leaves {
+            let is_ignored = matches!(takes, Takes::Ignored);
             let (mut some, mut narrowed) = (0, 0);
             for draws in 0..40 {
                 if draws >= 3 && some > 0 && narrowed > 0 {
                     break;
                 }
-                let found = listings.compare(&wrap(listings::asked(takes, &mut draw)));
+                let mut filter = listings::asked(takes, &mut draw);
+                for (key, is_list) in steps.iter().rev() {
+                    filter = match is_list {
+                        true => json!({ (*key): [filter] }),
+                        false => json!({ (*key): filter }),
+                    };
+                }
+                let found = listings.compare(&filter);
                 some += usize::from(found > 0);
                 narrowed += usize::from(found < listings.records.len());
             }
-            let is_ignored = matches!(takes, Takes::Ignored);
-            assert!(some > 0 && (narrowed > 0 || is_ignored), "{path}: {some}, {narrowed}");
-        });
-        assert!(count >= least, "{count} leaves");
+            assert!(
+                some > 0 && (narrowed > 0 || is_ignored),
+                "{steps:?}: {some}, {narrowed}"
+            );
+        }
     }
 }
 
@@ -207,15 +233,21 @@ impl InLake {
         let (id, _) = schema.column(schema.id).unwrap();
         let states = self
             .engine
-            .scan(&view, &predicate, &Interrupt::default(), Vec::new, |found, visited| {
-                let ids = visited.column(id)?;
-                let ids = ids.values.as_string::<i32>();
-                visited.selected.for_each(|row| {
-                    let last = ids.value(row).rsplit('-').next().unwrap();
-                    found.push(usize::from_str_radix(last, 16).unwrap());
-                });
-                Ok(())
-            })
+            .scan(
+                &view,
+                &predicate,
+                &Interrupt::default(),
+                Vec::new,
+                |found, visited| {
+                    let ids = visited.column(id)?;
+                    let ids = ids.values.as_string::<i32>();
+                    visited.selected.for_each(|row| {
+                        let last = ids.value(row).rsplit('-').next().unwrap();
+                        found.push(usize::from_str_radix(last, 16).unwrap());
+                    });
+                    Ok(())
+                },
+            )
             .unwrap();
         let mut found: Vec<usize> = states.into_iter().flatten().collect();
         found.sort_unstable();
@@ -238,7 +270,11 @@ async fn check_in_lake(listing: Listing, seed: u64) {
             .collect();
         assert_eq!(lake.found(&parsed), expected, "{filter}");
         if question % 6 == 0 {
-            let rows = session.context().table(lake.listings.schema.name).await.unwrap();
+            let rows = session
+                .context()
+                .table(lake.listings.schema.name)
+                .await
+                .unwrap();
             let expression = filter_expr(lake.listings.schema, &parsed).unwrap();
             let count = rows.filter(expression).unwrap().count().await.unwrap();
             assert_eq!(count, expected.len(), "in SQL: {filter}");
@@ -278,7 +314,10 @@ fn conditions_of_one_entry_hold_on_the_same_advert() {
     };
     let both = |website: &str| json!({"source": {"website": website}, "isOnline": true});
     assert_eq!(found(json!([both("deux.example")])), [1]);
-    assert_eq!(found(json!([both("un.example"), both("deux.example")])), [0, 1]);
+    assert_eq!(
+        found(json!([both("un.example"), both("deux.example")])),
+        [0, 1]
+    );
     assert_eq!(found(json!([{"isOnline": false}])), [0]);
     assert_eq!(found(json!([])), [0, 1, 2]);
 }

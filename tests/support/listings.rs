@@ -63,7 +63,9 @@ fn in_record(path: &str) -> String {
 
 fn put(record: &mut Value, path: &str, value: Value) {
     let mut place = record;
-    let path = path.replace("land.have", "land.has").replace("livingroom", "livingRoom");
+    let path = path
+        .replace("land.have", "land.has")
+        .replace("livingroom", "livingRoom");
     for key in path.split('.') {
         if place.is_null() {
             *place = json!({});
@@ -76,8 +78,19 @@ fn put(record: &mut Value, path: &str, value: Value) {
 /// A value as a record holds it.
 fn recorded(leaf: &Leaf, draw: &mut Draw) -> Value {
     let key = leaf.path.rsplit('.').next().unwrap();
-    let is_list = ["tags", "heatTypes", "heatTypeDetails", "heatings", "constructionMaterials", "glazingTypes",
-        "viewOns", "viewTypes", "generalConditions"].contains(&key) || leaf.path == "habitation.type";
+    let is_list = [
+        "tags",
+        "heatTypes",
+        "heatTypeDetails",
+        "heatings",
+        "constructionMaterials",
+        "glazingTypes",
+        "viewOns",
+        "viewTypes",
+        "generalConditions",
+    ]
+    .contains(&key)
+        || leaf.path == "habitation.type";
     if is_list {
         let count = draw.below(4);
         return (0..count).map(|_| one(leaf, draw)).collect();
@@ -87,7 +100,11 @@ fn recorded(leaf: &Leaf, draw: &mut Draw) -> Value {
         Takes::Range => {
             let can_be_broken = ["value", "total", "warrantyDeposit"].contains(&key);
             let halves = draw.below(16);
-            if can_be_broken { json!(halves as f64 / 2.0) } else { json!(halves / 2) }
+            if can_be_broken {
+                json!(halves as f64 / 2.0)
+            } else {
+                json!(halves / 2)
+            }
         }
         Takes::LatLng(_) => position(draw),
         Takes::Point(_) => json!({"location": position(draw)}),
@@ -166,15 +183,23 @@ pub fn asked(takes: Takes, draw: &mut Draw) -> Value {
         column: String::new(),
     };
     match takes {
-        Takes::Range => range(draw, |draw| json!(draw.below(32) as f64 / 4.0), |value| value.as_f64()),
+        Takes::Range => range(
+            draw,
+            |draw| json!(draw.below(32) as f64 / 4.0),
+            |value| value.as_f64(),
+        ),
         Takes::Moments => {
             let instant = |value: &Value| Some(start(value.as_str()?));
             range(draw, |draw| moment(draw, false).into(), instant)
         }
         Takes::AnyMoments => several(draw, |draw| asked(Takes::Moments, draw)),
-        Takes::AnyOf(_) | Takes::AnyText | Takes::AnyCode(_) => several(draw, |draw| one(&leaf, draw)),
+        Takes::AnyOf(_) | Takes::AnyText | Takes::AnyCode(_) => {
+            several(draw, |draw| one(&leaf, draw))
+        }
         Takes::Model(model) => filter(model, draw),
-        Takes::AnyModel(model) | Takes::SomeItem(model) => several(draw, |draw| filter(model, draw)),
+        Takes::AnyModel(model) | Takes::SomeItem(model) => {
+            several(draw, |draw| filter(model, draw))
+        }
         Takes::LatLng(_) => place(draw),
         Takes::Point(_) if draw.once_in(9) => json!({}),
         Takes::Point(_) => json!({"location": place(draw)}),
@@ -213,7 +238,8 @@ fn place(draw: &mut Draw) -> Value {
         3 | 4 => json!({"geoBoundingBox": {"topLeft": {"lat": lat, "lon": lon},
             "bottomRight": {"lat": lat - step, "lon": lon + step}}}),
         5 => json!({"geoDistance": {"pin": {"lat": lat, "lon": lon}, "distanceKm": km},
-            "geoBoundingBox": {"topLeft": {"lat": lat + step, "lon": lon - step}, "bottomRight": {"lat": lat, "lon": lon}}}),
+            "geoBoundingBox": {"topLeft": {"lat": lat + step, "lon": lon - step},
+                "bottomRight": {"lat": lat, "lon": lon}}}),
         _ => json!({"geoDistance": {"pin": {"lat": lat, "lon": lon}, "distanceKm": km}}),
     }
 }

@@ -15,7 +15,9 @@ pub fn matches(record: &Value, filter: &Value) -> bool {
 pub fn with_both_floors(mut record: Value) -> Value {
     if let Some(habitation) = record.get_mut("habitation").and_then(Value::as_object_mut) {
         let floor = habitation.get("floor").cloned();
-        let inner = habitation.get("features").and_then(|features| features.get("propertyFloor"));
+        let inner = habitation
+            .get("features")
+            .and_then(|features| features.get("propertyFloor"));
         let inner = inner.cloned();
         if let (None, Some(inner)) = (&floor, &inner) {
             habitation.insert("floor".into(), inner.clone());
@@ -52,9 +54,9 @@ fn holds(value: Option<&Value>, filter: &Value) -> bool {
         (_, Value::Object(range)) if range.contains_key("min") || range.contains_key("max") => {
             in_range(value, range)
         }
-        (_, Value::Object(place)) if place.keys().any(|key| key.starts_with("geo")) => {
-            place.iter().all(|(kind, shape)| !constrains(shape) || lies_in(value, kind, shape))
-        }
+        (_, Value::Object(place)) if place.keys().any(|key| key.starts_with("geo")) => place
+            .iter()
+            .all(|(kind, shape)| !constrains(shape) || lies_in(value, kind, shape)),
         // All conditions of one entry hold on the same advert.
         (Value::Array(items), Value::Object(_)) => {
             items.iter().any(|item| holds(Some(item), filter))
@@ -65,7 +67,8 @@ fn holds(value: Option<&Value>, filter: &Value) -> bool {
                 return true;
             }
             if key == "source" && record.get("source").is_none_or(Value::is_string) {
-                let own = json!({"website": record.get("source"), "url": record.get("url"), "flxId": record.get("flxId")});
+                let own = json!({"website": record.get("source"), "url": record.get("url"),
+                    "flxId": record.get("flxId")});
                 return holds(Some(&without_nulls(own)), filter);
             }
             holds(record.get(in_records(key)), filter)
@@ -77,7 +80,12 @@ fn holds(value: Option<&Value>, filter: &Value) -> bool {
 
 fn without_nulls(value: Value) -> Value {
     let fields = value.as_object().unwrap().clone();
-    Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect())
+    Value::Object(
+        fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+    )
 }
 
 /// The key of records for a key of filters.
@@ -102,17 +110,27 @@ fn written(value: &Value) -> Value {
 }
 
 fn in_range(value: &Value, range: &Map<String, Value>) -> bool {
-    range.iter().all(|(bound, limit)| match (value, limit.as_str()) {
-        (Value::Number(number), None) => {
-            let (number, limit) = (number.as_f64().unwrap(), limit.as_f64().unwrap());
-            if bound == "min" { number >= limit } else { number <= limit }
-        }
-        (Value::String(moment), Some(limit)) => {
-            let moment = start(moment);
-            if bound == "min" { moment >= start(limit) } else { moment < after(limit) }
-        }
-        other => panic!("{other:?}"),
-    })
+    range
+        .iter()
+        .all(|(bound, limit)| match (value, limit.as_str()) {
+            (Value::Number(number), None) => {
+                let (number, limit) = (number.as_f64().unwrap(), limit.as_f64().unwrap());
+                if bound == "min" {
+                    number >= limit
+                } else {
+                    number <= limit
+                }
+            }
+            (Value::String(moment), Some(limit)) => {
+                let moment = start(moment);
+                if bound == "min" {
+                    moment >= start(limit)
+                } else {
+                    moment < after(limit)
+                }
+            }
+            other => panic!("{other:?}"),
+        })
 }
 
 /// A moment, or the first one of a day.
@@ -138,7 +156,8 @@ fn lies_in(position: &Value, kind: &str, shape: &Value) -> bool {
     let within = |pin_lat: f64, pin_lon: f64| {
         let north = (lat - pin_lat).to_radians();
         let east = (lon - pin_lon).to_radians() * pin_lat.to_radians().cos();
-        6_371.0088 * (north * north + east * east).sqrt() <= degrees(&shape["distanceKm"])
+        6_371_008.8 / 1_000.0 * (north * north + east * east).sqrt()
+            <= degrees(&shape["distanceKm"])
     };
     match kind {
         "geoBoundingBox" => {

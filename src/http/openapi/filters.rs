@@ -33,7 +33,10 @@ pub fn schemas() -> Map<String, Value> {
     for listing in [Listing::Property, Listing::Advert] {
         let name = listing.filter_model().name;
         let filter = json!({ (listing.filter_key()): reference(name) });
-        found.insert(format!("{name}Query"), closed(filter, &[listing.filter_key()]));
+        found.insert(
+            format!("{name}Query"),
+            closed(filter, &[listing.filter_key()]),
+        );
     }
     let search = search(property.name);
     let count = closed(json!({ "search": search }), &["search"]);
@@ -54,7 +57,8 @@ pub fn schemas() -> Map<String, Value> {
         "SimilarPropertiesPayload".into(),
         closed(similars, &["flxId", "similarityStrategy", "size"]),
     );
-    let ids = json!({"type": "array", "minItems": 1, "maxItems": MANY_MAX, "items": reference("FlxId")});
+    let ids =
+        json!({"type": "array", "minItems": 1, "maxItems": MANY_MAX, "items": reference("FlxId")});
     found.insert(
         "ManyPropertiesPayload".into(),
         json!({"oneOf": [closed(json!({ "flxIds": ids }), &["flxIds"]), ids]}),
@@ -143,7 +147,10 @@ fn takes(takes: Takes, part: Part, found: &mut Map<String, Value>) -> Value {
         }
         Takes::LatLng(_) => named("FilterLatLng", found, lat_lng),
         Takes::Point(_) => named("FilterCompleteLatLng", found, |found| {
-            closed(json!({"location": named("FilterLatLng", found, lat_lng)}), &[])
+            closed(
+                json!({"location": named("FilterLatLng", found, lat_lng)}),
+                &[],
+            )
         }),
         Takes::Ignored => json!({"deprecated": true}),
     }
@@ -214,7 +221,10 @@ fn lat_lng(found: &mut Map<String, Value>) -> Value {
             closed(json!({"inseeCode": reference("InseeCode"), "distanceKm": distance}), &["inseeCode", "distanceKm"]),
             "A circle around the centre of a commune, boundary included"),
     });
-    described(closed(parts, &[]), "Where a position must lie; several keys are combined with AND")
+    described(
+        closed(parts, &[]),
+        "Where a position must lie; several keys are combined with AND",
+    )
 }
 
 #[cfg(test)]
@@ -232,7 +242,10 @@ mod tests {
             .map(|(start, prefix)| text.split_at(start + prefix.len()))
         {
             let name = rest.split('"').next().unwrap();
-            assert!(filters.contains_key(name) || records.contains_key(name), "{name}");
+            assert!(
+                filters.contains_key(name) || records.contains_key(name),
+                "{name}"
+            );
         }
         for (name, schema) in &filters {
             let same = records.get(name).is_none_or(|record| record == schema);
@@ -247,13 +260,21 @@ mod tests {
             let known = &schemas[listing.filter_model().name]["properties"];
             let unknown = json!({ (listing.filter_key()): {"nothing of this name": 1} });
             let message = parse_search_query(listing, &unknown).unwrap_err().message;
-            let listed: Vec<&str> = known.as_object().unwrap().keys().map(String::as_str).collect();
+            let listed: Vec<&str> = known
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(String::as_str)
+                .collect();
             let expected = format!("unknown field; must be one of: {}", listed.join(", "));
             assert_eq!(message, expected);
         }
         let lite = &schemas["LiteFilterTypeHabitation"]["properties"];
         assert!(lite.get("wcCount").is_none() && lite.get("roomCount").is_some());
         let characteristics = &lite["characteristics"]["$ref"];
-        assert_eq!(characteristics, "#/components/schemas/FilterCharacteristics");
+        assert_eq!(
+            characteristics,
+            "#/components/schemas/FilterCharacteristics"
+        );
     }
 }

@@ -67,10 +67,17 @@ static COLUMNS: LazyLock<Vec<ColumnOf<Advert>>> = LazyLock::new(|| {
             "main_property_ad_flx_id",
             Read::Id(|advert| Some(advert.main_property_ad_flx_id?.0)),
         ),
-        ColumnOf::new("type", Read::Category(|advert| Some(advert.class?.as_str()))),
+        ColumnOf::new(
+            "type",
+            Read::Category(|advert| Some(advert.class?.as_str())),
+        ),
         ColumnOf::new("source", Read::Category(|advert| advert.source.as_deref())),
         ColumnOf::new("url", Read::Text(|advert| advert.url.as_deref())),
-        ColumnOf::new("title", Read::Text(|advert: &Advert| advert.title.as_deref())).shown_only(),
+        ColumnOf::new(
+            "title",
+            Read::Text(|advert: &Advert| advert.title.as_deref()),
+        )
+        .shown_only(),
         ColumnOf::new(
             "tags",
             Read::List(|advert, each| {

@@ -69,9 +69,19 @@ impl Sold for PropertyAdvert {
 static COLUMNS: LazyLock<Vec<ColumnOf<Property>>> = LazyLock::new(|| {
     let mut to = vec![
         ColumnOf::new(ID, Read::Id(|property: &Property| Some(property.flx_id?.0))),
-        ColumnOf::new("type", Read::Category(|property| Some(property.class?.as_str()))),
-        ColumnOf::new("process", Read::Category(|property| Some(property.process?.as_str()))),
-        ColumnOf::new("title", Read::Text(|property: &Property| property.title.as_deref())).shown_only(),
+        ColumnOf::new(
+            "type",
+            Read::Category(|property| Some(property.class?.as_str())),
+        ),
+        ColumnOf::new(
+            "process",
+            Read::Category(|property| Some(property.process?.as_str())),
+        ),
+        ColumnOf::new(
+            "title",
+            Read::Text(|property: &Property| property.title.as_deref()),
+        )
+        .shown_only(),
         ColumnOf::new(
             "tags",
             Read::List(|property, each| {
@@ -90,14 +100,25 @@ static COLUMNS: LazyLock<Vec<ColumnOf<Property>>> = LazyLock::new(|| {
 
 static ADVERT_COLUMNS: LazyLock<Vec<ColumnOf<PropertyAdvert>>> = LazyLock::new(|| {
     let mut to = vec![
-        ColumnOf::new(ID, Read::Id(|advert: &PropertyAdvert| Some(advert.flx_id?.0))),
+        ColumnOf::new(
+            ID,
+            Read::Id(|advert: &PropertyAdvert| Some(advert.flx_id?.0)),
+        ),
         ColumnOf::new("source", Read::Category(|advert| advert.source.as_deref())),
         ColumnOf::new("url", Read::Text(|advert| advert.url.as_deref())),
-        ColumnOf::new("lat", Read::Number(|advert| Some(advert.location?.latitude()))),
-        ColumnOf::new("lon", Read::Number(|advert| Some(advert.location?.longitude()))),
+        ColumnOf::new(
+            "lat",
+            Read::Number(|advert| Some(advert.location?.latitude())),
+        ),
+        ColumnOf::new(
+            "lon",
+            Read::Number(|advert| Some(advert.location?.longitude())),
+        ),
         ColumnOf::new(
             "offline_at",
-            Read::Moment(|advert: &PropertyAdvert| Some(advert.offline_at?.get().timestamp_millis())),
+            Read::Moment(|advert: &PropertyAdvert| {
+                Some(advert.offline_at?.get().timestamp_millis())
+            }),
         )
         .shown_only(),
     ];
@@ -172,12 +193,8 @@ impl PropertyRows {
         let mut columns = self.rows.finish();
         let fields = struct_fields(&ADVERT_FIELDS);
         let count = self.adverts.count();
-        let adverts = StructArray::try_new_with_length(
-            fields.clone(),
-            self.adverts.finish(),
-            None,
-            count,
-        )?;
+        let adverts =
+            StructArray::try_new_with_length(fields.clone(), self.adverts.finish(), None, count)?;
         let offsets = OffsetBuffer::from_lengths(std::mem::take(&mut self.advert_counts));
         let item = Arc::new(Field::new(ITEM, DataType::Struct(fields), true));
         let adverts = ListArray::try_new(item, offsets, Arc::new(adverts), None)?;

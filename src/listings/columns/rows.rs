@@ -87,9 +87,7 @@ impl Cells {
             }
             Read::Number(_) => Self::Number(Float64Builder::new()),
             Read::Whole(_) => Self::Whole(Int32Builder::new()),
-            Read::Moment(_) => {
-                Self::Moment(TimestampMillisecondBuilder::new().with_timezone(UTC))
-            }
+            Read::Moment(_) => Self::Moment(TimestampMillisecondBuilder::new().with_timezone(UTC)),
             Read::Flag(_) => Self::Flag(BooleanBuilder::new()),
             Read::List(_) => Self::List(ListBuilder::new(StringBuilder::new())),
         }

@@ -125,7 +125,9 @@ pub(super) fn priced<R: Priced + 'static>(to: &mut Vec<ColumnOf<R>>) {
     columns!(to, R, numbers variation, "price_variation_", [
         absolute_since_last_modified, absolute_since_published
     ]);
-    to[shown..].iter_mut().for_each(|column| column.filterable = false);
+    to[shown..]
+        .iter_mut()
+        .for_each(|column| column.filterable = false);
     to.extend([
         ColumnOf::new(
             "price_initial_source_flx_id",

@@ -62,7 +62,13 @@ fn sort_keys_and_the_clustering_order_are_columns() {
         for sort_by in EnumSearchRequestSortBy::ALL {
             assert!(schema.column(listing.sort_column(*sort_by)).is_some());
         }
-        for name in [schema.id, schema.department, schema.commune, schema.class, schema.date] {
+        for name in [
+            schema.id,
+            schema.department,
+            schema.commune,
+            schema.class,
+            schema.date,
+        ] {
             assert!(schema.column(name).is_some(), "{name}");
         }
     }

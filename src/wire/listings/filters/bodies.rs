@@ -144,11 +144,7 @@ pub struct AnalyticsRequest {
 ///
 /// # Errors
 /// The first fault in document order; missing keys come last, and a cursor of another question after them.
-pub fn parse_search(
-    part: Part,
-    body: &Value,
-    cursors: &CursorKey,
-) -> Result<SearchRequest, Fault> {
+pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<SearchRequest, Fault> {
     let at = At::Body;
     let size_max = match part {
         Part::Whole => SEARCH_SIZE_MAX,

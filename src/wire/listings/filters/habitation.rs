@@ -9,6 +9,7 @@ use crate::wire::enums::{
     EnumViewOn, EnumViewType, WireEnum,
 };
 
+#[rustfmt::skip]
 pub(super) static FILTER_TYPE_HABITATION: Model = Model {
     name: "FilterTypeHabitation",
     about: "A dwelling",
@@ -31,6 +32,7 @@ pub(super) static FILTER_TYPE_HABITATION: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_SURFACE: Model = Model {
     name: "FilterSurface",
     about: "Areas of a dwelling, square metres; all but the total are rarely known",
@@ -47,6 +49,7 @@ static FILTER_SURFACE: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static CHARACTERISTICS: Model = Model {
     name: "FilterCharacteristics",
     about: "What an asset has (`true`) and has not (`false`)",
@@ -73,6 +76,7 @@ static CHARACTERISTICS: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_CLIMATE: Model = Model {
     name: "FilterClimate",
     about: "Energy performance of a dwelling",
@@ -86,6 +90,7 @@ static FILTER_CLIMATE: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_FEATURES: Model = Model {
     name: "FilterFeatures",
     about: "Floor, exposure, views and materials of a dwelling",
@@ -102,6 +107,7 @@ static FILTER_FEATURES: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static PROPERTY_CONDITION: Model = Model {
     name: "FilterPropertyCondition",
     about: "Age and condition; several keys are combined with AND",

@@ -229,7 +229,14 @@ fn gather(
                 gather(model, inner, &format!("{path}[]"), &column, list, found);
             }
             Takes::SomeItem(model) => {
-                gather(model, inner, &format!("{path}[]"), "", &format!("{column}."), found);
+                gather(
+                    model,
+                    inner,
+                    &format!("{path}[]"),
+                    "",
+                    &format!("{column}."),
+                    found,
+                );
             }
             Takes::Ignored => {}
             takes => {

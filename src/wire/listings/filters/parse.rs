@@ -78,7 +78,9 @@ fn read_field(
         Takes::AnyCode(code) => any_of(value, at, |item, at| code_of(item, code, at))?,
         Takes::Model(inner) => return model(value, inner, part, &column, at),
         Takes::AnyModel(inner) => {
-            return any(value, at, |entry, at| model(entry, inner, part, &column, at));
+            return any(value, at, |entry, at| {
+                model(entry, inner, part, &column, at)
+            });
         }
         Takes::SomeItem(inner) => {
             return any(value, at, |entry, at| {

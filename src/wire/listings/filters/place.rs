@@ -18,11 +18,7 @@ pub const LAT_LNG_KEYS: [&str; 3] = ["geoBoundingBox", "geoDistance", "geoInseeC
 pub const DISTANCE_KM_RULE: &str = "must be a number above 0";
 
 /// Reads a box or circles around a position.
-pub(super) fn lat_lng(
-    value: &Value,
-    position: &'static str,
-    at: At<'_>,
-) -> Result<Filter, Fault> {
+pub(super) fn lat_lng(value: &Value, position: &'static str, at: At<'_>) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
     for (key, value) in object(value, at)? {
         let here = At::Key(&at, key);
@@ -88,7 +84,9 @@ fn commune_distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
                 let code = read::<InseeCode>(value).map_err(|fault| here.fault(fault.message))?;
                 let found = centre_of(code.as_str());
                 centre = Some(found.ok_or_else(|| {
-                    here.fault("the centre of this commune is not known; use geoDistance with a pin")
+                    here.fault(
+                        "the centre of this commune is not known; use geoDistance with a pin",
+                    )
                 })?);
             }
             "distanceKm" => radius_m = Some(metres(value, here)?),
@@ -101,7 +99,9 @@ fn commune_distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
 }
 
 fn metres(value: &Value, at: At<'_>) -> Result<f64, Fault> {
-    let kilometres = number(value, at).ok().filter(|kilometres| *kilometres > 0.0);
+    let kilometres = number(value, at)
+        .ok()
+        .filter(|kilometres| *kilometres > 0.0);
     let metres = kilometres.map(|kilometres| kilometres * 1_000.0);
     metres
         .filter(|metres| metres.is_finite())

@@ -5,8 +5,8 @@
 
 use super::habitation::FILTER_TYPE_HABITATION;
 use super::model::Takes::{
-    AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, Ignored, LatLng, Model as One,
-    Moments, OneOf, Point, Range, SomeItem, Text,
+    AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, Ignored, LatLng,
+    Model as One, Moments, OneOf, Point, Range, SomeItem, Text,
 };
 use super::model::{Code, Model, field};
 use crate::wire::enums::{
@@ -23,6 +23,7 @@ pub const ASSET_POSITION: &str = crate::engine::filter::POSITION;
 const FLX_ID: Code = Code::of::<FlxId>("FlxId");
 
 /// What a property search or alert asks for.
+#[rustfmt::skip]
 pub static FILTER_PROPERTY: Model = Model {
     name: "FilterProperty",
     about: "Properties that fulfil all of this; a property without a value matches no filter on it",
@@ -45,6 +46,7 @@ pub static FILTER_PROPERTY: Model = Model {
 };
 
 /// What an advert alert asks for.
+#[rustfmt::skip]
 pub static FILTER_ADVERT: Model = Model {
     name: "FilterAdvert",
     about: "Adverts that fulfil all of this; an advert without a value matches no filter on it",
@@ -77,6 +79,7 @@ pub static FILTER_ADVERT: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_PROPERTY_ADVERT: Model = Model {
     name: "FilterPropertyAdvert",
     about: "One advert of the property that fulfils all of this",
@@ -95,6 +98,7 @@ static FILTER_PROPERTY_ADVERT: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_PRICE: Model = Model {
     name: "FilterPrice",
     about: "A price",
@@ -109,6 +113,7 @@ static FILTER_PRICE: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_PROPERTY_PRICE: Model = Model {
     name: "FilterPropertyPrice",
     about: "An amount and the listing that asks it",
@@ -119,6 +124,7 @@ static FILTER_PROPERTY_PRICE: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_VARIATION: Model = Model {
     name: "FilterVariation",
     about: "How a price moved",
@@ -128,6 +134,7 @@ static FILTER_VARIATION: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_META: Model = Model {
     name: "FilterMeta",
     about: "Since when an asset was seen",
@@ -140,6 +147,7 @@ static FILTER_META: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_ADVERT_PRICE: Model = Model {
     name: "FilterAdvertPrice",
     about: "Price of an advert",
@@ -149,6 +157,7 @@ static FILTER_ADVERT_PRICE: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_LOCATION: Model = Model {
     name: "FilterLocation",
     about: "A place; several keys are combined with AND",
@@ -163,6 +172,7 @@ static FILTER_LOCATION: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_TYPE_LAND: Model = Model {
     name: "FilterTypeLand",
     about: "Land",
@@ -180,6 +190,7 @@ static FILTER_TYPE_LAND: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_TYPE_PARKING: Model = Model {
     name: "FilterTypeParking",
     about: "Parking places",
@@ -191,6 +202,7 @@ static FILTER_TYPE_PARKING: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_OFFER: Model = Model {
     name: "FilterOffer",
     about: "What is offered",
@@ -201,6 +213,7 @@ static FILTER_OFFER: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_OFFER_RENTING_CONTRACT: Model = Model {
     name: "FilterOfferRentingContract",
     about: "Terms of a rent",
@@ -212,6 +225,7 @@ static FILTER_OFFER_RENTING_CONTRACT: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static LIGHT_SELLER: Model = Model {
     name: "FilterLightSeller",
     about: "The professional who sells or lets; several keys are combined with AND",
@@ -223,6 +237,7 @@ static LIGHT_SELLER: Model = Model {
     ],
 };
 
+#[rustfmt::skip]
 static FILTER_SOURCE: Model = Model {
     name: "FilterSource",
     about: "A listing on a portal",
@@ -234,6 +249,7 @@ static FILTER_SOURCE: Model = Model {
 };
 
 /// The same for adverts, whose records have its three fields of their own.
+#[rustfmt::skip]
 static FILTER_ADVERT_SOURCE: Model = Model {
     name: "FilterSource",
     about: "A listing on a portal",

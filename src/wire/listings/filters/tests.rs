@@ -15,7 +15,9 @@ fn key() -> CursorKey {
 }
 
 fn search_of(filter: &str) -> String {
-    format!(r#"{{"size": 10, "sortBy": "PRICE", "orderBy": "ASC", "search": {{"filterProperty": {filter}}}}}"#)
+    format!(
+        r#"{{"size": 10, "sortBy": "PRICE", "orderBy": "ASC", "search": {{"filterProperty": {filter}}}}}"#
+    )
 }
 
 fn parsed(part: Part, body: &str) -> Result<SearchRequest, Fault> {
@@ -50,8 +52,14 @@ fn each_kind_of_field_becomes_its_clause() {
         Clause::new(column, test)
     };
     let cases = [
-        (r#"{"isUrgent": false}"#, vec![Clause::new("is_urgent", Test::Is(false))]),
-        (r#"{"land": {"haveWater": true}}"#, vec![Clause::new("land_has_water", Test::Is(true))]),
+        (
+            r#"{"isUrgent": false}"#,
+            vec![Clause::new("is_urgent", Test::Is(false))],
+        ),
+        (
+            r#"{"land": {"haveWater": true}}"#,
+            vec![Clause::new("land_has_water", Test::Is(true))],
+        ),
         (
             r#"{"habitation": {"surface": {"livingroom": {"min": 20.5}}, "type": "PROPERTY_TYPE_T2"}}"#,
             vec![
@@ -89,7 +97,8 @@ fn each_kind_of_field_becomes_its_clause() {
         ),
         (
             r#"{"location": [{"department": "2A"},
-                {"locationCoordinate": {"location": {"geoDistance": {"pin": {"lat": 44.5, "lon": 3.5}, "distanceKm": 0.5}}}}]}"#,
+                {"locationCoordinate": {"location": 
+                    {"geoDistance": {"pin": {"lat": 44.5, "lon": 3.5}, "distanceKm": 0.5}}}}]}"#,
             vec![Clause::new(
                 "",
                 Test::Any(vec![
@@ -126,6 +135,7 @@ fn what_does_not_constrain_leaves_nothing_behind() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn each_kind_of_fault_is_named_by_its_path_with_what_is_allowed() {
     let pin = r#"{"lat": 44.5, "lon": 3.5}"#;
     let around = |shape: &str| format!(r#"{{"location": [{{"locationCoordinate": {{"location": {shape}}}}}]}}"#);
@@ -204,12 +214,19 @@ fn each_kind_of_fault_is_named_by_its_path_with_what_is_allowed() {
 #[test]
 fn the_first_fault_in_document_order_is_reported() {
     let first = r#"{"isUrgent": 1, "hasAnomaly": 2}"#;
-    assert_eq!(filter(first).unwrap_err(), "isUrgent: must be true or false");
+    assert_eq!(
+        filter(first).unwrap_err(),
+        "isUrgent: must be true or false"
+    );
     let second = r#"{"hasAnomaly": 2, "isUrgent": 1}"#;
-    assert_eq!(filter(second).unwrap_err(), "hasAnomaly: must be true or false");
+    assert_eq!(
+        filter(second).unwrap_err(),
+        "hasAnomaly: must be true or false"
+    );
 }
 
 #[test]
+#[rustfmt::skip]
 fn bodies_need_their_keys_and_bound_their_sizes_and_texts() {
     let whole = |size: &str, search: &str| {
         format!(r#"{{"size": {size}, "sortBy": "PRICE", "orderBy": "ASC", "search": {search}}}"#)
@@ -286,7 +303,13 @@ fn lite_searches_take_their_part_of_the_filter_alone() {
         "offer[].type",
     ];
     assert_eq!(lite, expected);
-    assert!(parsed(Part::Lite, &search_of(r#"{"habitation": {"roomCount": {"min": 2}}}"#)).is_ok());
+    assert!(
+        parsed(
+            Part::Lite,
+            &search_of(r#"{"habitation": {"roomCount": {"min": 2}}}"#)
+        )
+        .is_ok()
+    );
     let fault = parsed(Part::Lite, &search_of(r#"{"habitation": {"wcCount": {}}}"#)).unwrap_err();
     assert_eq!(
         fault.to_string(),
@@ -298,6 +321,7 @@ fn lite_searches_take_their_part_of_the_filter_alone() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn adverts_have_one_place_and_lists_of_moments() {
     let query = |filter: Value| {
         parse_search_query(Listing::Advert, &json!({ "filterAd": filter }))
@@ -331,13 +355,19 @@ fn adverts_have_one_place_and_lists_of_moments() {
 
 #[test]
 fn bodies_that_name_properties_are_read_in_order() {
-    let ids = ["019a53c0-7a55-7c40-8a11-0a5e5f6b7c81", "00000000-0000-0000-0000-000000000001"];
+    let ids = [
+        "019a53c0-7a55-7c40-8a11-0a5e5f6b7c81",
+        "00000000-0000-0000-0000-000000000001",
+    ];
     let in_object = parse_many(&json!({ "flxIds": ids })).unwrap();
     assert_eq!(parse_many(&json!(ids)).unwrap(), in_object);
     assert_eq!(in_object[1].as_u128(), 1);
     let fault = |body: Value| parse_many(&body).unwrap_err().to_string();
     assert_eq!(fault(json!([])), "body: must hold 1 to 100 items");
-    assert_eq!(fault(json!({"flxIds": vec![ids[0]; 101]})), "flxIds: must hold 1 to 100 items");
+    assert_eq!(
+        fault(json!({"flxIds": vec![ids[0]; 101]})),
+        "flxIds: must hold 1 to 100 items"
+    );
     assert!(fault(json!([ids[0], "x"])).starts_with("[1]: must be a UUID"));
     assert_eq!(fault(json!({})), "flxIds: is required");
     assert_eq!(fault(json!("x")), "body: must be an object or an array");
@@ -372,7 +402,8 @@ fn a_cursor_opens_only_for_its_own_question() {
         }
         body
     };
-    let asked = json!({"filterProperty": {"type": ["CLASS_FLAT", "CLASS_HOUSE"]}, "keywords": ["mer"]});
+    let asked =
+        json!({"filterProperty": {"type": ["CLASS_FLAT", "CLASS_HOUSE"]}, "keywords": ["mer"]});
     let request = parse_search(Part::Whole, &body(asked.clone(), None), &key()).unwrap();
     assert_eq!(request.sort_by, EnumSearchRequestSortBy::Price);
     let position = Position {
@@ -399,10 +430,20 @@ fn leaves_name_what_they_constrain() {
         let leaf = leaves.iter().find(|leaf| leaf.path == path);
         leaf.unwrap_or_else(|| panic!("{path}")).column.as_str()
     };
-    assert_eq!(column("adverts[].price.initial.source.url"), "adverts.price_initial_source_url");
+    assert_eq!(
+        column("adverts[].price.initial.source.url"),
+        "adverts.price_initial_source_url"
+    );
     assert_eq!(column("adverts[].source.flxId"), "adverts.flx_id");
     assert_eq!(column("adverts[].location"), "adverts.location");
     assert_eq!(column("location[].cityCoordinate"), "city");
-    assert_eq!(column("land.haveBuildingPermit"), "land_has_building_permit");
-    assert!(leaves.iter().all(|leaf| !matches!(leaf.takes, Takes::Ignored)));
+    assert_eq!(
+        column("land.haveBuildingPermit"),
+        "land_has_building_permit"
+    );
+    assert!(
+        leaves
+            .iter()
+            .all(|leaf| !matches!(leaf.takes, Takes::Ignored))
+    );
 }

@@ -1,0 +1,60 @@
+//! The rows a predicate selects, as runs of whole zones, each with its mask.
+
+use arrow::buffer::BooleanBuffer;
+
+/// Rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
+#[derive(Debug, Default)]
+pub struct Selected {
+    /// Runs in row order.
+    pub runs: Vec<Run>,
+}
+
+/// Neighbouring rows of a chunk.
+#[derive(Debug)]
+pub struct Run {
+    /// First row in the chunk; the start of a zone.
+    pub start: usize,
+    /// Rows in the run.
+    pub rows: usize,
+    /// Which of them are selected; `None`: all.
+    pub mask: Option<BooleanBuffer>,
+}
+
+impl Run {
+    /// Selected rows in it.
+    pub fn count(&self) -> u64 {
+        self.mask
+            .as_ref()
+            .map_or(self.rows, BooleanBuffer::count_set_bits) as u64
+    }
+
+    /// Calls `visit` with each selected row of `first..last`, counted in the chunk.
+    pub fn for_each_in(&self, first: usize, last: usize, mut visit: impl FnMut(usize)) {
+        let (first, last) = (first.max(self.start), last.min(self.start + self.rows));
+        if first >= last {
+            return;
+        }
+        match &self.mask {
+            None => (first..last).for_each(visit),
+            Some(mask) => {
+                for row in mask.slice(first - self.start, last - first).set_indices() {
+                    visit(first + row);
+                }
+            }
+        }
+    }
+}
+
+impl Selected {
+    /// Selected rows.
+    pub fn count(&self) -> u64 {
+        self.runs.iter().map(Run::count).sum()
+    }
+
+    /// Calls `visit` with each selected row, counted in the chunk.
+    pub fn for_each(&self, mut visit: impl FnMut(usize)) {
+        for run in &self.runs {
+            run.for_each_in(run.start, run.start + run.rows, &mut visit);
+        }
+    }
+}
