@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, BooleanBufferBuilder};
 use arrow::buffer::{BooleanBuffer, MutableBuffer};
 use arrow::datatypes::{
     DataType, Date32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
@@ -77,7 +77,14 @@ struct Ready<'a> {
     /// For a category: whether the clause holds on each distinct value.
     true_codes: Option<Vec<bool>>,
     /// The predicates it is made of, if it is.
-    inner: Vec<Vec<Ready<'a>>>,
+    inner: Vec<Inner<'a>>,
+}
+
+/// One of the predicates a clause is made of.
+struct Inner<'a> {
+    clauses: Vec<Ready<'a>>,
+    /// Zones in which it may hold.
+    zones: u64,
 }
 
 /// The clauses of a predicate with their columns. Zones in which one of them cannot hold are dropped from `zones`;
@@ -135,9 +142,12 @@ fn prepare_clause<'a>(
             let mut any = 0;
             for predicate in predicates {
                 let mut own = *zones;
-                if let Some(ready) = prepare(source, predicate, &mut own)? {
+                if let Some(clauses) = prepare(source, predicate, &mut own)? {
                     any |= own;
-                    inner.push(ready);
+                    inner.push(Inner {
+                        clauses,
+                        zones: own,
+                    });
                 }
             }
             *zones &= any;
@@ -146,7 +156,10 @@ fn prepare_clause<'a>(
             // Items have no zones of their own: any of the row's zones stands for them.
             let mut own = u64::MAX;
             match prepare(source, predicate, &mut own)? {
-                Some(ready) => inner.push(ready),
+                Some(clauses) => inner.push(Inner {
+                    clauses,
+                    zones: own,
+                }),
                 None => *zones = 0,
             }
         }
@@ -287,18 +300,9 @@ impl Ready<'_> {
                 let all = || BooleanBuffer::collect_bool(length, holds);
                 narrow(mask, start, length, [nulls(0), nulls(1)], all, holds)
             }
-            Kernel::Any(_) => {
-                let mut any = BooleanBuffer::new_unset(length);
-                for all in &self.inner {
-                    any = match narrow_all(all, mask.clone(), start, length)? {
-                        Some(holding) => &any | &holding,
-                        None => BooleanBuffer::new_set(length),
-                    };
-                }
-                any
-            }
+            Kernel::Any(_) => narrow_any(&self.inner, mask.as_ref(), start, length)?,
             Kernel::SomeItem(_) => match self.inner.first() {
-                Some(all) => narrow_items(all, mask, start, length)?,
+                Some(all) => narrow_items(&all.clauses, mask, start, length)?,
                 None => BooleanBuffer::new_unset(length),
             },
             Kernel::Among | Kernel::Expression { .. } => {
@@ -322,8 +326,46 @@ impl Ready<'_> {
             .columns
             .first()
             .and_then(|column| column.items.as_ref());
-        own.or_else(|| self.inner.iter().flatten().find_map(Ready::items))
+        own.or_else(|| {
+            let inner = self.inner.iter().flat_map(|inner| &inner.clauses);
+            inner.into_iter().find_map(Ready::items)
+        })
     }
+}
+
+/// The rows of a run that a mask leaves and on which one of some predicates is true.
+///
+/// Where they lie in different zones each only runs in its own: hundreds of places cost little more than one.
+fn narrow_any(
+    inner: &[Inner],
+    mask: Option<&BooleanBuffer>,
+    start: usize,
+    length: usize,
+) -> Result<BooleanBuffer, Error> {
+    let all_zones = inner.iter().fold(0, |zones, inner| zones | inner.zones);
+    // The items of a list have no zones: there all are the same.
+    let piece = match inner.iter().all(|inner| inner.zones == all_zones) {
+        true => length.max(1),
+        false => ZONE_ROWS,
+    };
+    let mut any = BooleanBufferBuilder::new(length);
+    for first in (0..length).step_by(piece) {
+        let rows = piece.min(length - first);
+        let mut here = BooleanBuffer::new_unset(rows);
+        let mask = mask.map(|mask| mask.slice(first, rows));
+        for predicate in inner {
+            let zone = (start + first) / ZONE_ROWS;
+            if piece == ZONE_ROWS && predicate.zones & 1 << zone.min(63) == 0 {
+                continue;
+            }
+            here = match narrow_all(&predicate.clauses, mask.clone(), start + first, rows)? {
+                Some(holding) => &here | &holding,
+                None => BooleanBuffer::new_set(rows),
+            };
+        }
+        any.append_buffer(&here);
+    }
+    Ok(any.finish())
 }
 
 /// The rows of a run that a mask leaves and of which some item fulfils every clause.

@@ -9,6 +9,7 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::physical_expr::create_physical_expr;
 use serde_json::{Value, json};
 use toise::engine::batch::DecodedBatch;
+use toise::engine::decoded::ZONE_ROWS;
 use toise::engine::filter::Filter;
 use toise::engine::interrupt::Interrupt;
 use toise::engine::predicate::{Predicate, filter_expr};
@@ -38,8 +39,18 @@ impl Listings {
     fn new(listing: Listing, count: usize, draw: &mut Draw) -> Self {
         let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
         let mut records = Vec::new();
-        for number in 0..count {
-            let record = listings::record(listing, number, draw);
+        let mut drawn: Vec<Value> = (0..count)
+            .map(|number| listings::record(listing, number, draw))
+            .collect();
+        // As in files: so that zones of rows differ.
+        let latitude = |record: &Value| {
+            let position = &record["location"]["locationCoordinate"]["location"];
+            position[1].as_f64().unwrap_or_default()
+        };
+        if count > ZONE_ROWS {
+            drawn.sort_by(|one, other| latitude(one).total_cmp(&latitude(other)));
+        }
+        for record in drawn {
             let written = match listing {
                 Listing::Property => {
                     let property: Property =
@@ -225,8 +236,8 @@ impl InLake {
         }
     }
 
-    /// Numbers of the listings a filter selects.
-    fn found(&self, filter: &Filter) -> Vec<usize> {
+    /// Identifiers of the listings a filter selects, in their order.
+    fn found(&self, filter: &Filter) -> Vec<String> {
         let schema = self.listings.schema;
         let view = self.engine.view(schema).unwrap();
         let predicate = Predicate::compile(schema, filter).unwrap();
@@ -242,14 +253,13 @@ impl InLake {
                     let ids = visited.column(id)?;
                     let ids = ids.values.as_string::<i32>();
                     visited.selected.for_each(|row| {
-                        let last = ids.value(row).rsplit('-').next().unwrap();
-                        found.push(usize::from_str_radix(last, 16).unwrap());
+                        found.push(ids.value(row).to_owned());
                     });
                     Ok(())
                 },
             )
             .unwrap();
-        let mut found: Vec<usize> = states.into_iter().flatten().collect();
+        let mut found: Vec<String> = states.into_iter().flatten().collect();
         found.sort_unstable();
         found
     }
@@ -263,11 +273,12 @@ async fn check_in_lake(listing: Listing, seed: u64) {
         let filter = listings::filter(listing.filter_model(), &mut draw);
         let query = json!({ (listing.filter_key()): filter });
         let parsed = parse_search_query(listing, &query).unwrap();
-        let records = lake.listings.records.iter().enumerate();
-        let expected: Vec<usize> = records
-            .filter(|(_, record)| plain_listings::matches(record, &filter))
-            .map(|(row, _)| row)
+        let records = lake.listings.records.iter();
+        let mut expected: Vec<&str> = records
+            .filter(|record| plain_listings::matches(record, &filter))
+            .map(|record| record["flxId"].as_str().unwrap())
             .collect();
+        expected.sort_unstable();
         assert_eq!(lake.found(&parsed), expected, "{filter}");
         if question % 6 == 0 {
             let rows = session

@@ -51,14 +51,15 @@ pub fn schemas() -> Map<String, Value> {
     let similars = json!({
         "flxId": reference("FlxId"),
         "similarityStrategy": enumeration(strategy, &mut found),
-        "size": {"type": "integer", "minimum": 1, "maximum": SIMILARS_SIZE_MAX},
+        "size": {"type": "integer", "minimum": 1, "maximum": SIMILARS_SIZE_MAX,
+            "description": "Most properties to answer"},
     });
     found.insert(
         "SimilarPropertiesPayload".into(),
         closed(similars, &["flxId", "similarityStrategy", "size"]),
     );
-    let ids =
-        json!({"type": "array", "minItems": 1, "maxItems": MANY_MAX, "items": reference("FlxId")});
+    let ids = json!({"type": "array", "minItems": 1, "maxItems": MANY_MAX, "items": reference("FlxId"),
+        "description": "Identifiers of properties; the answer keeps their order and leaves out unknown ones"});
     found.insert(
         "ManyPropertiesPayload".into(),
         json!({"oneOf": [closed(json!({ "flxIds": ids }), &["flxIds"]), ids]}),
@@ -69,7 +70,7 @@ pub fn schemas() -> Map<String, Value> {
 fn search_payload(search: Value, size_max: usize, found: &mut Map<String, Value>) -> Value {
     closed(
         json!({
-            "size": {"type": "integer", "minimum": 1, "maximum": size_max},
+            "size": {"type": "integer", "minimum": 1, "maximum": size_max, "description": "Properties of a page"},
             "sortBy": described(enumeration(EnumSearchRequestSortBy::TABLE, found),
                 "Records without the value come last in both orders, ties by identifier; RELEVANCE without texts is \
                  LAST_SEEN_AT"),
@@ -92,7 +93,7 @@ fn search(filter: &str) -> Value {
             "description": about,
         })
     };
-    closed(
+    let search = closed(
         json!({
             "filterProperty": reference(filter),
             "keywords": texts("Terms each of which must occur in title, description or tags; case and accents do not \
@@ -101,7 +102,8 @@ fn search(filter: &str) -> Value {
                 errors"),
         }),
         &["filterProperty"],
-    )
+    );
+    described(search, "What is asked: all of it must hold")
 }
 
 /// Adds the schema of a model, and of those in it, and returns its name.
@@ -131,9 +133,11 @@ fn model(model: &'static Model, part: Part, found: &mut Map<String, Value>) -> S
 fn takes(takes: Takes, part: Part, found: &mut Map<String, Value>) -> Value {
     match takes {
         Takes::Flag => json!({"type": "boolean"}),
-        Takes::Range => named("NumberRange", found, |_| range(json!({"type": "number"}))),
-        Takes::Moments => named("FilterDateRange", found, |_| range(moment())),
-        Takes::AnyMoments => list(named("FilterDateRange", found, |_| range(moment()))),
+        Takes::Range => named("NumberRange", found, |_| {
+            range(&json!({"type": "number"}), "")
+        }),
+        Takes::Moments => named("FilterDateRange", found, |_| moments()),
+        Takes::AnyMoments => list(named("FilterDateRange", found, |_| moments())),
         Takes::Year => reference("Year"),
         Takes::OneOf(table) => enumeration(table, found),
         Takes::AnyOf(table) => list(enumeration(table, found)),
@@ -184,27 +188,32 @@ fn list(items: Value) -> Value {
     json!({"type": "array", "maxItems": ITEMS_MAX, "items": items})
 }
 
-fn range(bound: Value) -> Value {
+fn range(bound: &Value, rule: &str) -> Value {
+    let min = described(bound.clone(), &format!("Least value{rule}"));
+    let max = described(bound.clone(), &format!("Greatest value{rule}"));
     described(
-        closed(json!({"min": bound, "max": bound}), &[]),
+        closed(json!({"min": min, "max": max}), &[]),
         "Both bounds are included; without any it does not constrain",
     )
 }
 
-fn moment() -> Value {
-    json!({
+fn moments() -> Value {
+    let moment = json!({
         "type": "string",
         "anyOf": [{"format": "date"}, {"format": "date-time"}],
-        "description": format!("{DATE_RULE}; a date as max includes that day"),
-    })
+    });
+    range(
+        &moment,
+        &format!(": {DATE_RULE}; a date as max includes that day"),
+    )
 }
 
 fn lat_lng(found: &mut Map<String, Value>) -> Value {
     let corner = named("LatLng", found, |_| {
         closed(
             json!({
-                "lat": {"type": "number", "minimum": -90, "maximum": 90},
-                "lon": {"type": "number", "minimum": -180, "maximum": 180},
+                "lat": {"type": "number", "minimum": -90, "maximum": 90, "description": "Latitude, degrees"},
+                "lon": {"type": "number", "minimum": -180, "maximum": 180, "description": "Longitude, degrees"},
             }),
             &["lat", "lon"],
         )
@@ -251,6 +260,29 @@ mod tests {
             let same = records.get(name).is_none_or(|record| record == schema);
             assert!(same, "{name} means two things");
         }
+    }
+
+    /// Fields of a schema, and of those inside it, that say nothing.
+    fn silent(path: &str, schema: &Value, found: &mut Vec<String>) {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            if field["description"].is_null() && field["$ref"].is_null() {
+                found.push(path.clone());
+            }
+            silent(&path, field, found);
+        }
+        for branch in schema["oneOf"].as_array().into_iter().flatten() {
+            silent(path, branch, found);
+        }
+    }
+
+    #[test]
+    fn every_field_says_what_it_is() {
+        let mut found = Vec::new();
+        for (name, schema) in &schemas() {
+            silent(name, schema, &mut found);
+        }
+        assert_eq!(found, Vec::<String>::new());
     }
 
     #[test]

@@ -46,14 +46,12 @@ impl Sold for Advert {
     }
 }
 
-impl Advert {
-    fn place(&self) -> Option<&AdLocation> {
-        self.location.as_ref()
-    }
+fn place(advert: &Advert) -> Option<&AdLocation> {
+    advert.location.as_ref()
+}
 
-    fn price_now(&self) -> Option<&AdvertPrice> {
-        self.current_price.as_ref()
-    }
+fn current_price(advert: &Advert) -> Option<&AdvertPrice> {
+    advert.current_price.as_ref()
 }
 
 static COLUMNS: LazyLock<Vec<ColumnOf<Advert>>> = LazyLock::new(|| {
@@ -92,8 +90,8 @@ static COLUMNS: LazyLock<Vec<ColumnOf<Advert>>> = LazyLock::new(|| {
     ]);
     columns!(to, Advert, moments Some, "", [first_seen_at, last_modified_at, last_seen_at]);
     columns!(to, Advert, numbers Some, "", [warranty_deposit]);
-    columns!(to, Advert, numbers Advert::price_now, "current_price_", [value, value_per_area]);
-    placed!(to, Advert);
+    columns!(to, Advert, numbers current_price, "current_price_", [value, value_per_area]);
+    placed!(to, Advert, place);
     listed(&mut to);
     sold(&mut to);
     dwelling(&mut to);

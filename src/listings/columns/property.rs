@@ -48,10 +48,8 @@ impl Priced for Property {
     }
 }
 
-impl Property {
-    fn place(&self) -> Option<&Location> {
-        self.location.as_ref()
-    }
+fn place(property: &Property) -> Option<&Location> {
+    property.location.as_ref()
 }
 
 impl Priced for PropertyAdvert {
@@ -91,7 +89,7 @@ static COLUMNS: LazyLock<Vec<ColumnOf<Property>>> = LazyLock::new(|| {
         ),
     ];
     columns!(to, Property, flags Some, "", [has_anomaly, is_urgent]);
-    placed!(to, Property);
+    placed!(to, Property, place);
     listed(&mut to);
     priced(&mut to);
     dwelling(&mut to);

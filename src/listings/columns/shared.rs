@@ -195,33 +195,33 @@ pub(super) fn sold<R: Sold + 'static>(to: &mut Vec<ColumnOf<R>>) {
     columns!(to, R, codes R::seller, "seller_", [siren]);
 }
 
-/// Pushes the columns of the place of a record; properties and adverts name its type differently.
+/// Pushes the columns of the place that `$place` finds in a record; properties and adverts name its type differently.
 macro_rules! placed {
-    ($to:ident, $of:ident) => {
-        columns!($to, $of, codes $of::place, "location_", [
+    ($to:ident, $of:ident, $place:ident) => {
+        columns!($to, $of, codes $place, "location_", [
             department, insee_code, iris_code, postal_code
         ]);
         $to.push(
             ColumnOf::new(
                 "location_city",
-                Read::Category(|record: &$of| record.place()?.city.as_deref()),
+                Read::Category(|record: &$of| $place(record)?.city.as_deref()),
             )
             .shown_only(),
         );
         $to.push(ColumnOf::new("lat", Read::Number(|record: &$of| {
-            let at = record.place()?.location_coordinate.as_ref()?;
+            let at = $place(record)?.location_coordinate.as_ref()?;
             Some(at.location?.latitude())
         })));
         $to.push(ColumnOf::new("lon", Read::Number(|record: &$of| {
-            let at = record.place()?.location_coordinate.as_ref()?;
+            let at = $place(record)?.location_coordinate.as_ref()?;
             Some(at.location?.longitude())
         })));
         $to.push(ColumnOf::new("city_lat", Read::Number(|record: &$of| {
-            let at = record.place()?.city_coordinate.as_ref()?;
+            let at = $place(record)?.city_coordinate.as_ref()?;
             Some(at.location?.latitude())
         })));
         $to.push(ColumnOf::new("city_lon", Read::Number(|record: &$of| {
-            let at = record.place()?.city_coordinate.as_ref()?;
+            let at = $place(record)?.city_coordinate.as_ref()?;
             Some(at.location?.longitude())
         })));
     };
