@@ -304,6 +304,53 @@ async fn adverts_in_files_answer_as_those_in_memory_and_sql_as_both() {
 }
 
 #[test]
+fn files_without_a_fitting_advert_are_not_looked_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    // The second import is too small to be merged with the first.
+    for (first, count, portal, price) in [(0, 30, "un.example", 100), (30, 10, "deux.example", 900)]
+    {
+        let mut rows = PropertyRows::default();
+        for number in first..first + count {
+            let adverts = match number % 3 {
+                0 => json!([]),
+                _ => {
+                    json!([{"isOnline": true}, {"source": portal, "price": {"latest": {"value": price}}}])
+                }
+            };
+            let id = format!("019a53c0-7a55-7c40-8a11-{number:012x}");
+            rows.push(&read(&json!({"flxId": id, "adverts": adverts})).unwrap())
+                .unwrap();
+        }
+        let mut import = lake.import(properties()).unwrap();
+        import.push(rows.finish().unwrap()).unwrap();
+        import.publish(Vec::new(), Vec::new()).unwrap();
+    }
+    let engine = Engine::open(folder.path(), &[properties()], Budget::default()).unwrap();
+    let view = engine.view(properties()).unwrap();
+    let looked_into = |advert: Value| -> Vec<u32> {
+        let query = json!({"filterProperty": {"adverts": [advert]}});
+        let filter = parse_search_query(Listing::Property, &query).unwrap();
+        let predicate = Predicate::compile(properties(), &filter).unwrap();
+        let chunks = view.chunks().iter();
+        chunks
+            .filter(|chunk| predicate.may_match(chunk))
+            .map(|chunk| chunk.rows)
+            .collect()
+    };
+    assert_eq!(
+        looked_into(json!({"source": {"website": "deux.example"}})),
+        [10]
+    );
+    assert_eq!(
+        looked_into(json!({"price": {"latest": {"value": {"max": 500}}}})),
+        [30]
+    );
+    assert_eq!(looked_into(json!({"isOnline": true})), [30, 10]);
+    assert_eq!(looked_into(json!({"hasAnomaly": true})), [0; 0]);
+}
+
+#[test]
 fn conditions_of_one_entry_hold_on_the_same_advert() {
     let advert = |source: &str, is_online: bool| json!({"source": source, "isOnline": is_online});
     let records = [
