@@ -1,7 +1,9 @@
-//! Points on the map of France: planar distance, projections, the space-filling order of files, departments.
+//! Points on the map of France: planar distance, projections, the space-filling order of files, departments, communes, price levels.
 
+pub mod communes;
 pub mod departments;
 pub mod distance;
 pub mod iris;
 pub mod order;
+pub mod price_levels;
 pub mod projection;

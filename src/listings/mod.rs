@@ -1,0 +1,1 @@
+//! Listings: adverts in, one property out.
