@@ -14,6 +14,7 @@ pub mod engine;
 pub mod geo;
 pub mod http;
 pub mod lake;
+pub mod listings;
 pub mod net;
 pub mod opendata;
 pub mod progress;
