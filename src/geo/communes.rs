@@ -85,20 +85,28 @@ fn parse(line: &'static str) -> Option<Commune> {
 /// The commune with an INSEE code.
 pub fn of_code(insee_code: &str) -> Option<&'static Commune> {
     let table = &*TABLE;
-    table.by_insee_code.get(insee_code).map(|index| &table.communes[*index])
+    table
+        .by_insee_code
+        .get(insee_code)
+        .map(|index| &table.communes[*index])
 }
 
 /// The communes known under a postal code; there may be others.
 pub fn of_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Commune> {
     let table = &*TABLE;
-    let found = table.by_postal_code.get(postal_code).map_or(&[][..], Vec::as_slice);
+    let found = table
+        .by_postal_code
+        .get(postal_code)
+        .map_or(&[][..], Vec::as_slice);
     found.iter().map(|index| &table.communes[*index])
 }
 
 /// The one commune of a department that bears a name, however it is written; `None` when none or several do.
 pub fn named(name: &str, department: &str) -> Option<&'static Commune> {
     let table = &*TABLE;
-    let department = departments::CODES.iter().find(|code| **code == department)?;
+    let department = departments::CODES
+        .iter()
+        .find(|code| **code == department)?;
     match table.by_name.get(&(department, fold(name)))?.as_slice() {
         [index] => Some(&table.communes[*index]),
         _ => None,
@@ -123,7 +131,10 @@ pub fn department_of_postal_code(postal_code: &str) -> Option<&'static str> {
         overseas if overseas.starts_with("97") => overseas,
         _ => postal_code.get(..2)?,
     };
-    departments::CODES.iter().find(|code| **code == department).copied()
+    departments::CODES
+        .iter()
+        .find(|code| **code == department)
+        .copied()
 }
 
 /// The department of a position, when the known centres around it agree; `None` near borders and far from towns.
@@ -134,7 +145,8 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
         .communes
         .iter()
         .map(|commune| {
-            let metres = planar_distance_m(latitude, longitude, commune.latitude, commune.longitude);
+            let metres =
+                planar_distance_m(latitude, longitude, commune.latitude, commune.longitude);
             (metres, commune.department)
         })
         .filter(|(metres, _)| *metres <= DEPARTMENT_REACH_M)
@@ -142,7 +154,10 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
     nearest.sort_by(|one, other| one.0.total_cmp(&other.0));
     nearest.truncate(DEPARTMENT_WITNESSES);
     let (_, department) = *nearest.first()?;
-    nearest.iter().all(|(_, other)| *other == department).then_some(department)
+    nearest
+        .iter()
+        .all(|(_, other)| *other == department)
+        .then_some(department)
 }
 
 /// Paris, Lyon and Marseille without their arrondissement; other names as they are.
@@ -150,9 +165,12 @@ fn city_of(folded: &str) -> &str {
     ["paris", "lyon", "marseille"]
         .into_iter()
         .find(|city| {
-            folded
-                .strip_prefix(city)
-                .is_some_and(|rest| rest.is_empty() || rest.trim_start().starts_with(|first: char| first.is_ascii_digit()))
+            folded.strip_prefix(city).is_some_and(|rest| {
+                rest.is_empty()
+                    || rest
+                        .trim_start()
+                        .starts_with(|first: char| first.is_ascii_digit())
+            })
         })
         .unwrap_or(folded)
 }
@@ -189,7 +207,12 @@ mod tests {
     fn the_table_is_read_whole() {
         let lines = include_str!("../../data/communes.csv").lines().count() - 1;
         assert_eq!(TABLE.communes.len(), lines);
-        assert!(TABLE.communes.iter().all(|commune| !commune.postal_codes.is_empty()));
+        assert!(
+            TABLE
+                .communes
+                .iter()
+                .all(|commune| !commune.postal_codes.is_empty())
+        );
     }
 
     #[test]
@@ -199,7 +222,11 @@ mod tests {
         }
         assert_eq!(code(named("Saint-Étienne", "69")), None);
         for name in ["Paris", "PARIS 13", "Paris 13e Arrondissement"] {
-            assert_eq!(code(of_postal_code_and_name("75013", name)), Some("75113"), "{name}");
+            assert_eq!(
+                code(of_postal_code_and_name("75013", name)),
+                Some("75113"),
+                "{name}"
+            );
         }
         assert_eq!(code(of_postal_code_and_name("75013", "Lyon")), None);
         assert_eq!(code(of_code("75113")), Some("75113"));
@@ -215,7 +242,11 @@ mod tests {
             ("00000", None),
             ("98000", None),
         ] {
-            assert_eq!(department_of_postal_code(postal_code), department, "{postal_code}");
+            assert_eq!(
+                department_of_postal_code(postal_code),
+                department,
+                "{postal_code}"
+            );
         }
     }
 

@@ -39,10 +39,19 @@ type Check = fn(&Advert) -> bool;
 
 /// Every reason: its text and when it holds. Bits are stored: a new one is added at the end.
 const REASONS: [(&str, Check); 6] = [
-    ("price is absurd for the place and surface", has_absurd_price),
+    (
+        "price is absurd for the place and surface",
+        has_absurd_price,
+    ),
     ("surface is absurd for the class", has_absurd_surface),
-    ("rooms contradict each other or the surface", has_incoherent_rooms),
-    ("floor is above the building's last", has_floor_above_the_last),
+    (
+        "rooms contradict each other or the surface",
+        has_incoherent_rooms,
+    ),
+    (
+        "floor is above the building's last",
+        has_floor_above_the_last,
+    ),
     ("position is far from the commune", is_far_from_commune),
     ("medias are missing", has_no_images),
 ];
@@ -65,7 +74,9 @@ impl Anomalies {
     /// The reasons in words.
     pub fn reasons(self) -> impl Iterator<Item = &'static str> {
         let held = move |place: &usize| self.0 & (1 << place) != 0;
-        (0..REASONS.len()).filter(held).map(|place| REASONS[place].0)
+        (0..REASONS.len())
+            .filter(held)
+            .map(|place| REASONS[place].0)
     }
 }
 
@@ -118,8 +129,14 @@ fn has_absurd_price(advert: &Advert) -> bool {
 }
 
 fn level(advert: &Advert) -> f64 {
-    let department = advert.location.as_ref().and_then(|place| place.department.as_ref());
-    department.map(Department::as_str).and_then(price_levels::of_flats).unwrap_or(LEVEL_DEFAULT)
+    let department = advert
+        .location
+        .as_ref()
+        .and_then(|place| place.department.as_ref());
+    department
+        .map(Department::as_str)
+        .and_then(price_levels::of_flats)
+        .unwrap_or(LEVEL_DEFAULT)
 }
 
 fn has_absurd_surface(advert: &Advert) -> bool {
@@ -147,8 +164,12 @@ fn has_incoherent_rooms(advert: &Advert) -> bool {
 }
 
 fn has_floor_above_the_last(advert: &Advert) -> bool {
-    let features = advert.habitation.as_ref().and_then(|habitation| habitation.features.as_ref());
-    let floors = features.and_then(|features| Some((features.property_floor?, features.property_total_floor?)));
+    let features = advert
+        .habitation
+        .as_ref()
+        .and_then(|habitation| habitation.features.as_ref());
+    let floors = features
+        .and_then(|features| Some((features.property_floor?, features.property_total_floor?)));
     floors.is_some_and(|(floor, last)| floor.get() > last.get())
 }
 
@@ -165,7 +186,10 @@ fn is_far_from_commune(advert: &Advert) -> bool {
 }
 
 fn has_no_images(advert: &Advert) -> bool {
-    advert.medias.as_ref().is_none_or(|medias| medias.images.is_empty())
+    advert
+        .medias
+        .as_ref()
+        .is_none_or(|medias| medias.images.is_empty())
 }
 
 #[cfg(test)]
@@ -195,25 +219,47 @@ mod tests {
     fn an_ordinary_advert_is_not_doubted() {
         assert!(reasons(json!({})).is_empty());
         assert!(reasons(json!({"/currentPrice": null})).is_empty());
-        assert!(reasons(json!({"/offer/type": "OFFER_RENT", "/currentPrice/value": 980})).is_empty());
+        assert!(
+            reasons(json!({"/offer/type": "OFFER_RENT", "/currentPrice/value": 980})).is_empty()
+        );
         assert!(reasons(json!({"/type": "CLASS_HOUSE", "/location/inseeCode": "48095", "/currentPrice/value": 20_000})).is_empty());
     }
 
     #[test]
     fn each_reason_is_told_in_words() {
         for (change, reason) in [
-            (json!({"/currentPrice/value": 250}), "price is absurd for the place and surface"),
-            (json!({"/currentPrice/value": 25_000_000}), "price is absurd for the place and surface"),
-            (json!({"/offer/type": "OFFER_RENT"}), "price is absurd for the place and surface"),
-            (json!({"/habitation/bedroomCount": 4}), "rooms contradict each other or the surface"),
-            (json!({"/habitation/features/propertyFloor": 6}), "floor is above the building's last"),
+            (
+                json!({"/currentPrice/value": 250}),
+                "price is absurd for the place and surface",
+            ),
+            (
+                json!({"/currentPrice/value": 25_000_000}),
+                "price is absurd for the place and surface",
+            ),
+            (
+                json!({"/offer/type": "OFFER_RENT"}),
+                "price is absurd for the place and surface",
+            ),
+            (
+                json!({"/habitation/bedroomCount": 4}),
+                "rooms contradict each other or the surface",
+            ),
+            (
+                json!({"/habitation/features/propertyFloor": 6}),
+                "floor is above the building's last",
+            ),
             (json!({"/medias/images": []}), "medias are missing"),
-            (json!({"/location": {"inseeCode": "69383", "locationCoordinate": {"location": [2.35, 48.85]}}}),
-                "position is far from the commune"),
+            (
+                json!({"/location": {"inseeCode": "69383", "locationCoordinate": {"location": [2.35, 48.85]}}}),
+                "position is far from the commune",
+            ),
         ] {
             assert_eq!(reasons(change.clone()), [reason], "{change}");
         }
         let tiny = reasons(json!({"/habitation/surface/total": 2}));
-        assert!(tiny.contains(&"surface is absurd for the class"), "{tiny:?}");
+        assert!(
+            tiny.contains(&"surface is absurd for the class"),
+            "{tiny:?}"
+        );
     }
 }

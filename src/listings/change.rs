@@ -91,7 +91,12 @@ impl History {
     /// The history after a later sighting, and its events: coming and going first, then the price.
     ///
     /// `was` is the stored content, `is_changed` whether anything of it changed.
-    pub fn after(self, was: &Advert, sighting: Sighting, is_changed: bool) -> (Self, Vec<AdvertEvent>) {
+    pub fn after(
+        self,
+        was: &Advert,
+        sighting: Sighting,
+        is_changed: bool,
+    ) -> (Self, Vec<AdvertEvent>) {
         let was = Sighting::of(was, self.observed_at, self.first_seen_at);
         let at = sighting.observed_at;
         let mut next = self.with_earlier(sighting.first_seen_at);
@@ -178,15 +183,22 @@ mod tests {
     #[test]
     fn going_and_coming_back_at_another_price_are_three_events() {
         let (online, offline) = (advert(json!(900), true), advert(json!(900), false));
-        let (gone, told) = begin(&online).after(&online, Sighting::of(&offline, day(2), day(2)), true);
+        let (gone, told) =
+            begin(&online).after(&online, Sighting::of(&offline, day(2), day(2)), true);
         assert_eq!(events(&told)[0]["type"], "UNPUBLISHED");
         assert_eq!(events(&told)[0]["previous"], json!({"isOnline": true}));
-        assert_eq!((gone.offline_at, gone.online_at), (Some(day(2)), Some(day(1))));
+        assert_eq!(
+            (gone.offline_at, gone.online_at),
+            (Some(day(2)), Some(day(1)))
+        );
         let back = advert(json!(950), true);
         let (back_again, told) = gone.after(&offline, Sighting::of(&back, day(5), day(5)), true);
         assert_eq!(events(&told)[0]["type"], "REPUBLISHED");
         assert_eq!(events(&told)[1]["type"], "PRICE");
-        assert_eq!((back_again.offline_at, back_again.published_at), (None, day(5)));
+        assert_eq!(
+            (back_again.offline_at, back_again.published_at),
+            (None, day(5))
+        );
     }
 
     #[test]
@@ -194,15 +206,22 @@ mod tests {
         let same = advert(json!(900), true);
         let (next, told) = begin(&same).after(&same, Sighting::of(&same, day(9), day(9)), false);
         assert!(told.is_empty());
-        assert_eq!((next.observed_at, next.modified_at, next.online_at), (day(9), day(1), Some(day(9))));
+        assert_eq!(
+            (next.observed_at, next.modified_at, next.online_at),
+            (day(9), day(1), Some(day(9)))
+        );
     }
 
     #[test]
     fn a_price_that_becomes_known_or_unknown_is_an_event() {
         let (unknown, known) = (advert(Value::Null, true), advert(json!(900), true));
-        let (next, told) = begin(&unknown).after(&unknown, Sighting::of(&known, day(2), day(2)), true);
+        let (next, told) =
+            begin(&unknown).after(&unknown, Sighting::of(&known, day(2), day(2)), true);
         assert_eq!(events(&told)[0]["previous"], json!({}));
-        assert_eq!((next.initial_price, next.previous_price), (Eur::new(900.0), None));
+        assert_eq!(
+            (next.initial_price, next.previous_price),
+            (Eur::new(900.0), None)
+        );
         let (_, told) = next.after(&known, Sighting::of(&unknown, day(3), day(3)), true);
         assert_eq!(events(&told)[0]["previous"], json!({"price": 900}));
     }

@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 use crate::geo::communes::{self, Commune};
 use crate::geo::departments;
 use crate::geo::iris::IrisIndex;
-use crate::wire::enums::{EnumCurrency, EnumPricingScope, EnumPropertyClass, EnumPropertyOfferType};
+use crate::wire::enums::{
+    EnumCurrency, EnumPricingScope, EnumPropertyClass, EnumPropertyOfferType,
+};
 use crate::wire::listings::Advert;
 use crate::wire::listings::codes::{Department, InseeCode, IrisCode, Position, PostalCode};
 use crate::wire::listings::place::{AdCompleteLatLng, AdLocation};
@@ -92,7 +94,9 @@ pub struct Completed {
 pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completed {
     let mut completed = Completed::default();
     let derived = &mut completed.derived;
-    fill(&mut advert.currency, Derived::CURRENCY, derived, || Some(EnumCurrency::Eur));
+    fill(&mut advert.currency, Derived::CURRENCY, derived, || {
+        Some(EnumCurrency::Eur)
+    });
     let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
     fill(&mut advert.scope, Derived::SCOPE, derived, || match offer {
         Some(EnumPropertyOfferType::Rent) => Some(EnumPricingScope::Mensual),
@@ -103,14 +107,21 @@ pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completed {
         completed.warnings.extend(unknown.map(Cow::Owned));
     }
     if let Some(per_area) = price_per_area(advert) {
-        let price = advert.current_price.get_or_insert_with(AdvertPrice::default);
+        let price = advert
+            .current_price
+            .get_or_insert_with(AdvertPrice::default);
         price.value_per_area = Some(per_area);
         completed.derived.add(Derived::PRICE_PER_AREA);
     }
     completed
 }
 
-fn fill<T>(slot: &mut Option<T>, field: Derived, derived: &mut Derived, value: impl FnOnce() -> Option<T>) {
+fn fill<T>(
+    slot: &mut Option<T>,
+    field: Derived,
+    derived: &mut Derived,
+    value: impl FnOnce() -> Option<T>,
+) {
     if slot.is_none() {
         *slot = value();
         if slot.is_some() {
@@ -120,30 +131,80 @@ fn fill<T>(slot: &mut Option<T>, field: Derived, derived: &mut Derived, value: i
 }
 
 /// Completes a place; what remains unknown of it, in words.
-fn complete_place(location: &mut AdLocation, iris: Option<&IrisIndex>, derived: &mut Derived) -> Option<String> {
-    let position = location.location_coordinate.as_ref().and_then(|point| point.location);
-    let quarter = position.and_then(|position| iris?.find(position.latitude(), position.longitude()));
-    fill(&mut location.iris_code, Derived::IRIS_CODE, derived, || IrisCode::parse(&quarter?.code));
-    let of_quarter = location.iris_code.as_ref().and_then(|code| InseeCode::parse(code.as_str().get(..5)?));
-    fill(&mut location.insee_code, Derived::INSEE_CODE, derived, || of_quarter);
-    let commune = commune_of(location);
-    fill(&mut location.insee_code, Derived::INSEE_CODE, derived, || InseeCode::parse(commune?.insee_code));
-    let department = department_of(location, position);
-    fill(&mut location.department, Derived::DEPARTMENT, derived, || department);
-    fill(&mut location.city, Derived::CITY, derived, || Some(commune?.name.to_owned()));
-    fill(&mut location.postal_code, Derived::POSTAL_CODE, derived, || {
-        // Several codes: which one it is cannot be told.
-        match commune?.postal_codes.as_slice() {
-            [only] => PostalCode::parse(only),
-            _ => None,
-        }
+fn complete_place(
+    location: &mut AdLocation,
+    iris: Option<&IrisIndex>,
+    derived: &mut Derived,
+) -> Option<String> {
+    let position = location
+        .location_coordinate
+        .as_ref()
+        .and_then(|point| point.location);
+    let quarter =
+        position.and_then(|position| iris?.find(position.latitude(), position.longitude()));
+    fill(&mut location.iris_code, Derived::IRIS_CODE, derived, || {
+        IrisCode::parse(&quarter?.code)
     });
+    let of_quarter = location
+        .iris_code
+        .as_ref()
+        .and_then(|code| InseeCode::parse(code.as_str().get(..5)?));
+    fill(
+        &mut location.insee_code,
+        Derived::INSEE_CODE,
+        derived,
+        || of_quarter,
+    );
+    let commune = commune_of(location);
+    fill(
+        &mut location.insee_code,
+        Derived::INSEE_CODE,
+        derived,
+        || InseeCode::parse(commune?.insee_code),
+    );
+    let department = department_of(location, position);
+    fill(
+        &mut location.department,
+        Derived::DEPARTMENT,
+        derived,
+        || department,
+    );
+    fill(&mut location.city, Derived::CITY, derived, || {
+        Some(commune?.name.to_owned())
+    });
+    fill(
+        &mut location.postal_code,
+        Derived::POSTAL_CODE,
+        derived,
+        || {
+            // Several codes: which one it is cannot be told.
+            match commune?.postal_codes.as_slice() {
+                [only] => PostalCode::parse(only),
+                _ => None,
+            }
+        },
+    );
     let centre = commune.and_then(|commune| Position::new(commune.longitude, commune.latitude));
-    let point = |position: Option<Position>| position.map(|position| AdCompleteLatLng { location: Some(position) });
-    fill_point(&mut location.city_coordinate, Derived::CITY_COORDINATE, derived, point(centre));
+    let point = |position: Option<Position>| {
+        position.map(|position| AdCompleteLatLng {
+            location: Some(position),
+        })
+    };
+    fill_point(
+        &mut location.city_coordinate,
+        Derived::CITY_COORDINATE,
+        derived,
+        point(centre),
+    );
     let centre = location.city_coordinate.clone();
-    fill_point(&mut location.location_coordinate, Derived::POSITION, derived, centre);
-    let is_named = location.insee_code.is_some() || location.postal_code.is_some() || location.city.is_some();
+    fill_point(
+        &mut location.location_coordinate,
+        Derived::POSITION,
+        derived,
+        centre,
+    );
+    let is_named =
+        location.insee_code.is_some() || location.postal_code.is_some() || location.city.is_some();
     (commune.is_none() && is_named).then(|| unknown_commune(location))
 }
 
@@ -179,7 +240,8 @@ fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
         (Some(postal_code), Some(city)) => {
             let postal_code = postal_code.as_str();
             communes::of_postal_code_and_name(postal_code, city).or_else(|| {
-                let department = department.or_else(|| communes::department_of_postal_code(postal_code))?;
+                let department =
+                    department.or_else(|| communes::department_of_postal_code(postal_code))?;
                 communes::named(city, department)
             })
         }
@@ -194,8 +256,12 @@ fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
 }
 
 fn department_of(location: &AdLocation, position: Option<Position>) -> Option<Department> {
-    let of_commune = location.insee_code.as_ref().and_then(|code| departments::of_commune(code.as_str()));
-    let of_postal_code = || communes::department_of_postal_code(location.postal_code.as_ref()?.as_str());
+    let of_commune = location
+        .insee_code
+        .as_ref()
+        .and_then(|code| departments::of_commune(code.as_str()));
+    let of_postal_code =
+        || communes::department_of_postal_code(location.postal_code.as_ref()?.as_str());
     let of_position = || communes::department_at(position?.latitude(), position?.longitude());
     let code = of_commune.or_else(of_postal_code).or_else(of_position)?;
     Department::parse(code)
@@ -213,7 +279,10 @@ pub fn priced_area(advert: &Advert) -> Option<f64> {
 }
 
 fn price_per_area(advert: &Advert) -> Option<EurPerSquareMetre> {
-    per_area(advert.current_price.as_ref()?.value?.get(), priced_area(advert)?)
+    per_area(
+        advert.current_price.as_ref()?.value?.get(),
+        priced_area(advert)?,
+    )
 }
 
 /// An amount per area, to the cent.
@@ -235,12 +304,16 @@ mod tests {
 
     #[test]
     fn a_postal_code_and_a_town_give_the_rest_of_the_place() {
-        let (advert, completed) = completed(json!({"location": {"postalCode": "75013", "city": "PARIS"}}));
+        let (advert, completed) =
+            completed(json!({"location": {"postalCode": "75013", "city": "PARIS"}}));
         let place = &advert["location"];
         assert_eq!(place["inseeCode"], "75113");
         assert_eq!(place["department"], "75");
         assert_eq!(place["city"], "PARIS", "what is given stays");
-        assert_eq!(place["locationCoordinate"], place["cityCoordinate"], "precise to the commune");
+        assert_eq!(
+            place["locationCoordinate"], place["cityCoordinate"],
+            "precise to the commune"
+        );
         assert!(completed.derived.contains(Derived::POSITION));
         assert!(completed.warnings.is_empty());
     }
@@ -249,13 +322,20 @@ mod tests {
     fn an_insee_code_gives_the_rest_of_the_place() {
         let (advert, _) = completed(json!({"location": {"inseeCode": "48095"}}));
         let place = &advert["location"];
-        assert_eq!((&place["city"], &place["postalCode"], &place["department"]), (&json!("Mende"), &json!("48000"), &json!("48")));
+        assert_eq!(
+            (&place["city"], &place["postalCode"], &place["department"]),
+            (&json!("Mende"), &json!("48000"), &json!("48"))
+        );
     }
 
     #[test]
     fn an_unknown_commune_is_told_and_its_department_kept() {
-        let (advert, completed) = completed(json!({"location": {"postalCode": "48190", "city": "Nullepart"}}));
-        assert_eq!(completed.warnings, ["location: unknown commune (48190 Nullepart)"]);
+        let (advert, completed) =
+            completed(json!({"location": {"postalCode": "48190", "city": "Nullepart"}}));
+        assert_eq!(
+            completed.warnings,
+            ["location: unknown commune (48190 Nullepart)"]
+        );
         assert_eq!(advert["location"]["department"], "48");
         assert!(advert["location"].get("locationCoordinate").is_none());
     }
@@ -267,25 +347,39 @@ mod tests {
             "geometry": {"type": "Polygon", "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]]},
         }]});
         let iris = IrisIndex::parse(contours.to_string().as_bytes(), "contours").unwrap();
-        let mut advert: Advert = read(&json!({"location": {"locationCoordinate": {"location": [2.35, 48.83]}}})).unwrap();
+        let mut advert: Advert =
+            read(&json!({"location": {"locationCoordinate": {"location": [2.35, 48.83]}}}))
+                .unwrap();
         complete(&mut advert, Some(&iris));
         let place = advert.location.unwrap();
         assert_eq!(place.iris_code.unwrap().as_str(), "751135125");
         assert_eq!(place.insee_code.unwrap().as_str(), "75113");
         assert_eq!(place.city.unwrap(), "Paris 13e Arrondissement");
-        assert_eq!(place.location_coordinate.unwrap().location.unwrap().longitude(), 2.35);
+        assert_eq!(
+            place
+                .location_coordinate
+                .unwrap()
+                .location
+                .unwrap()
+                .longitude(),
+            2.35
+        );
     }
 
     #[test]
     fn price_per_area_is_of_the_dwelling_or_of_the_land() {
-        let (flat, _) = completed(json!({"currentPrice": {"value": 250_000}, "habitation": {"surface": {"total": 61.35}}}));
+        let (flat, _) = completed(
+            json!({"currentPrice": {"value": 250_000}, "habitation": {"surface": {"total": 61.35}}}),
+        );
         assert_eq!(flat["currentPrice"]["valuePerArea"], 4074.98);
         let (land, _) = completed(json!({
             "type": "CLASS_LAND", "currentPrice": {"value": 50_000}, "land": {"surface": 1_000},
             "habitation": {"surface": {"total": 10}},
         }));
         assert_eq!(land["currentPrice"]["valuePerArea"], 50);
-        let (none, completed) = completed(json!({"currentPrice": {"value": 1}, "habitation": {"surface": {"total": 0}}}));
+        let (none, completed) = completed(
+            json!({"currentPrice": {"value": 1}, "habitation": {"surface": {"total": 0}}}),
+        );
         assert!(none["currentPrice"].get("valuePerArea").is_none());
         assert!(!completed.derived.contains(Derived::PRICE_PER_AREA));
     }

@@ -20,8 +20,10 @@ const HEAD_BYTES: usize = 5;
 /// Longest text of a record, bytes: keeps a damaged length from asking for all memory.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
-static ENCODER: LazyLock<EncoderDictionary<'static>> = LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
-static DECODER: LazyLock<DecoderDictionary<'static>> = LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
+static ENCODER: LazyLock<EncoderDictionary<'static>> =
+    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
+static DECODER: LazyLock<DecoderDictionary<'static>> =
+    LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
 
 thread_local! {
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
@@ -46,7 +48,9 @@ pub enum Error {
 pub fn encode(record: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
     let unwritable = |error: &dyn std::fmt::Display| Error::Unwritable(error.to_string());
     let text = serde_json::to_vec(record).map_err(|error| unwritable(&error))?;
-    let length = u32::try_from(text.len()).ok().filter(|length| *length as usize <= RECORD_BYTES_MAX);
+    let length = u32::try_from(text.len())
+        .ok()
+        .filter(|length| *length as usize <= RECORD_BYTES_MAX);
     let length = length.ok_or(Error::TooLarge(text.len()))?;
     let compressed = COMPRESSOR.with_borrow_mut(|slot| {
         let compressor = match slot {
@@ -66,11 +70,17 @@ pub fn encode(record: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
 /// The JSON text of a stored record.
 pub fn decode(document: &[u8]) -> Result<Vec<u8>, Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
-    let (head, compressed) = document.split_at_checked(HEAD_BYTES).ok_or_else(|| damaged("it is cut off"))?;
+    let (head, compressed) = document
+        .split_at_checked(HEAD_BYTES)
+        .ok_or_else(|| damaged("it is cut off"))?;
     let [WITH_DICTIONARY_1, length @ ..] = head else {
-        return Err(damaged("it is written in an unknown way; a newer version may have written it"));
+        return Err(damaged(
+            "it is written in an unknown way; a newer version may have written it",
+        ));
     };
-    let length = <[u8; 4]>::try_from(length).map(u32::from_le_bytes).map_err(|_| damaged("it is cut off"))? as usize;
+    let length = <[u8; 4]>::try_from(length)
+        .map(u32::from_le_bytes)
+        .map_err(|_| damaged("it is cut off"))? as usize;
     if length > RECORD_BYTES_MAX {
         return Err(damaged("its length is absurd"));
     }
@@ -96,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_record_comes_back_and_takes_a_third() {
-        let samples: Value = serde_json::from_str(include_str!("../../data/samples/adverts.json")).unwrap();
+        let samples: Value =
+            serde_json::from_str(include_str!("../../data/samples/adverts.json")).unwrap();
         let (mut texts, mut stored) = (0, 0);
         for record in samples["data"].as_array().unwrap() {
             let document = encode(record).unwrap();
@@ -116,8 +127,16 @@ mod tests {
     #[test]
     fn damaged_bytes_are_an_error() {
         let document = encode(&json!({"title": "T3"})).unwrap();
-        for broken in [&document[..3], &document[..document.len() - 1], &[9, 0, 0, 0, 0], &[1, 255, 255, 255, 255, 0]] {
-            assert!(matches!(decode(broken), Err(Error::Damaged(_))), "{broken:?}");
+        for broken in [
+            &document[..3],
+            &document[..document.len() - 1],
+            &[9, 0, 0, 0, 0],
+            &[1, 255, 255, 255, 255, 0],
+        ] {
+            assert!(
+                matches!(decode(broken), Err(Error::Damaged(_))),
+                "{broken:?}"
+            );
         }
     }
 }

@@ -10,7 +10,8 @@ use url::Url;
 pub const URL_BYTES_MAX: usize = 2_048;
 
 /// What an address must be.
-pub const URL_RULE: &str = "must be an http or https address of at most 2048 bytes, without user name";
+pub const URL_RULE: &str =
+    "must be an http or https address of at most 2048 bytes, without user name";
 
 /// Labels in front of a host that name the same portal.
 const HOST_PREFIXES: [&str; 2] = ["www.", "m."];
@@ -22,8 +23,27 @@ const TRACKING_PREFIXES: [&str; 9] = [
 
 /// Parameters that say where a visitor came from, by their whole name.
 const TRACKING_NAMES: [&str; 21] = [
-    "gclid", "gclsrc", "gbraid", "wbraid", "dclid", "fbclid", "msclkid", "yclid", "twclid", "ttclid", "li_fat_id",
-    "igshid", "igsh", "srsltid", "epik", "ef_id", "s_kwcid", "xtor", "cmpid", "_ga", "_gl",
+    "gclid",
+    "gclsrc",
+    "gbraid",
+    "wbraid",
+    "dclid",
+    "fbclid",
+    "msclkid",
+    "yclid",
+    "twclid",
+    "ttclid",
+    "li_fat_id",
+    "igshid",
+    "igsh",
+    "srsltid",
+    "epik",
+    "ef_id",
+    "s_kwcid",
+    "xtor",
+    "cmpid",
+    "_ga",
+    "_gl",
 ];
 
 /// An address of a listing, read once.
@@ -41,7 +61,10 @@ impl ListingUrl {
             return None;
         }
         let mut url = Url::parse(text).ok()?;
-        if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
+        if !matches!(url.scheme(), "http" | "https")
+            || !url.username().is_empty()
+            || url.password().is_some()
+        {
             return None;
         }
         url.set_fragment(None);
@@ -86,7 +109,10 @@ pub type UrlDigest = [u8; 16];
 
 fn is_tracking(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    TRACKING_NAMES.contains(&name.as_str()) || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    TRACKING_NAMES.contains(&name.as_str())
+        || TRACKING_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
 }
 
 fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
@@ -164,7 +190,10 @@ mod tests {
             key_of("https://portail.example/?id=2&b=%c3%a9&xtor=1"),
             key_of("https://portail.example?b=é&id=2")
         );
-        assert_eq!(key_of("https://p.example/caf%c3%a9"), key_of("https://p.example/café"));
+        assert_eq!(
+            key_of("https://p.example/caf%c3%a9"),
+            key_of("https://p.example/café")
+        );
     }
 
     #[test]
@@ -189,7 +218,8 @@ mod tests {
 
     #[test]
     fn records_carry_the_address_without_what_tracks() {
-        let url = ListingUrl::parse("https://www.portail.example/12/?utm_source=a&ref=7#x").unwrap();
+        let url =
+            ListingUrl::parse("https://www.portail.example/12/?utm_source=a&ref=7#x").unwrap();
         assert_eq!(url.address(), "https://www.portail.example/12/?ref=7");
         let url = ListingUrl::parse("https://portail.example/12?fbclid=1").unwrap();
         assert_eq!(url.address(), "https://portail.example/12");
@@ -200,7 +230,14 @@ mod tests {
     #[test]
     fn what_is_no_address_of_a_listing_is_refused() {
         let long = format!("https://portail.example/{}", "a".repeat(URL_BYTES_MAX));
-        for text in ["", "portail.example/12", "ftp://portail.example/12", "https://a:b@portail.example/", "https://", &long] {
+        for text in [
+            "",
+            "portail.example/12",
+            "ftp://portail.example/12",
+            "https://a:b@portail.example/",
+            "https://",
+            &long,
+        ] {
             assert_eq!(ListingUrl::parse(text), None, "{text}");
         }
     }

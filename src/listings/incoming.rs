@@ -70,7 +70,10 @@ impl Incoming {
                 "must not lie more than a day in the future",
             ));
         }
-        let first_seen_at = content.first_seen_at.unwrap_or(observed_at).min(observed_at);
+        let first_seen_at = content
+            .first_seen_at
+            .unwrap_or(observed_at)
+            .min(observed_at);
         content.url = None;
         content.first_seen_at = None;
         content.last_seen_at = None;
@@ -113,7 +116,9 @@ fn even_floors(patch: &mut Map<String, Value>) {
         return;
     };
     let features = habitation.get("features");
-    let of_features = features.and_then(|features| features.get("propertyFloor")).cloned();
+    let of_features = features
+        .and_then(|features| features.get("propertyFloor"))
+        .cloned();
     let floor = habitation.get("floor").cloned();
     match (floor, of_features) {
         (None, Some(floor)) => {
@@ -139,7 +144,9 @@ fn lay_over(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
                 target.shift_remove(field);
             }
             Value::Object(inner) => {
-                let here = target.entry(field.as_str()).or_insert_with(|| Value::Object(Map::new()));
+                let here = target
+                    .entry(field.as_str())
+                    .or_insert_with(|| Value::Object(Map::new()));
                 if !here.is_object() {
                     *here = Value::Object(Map::new());
                 }
@@ -212,21 +219,37 @@ mod tests {
         assert_eq!(seen.observed_at.get(), now());
         let seen = incoming(json!({"lastSeenAt": null, "firstSeenAt": "2026-12-01"}));
         assert_eq!(seen.first_seen_at, seen.observed_at);
-        let fault = read_json(json!({"url": "https://p.example/1", "lastSeenAt": "2027-01-01"})).unwrap_err();
-        assert_eq!(fault.to_string(), "lastSeenAt: must not lie more than a day in the future");
+        let fault = read_json(json!({"url": "https://p.example/1", "lastSeenAt": "2027-01-01"}))
+            .unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "lastSeenAt: must not lie more than a day in the future"
+        );
     }
 
     #[test]
     fn both_names_of_the_floor_say_the_same() {
-        for habitation in [json!({"floor": 3}), json!({"features": {"propertyFloor": 3}}), json!({"floor": 3, "features": null})] {
+        for habitation in [
+            json!({"floor": 3}),
+            json!({"features": {"propertyFloor": 3}}),
+            json!({"floor": 3, "features": null}),
+        ] {
             let content = incoming(json!({"habitation": habitation})).content;
             let habitation = content.habitation.unwrap();
             assert_eq!(habitation.floor.unwrap().get(), 3.0);
-            assert_eq!(habitation.features.unwrap().property_floor.unwrap().get(), 3.0);
+            assert_eq!(
+                habitation.features.unwrap().property_floor.unwrap().get(),
+                3.0
+            );
         }
         let stored = json!({"habitation": {"floor": 2, "features": {"propertyFloor": 2}}});
-        let merged = incoming(json!({"habitation": {"floor": null}})).over(object(stored)).unwrap();
-        assert_eq!(merged.habitation.unwrap().features.unwrap().property_floor, None);
+        let merged = incoming(json!({"habitation": {"floor": null}}))
+            .over(object(stored))
+            .unwrap();
+        assert_eq!(
+            merged.habitation.unwrap().features.unwrap().property_floor,
+            None
+        );
     }
 
     #[test]
@@ -247,9 +270,15 @@ mod tests {
         for (value, message) in [
             (json!([]), "body: must be an object"),
             (json!({"title": "T3"}), "url: is required"),
-            (json!({"url": "p.example/1"}), "url: must be an http or https address of at most 2048 bytes, without user name"),
+            (
+                json!({"url": "p.example/1"}),
+                "url: must be an http or https address of at most 2048 bytes, without user name",
+            ),
             (json!({"url": 3, "type": 4}), "url: must be a string"),
-            (json!({"medias": {"images": [{}]}}), "medias.images[0].gaussianHash: is required"),
+            (
+                json!({"medias": {"images": [{}]}}),
+                "medias.images[0].gaussianHash: is required",
+            ),
         ] {
             let text = read_json(value.clone()).unwrap_err().to_string();
             assert!(text.starts_with(message), "{value}: {text}");

@@ -22,7 +22,8 @@ pub mod property;
 mod rows;
 pub mod store;
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::clock::Clock;
 use crate::geo::iris::IrisIndex;
@@ -34,6 +35,9 @@ pub enum Error {
     /// The store refused.
     #[error(transparent)]
     Store(#[from] crate::store::Error),
+    /// The contours cannot be read.
+    #[error(transparent)]
+    Contours(#[from] crate::geo::iris::Error),
     /// A stored record cannot be read.
     #[error(transparent)]
     Document(#[from] document::Error),
@@ -50,7 +54,28 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Listings {
     store: Store,
     clock: Clock,
-    iris: Option<Arc<IrisIndex>>,
+    contours: Arc<Contours>,
+}
+
+/// Contours that tell the quarter and commune of a position: read when the first advert comes, for they take seconds.
+#[derive(Default)]
+struct Contours {
+    path: Option<PathBuf>,
+    read: Mutex<Option<Arc<IrisIndex>>>,
+}
+
+impl Contours {
+    fn get(&self) -> Result<Option<Arc<IrisIndex>>> {
+        let Some(path) = &self.path else {
+            return Ok(None);
+        };
+        // A reader that failed left nothing behind.
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.is_none() {
+            *read = Some(Arc::new(IrisIndex::open(path)?));
+        }
+        Ok(read.clone())
+    }
 }
 
 impl Listings {
@@ -59,13 +84,16 @@ impl Listings {
         Self {
             store,
             clock,
-            iris: None,
+            contours: Arc::default(),
         }
     }
 
-    /// The same with contours that tell the quarter and commune of a position.
-    pub fn with_iris(mut self, iris: Option<Arc<IrisIndex>>) -> Self {
-        self.iris = iris;
+    /// The same with a file of contours that tell the quarter and commune of a position.
+    pub fn with_contours(mut self, path: Option<PathBuf>) -> Self {
+        self.contours = Arc::new(Contours {
+            path,
+            read: Mutex::default(),
+        });
         self
     }
 }

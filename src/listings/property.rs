@@ -53,7 +53,11 @@ pub fn of_members(property_id: FlxId, members: &[Member]) -> Property {
         description: first.and_then(|advert| advert.description.clone()),
         flx_id: Some(property_id),
         habitation: united(adverts.iter().map(|advert| advert.habitation.as_ref())),
-        has_anomaly: Some(adverts.iter().any(|advert| advert.has_anomaly == Some(true))),
+        has_anomaly: Some(
+            adverts
+                .iter()
+                .any(|advert| advert.has_anomaly == Some(true)),
+        ),
         is_urgent: any_known(adverts.iter().map(|advert| advert.is_urgent)),
         land: united(adverts.iter().map(|advert| advert.land.as_ref())),
         location: location(&present),
@@ -71,7 +75,9 @@ pub fn of_members(property_id: FlxId, members: &[Member]) -> Property {
 
 fn of_property(member: &Member) -> PropertyAdvert {
     let advert = member.advert.clone();
-    let position = advert.location.and_then(|place| place.location_coordinate?.location);
+    let position = advert
+        .location
+        .and_then(|place| place.location_coordinate?.location);
     PropertyAdvert {
         description: advert.description,
         first_seen_at: Some(member.history.first_seen_at),
@@ -139,7 +145,10 @@ fn fill(whole: &mut Map<String, Value>, part: Map<String, Value>) {
 
 /// The place of the member whose position was given, else of the first; codes are never mixed between communes.
 fn location(present: &[&Member]) -> Option<Location> {
-    let placed: Vec<&&Member> = present.iter().filter(|member| member.advert.location.is_some()).collect();
+    let placed: Vec<&&Member> = present
+        .iter()
+        .filter(|member| member.advert.location.is_some())
+        .collect();
     let has_own_position = |member: &&&&Member| {
         let place = member.advert.location.as_ref();
         let has_position = place.is_some_and(|place| place.location_coordinate.is_some());
@@ -176,7 +185,10 @@ fn location(present: &[&Member]) -> Option<Location> {
 /// Every picture once: portals copy each other's, with their identifier or with their hashes.
 fn medias(seen: &[&Member]) -> Option<Medias> {
     let mut all: Option<Medias> = None;
-    for medias in seen.iter().filter_map(|member| member.advert.medias.as_ref()) {
+    for medias in seen
+        .iter()
+        .filter_map(|member| member.advert.medias.as_ref())
+    {
         let Some(all) = &mut all else {
             all = Some(medias.clone());
             continue;
@@ -184,8 +196,15 @@ fn medias(seen: &[&Member]) -> Option<Medias> {
         for image in &medias.images {
             let is_known = all.images.iter().any(|known| {
                 known.image_id == image.image_id
-                    || (&known.perceptual_hash, &known.mean_hash, &known.gaussian_hash)
-                        == (&image.perceptual_hash, &image.mean_hash, &image.gaussian_hash)
+                    || (
+                        &known.perceptual_hash,
+                        &known.mean_hash,
+                        &known.gaussian_hash,
+                    ) == (
+                        &image.perceptual_hash,
+                        &image.mean_hash,
+                        &image.gaussian_hash,
+                    )
             });
             if !is_known && all.images.len() < IMAGES_MAX {
                 all.images.push(image.clone());
@@ -212,9 +231,13 @@ fn tags(seen: &[&Member]) -> Vec<String> {
 }
 
 fn meta(seen: &[&Member]) -> Meta {
-    let latest = |moment: fn(&History) -> Timestamp| seen.iter().map(|member| moment(&member.history)).max();
+    let latest =
+        |moment: fn(&History) -> Timestamp| seen.iter().map(|member| moment(&member.history)).max();
     let is_totally_offline = !seen.iter().any(|member| member.is_online());
-    let offline_at = seen.iter().filter_map(|member| member.history.offline_at).max();
+    let offline_at = seen
+        .iter()
+        .filter_map(|member| member.history.offline_at)
+        .max();
     Meta {
         first_seen_at: seen.first().map(|member| member.history.first_seen_at),
         is_totally_offline: Some(is_totally_offline),
@@ -230,7 +253,9 @@ fn price(seen: &[&Member]) -> Option<Price> {
     let last_online = |member: &&&Member| (member.history.online_at, member.is_online());
     let last = seen.iter().max_by_key(last_online)?;
     let (of_first, of_last) = (price_of(first), price_of(last));
-    let initial = of_first.initial.map(|price| with_source(price, &first.advert));
+    let initial = of_first
+        .initial
+        .map(|price| with_source(price, &first.advert));
     let latest = of_last.latest.map(|price| with_source(price, &last.advert));
     let value = |price: &Option<PropertyPrice>| price.as_ref().and_then(|price| price.value);
     let charges = united(seen.iter().map(|member| member.advert.charges.as_ref()));
@@ -293,7 +318,8 @@ fn variation(first: Option<Eur>, previous: Option<Eur>, latest: Option<Eur>) -> 
         let from = from?.get();
         Percent::new(((latest - from) / from * 10_000.0).round() / 100.0)
     };
-    let absolute = |from: Option<Eur>| EurChange::new(((latest - from?.get()) * 100.0).round() / 100.0);
+    let absolute =
+        |from: Option<Eur>| EurChange::new(((latest - from?.get()) * 100.0).round() / 100.0);
     Some(Variation {
         since_last_modified: percent(previous),
         since_published: percent(first),
@@ -336,31 +362,60 @@ mod tests {
 
     fn three() -> [Member; 3] {
         [
-            member(2, (2, 9), json!({
-                "title": "Second", "source": "b.example", "isOnline": true, "currentPrice": {"value": 190_000},
-                "habitation": {"roomCount": 4, "wcCount": 1, "surface": {"total": 62}}, "tags": ["cave", "balcon"],
-                "medias": {"images": [image("1", "aa"), image("9", "bb"), image("3", "cc")]},
-                "location": {"inseeCode": "69383", "irisCode": "693830101", "locationCoordinate": {"location": [4.85, 45.76]}},
-            })),
-            member(1, (1, 5), json!({
-                "title": "First", "description": "D", "source": "a.example", "isOnline": false,
-                "currentPrice": {"value": 200_000}, "tags": ["cave"],
-                "habitation": {"roomCount": 3, "bedroomCount": 2, "surface": {"total": 61.5}},
-                "medias": {"images": [image("1", "aa"), image("2", "bb")]},
-            })),
-            member(3, (3, 12), json!({"title": "Third", "source": "c.example", "isOnline": false, "currentPrice": {"value": 180_000}})),
+            member(
+                2,
+                (2, 9),
+                json!({
+                    "title": "Second", "source": "b.example", "isOnline": true, "currentPrice": {"value": 190_000},
+                    "habitation": {"roomCount": 4, "wcCount": 1, "surface": {"total": 62}}, "tags": ["cave", "balcon"],
+                    "medias": {"images": [image("1", "aa"), image("9", "bb"), image("3", "cc")]},
+                    "location": {"inseeCode": "69383", "irisCode": "693830101", "locationCoordinate": {"location": [4.85, 45.76]}},
+                }),
+            ),
+            member(
+                1,
+                (1, 5),
+                json!({
+                    "title": "First", "description": "D", "source": "a.example", "isOnline": false,
+                    "currentPrice": {"value": 200_000}, "tags": ["cave"],
+                    "habitation": {"roomCount": 3, "bedroomCount": 2, "surface": {"total": 61.5}},
+                    "medias": {"images": [image("1", "aa"), image("2", "bb")]},
+                }),
+            ),
+            member(
+                3,
+                (3, 12),
+                json!({"title": "Third", "source": "c.example", "isOnline": false, "currentPrice": {"value": 180_000}}),
+            ),
         ]
     }
 
     #[test]
     fn the_first_advert_gives_title_and_first_price_and_the_last_online_the_latest() {
         let property = property(&three());
-        assert_eq!((&property["title"], &property["description"]), (&json!("First"), &json!("D")));
+        assert_eq!(
+            (&property["title"], &property["description"]),
+            (&json!("First"), &json!("D"))
+        );
         assert_eq!(property["price"]["initial"]["value"], 200_000);
-        assert_eq!(property["price"]["initial"]["source"]["website"], "a.example");
-        assert_eq!(property["price"]["latest"]["value"], 190_000, "the others were last seen offline");
-        assert_eq!(property["price"]["variation"], json!({"sincePublished": -5, "absoluteSincePublished": -10_000}));
-        let adverts: Vec<&str> = property["adverts"].as_array().unwrap().iter().map(|a| a["title"].as_str().unwrap()).collect();
+        assert_eq!(
+            property["price"]["initial"]["source"]["website"],
+            "a.example"
+        );
+        assert_eq!(
+            property["price"]["latest"]["value"], 190_000,
+            "the others were last seen offline"
+        );
+        assert_eq!(
+            property["price"]["variation"],
+            json!({"sincePublished": -5, "absoluteSincePublished": -10_000})
+        );
+        let adverts: Vec<&str> = property["adverts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|a| a["title"].as_str().unwrap())
+            .collect();
         assert_eq!(adverts, ["First", "Second", "Third"]);
     }
 
@@ -368,12 +423,23 @@ mod tests {
     fn values_come_from_the_adverts_online_and_gaps_from_the_others() {
         let property = property(&three());
         let dwelling = &property["habitation"];
-        assert_eq!((&dwelling["roomCount"], &dwelling["bedroomCount"]), (&json!(4), &json!(2)));
+        assert_eq!(
+            (&dwelling["roomCount"], &dwelling["bedroomCount"]),
+            (&json!(4), &json!(2))
+        );
         assert_eq!(dwelling["surface"]["total"], 62);
         assert_eq!(property["tags"], json!(["cave", "balcon"]));
-        let images: Vec<&str> = property["medias"]["images"].as_array().unwrap().iter().map(|i| i["imageId"].as_str().unwrap()).collect();
+        let images: Vec<&str> = property["medias"]["images"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|i| i["imageId"].as_str().unwrap())
+            .collect();
         assert_eq!(images, ["1", "2", "3"]);
-        assert_eq!(property["location"]["locationCoordinate"]["location"], json!([4.85, 45.76]));
+        assert_eq!(
+            property["location"]["locationCoordinate"]["location"],
+            json!([4.85, 45.76])
+        );
     }
 
     #[test]
@@ -385,7 +451,10 @@ mod tests {
         members[0].advert.is_online = Some(false);
         members[0].history.offline_at = Some(moment(20));
         assert_eq!(meta(&members)["isTotallyOffline"], true);
-        assert_eq!(meta(&members)["totallyOfflineAt"], "2026-03-20T00:00:00.000Z");
+        assert_eq!(
+            meta(&members)["totallyOfflineAt"],
+            "2026-03-20T00:00:00.000Z"
+        );
         assert_eq!(meta(&members)["firstSeenAt"], "2026-03-01T00:00:00.000Z");
     }
 
@@ -406,9 +475,12 @@ mod tests {
         one.history.initial_price = Eur::new(598_000.0);
         one.history.previous_price = Eur::new(605_000.0);
         let variation = property(&[one])["price"]["variation"].clone();
-        assert_eq!(variation, json!({
-            "sinceLastModified": -3.31, "sincePublished": -2.17,
-            "absoluteSinceLastModified": -20_000, "absoluteSincePublished": -13_000,
-        }));
+        assert_eq!(
+            variation,
+            json!({
+                "sinceLastModified": -3.31, "sincePublished": -2.17,
+                "absoluteSinceLastModified": -20_000, "absoluteSincePublished": -13_000,
+            })
+        );
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing here states a filter, a range or an enumeration of its own: what the document says is what the parser does.
 
 pub mod admin;
+mod ingestion;
 pub mod listings;
 mod operations;
 mod parameters;
@@ -60,6 +61,7 @@ pub fn document() -> Value {
     }
     schemas.extend(admin::component_schemas());
     schemas.extend(listings::schemas());
+    schemas.extend(ingestion::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
