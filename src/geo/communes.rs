@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_position_tells_its_department_only_away_from_borders() {
         assert_eq!(department_at(44.518, 3.501), Some("48"));
-        assert_eq!(department_at(43.17, 5.6), Some("13"));
+        assert_eq!(department_at(43.2965, 5.3698), Some("13"));
         assert_eq!(department_at(46.0, -6.0), None, "at sea");
         // Between Paris and Montreuil.
         assert_eq!(department_at(48.857, 2.418), None);
