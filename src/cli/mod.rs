@@ -7,6 +7,7 @@ mod compact;
 mod config;
 pub mod demo;
 pub mod evaluate;
+pub mod evaluate_dedup;
 mod explain;
 pub mod import;
 mod ingest;
@@ -102,7 +103,7 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Match a portfolio of dwellings or sales in bulk
     Match(matching::MatchArgs),
-    /// Measure how good the answers are on the records of the lake
+    /// Measure how good the answers are, on the records of the lake or on labelled adverts
     Evaluate(evaluate::EvaluateArgs),
     /// Read the whole lake and verify every byte of it
     Check(check::CheckArgs),
@@ -121,7 +122,7 @@ enum Command {
     /// Print the version
     #[command(after_help = "Example:\n\n  toise version --json")]
     Version,
-    /// Make up sales and diagnostics in the official file formats
+    /// Make up sales and diagnostics in the official file formats, and adverts
     Synth(synth::SynthOptions),
 }
 

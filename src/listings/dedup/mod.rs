@@ -13,6 +13,7 @@ mod blocks;
 mod codec;
 mod compare;
 mod digest;
+pub mod evaluate;
 mod few;
 mod fingerprint;
 mod images;

@@ -1,0 +1,206 @@
+//! Weights from labelled pairs: how often each level occurs between adverts of one asset and of two.
+//!
+//! Two estimates stand side by side. The ratio of both shares is the weight of Fellegi and Sunter, right where fields
+//! are independent. They are not: flats of one building agree in most of them. So the weights in use come from a
+//! logistic regression over the levels, pulled towards those ratios, which pays a field only for what the others do
+//! not say already.
+
+use serde::Serialize;
+
+use crate::listings::dedup::weights::{FIELDS, PRIOR_BITS, WEIGHTS};
+use crate::listings::dedup::{Bar, Comparison};
+
+/// Pairs added to every count, so that what was never seen is not impossible.
+const SMOOTHING: f64 = 2.0;
+/// Passes over the pairs.
+const PASSES: usize = 12;
+/// First step of the descent, bits; it falls as one over the pass.
+const STEP: f64 = 0.02;
+/// Levels of the field with the most.
+const LEVELS_MAX: usize = 12;
+/// Stands for a field that was not compared.
+const NOT_COMPARED: u8 = u8::MAX;
+
+/// A compared pair.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    levels: [u8; FIELDS],
+    same: bool,
+}
+
+/// Collects compared pairs and derives weights from them.
+#[derive(Clone, Debug, Default)]
+pub struct Fit {
+    pairs: Vec<Pair>,
+}
+
+/// A level as fitted.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FittedLevel {
+    /// What was found.
+    pub about: &'static str,
+    /// Pairs of one asset with it.
+    pub same: u64,
+    /// Pairs of two assets with it.
+    pub different: u64,
+    /// Binary logarithm of the ratio of its shares.
+    pub ratio_bits: f64,
+    /// What the regression gives it.
+    pub fitted_bits: f64,
+    /// What the table gives it.
+    pub bits_in_use: f32,
+}
+
+/// A field as fitted.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FittedField {
+    /// The field.
+    pub field: &'static str,
+    /// Its levels.
+    pub levels: Vec<FittedLevel>,
+}
+
+/// All weights as fitted.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fitted {
+    /// Pairs of one asset.
+    pub same: u64,
+    /// Pairs of two assets.
+    pub different: u64,
+    /// What the regression gives before anything is compared, bits.
+    pub prior_bits: f64,
+    /// What the table gives.
+    pub prior_bits_in_use: f32,
+    /// The fields.
+    pub fields: Vec<FittedField>,
+}
+
+type Bits = [[f64; LEVELS_MAX]; FIELDS];
+
+impl Fit {
+    /// Takes a pair; pairs that are barred by kind have nothing to learn from.
+    pub fn add(&mut self, comparison: &Comparison, same: bool) {
+        if comparison.bar == Some(Bar::Kind) {
+            return;
+        }
+        let mut levels = [NOT_COMPARED; FIELDS];
+        for evidence in comparison.evidence.iter() {
+            levels[evidence.field as usize] = evidence.level;
+        }
+        self.pairs.push(Pair { levels, same });
+    }
+
+    /// Derives the weights. CPU work on the calling thread, about a second for a million pairs.
+    pub fn fit(&self) -> Fitted {
+        let mut counts = [[[0u64; 2]; LEVELS_MAX]; FIELDS];
+        let mut totals = [0u64; 2];
+        for pair in &self.pairs {
+            totals[usize::from(pair.same)] += 1;
+            for (field, level) in pair.levels.iter().enumerate() {
+                if *level != NOT_COMPARED {
+                    counts[field][usize::from(*level)][usize::from(pair.same)] += 1;
+                }
+            }
+        }
+        let mut ratios: Bits = [[0.0; LEVELS_MAX]; FIELDS];
+        for (field, weights) in WEIGHTS.iter().enumerate() {
+            let known = |same: usize| {
+                let all: u64 = counts[field].iter().map(|level| level[same]).sum();
+                all as f64 + SMOOTHING * weights.levels.len() as f64
+            };
+            for (level, counted) in counts[field].iter().enumerate().take(weights.levels.len()) {
+                let share = |same: usize| (counted[same] as f64 + SMOOTHING) / known(same);
+                ratios[field][level] = (share(1) / share(0)).log2();
+            }
+        }
+        let prior = ((totals[1] as f64 + 1.0) / (totals[0] as f64 + 1.0)).log2();
+        let (prior_bits, fitted) = self.descend(&ratios, prior);
+        let fields = WEIGHTS
+            .iter()
+            .enumerate()
+            .map(|(field, weights)| FittedField {
+                field: name(field),
+                levels: weights
+                    .levels
+                    .iter()
+                    .enumerate()
+                    .map(|(level, entry)| FittedLevel {
+                        about: entry.about,
+                        same: counts[field][level][1],
+                        different: counts[field][level][0],
+                        ratio_bits: ratios[field][level],
+                        fitted_bits: fitted[field][level],
+                        bits_in_use: entry.bits,
+                    })
+                    .collect(),
+            });
+        Fitted {
+            same: totals[1],
+            different: totals[0],
+            prior_bits,
+            prior_bits_in_use: PRIOR_BITS,
+            fields: fields.collect(),
+        }
+    }
+
+    /// Stochastic descent with steps that adapt to how often a level occurs (AdaGrad), from the ratios, in the order of the pairs.
+    fn descend(&self, ratios: &Bits, prior: f64) -> (f64, Bits) {
+        let mut bits = *ratios;
+        // Ratios overstate: they start at half their value.
+        bits.iter_mut().flatten().for_each(|bit| *bit *= 0.5);
+        let anchor = bits;
+        let mut squares: Bits = [[1e-3; LEVELS_MAX]; FIELDS];
+        let (mut base, mut base_squares) = (prior, 1e-3);
+        let pull = 1e-7;
+        for pass in 0..PASSES {
+            let step = STEP * 20.0 / (1.0 + pass as f64).sqrt();
+            for pair in &self.pairs {
+                let present = || {
+                    let levels = pair.levels.iter().enumerate();
+                    levels.filter(|(_, level)| **level != NOT_COMPARED)
+                };
+                let sum: f64 = present()
+                    .map(|(field, level)| bits[field][usize::from(*level)])
+                    .sum();
+                let probability = 1.0 / (1.0 + (-(base + sum)).exp2());
+                let error = f64::from(u8::from(pair.same)) - probability;
+                if error.abs() < 1e-4 {
+                    continue;
+                }
+                base_squares += error * error;
+                base += step * error / f64::sqrt(base_squares);
+                for (field, level) in present() {
+                    let level = usize::from(*level);
+                    let gradient = error - pull * (bits[field][level] - anchor[field][level]);
+                    squares[field][level] += gradient * gradient;
+                    bits[field][level] += step * gradient / squares[field][level].sqrt();
+                }
+            }
+        }
+        (base, bits)
+    }
+}
+
+fn name(field: usize) -> &'static str {
+    const NAMES: [&str; FIELDS] = [
+        "place",
+        "surface",
+        "land",
+        "rooms",
+        "bedrooms",
+        "floor",
+        "building",
+        "price",
+        "energy",
+        "amenities",
+        "text",
+        "photos",
+        "seller",
+        "reference",
+        "portal",
+    ];
+    NAMES[field]
+}
