@@ -8,6 +8,7 @@ mod contract {
     mod credits;
     mod errors;
     mod idempotency;
+    mod ingestion;
     mod keys;
     mod limits;
     mod listings;
@@ -24,6 +25,7 @@ mod engine {
 mod journeys {
     mod backups;
     mod killed_imports;
+    mod killed_ingest;
     mod killed_ledger;
     mod operating;
     mod operators;

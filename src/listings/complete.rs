@@ -278,6 +278,15 @@ pub fn priced_area(advert: &Advert) -> Option<f64> {
     area.map(|area| area.get()).filter(|area| *area > 0.0)
 }
 
+/// Leaves out a price per area that is not the sender's to say, because it follows from price and area.
+pub fn forget_price_per_area(advert: &mut Advert) {
+    if price_per_area(advert).is_some()
+        && let Some(price) = &mut advert.current_price
+    {
+        price.value_per_area = None;
+    }
+}
+
 fn price_per_area(advert: &Advert) -> Option<EurPerSquareMetre> {
     per_area(
         advert.current_price.as_ref()?.value?.get(),

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::anomaly::Anomalies;
 use super::change::{History, Sighting};
-use super::complete::{Derived, complete};
+use super::complete::{Derived, complete, forget_price_per_area};
 use super::dedup::Fingerprint;
 use super::document;
 use super::incoming::Incoming;
@@ -154,7 +154,8 @@ fn update(
     stored.derived.remove_from(&mut given);
     given.retain(|field, _| !NOT_CONTENT.contains(&field.as_str()));
     let given = Value::Object(given);
-    let was: Advert = read(&given).map_err(|fault| damaged(&fault))?;
+    let mut was: Advert = read(&given).map_err(|fault| damaged(&fault))?;
+    forget_price_per_area(&mut was);
     let Value::Object(given) = given else {
         return Ok(Step::Nothing(flx_id));
     };
@@ -174,6 +175,7 @@ fn update(
         Ok(content) => content,
         Err(fault) => return Ok(Step::Reject(fault)),
     };
+    forget_price_per_area(&mut is);
     is.is_online = is.is_online.or(was.is_online).or(Some(true));
     if let Err(fault) = require(&is) {
         return Ok(Step::Reject(fault));
