@@ -12,13 +12,16 @@ use uuid::Uuid;
 use super::dedup::{Assignment, Candidate, Fingerprint, Verdict, assign, compare};
 use super::document;
 use super::identity::UrlDigest;
-use super::prepare::{Change, Draft};
+use super::prepare::{Change, Draft, own_property};
 use super::property::of_members;
-use super::rows::{self, Tables, failed};
+use super::rows::{self, failed};
+use super::tables::Tables;
 use crate::wire::listings::codes::FlxId;
 
 /// Adverts of one key that a new one meets at most, the latest first.
 const MET_PER_KEY_MAX: usize = 500;
+/// Adverts a new one meets at most, the latest first; a flat in Paris meets some 300 of two million properties.
+const MET_MAX: usize = 2_000;
 /// Adverts a property may hold: no asset has so many, and each is looked at when one changes.
 pub const MEMBERS_MAX: usize = 200;
 
@@ -31,9 +34,11 @@ impl Tables<'_> {
             .flx_id
             .ok_or_else(|| failed("an advert has no identifier"))?;
         let Some((property, bridged)) = self.property_of(&draft.fingerprint, None)? else {
-            let property = of_members(own_id, std::slice::from_ref(&draft.member));
-            let document = document::encode(&property).map_err(failed)?;
-            let property = self.insert_property(own_id, &document)?;
+            let document = match &draft.own_property {
+                Some(document) => document,
+                None => &own_property(own_id, &draft.member).map_err(failed)?,
+            };
+            let property = self.insert_property(own_id, document)?;
             self.insert_advert(digest, property, draft)?;
             return Ok(own_id);
         };
@@ -64,7 +69,7 @@ impl Tables<'_> {
         fingerprint: &Fingerprint,
         own: Option<(i64, i64)>,
     ) -> rusqlite::Result<Option<(i64, Vec<i64>)>> {
-        let met = self.met(&fingerprint.probes(), MET_PER_KEY_MAX)?;
+        let met = self.met(&fingerprint.probes(), MET_PER_KEY_MAX, MET_MAX)?;
         // Most of those met are plainly different: their properties need not be read whole.
         let likely: BTreeSet<i64> = met
             .iter()

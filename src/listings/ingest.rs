@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::incoming::Incoming;
 use super::prepare::{Change, Draft, Step, Stored, prepare};
-use super::rows::{self, Tables, failed};
+use super::rows::{self, failed};
+use super::tables::Tables;
 use super::{Listings, Result, document};
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;

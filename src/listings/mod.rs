@@ -21,6 +21,7 @@ pub mod prepare;
 pub mod property;
 mod rows;
 pub mod store;
+mod tables;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -14,7 +14,7 @@ use super::complete::{Derived, complete, forget_price_per_area};
 use super::dedup::Fingerprint;
 use super::document;
 use super::incoming::Incoming;
-use super::property::Member;
+use super::property::{Member, of_members};
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;
 use crate::wire::listings::Advert;
@@ -90,6 +90,8 @@ pub struct Draft {
     pub warnings: Vec<Cow<'static, str>>,
     /// The record as the store keeps it.
     pub document: Vec<u8>,
+    /// The property it makes alone, as the store keeps it; made beforehand for a new advert, which mostly is alone.
+    pub own_property: Option<Vec<u8>>,
 }
 
 /// What to do about an incoming advert.
@@ -223,6 +225,11 @@ fn require(content: &Advert) -> Result<(), Fault> {
     ))
 }
 
+/// The property that an advert makes alone, as the store keeps it.
+pub(super) fn own_property(id: FlxId, member: &Member) -> Result<Vec<u8>, document::Error> {
+    document::encode(&of_members(id, std::slice::from_ref(member)))
+}
+
 /// The record made of content and history.
 fn finish(
     mut advert: Advert,
@@ -247,13 +254,18 @@ fn finish(
     let mut warnings = completed.warnings;
     warnings.extend(anomalies.reasons().map(Cow::Borrowed));
     let document = document::encode(&advert)?;
+    let fingerprint = Fingerprint::of(&advert);
+    let own_id = advert.flx_id.filter(|_| change == Change::Created);
+    let member = Member {
+        advert,
+        history,
+        derived: completed.derived,
+    };
+    let own_property = own_id.map(|id| own_property(id, &member)).transpose()?;
     Ok(Step::Write(Box::new(Draft {
-        fingerprint: Fingerprint::of(&advert),
-        member: Member {
-            advert,
-            history,
-            derived: completed.derived,
-        },
+        fingerprint,
+        own_property,
+        member,
         anomalies,
         events,
         change,

@@ -5,7 +5,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::rows::{self, Tables, failed, flx_id};
+use super::rows::{self, failed, flx_id};
+use super::tables::Tables;
 use super::{Error, Listings, Result, document};
 use crate::wire::listings::codes::FlxId;
 

@@ -26,7 +26,11 @@ const PATH: &str = "/v2/protected/admin/adverts";
 /// A sighting of a listing; two neighbours in number show one asset on two portals.
 fn sighting(number: u64, round: u64) -> Value {
     let asset = number / 2;
-    let portal = if number % 2 == 0 { "un" } else { "deux" };
+    let portal = if number.is_multiple_of(2) {
+        "un"
+    } else {
+        "deux"
+    };
     json!({
         "url": format!("https://{portal}.example/annonce/{asset}"), "source": format!("{portal}.example"),
         "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 90_000 + asset * 1_300 + round},

@@ -257,7 +257,13 @@ impl<R: Read> Iterator for Rows<R> {
             Ok(row) => row,
             Err(error) => {
                 let number = error.position().map_or(0, csv::Position::line);
-                let reason = error.to_string();
+                let reason = match error.kind() {
+                    csv::ErrorKind::UnequalLengths { expected_len, .. } => {
+                        format!("row must have {expected_len} cells, as the header has")
+                    }
+                    csv::ErrorKind::Utf8 { .. } => "row must be UTF-8".to_owned(),
+                    _ => error.to_string(),
+                };
                 return Some(match error.into_kind() {
                     csv::ErrorKind::Io(error) => Err(error),
                     _ => Ok(Line {
