@@ -56,6 +56,8 @@ pub struct Noise {
     pub floor_moved: f64,
     /// A field that is not essential left out.
     pub field_missing: f64,
+    /// A field that is not essential wrong: an amenity, the land, the year, scores of another diagnostic.
+    pub field_wrong: f64,
     /// Position drawn anew within 300 m.
     pub position_blurred: f64,
     /// Centre of the commune instead of a position.
@@ -95,6 +97,7 @@ const CLEAN: Noise = Noise {
     rooms_moved: 0.0,
     floor_moved: 0.0,
     field_missing: 0.0,
+    field_wrong: 0.0,
     position_blurred: 0.0,
     position_missing: 0.0,
     postal_code_missing: 0.0,
@@ -119,6 +122,7 @@ const LIGHT: Noise = Noise {
     rooms_moved: 0.01,
     floor_moved: 0.01,
     field_missing: 0.06,
+    field_wrong: 0.01,
     position_blurred: 0.3,
     position_missing: 0.05,
     postal_code_missing: 0.02,
@@ -143,6 +147,7 @@ const MIDDLE: Noise = Noise {
     rooms_moved: 0.03,
     floor_moved: 0.03,
     field_missing: 0.14,
+    field_wrong: 0.03,
     position_blurred: 0.6,
     position_missing: 0.12,
     postal_code_missing: 0.06,
@@ -167,6 +172,7 @@ const HEAVY: Noise = Noise {
     rooms_moved: 0.08,
     floor_moved: 0.08,
     field_missing: 0.3,
+    field_wrong: 0.08,
     position_blurred: 0.6,
     position_missing: 0.35,
     postal_code_missing: 0.1,

@@ -7,8 +7,8 @@
 
 use serde::Serialize;
 
+use crate::listings::dedup::Comparison;
 use crate::listings::dedup::weights::{FIELDS, PRIOR_BITS, WEIGHTS};
-use crate::listings::dedup::{Bar, Comparison};
 
 /// Pairs added to every count, so that what was never seen is not impossible.
 const SMOOTHING: f64 = 2.0;
@@ -18,6 +18,8 @@ const PASSES: usize = 12;
 const STEP: f64 = 0.02;
 /// Levels of the field with the most.
 const LEVELS_MAX: usize = 12;
+/// No level is worth more or less: what the generator never does may still happen.
+const BITS: std::ops::RangeInclusive<f64> = -7.0..=8.0;
 /// Stands for a field that was not compared.
 const NOT_COMPARED: u8 = u8::MAX;
 
@@ -81,9 +83,9 @@ pub struct Fitted {
 type Bits = [[f64; LEVELS_MAX]; FIELDS];
 
 impl Fit {
-    /// Takes a pair; pairs that are barred by kind have nothing to learn from.
+    /// Takes a pair; pairs that are barred are decided by rule, so weights have nothing to learn from them.
     pub fn add(&mut self, comparison: &Comparison, same: bool) {
-        if comparison.bar == Some(Bar::Kind) {
+        if comparison.bar.is_some() {
             return;
         }
         let mut levels = [NOT_COMPARED; FIELDS];
@@ -150,7 +152,9 @@ impl Fit {
     fn descend(&self, ratios: &Bits, prior: f64) -> (f64, Bits) {
         let mut bits = *ratios;
         // Ratios overstate: they start at half their value.
-        bits.iter_mut().flatten().for_each(|bit| *bit *= 0.5);
+        let (least, greatest) = (*BITS.start(), *BITS.end());
+        let halved = |bit: &mut f64| *bit = (*bit * 0.5).clamp(least, greatest);
+        bits.iter_mut().flatten().for_each(halved);
         let anchor = bits;
         let mut squares: Bits = [[1e-3; LEVELS_MAX]; FIELDS];
         let (mut base, mut base_squares) = (prior, 1e-3);
@@ -176,7 +180,8 @@ impl Fit {
                     let level = usize::from(*level);
                     let gradient = error - pull * (bits[field][level] - anchor[field][level]);
                     squares[field][level] += gradient * gradient;
-                    bits[field][level] += step * gradient / squares[field][level].sqrt();
+                    let moved = bits[field][level] + step * gradient / squares[field][level].sqrt();
+                    bits[field][level] = moved.clamp(least, greatest);
                 }
             }
         }
