@@ -50,8 +50,9 @@ pub const FIELDS: usize = 15;
 pub struct Level {
     /// What was found.
     pub about: &'static str,
-    /// What it is worth, bits; below 0 when it speaks against one asset.
-    pub bits: f32,
+    /// What it is worth, bits, below 0 when it speaks against one asset: between adverts of several sellers or of sellers
+    /// not known to be one, and between adverts of one seller.
+    pub bits: [f32; 2],
 }
 
 /// The levels of a field, from the closest agreement on.
@@ -65,8 +66,11 @@ pub struct Weights {
     pub levels: &'static [Level],
 }
 
-const fn level(about: &'static str, bits: f32) -> Level {
-    Level { about, bits }
+const fn level(about: &'static str, of_others: f32, of_one_seller: f32) -> Level {
+    Level {
+        about,
+        bits: [of_others, of_one_seller],
+    }
 }
 
 /// Binary logarithm of the odds that two adverts which met in a block are one asset, before anything is compared.
@@ -84,15 +88,15 @@ pub static WEIGHTS: [Weights; FIELDS] = [
               bits. Portals blur by 300 m: up to 700 m two blurred positions may be one. Beyond that only a \
               mistake explains it: set by hand, milder than fitted.",
         levels: &[
-            level("within 40 m", 2.4),
-            level("within 150 m", 2.4),
-            level("within 350 m, as blurred", 2.3),
-            level("within 700 m, as both blurred", 0.3),
-            level("within 1.5 km", -4.0),
-            level("farther apart", -6.0),
-            level("one commune", 0.0),
-            level("one postal code", 0.0),
-            level("another commune", -3.0),
+            level("within 40 m", 2.4, 2.4),
+            level("within 150 m", 2.4, 2.4),
+            level("within 350 m, as blurred", 2.3, 2.3),
+            level("within 700 m, as both blurred", 0.3, 0.3),
+            level("within 1.5 km", -4.0, -4.0),
+            level("farther apart", -6.0, -6.0),
+            level("one commune", 0.0, 0.0),
+            level("one postal code", 0.0, 0.0),
+            level("another commune", -3.0, -3.0),
         ],
     },
     Weights {
@@ -100,23 +104,23 @@ pub static WEIGHTS: [Weights; FIELDS] = [
         why: "Hundredths are rare to coincide by chance, but flats of one plan share them. Rounding and cutting \
               to whole metres keeps its weight; measuring otherwise moves up to 8 %.",
         levels: &[
-            level("equal to the decimetre", 3.6),
-            level("equal", 4.3),
-            level("equal when rounded", 2.8),
-            level("within 2.5 %", 1.4),
-            level("within 6 %", -0.2),
-            level("within 12 %", -3.3),
-            level("different", -4.4),
+            level("equal to the decimetre", 3.6, 3.6),
+            level("equal", 4.3, 4.3),
+            level("equal when rounded", 2.8, 2.8),
+            level("within 2.5 %", 1.4, 1.4),
+            level("within 6 %", -0.2, -0.2),
+            level("within 12 %", -3.3, -3.3),
+            level("different", -4.4, -4.4),
         ],
     },
     Weights {
         field: Field::Land,
         why: "Parcels have areas of their own: the best evidence a house has. Some portals round to ten metres.",
         levels: &[
-            level("equal", 7.0),
-            level("within 3 %", 4.3),
-            level("within 12 %", 0.9),
-            level("different", -2.9),
+            level("equal", 7.0, 7.0),
+            level("within 3 %", 4.3, 4.3),
+            level("within 12 %", 0.9, 0.9),
+            level("different", -2.9, -2.9),
         ],
     },
     Weights {
@@ -124,27 +128,27 @@ pub static WEIGHTS: [Weights; FIELDS] = [
         why: "Blocks hold assets of one size, so equal says nothing; counting the kitchen explains one more, \
               hardly two.",
         levels: &[
-            level("equal", -0.4),
-            level("one more", -1.8),
-            level("different", -5.4),
+            level("equal", -0.4, -0.4),
+            level("one more", -1.8, -1.8),
+            level("different", -5.4, -5.4),
         ],
     },
     Weights {
         field: Field::Bedrooms,
         why: "As rooms.",
         levels: &[
-            level("equal", -0.1),
-            level("one more", -1.5),
-            level("different", -5.4),
+            level("equal", -0.1, -0.1),
+            level("one more", -1.5, -1.5),
+            level("different", -5.4, -5.4),
         ],
     },
     Weights {
         field: Field::Floor,
         why: "What tells twins apart. Counting from the street explains one more or less, nothing explains two.",
         levels: &[
-            level("equal", 1.0),
-            level("one apart", -4.4),
-            level("different", -7.0),
+            level("equal", 1.0, 1.0),
+            level("one apart", -4.4, -4.4),
+            level("different", -7.0, -7.0),
         ],
     },
     Weights {
@@ -152,9 +156,9 @@ pub static WEIGHTS: [Weights; FIELDS] = [
         why: "Neighbours share a building as twins do: agreement is worth little, another building is another \
               asset.",
         levels: &[
-            level("year and storeys equal", 0.2),
-            level("one of them equal", 0.2),
-            level("different", -3.8),
+            level("year and storeys equal", 0.2, 0.2),
+            level("one of them equal", 0.2, 0.2),
+            level("different", -3.8, -3.8),
         ],
     },
     Weights {
@@ -163,13 +167,13 @@ pub static WEIGHTS: [Weights; FIELDS] = [
               Farther apart is set by hand, milder than fitted: the generator never lets two portals drift that \
               far.",
         levels: &[
-            level("equal", 3.9),
-            level("within 1 %", 0.4),
-            level("within 4 %", 0.2),
-            level("within 10 %", -0.4),
-            level("within 20 %", -4.0),
-            level("within 35 %", -6.0),
-            level("different", -7.0),
+            level("equal", 3.9, 3.9),
+            level("within 1 %", 0.4, 0.4),
+            level("within 4 %", 0.2, 0.2),
+            level("within 10 %", -0.4, -0.4),
+            level("within 20 %", -4.0, -4.0),
+            level("within 35 %", -6.0, -6.0),
+            level("different", -7.0, -7.0),
         ],
     },
     Weights {
@@ -177,22 +181,22 @@ pub static WEIGHTS: [Weights; FIELDS] = [
         why: "Two scores of three digits coincide by chance once in hundreds, but twins may share them. Unlike \
               scores mean another diagnostic: rare within a year or two.",
         levels: &[
-            level("both scores equal", 2.3),
-            level("one score equal", -2.6),
-            level("scores within 3 %", -3.8),
-            level("classes equal", 1.0),
-            level("classes next to each other", -3.2),
-            level("different", -5.4),
+            level("both scores equal", 2.3, 2.3),
+            level("one score equal", -2.6, -2.6),
+            level("scores within 3 %", -3.8, -3.8),
+            level("classes equal", 1.0, 1.0),
+            level("classes next to each other", -3.2, -3.2),
+            level("different", -5.4, -5.4),
         ],
     },
     Weights {
         field: Field::Amenities,
         why: "Most say nothing of most: agreement is common, contradiction is a mistake on one side.",
         levels: &[
-            level("four or more, all alike", 0.6),
-            level("a few, all alike", 0.0),
-            level("one unlike", -1.1),
-            level("several unlike", -2.9),
+            level("four or more, all alike", 0.6, 0.6),
+            level("a few, all alike", 0.0, 0.0),
+            level("one unlike", -1.1, -1.1),
+            level("several unlike", -2.9, -2.9),
         ],
     },
     Weights {
@@ -201,16 +205,11 @@ pub static WEIGHTS: [Weights; FIELDS] = [
               alike assets: only nearly equal texts speak for one, and texts that differ in their figures speak \
               for two. Writing anew is no evidence.",
         levels: &[
-            level("nine tenths in common", 6.0),
-            level("six tenths in common", 1.9),
-            level("three tenths in common", 0.8),
-            level("a tenth in common", 0.2),
-            level("written anew", -0.5),
-            level("one seller, nine tenths in common", 2.4),
-            level("one seller, six tenths in common", -1.8),
-            level("one seller, three tenths in common", 0.0),
-            level("one seller, a tenth in common", 0.0),
-            level("one seller, written anew", 0.0),
+            level("nine tenths in common", 6.0, 6.0),
+            level("six tenths in common", 1.9, 1.9),
+            level("three tenths in common", 0.8, 0.8),
+            level("a tenth in common", 0.2, 0.2),
+            level("written anew", -0.5, -0.5),
         ],
     },
     Weights {
@@ -219,10 +218,10 @@ pub static WEIGHTS: [Weights; FIELDS] = [
               few or barred by rule. Fitted beside texts, which travel with them, they are worth half of what \
               they are alone.",
         levels: &[
-            level("most in common", 4.0),
-            level("several in common", 4.0),
-            level("one in common", -0.1),
-            level("none in common", -1.4),
+            level("most in common", 4.0, 4.0),
+            level("several in common", 4.0, 4.0),
+            level("one in common", -0.1, -0.1),
+            level("none in common", -1.4, -1.4),
         ],
     },
     Weights {
@@ -230,32 +229,27 @@ pub static WEIGHTS: [Weights; FIELDS] = [
         why: "An agency has hundreds of assets, and two agencies share one in five. A private person has one; \
               set by hand below the fitted bound, for numbers are mistyped.",
         levels: &[
-            level("one agency", -0.6),
-            level("one network", 1.2),
-            level("one private person", 6.5),
-            level("other professionals", 0.5),
-            level("professional and private", -0.2),
+            level("one agency", -0.6, -0.6),
+            level("one network", 1.2, 1.2),
+            level("one private person", 6.5, 6.5),
+            level("other professionals", 0.5, 0.5),
+            level("professional and private", -0.2, -0.2),
         ],
     },
     Weights {
         field: Field::Reference,
         why: "An agency numbers its assets: the same number is the same asset, another one nearly always \
               another. Numbers of two agencies coincide by chance.",
-        levels: &[
-            level("one seller's reference", 8.0),
-            level("a reference in common", 0.5),
-            level("one seller, other references", -6.5),
-            level("other references", 0.0),
-        ],
+        levels: &[level("one in common", 0.5, 8.0), level("others", 0.0, -6.5)],
     },
     Weights {
         field: Field::Portal,
         why: "Most assets are once on a portal: other portals speak for one. Online together on one portal needs \
               the evidence that the rule asks for, and is held against it even so.",
         levels: &[
-            level("other portals", 1.9),
-            level("one portal, one after the other", 0.2),
-            level("one portal, both online together", -6.0),
+            level("other portals", 1.9, 1.9),
+            level("one portal, one after the other", 0.2, 0.2),
+            level("one portal, both online together", -6.0, -6.0),
         ],
     },
 ];
