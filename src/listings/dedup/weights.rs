@@ -74,7 +74,7 @@ const fn level(about: &'static str, of_others: f32, of_one_seller: f32) -> Level
 }
 
 /// Binary logarithm of the odds that two adverts which met in a block are one asset, before anything is compared.
-pub const PRIOR_BITS: f32 = -6.0;
+pub const PRIOR_BITS: f32 = -4.6;
 /// Bits above which both are one asset: 98 in 100.
 pub const SAME_BITS: f32 = 5.6;
 /// Bits below which they surely are not: 2 in 100.
@@ -84,43 +84,44 @@ pub const DIFFERENT_BITS: f32 = -5.6;
 pub static WEIGHTS: [Weights; FIELDS] = [
     Weights {
         field: Field::Place,
-        why: "Twins and neighbours are as near as an asset is to itself, so nearness is worth little more than 2 \
-              bits. Portals blur by 300 m: up to 700 m two blurred positions may be one. Beyond that only a \
-              mistake explains it: set by hand, milder than fitted.",
+        why: "Twins and neighbours are as near as an asset is to itself, so nearness is worth 3 bits at \
+              most. Portals blur by 300 m: up to 700 m two blurred positions may be one. Beyond that only \
+              a mistake explains it; set by hand, milder than fitted, for portals do make it.",
         levels: &[
-            level("within 40 m", 2.4, 2.4),
-            level("within 150 m", 2.4, 2.4),
-            level("within 350 m, as blurred", 2.3, 2.3),
-            level("within 700 m, as both blurred", 0.3, 0.3),
-            level("within 1.5 km", -4.0, -4.0),
-            level("farther apart", -6.0, -6.0),
-            level("one commune", 0.0, 0.0),
-            level("one postal code", 0.0, 0.0),
+            level("within 40 m", 3.0, 2.5),
+            level("within 150 m", 2.6, 2.9),
+            level("within 350 m, as blurred", 2.3, 2.7),
+            level("within 700 m, as both blurred", -0.6, 2.1),
+            level("within 1.5 km", -5.0, -5.0),
+            level("farther apart", -6.5, -6.5),
+            level("one commune", -1.0, 1.8),
+            level("one postal code", -0.6, 1.9),
             level("another commune", -3.0, -3.0),
         ],
     },
     Weights {
         field: Field::Surface,
-        why: "Hundredths are rare to coincide by chance, but flats of one plan share them. Rounding and cutting \
-              to whole metres keeps its weight; measuring otherwise moves up to 8 %.",
+        why: "Hundredths rarely coincide by chance, but flats of one plan share them, and one agency sells \
+              them. Rounding and cutting to whole metres keep most of the weight; measuring otherwise \
+              moves up to 8 %.",
         levels: &[
-            level("equal to the decimetre", 3.6, 3.6),
-            level("equal", 4.3, 4.3),
-            level("equal when rounded", 2.8, 2.8),
-            level("within 2.5 %", 1.4, 1.4),
-            level("within 6 %", -0.2, -0.2),
-            level("within 12 %", -3.3, -3.3),
-            level("different", -4.4, -4.4),
+            level("equal to the decimetre", 5.0, 1.1),
+            level("equal", 5.6, 1.9),
+            level("equal when rounded", 3.6, 1.0),
+            level("within 2.5 %", 2.2, 0.5),
+            level("within 6 %", 0.0, -0.4),
+            level("within 12 %", -3.5, -3.8),
+            level("different", -4.9, -4.8),
         ],
     },
     Weights {
         field: Field::Land,
         why: "Parcels have areas of their own: the best evidence a house has. Some portals round to ten metres.",
         levels: &[
-            level("equal", 7.0, 7.0),
-            level("within 3 %", 4.3, 4.3),
-            level("within 12 %", 0.9, 0.9),
-            level("different", -2.9, -2.9),
+            level("equal", 8.0, 7.1),
+            level("within 3 %", 6.0, 4.1),
+            level("within 12 %", 1.5, 0.1),
+            level("different", -2.0, -3.3),
         ],
     },
     Weights {
@@ -128,128 +129,136 @@ pub static WEIGHTS: [Weights; FIELDS] = [
         why: "Blocks hold assets of one size, so equal says nothing; counting the kitchen explains one more, \
               hardly two.",
         levels: &[
-            level("equal", -0.4, -0.4),
-            level("one more", -1.8, -1.8),
-            level("different", -5.4, -5.4),
+            level("equal", -1.2, -0.7),
+            level("one more", -2.9, -1.4),
+            level("different", -5.5, -5.5),
         ],
     },
     Weights {
         field: Field::Bedrooms,
         why: "As rooms.",
         levels: &[
-            level("equal", -0.1, -0.1),
-            level("one more", -1.5, -1.5),
-            level("different", -5.4, -5.4),
+            level("equal", -0.3, -0.3),
+            level("one more", -2.0, -1.5),
+            level("different", -5.5, -5.0),
         ],
     },
     Weights {
         field: Field::Floor,
-        why: "What tells twins apart. Counting from the street explains one more or less, nothing explains two.",
+        why: "What tells twins apart, most of all where one agency sells them. Counting from the street \
+              explains one more or less, nothing explains two.",
         levels: &[
-            level("equal", 1.0, 1.0),
-            level("one apart", -4.4, -4.4),
+            level("equal", 3.3, -0.5),
+            level("one apart", -5.9, -4.3),
             level("different", -7.0, -7.0),
         ],
     },
     Weights {
         field: Field::Building,
-        why: "Neighbours share a building as twins do: agreement is worth little, another building is another \
-              asset.",
+        why: "Neighbours share a building as twins do: agreement is worth little, another building is \
+              another asset.",
         levels: &[
-            level("year and storeys equal", 0.2, 0.2),
-            level("one of them equal", 0.2, 0.2),
-            level("different", -3.8, -3.8),
+            level("year and storeys equal", 0.7, -0.5),
+            level("one of them equal", 0.4, 0.0),
+            level("different", -4.8, -2.7),
         ],
     },
     Weights {
         field: Field::Price,
-        why: "One asset asks one price on most portals; cuts that came late and other fees explain up to 10 %. \
-              Farther apart is set by hand, milder than fitted: the generator never lets two portals drift that \
-              far.",
+        why: "One asset asks one price on most portals; cuts that came late and other fees explain up to \
+              10 %. Farther apart is set by hand, milder than fitted: the generator never lets two portals \
+              drift that far.",
         levels: &[
-            level("equal", 3.9, 3.9),
-            level("within 1 %", 0.4, 0.4),
-            level("within 4 %", 0.2, 0.2),
-            level("within 10 %", -0.4, -0.4),
-            level("within 20 %", -4.0, -4.0),
+            level("equal", 4.3, 3.2),
+            level("within 1 %", 0.0, 1.4),
+            level("within 4 %", -0.2, 1.2),
+            level("within 10 %", -1.5, 0.5),
+            level("within 20 %", -4.5, -4.0),
             level("within 35 %", -6.0, -6.0),
             level("different", -7.0, -7.0),
         ],
     },
     Weights {
         field: Field::Energy,
-        why: "Two scores of three digits coincide by chance once in hundreds, but twins may share them. Unlike \
-              scores mean another diagnostic: rare within a year or two.",
+        why: "Two scores of three digits coincide by chance once in hundreds; twins sold by one agency may \
+              share them. Unlike scores mean another diagnostic: rare within two years.",
         levels: &[
-            level("both scores equal", 2.3, 2.3),
-            level("one score equal", -2.6, -2.6),
-            level("scores within 3 %", -3.8, -3.8),
-            level("classes equal", 1.0, 1.0),
-            level("classes next to each other", -3.2, -3.2),
-            level("different", -5.4, -5.4),
+            level("both scores equal", 3.8, 0.8),
+            level("one score equal", -2.9, -2.9),
+            level("scores within 3 %", -5.1, -4.0),
+            level("classes equal", 1.3, 0.1),
+            level("classes next to each other", -4.1, -2.8),
+            level("different", -6.5, -4.0),
         ],
     },
     Weights {
         field: Field::Amenities,
         why: "Most say nothing of most: agreement is common, contradiction is a mistake on one side.",
         levels: &[
-            level("four or more, all alike", 0.6, 0.6),
-            level("a few, all alike", 0.0, 0.0),
-            level("one unlike", -1.1, -1.1),
-            level("several unlike", -2.9, -2.9),
+            level("four or more, all alike", 0.6, 0.3),
+            level("a few, all alike", 0.1, -0.1),
+            level("one unlike", -1.5, -0.7),
+            level("several unlike", -4.4, -2.0),
         ],
     },
     Weights {
         field: Field::Text,
-        why: "Two sellers rarely copy from one another, and then of the same asset. One agency writes alike of \
-              alike assets: only nearly equal texts speak for one, and texts that differ in their figures speak \
-              for two. Writing anew is no evidence.",
+        why: "Two sellers rarely copy from one another, and then of the same asset. One agency writes \
+              alike of alike assets: only nearly equal texts speak for one asset, and texts that differ in \
+              their figures speak for two.",
         levels: &[
-            level("nine tenths in common", 6.0, 6.0),
-            level("six tenths in common", 1.9, 1.9),
-            level("three tenths in common", 0.8, 0.8),
-            level("a tenth in common", 0.2, 0.2),
-            level("written anew", -0.5, -0.5),
+            level("nine tenths in common", 5.8, 2.3),
+            level("six tenths in common", 1.8, -1.5),
+            level("three tenths in common", 1.0, 0.2),
+            level("a tenth in common", 0.1, 0.2),
+            level("written anew", -0.9, 0.2),
         ],
     },
     Weights {
         field: Field::Photos,
-        why: "Shared pictures are of one asset, but for fronts, logos and the drawings of a programme, which are \
-              few or barred by rule. Fitted beside texts, which travel with them, they are worth half of what \
-              they are alone.",
+        why: "Pictures that two sellers share are of one asset. Fitted at the bound, as the generator's \
+              sellers never share others; set lower by hand, for some show the same street or map. One \
+              seller's adverts share logos and fronts, so one picture says nothing, but none in common \
+              says much.",
         levels: &[
-            level("most in common", 4.0, 4.0),
-            level("several in common", 4.0, 4.0),
-            level("one in common", -0.1, -0.1),
-            level("none in common", -1.4, -1.4),
+            level("most in common", 7.0, 2.4),
+            level("several in common", 6.0, 2.3),
+            level("one in common", 2.0, -1.7),
+            level("none in common", -0.7, -4.0),
         ],
     },
     Weights {
         field: Field::Seller,
-        why: "An agency has hundreds of assets, and two agencies share one in five. A private person has one; \
-              set by hand below the fitted bound, for numbers are mistyped.",
+        why: "That both are of one seller decides which weights hold; the rest is who it is. An agency has \
+              hundreds of assets, a private person has one: set by hand below the fitted bound, for \
+              numbers are mistyped.",
         levels: &[
-            level("one agency", -0.6, -0.6),
-            level("one network", 1.2, 1.2),
-            level("one private person", 6.5, 6.5),
-            level("other professionals", 0.5, 0.5),
-            level("professional and private", -0.2, -0.2),
+            level("one agency", 0.0, 0.5),
+            level("one network", 0.0, 2.5),
+            level("one private person", 0.0, 6.5),
+            level("other professionals", 0.9, 0.0),
+            level("professional and private", -0.4, 0.0),
         ],
     },
     Weights {
         field: Field::Reference,
-        why: "An agency numbers its assets: the same number is the same asset, another one nearly always \
-              another. Numbers of two agencies coincide by chance.",
-        levels: &[level("one in common", 0.5, 8.0), level("others", 0.0, -6.5)],
+        why: "An agency numbers its assets: the same number is the same asset, another one mostly another; \
+              milder than the ratio, for relisting gives new numbers. Numbers of two agencies coincide by \
+              chance.",
+        levels: &[
+            level("one in common", 0.5, 8.0),
+            level("others", -0.3, -5.0),
+        ],
     },
     Weights {
         field: Field::Portal,
-        why: "Most assets are once on a portal: other portals speak for one. Online together on one portal needs \
-              the evidence that the rule asks for, and is held against it even so.",
+        why: "One agency shows an asset once on each portal. Online together on one portal needs the \
+              evidence that the rule asks for, and is held against it even so; set by hand, as pairs the \
+              rule bars were left out of the fit.",
         levels: &[
-            level("other portals", 1.9, 1.9),
-            level("one portal, one after the other", 0.2, 0.2),
-            level("one portal, both online together", -6.0, -6.0),
+            level("other portals", -0.3, 2.9),
+            level("one portal, one after the other", -1.0, 3.4),
+            level("one portal, both online together", -6.0, -5.0),
         ],
     },
 ];
