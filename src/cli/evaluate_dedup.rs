@@ -40,7 +40,7 @@ pub struct DedupArgs {
 
 /// A level of noise, as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum NoiseLevel {
+pub enum NoiseLevel {
     /// Portals copy what the seller wrote
     Clean,
     /// Areas rounded, some positions blurred, little left out

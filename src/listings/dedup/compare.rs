@@ -6,6 +6,7 @@ use super::blocks::compatible;
 use super::few::Few;
 use super::fingerprint::{Fingerprint, Period, SellerKind, Spot};
 use super::images;
+use super::text;
 use super::weights::{DIFFERENT_BITS, FIELDS, Field, PRIOR_BITS, SAME_BITS, WEIGHTS};
 use crate::geo::distance::planar_distance_m;
 use crate::wire::enums::EnumPropertyClass as Class;
@@ -151,7 +152,8 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
         (Field::Price, price(one, other)),
         (Field::Energy, energy(one, other)),
         (Field::Amenities, amenities(one, other)),
-        (Field::Text, text(one, other)),
+        (Field::Text, description(one, other)),
+        (Field::Figures, figures(one, other)),
         (Field::Photos, photos(one, other)),
         (Field::Seller, seller),
         (Field::Reference, reference(one, other)),
@@ -311,10 +313,21 @@ fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-fn text(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
     let common = one.text.as_ref()?.containment(other.text.as_ref()?);
     Some(4 - band(common, &LIMITS))
+}
+
+fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let of = one.figures.len().min(other.figures.len());
+    match (text::shared_figures(&one.figures, &other.figures), of) {
+        (_, 0) | (0, 1) => None,
+        (0, _) => Some(3),
+        (1, _) => Some(2),
+        (shared @ 3.., of) if 5 * shared >= 3 * of => Some(0),
+        _ => Some(1),
+    }
 }
 
 fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {

@@ -231,7 +231,7 @@ impl Market {
             }
             rank if (3..3 + LOTS).contains(&rank) && made.programme.is_some() => {
                 match &made.programme {
-                    Some((programme, seller)) => (programme.lot(stream, rank as u32), *seller),
+                    Some((programme, seller)) => (programme.lot(stream, rank as u32 - 2), *seller),
                     None => (Asset::draw(stream, place, day), Seller::draw(stream, place)),
                 }
             }

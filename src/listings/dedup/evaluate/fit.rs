@@ -222,6 +222,7 @@ fn name(field: usize) -> &'static str {
         "energy",
         "amenities",
         "text",
+        "figures",
         "photos",
         "seller",
         "reference",
