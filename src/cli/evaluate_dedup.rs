@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{CommandResult, Common};
 use crate::listings::dedup::evaluate::fit::{Fit, Fitted};
-use crate::listings::dedup::evaluate::{self, Outcome};
+use crate::listings::dedup::evaluate::{self, Mistake, Outcome};
 use crate::synth::adverts::{Level, Market, Request, Spread};
 
 /// Seeds whose adverts the weights were fitted on; reports on them would flatter.
@@ -30,6 +30,9 @@ pub struct DedupArgs {
     /// One level of noise instead of all
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<NoiseLevel>,
+    /// Print so many wrong decisions of each level too, with their evidence
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    mistakes: usize,
     /// Fit the weights on the training seeds and print them beside those in use, instead of measuring
     #[arg(long, conflicts_with_all = ["seed", "level"])]
     fit: bool,
@@ -37,7 +40,7 @@ pub struct DedupArgs {
 
 /// A level of noise, as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum NoiseLevel {
+pub enum NoiseLevel {
     /// Portals copy what the seller wrote
     Clean,
     /// Areas rounded, some positions blurred, little left out
@@ -66,6 +69,8 @@ struct LevelResult {
     seconds: f64,
     #[serde(flatten)]
     outcome: Outcome,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mistakes: Vec<Mistake>,
 }
 
 #[derive(Debug, Serialize)]
@@ -102,6 +107,12 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
             level,
             seconds: started.elapsed().as_secs_f64(),
             outcome: market.outcome(),
+            mistakes: market
+                .mistakes()
+                .iter()
+                .take(arguments.mistakes)
+                .cloned()
+                .collect(),
         });
     }
     let report = Report {
@@ -203,6 +214,9 @@ fn print(report: &Report) {
     }
     align(&mut table);
     println!("{table}");
+    for level in &report.levels {
+        print_missed(level);
+    }
     println!(
         "Percentages: precision and recall of pairs of adverts; purity: adverts of their property's commonest asset; \
          pure: properties of one asset; blocking: adverts of a known asset that met one of its adverts.\n\
@@ -214,10 +228,51 @@ fn print(report: &Report) {
     }
 }
 
+fn print_missed(level: &LevelResult) {
+    let missed = &level.outcome.missed;
+    println!(
+        "{}: {} of {} adverts of known assets joined none of theirs ({} met none, {} barred, {} unsure, {} outweighed); \
+         {} joined another asset.",
+        level.level.name(),
+        missed.not_met + missed.barred + missed.unsure + missed.outweighed,
+        level.outcome.returning,
+        missed.not_met,
+        missed.barred,
+        missed.unsure,
+        missed.outweighed,
+        level.outcome.wrongly_joined,
+    );
+    for mistake in &level.mistakes {
+        let comparison = &mistake.comparison;
+        let kind = if mistake.same {
+            "missed"
+        } else {
+            "wrongly joined"
+        };
+        print!(
+            "  {kind} {} and {}: {:.1} bits",
+            mistake.new, mistake.known, comparison.bits
+        );
+        if let Some(bar) = comparison.bar {
+            print!(", barred ({bar:?})");
+        }
+        for evidence in comparison.evidence.iter() {
+            print!(
+                "; {:?} {} {:+.1}",
+                evidence.field,
+                evidence.about(),
+                evidence.bits
+            );
+        }
+        println!();
+    }
+}
+
 fn print_fitted(fitted: &Fitted) {
     let mut table = Table::new();
     table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
         "field",
+        "seller",
         "level",
         "one asset",
         "two assets",
@@ -229,6 +284,7 @@ fn print_fitted(fitted: &Fitted) {
         for level in &field.levels {
             table.add_row([
                 field.field.to_owned(),
+                if level.one_seller { "one" } else { "others" }.to_owned(),
                 level.about.to_owned(),
                 level.same.to_string(),
                 level.different.to_string(),

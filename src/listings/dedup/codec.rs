@@ -94,6 +94,10 @@ impl Fingerprint {
                 out.extend_from_slice(&lane.to_le_bytes());
             }
         }
+        out.push(self.figures.len() as u8);
+        for figure in self.figures.iter() {
+            out.extend_from_slice(&figure.to_le_bytes());
+        }
         out.push(self.photos.len() as u8);
         for photo in self.photos.iter() {
             for hash in [photo.perceptual, photo.mean, photo.difference] {
@@ -234,6 +238,12 @@ fn read(rest: &mut Rest<'_>) -> Option<Fingerprint> {
     } else {
         None
     };
+    let mut figures = Few::default();
+    for _ in 0..rest.byte()? {
+        if !figures.push(u16::from_le_bytes(rest.take()?)) {
+            return None;
+        }
+    }
     let mut photos = Few::default();
     for _ in 0..rest.byte()? {
         let photo = ImageHash {
@@ -283,6 +293,7 @@ fn read(rest: &mut Rest<'_>) -> Option<Fingerprint> {
         amenities_known,
         amenities,
         text,
+        figures,
         photos,
         seller_kind,
         seller,

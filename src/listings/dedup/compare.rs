@@ -6,7 +6,8 @@ use super::blocks::compatible;
 use super::few::Few;
 use super::fingerprint::{Fingerprint, Period, SellerKind, Spot};
 use super::images;
-use super::weights::{DIFFERENT_BITS, FIELDS, Field, Level, PRIOR_BITS, SAME_BITS, WEIGHTS};
+use super::text;
+use super::weights::{DIFFERENT_BITS, FIELDS, Field, PRIOR_BITS, SAME_BITS, WEIGHTS};
 use crate::geo::distance::planar_distance_m;
 use crate::wire::enums::EnumPropertyClass as Class;
 
@@ -41,6 +42,8 @@ pub struct Evidence {
     pub field: Field,
     /// Index of the level in the field's table.
     pub level: u8,
+    /// What it is worth, bits.
+    pub bits: f32,
 }
 
 impl Default for Evidence {
@@ -48,23 +51,15 @@ impl Default for Evidence {
         Self {
             field: Field::Place,
             level: 0,
+            bits: 0.0,
         }
     }
 }
 
 impl Evidence {
-    fn entry(self) -> &'static Level {
-        &WEIGHTS[self.field as usize].levels[usize::from(self.level)]
-    }
-
     /// What was found.
     pub fn about(self) -> &'static str {
-        self.entry().about
-    }
-
-    /// What it is worth, bits.
-    pub fn bits(self) -> f32 {
-        self.entry().bits
+        WEIGHTS[self.field as usize].levels[usize::from(self.level)].about
     }
 }
 
@@ -73,7 +68,7 @@ impl Serialize for Evidence {
         let mut fields = serializer.serialize_struct("Evidence", 3)?;
         fields.serialize_field("field", &self.field)?;
         fields.serialize_field("found", self.about())?;
-        fields.serialize_field("bits", &self.bits())?;
+        fields.serialize_field("bits", &self.bits)?;
         fields.end()
     }
 }
@@ -85,6 +80,8 @@ pub struct Comparison {
     pub bits: f32,
     /// Why they are not, whatever the bits.
     pub bar: Option<Bar>,
+    /// Whether both are of one seller: then other weights hold.
+    pub one_seller: bool,
     /// Field by field, in the order of the table; fields that either leaves open are missing.
     pub evidence: Few<Evidence, FIELDS>,
 }
@@ -133,6 +130,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     let mut comparison = Comparison {
         bits: PRIOR_BITS,
         bar: None,
+        one_seller: false,
         evidence: Few::default(),
     };
     if !compatible(one, other) {
@@ -142,6 +140,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     }
     let seller = seller(one, other);
     let one_seller = matches!(seller, Some(ONE_AGENCY | ONE_NETWORK | ONE_PERSON));
+    comparison.one_seller = one_seller;
     let levels = [
         (Field::Place, place(one, other)),
         (Field::Surface, surface(one, other)),
@@ -153,17 +152,19 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
         (Field::Price, price(one, other)),
         (Field::Energy, energy(one, other)),
         (Field::Amenities, amenities(one, other)),
-        (Field::Text, text(one, other, one_seller)),
+        (Field::Text, description(one, other)),
+        (Field::Figures, figures(one, other)),
         (Field::Photos, photos(one, other)),
         (Field::Seller, seller),
-        (Field::Reference, reference(one, other, one_seller)),
+        (Field::Reference, reference(one, other)),
         (Field::Portal, portal(one, other)),
     ];
     for (field, level) in levels {
         if let Some(level) = level {
-            let evidence = Evidence { field, level };
-            comparison.bits += evidence.bits();
-            comparison.evidence.push(evidence);
+            let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
+            let bits = entry.bits[usize::from(one_seller)];
+            comparison.bits += bits;
+            comparison.evidence.push(Evidence { field, level, bits });
         }
     }
     comparison.bar = bar(one, other, &comparison);
@@ -312,11 +313,21 @@ fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-fn text(one: &Fingerprint, other: &Fingerprint, one_seller: bool) -> Option<u8> {
+fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
     let common = one.text.as_ref()?.containment(other.text.as_ref()?);
-    let reached = 4 - band(common, &LIMITS).min(4);
-    Some(if one_seller { reached + 5 } else { reached })
+    Some(4 - band(common, &LIMITS))
+}
+
+fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let of = one.figures.len().min(other.figures.len());
+    match (text::shared_figures(&one.figures, &other.figures), of) {
+        (_, 0) | (0, 1) => None,
+        (0, _) => Some(3),
+        (1, _) => Some(2),
+        (shared @ 3.., of) if 5 * shared >= 3 * of => Some(0),
+        _ => Some(1),
+    }
 }
 
 fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
@@ -357,7 +368,7 @@ fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-fn reference(one: &Fingerprint, other: &Fingerprint, one_seller: bool) -> Option<u8> {
+fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.references.is_empty() || other.references.is_empty() {
         return None;
     }
@@ -365,12 +376,7 @@ fn reference(one: &Fingerprint, other: &Fingerprint, one_seller: bool) -> Option
         .references
         .iter()
         .any(|reference| other.references.contains(reference));
-    Some(match (shared, one_seller) {
-        (true, true) => 0,
-        (true, false) => 1,
-        (false, true) => 2,
-        (false, false) => 3,
-    })
+    Some(u8::from(!shared))
 }
 
 fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
@@ -396,20 +402,28 @@ fn together(one: Period, other: Period) -> bool {
 }
 
 fn bar(one: &Fingerprint, other: &Fingerprint, comparison: &Comparison) -> Option<Bar> {
-    let reference = comparison.level(Field::Reference);
-    let by_reference = matches!(reference, Some(0 | 1));
     let alike = |field: Field, upto: u8| comparison.level(field).is_some_and(|level| level <= upto);
-    if comparison.level(Field::Portal) == Some(2) {
+    let unlike =
+        |field: Field, from: u8| comparison.level(field).is_some_and(|level| level >= from);
+    let by_reference = comparison.one_seller && alike(Field::Reference, 0);
+    if unlike(Field::Portal, 2) && !by_reference {
         let by_pictures =
             alike(Field::Photos, 0) && alike(Field::Price, 1) && alike(Field::Surface, 2);
-        if !by_reference && !by_pictures {
+        if !by_pictures || unlike(Field::Floor, 1) || unlike(Field::Reference, 1) {
             return Some(Bar::OnlineTogether);
         }
     }
-    let programme = one.class == Class::Program || (one.new_build && other.new_build);
-    if programme && !by_reference {
-        let same_lot = alike(Field::Surface, 2) && alike(Field::Price, 0) && alike(Field::Floor, 0);
-        if !same_lot {
+    let programmes = [one, other].map(|advert| advert.class == Class::Program);
+    let new_flats = one.new_build && other.new_build && programmes == [false, false];
+    if (programmes == [true, true] || new_flats) && !by_reference {
+        // Texts and pictures are the programme's: only what is a flat's own tells its flats apart.
+        let same_lot = alike(Field::Surface, 2) && alike(Field::Price, 0);
+        let floor = if new_flats {
+            alike(Field::Floor, 0)
+        } else {
+            !unlike(Field::Floor, 1)
+        };
+        if !same_lot || !floor || (comparison.one_seller && unlike(Field::Reference, 1)) {
             return Some(Bar::Programme);
         }
     }

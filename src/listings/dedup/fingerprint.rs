@@ -6,7 +6,7 @@
 use super::digest;
 use super::few::Few;
 use super::images::{self, Photos};
-use super::text::{Folded, Sketch};
+use super::text::{Figures, Folded, Sketch};
 use crate::geo::distance::planar_distance_m;
 use crate::wire::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
@@ -71,6 +71,8 @@ pub struct Fingerprint {
     pub amenities: u32,
     /// Description.
     pub text: Option<Sketch>,
+    /// Figures in the description.
+    pub figures: Figures,
     /// Pictures.
     pub photos: Photos,
     /// Kind of seller.
@@ -191,6 +193,7 @@ impl Fingerprint {
             amenities_known,
             amenities,
             text: Sketch::of(&description),
+            figures: description.figures(),
             photos: advert
                 .medias
                 .as_ref()

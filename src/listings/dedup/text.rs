@@ -5,6 +5,7 @@
 //! the share of common shingles within ±6 % (one deviation). A thousand characters cost about three microseconds.
 
 use super::digest::{self, EMPTY, mix, step};
+use super::few::Few;
 
 /// Bins of a sketch.
 pub const LANES: usize = 64;
@@ -16,6 +17,16 @@ const TEXT_BYTES_MAX: usize = 8_192;
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Words between "ref" and the number: "référence de l'annonce : 4812".
 const REFERENCE_WORDS_MAX: usize = 4;
+
+/// Figures of a text that are kept.
+pub const FIGURES_MAX: usize = 12;
+/// Figures below this without decimals are counts that every text gives.
+const FIGURE_LEAST: u32 = 10;
+/// Longer figures are telephone numbers and references.
+const FIGURE_DIGITS_MAX: usize = 4;
+
+/// Digests of the figures of a text, ascending: areas, scores and years, which survive rewriting.
+pub type Figures = Few<u16, FIGURES_MAX>;
 
 /// A description in 130 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +121,47 @@ impl Folded {
         letters.fold(EMPTY, |hashed, byte| step(hashed, *byte))
     }
 
+    /// The figures of the text: of more than are kept, those of the least digests.
+    pub fn figures(&self) -> Figures {
+        let text = &self.0[..];
+        let mut digests = Vec::with_capacity(32);
+        let mut at = 0;
+        while at < text.len() {
+            if !text[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            at = digits_end(text, at);
+            let whole = &text[start..at];
+            let mut decimals: &[u8] = &[];
+            if matches!(text.get(at), Some(b',' | b'.')) {
+                let end = digits_end(text, at + 1);
+                decimals = &text[at + 1..end];
+                at = end;
+            }
+            // "m2", "T3" and "3e" are no figures.
+            let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+            let joined = letter(start.checked_sub(1).and_then(|before| text.get(before)))
+                || letter(text.get(at));
+            let decimals = without_end_zeros(decimals);
+            let value = whole.iter().fold(0u32, |value, digit| {
+                value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
+            });
+            let telling = value >= FIGURE_LEAST || !decimals.is_empty();
+            if !joined && telling && whole.len() <= FIGURE_DIGITS_MAX {
+                digests.push(digest::with(digest::of(decimals), u64::from(value)) as u16);
+            }
+        }
+        digests.sort_unstable();
+        digests.dedup();
+        let mut figures = Figures::default();
+        for digest in digests.into_iter().take(FIGURES_MAX) {
+            figures.push(digest);
+        }
+        figures
+    }
+
     /// Digests of the numbers the text gives as references of the advert or the mandate: "Réf. VA-4812".
     pub fn references(&self) -> impl Iterator<Item = u64> {
         let mut rest = &self.0[..];
@@ -126,6 +178,23 @@ impl Folded {
             }
         })
     }
+}
+
+fn digits_end(text: &[u8], from: usize) -> usize {
+    let digits = text[from..].iter().take_while(|byte| byte.is_ascii_digit());
+    from + digits.count()
+}
+
+fn without_end_zeros(mut decimals: &[u8]) -> &[u8] {
+    while let [rest @ .., b'0'] = decimals {
+        decimals = rest;
+    }
+    decimals
+}
+
+/// How many figures two texts share.
+pub fn shared_figures(one: &Figures, other: &Figures) -> usize {
+    one.iter().filter(|figure| other.contains(figure)).count()
 }
 
 fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -241,6 +310,14 @@ mod tests {
         let other = "Maison de village avec jardin clos, quatre chambres à l'étage, garage et dépendances, \
             chauffage au bois, proche des écoles et des commerces, travaux de rafraîchissement à prévoir.";
         assert!(sketch(TEXT).containment(&sketch(other)) < 0.1);
+    }
+
+    #[test]
+    fn figures_are_areas_scores_and_years() {
+        let figures = |text: &str| Folded::of(text).figures();
+        assert_eq!(figures(TEXT).len(), 3, "1932, 61,35 and 24");
+        assert_eq!(figures("61,350 m² et 24,0 m²"), figures("24 m2, 61.35 m2"));
+        assert!(figures("T3 au 3e étage, 2 chambres, tél. 0199004127").is_empty());
     }
 
     #[test]

@@ -280,7 +280,7 @@ impl Asset {
         twin
     }
 
-    /// A flat of a programme that is not built yet.
+    /// A flat of a programme that is not built yet, `rank` counting its flats.
     pub fn lot(&self, stream: &mut Stream, rank: u32) -> Self {
         let mut lot = self.clone();
         lot.class = Class::Flat;
@@ -292,7 +292,9 @@ impl Asset {
             lot.surface_m2 =
                 ((self.surface_m2 + stream.between(-3, 3) as f64) * 10.0).round() / 10.0;
         }
-        lot.floor = Some(1 + (rank as i32 % lot.floors.max(2) as i32));
+        // One lot a floor: what has the same plan, floor and price is the same lot.
+        lot.floors = self.floors.max(6);
+        lot.floor = Some(rank as i32);
         let per_floor = 1.0 + 0.012 * f64::from(lot.floor.unwrap_or(0));
         lot.price_eur =
             rounded_price(self.price_eur * per_floor * lot.surface_m2 / self.surface_m2.max(1.0));

@@ -231,7 +231,7 @@ impl Market {
             }
             rank if (3..3 + LOTS).contains(&rank) && made.programme.is_some() => {
                 match &made.programme {
-                    Some((programme, seller)) => (programme.lot(stream, rank as u32), *seller),
+                    Some((programme, seller)) => (programme.lot(stream, rank as u32 - 2), *seller),
                     None => (Asset::draw(stream, place, day), Seller::draw(stream, place)),
                 }
             }
@@ -263,10 +263,9 @@ impl Market {
             let mut portal = portals[turn % PORTALS.len()];
             let mut by = seller;
             if let Some((last_portal, last_shift)) = last {
-                if seller.kind != Kind::Private
-                    && !asset.programme
-                    && stream.chance(noise.second_agency)
-                {
+                // What a private person does not sell comes to an agency later.
+                let elsewhere = !asset.programme && stream.chance(noise.second_agency);
+                if elsewhere {
                     let network = stream.chance(0.2);
                     by = Seller::professional(stream, asset.address.place, network);
                     if stream.chance(SAME_PORTAL) {

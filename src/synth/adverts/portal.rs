@@ -103,13 +103,7 @@ impl Listing<'_> {
                         ..TypeHabitation::default()
                     })
                 }),
-            land: asset
-                .land_m2
-                .filter(|_| !(dwelling && stream.chance(noise.field_missing)))
-                .map(|land| TypeLand {
-                    surface: SquareMetres::new(f64::from(land)),
-                    ..TypeLand::default()
-                }),
+            land: self.land(stream, noise),
             location: Some(self.location(stream, noise)),
             medias: self.medias(stream, noise),
             parking: (asset.class == Class::Parking).then(|| TypeParking {
@@ -164,6 +158,23 @@ impl Listing<'_> {
         surface
     }
 
+    fn land(&self, stream: &mut Stream, noise: &Noise) -> Option<TypeLand> {
+        let mut land_m2 = f64::from(self.asset.land_m2?);
+        if self.asset.is_dwelling() && stream.chance(noise.field_missing) {
+            return None;
+        }
+        if stream.chance(noise.surface_rounded) && land_m2 > 400.0 {
+            land_m2 = (land_m2 / 10.0).round() * 10.0;
+        }
+        if stream.chance(noise.field_wrong) {
+            land_m2 = (land_m2 * (0.85 + 0.3 * stream.unit())).round();
+        }
+        Some(TypeLand {
+            surface: SquareMetres::new(land_m2),
+            ..TypeLand::default()
+        })
+    }
+
     fn habitation(&self, stream: &mut Stream, noise: &Noise, surface: f64) -> TypeHabitation {
         let asset = self.asset;
         let mut kept = |share: f64| !stream.chance(share);
@@ -190,6 +201,15 @@ impl Listing<'_> {
             let by = if stream.chance(0.6) { 1 } else { -1 };
             (i64::from(count) + by).max(1) as u32
         };
+        let mut year = asset.year;
+        if stream.chance(noise.field_wrong) {
+            // Rounded to the decade, or the year of works.
+            year = if stream.chance(0.5) {
+                year / 10 * 10
+            } else {
+                year + 5
+            };
+        }
         let mut rooms = asset.rooms;
         let mut bedrooms = asset.bedrooms;
         if stream.chance(noise.rooms_moved) {
@@ -211,7 +231,7 @@ impl Listing<'_> {
             floor,
             characteristics: with_amenities
                 .then(|| characteristics(stream, noise, &asset.amenities)),
-            climate: with_energy.then(|| climate(asset, with_scores)),
+            climate: with_energy.then(|| climate(stream, noise, asset, with_scores)),
             features: Some(Features {
                 exposure: Some(asset.exposure)
                     .filter(|_| !stream.chance(0.3 + noise.field_missing)),
@@ -222,7 +242,7 @@ impl Listing<'_> {
                 ..Features::default()
             }),
             property_condition: Some(PropertyCondition {
-                construction_year: Year::new(f64::from(asset.year)).filter(|_| with_year),
+                construction_year: Year::new(f64::from(year)).filter(|_| with_year),
                 interior_condition: asset.to_renovate.then_some(Interior::ToBeRenovated),
                 general_conditions: if asset.programme {
                     vec![General::ToBeBuilt]
@@ -402,7 +422,9 @@ fn characteristics(stream: &mut Stream, noise: &Noise, has: &Amenities) -> Chara
         } else {
             0.35
         };
-        stream.chance(share).then_some(there)
+        let said = stream.chance(share);
+        let wrong = stream.chance(noise.field_wrong);
+        said.then_some(there != wrong)
     };
     Characteristics {
         has_balcony: said(has.balcony),
@@ -419,7 +441,7 @@ fn characteristics(stream: &mut Stream, noise: &Noise, has: &Amenities) -> Chara
     }
 }
 
-fn climate(asset: &Asset, with_scores: bool) -> Climate {
+fn climate(stream: &mut Stream, noise: &Noise, asset: &Asset, with_scores: bool) -> Climate {
     const ENERGY: [Energy; 7] = [
         Energy::A,
         Energy::B,
@@ -438,16 +460,23 @@ fn climate(asset: &Asset, with_scores: bool) -> Climate {
         Greenhouse::F,
         Greenhouse::G,
     ];
+    let (mut energy_score, mut climate_score) = (asset.energy, asset.climate);
+    if stream.chance(noise.field_wrong) {
+        // Another diagnostic, before or after works.
+        let factor = stream.spread(0.25);
+        energy_score = (f64::from(energy_score) * factor).round().max(20.0) as u32;
+        climate_score = (f64::from(climate_score) * factor).round().max(1.0) as u32;
+    }
     let rank =
         |score: u32, limits: &[u32; 6]| limits.iter().take_while(|limit| score > **limit).count();
-    let gas = rank(asset.climate, &CLIMATE_LIMITS);
+    let gas = rank(climate_score, &CLIMATE_LIMITS);
     // A dwelling has the worse class of both scores.
-    let energy = rank(asset.energy, &ENERGY_LIMITS).max(gas);
+    let energy = rank(energy_score, &ENERGY_LIMITS).max(gas);
     Climate {
         epc_energy: Some(ENERGY[energy]),
         epc_climate: Some(CLIMATE[gas]),
-        epc_energy_score: EnergyPerArea::new(f64::from(asset.energy)).filter(|_| with_scores),
-        epc_climate_score: CarbonPerArea::new(f64::from(asset.climate)).filter(|_| with_scores),
+        epc_energy_score: EnergyPerArea::new(f64::from(energy_score)).filter(|_| with_scores),
+        epc_climate_score: CarbonPerArea::new(f64::from(climate_score)).filter(|_| with_scores),
         ..Climate::default()
     }
 }

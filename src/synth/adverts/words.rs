@@ -12,19 +12,19 @@ use crate::wire::enums::{
     EnumExposure as Exposure, EnumPropertyClass as Class, EnumPropertyOfferType as OfferType,
 };
 
-/// Sentences of a dwelling: each line a choice of templates. `{s}` area, `{r}` rooms, `{b}` bedrooms, `{c}` commune,
+/// Sentences of a dwelling: each line a choice of templates. `{s}` area, `{R}` rooms, `{b}` bedrooms, `{c}` commune,
 /// `{v}` street, `{f}` floor, `{y}` year, `{e}` exposure, `{h}` living room, `{1}` `{2}` areas of bedrooms, `{k}`
 /// kitchen, `{l}` land, `{d}` minutes on foot.
 const DWELLING: [&[&str]; 9] = [
     &[
-        "À {c}, {v}, {n} de {r} pièces d'une surface de {s} m² {f}.",
+        "À {c}, {v}, {n} de {R} d'une surface de {s} m² {f}.",
         "Venez découvrir {n} de {s} m² situé {v} à {c}, {f}.",
-        "Nous vous proposons en exclusivité ce {t} de {r} pièces, {s} m², {f}, {v}.",
-        "Au cœur de {c}, dans un secteur recherché, {t} de {s} m² comprenant {r} pièces principales.",
+        "Nous vous proposons en exclusivité ce {t} de {R}, {s} m², {f}, {v}.",
+        "Au cœur de {c}, dans un secteur recherché, {t} de {s} m² comprenant {R}.",
         "{c} : {t} lumineux de {s} m² {f}, proche de toutes les commodités.",
-        "Rare à la vente dans ce quartier, {n} de {r} pièces et {s} m² vous attend à {c}.",
+        "Rare dans ce quartier, {n} de {R} et {s} m² vous attend à {c}.",
         "Coup de cœur assuré pour ce {t} {e} de {s} m² au calme absolu.",
-        "Idéalement placé à {d} minutes à pied du centre de {c}, {t} de {r} pièces pour {s} m².",
+        "Idéalement placé à {d} minutes à pied du centre de {c}, {t} de {R} pour {s} m².",
     ],
     &[
         "Il se compose d'une entrée, d'un séjour de {h} m² {e} et d'une cuisine de {k} m².",
@@ -49,7 +49,7 @@ const DWELLING: [&[&str]; 9] = [
         "Prestations : parquet, double vitrage, chauffage {w}. État général : {z}.",
     ],
     &[
-        "{x}",
+        "Annexes : {x}",
         "Vous profiterez également des atouts suivants : {x}",
         "Les plus : {x}",
         "En annexe, {x}",
@@ -70,8 +70,8 @@ const DWELLING: [&[&str]; 9] = [
         "Bâtiment de {y} avec parties communes rénovées et digicode.",
     ],
     &[
-        "Idéal premier achat ou investissement locatif, à visiter sans tarder.",
-        "Un bien rare qui conviendra à une famille comme à un investisseur.",
+        "Idéal pour un premier logement, à visiter sans tarder.",
+        "Un bien rare qui conviendra à une famille comme à une personne seule.",
         "Potentiel certain pour qui cherche à poser ses valises durablement.",
         "Visite possible le soir et le samedi, disponibilité rapide.",
         "Aucun travaux de gros œuvre à prévoir, vous n'avez plus qu'à emménager.",
@@ -143,10 +143,11 @@ impl Writing<'_> {
         let private = self.seller.kind == Kind::Private;
         if asset.is_dwelling() {
             for (rank, choices) in DWELLING.iter().enumerate() {
-                let flats_only = rank == 6 && asset.class == Class::House;
+                let pointless = (rank == 6 && asset.class == Class::House)
+                    || (rank == 2 && asset.bedrooms == 0);
                 let bits = mix2(self.author(), 100 + rank as u64);
                 let share = WRITTEN[rank] * if private { 0.75 } else { 1.0 };
-                if flats_only || to_unit(mix2(bits, 1)) >= share {
+                if pointless || to_unit(mix2(bits, 1)) >= share {
                     continue;
                 }
                 self.sentence(&mut text, rank as u64, choices);
@@ -186,8 +187,8 @@ impl Writing<'_> {
             return format!("{noun} {:.0} m² – {city}", area(asset));
         }
         match mix2(mix2(self.seller.firm_key, 14), self.version) % 4 {
-            0 => format!("{noun} {} pièces {:.0} m²", asset.rooms, asset.surface_m2),
-            1 => format!("{noun} {} pièces – {city}", asset.rooms),
+            0 => format!("{noun} {} pièce(s) {:.0} m²", asset.rooms, asset.surface_m2),
+            1 => format!("{noun} {} pièce(s) – {city}", asset.rooms),
             2 => format!("{city} – {noun} {:.0} m²", asset.surface_m2),
             _ => format!("{noun} T{} à {city}", asset.rooms),
         }
@@ -216,8 +217,10 @@ impl Writing<'_> {
 
     fn fill(&self, text: &mut String, template: &str) {
         let asset = self.asset;
-        let figure = |purpose: u64, least: u64, span: u64| least + mix2(asset.key, purpose) % span;
         let surface = asset.surface_m2;
+        // Flats of one plan have the same rooms.
+        let plan = mix2(asset.building_key, (surface * 100.0) as u64);
+        let figure = |purpose: u64, least: u64, span: u64| least + mix2(plan, purpose) % span;
         let mut rest = template;
         while let Some((before, after)) = rest.split_once('{') {
             text.push_str(before);
@@ -228,7 +231,12 @@ impl Writing<'_> {
             let _ = match slot {
                 "s" => push_decimal(text, surface),
                 "a" => push_decimal(text, area(asset)),
-                "r" => write!(text, "{}", asset.rooms),
+                "R" => write!(
+                    text,
+                    "{} pièce{}",
+                    asset.rooms,
+                    if asset.rooms > 1 { "s" } else { "" }
+                ),
                 "b" => write!(text, "{}", asset.bedrooms.max(1)),
                 "c" => text.write_str(asset.address.place.name),
                 "v" => {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Assignment, BlockKey, Candidate, Comparison, Fingerprint, assign, compare};
+use super::{Assignment, BlockKey, Candidate, Comparison, Fingerprint, Verdict, assign, compare};
 use crate::wire::listings::Advert;
 use crate::wire::listings::codes::FlxId;
 
@@ -47,11 +47,47 @@ pub struct Outcome {
     pub candidates_mean: f64,
     /// The most.
     pub candidates_max: u64,
+    /// Why returning adverts were not joined to a property of their asset.
+    pub missed: Missed,
+    /// Adverts joined to a property of other assets only.
+    pub wrongly_joined: u64,
     /// Length of an encoded fingerprint, bytes, on average.
     pub encoded_bytes_mean: f64,
 }
 
+/// Returning adverts that were not joined to a property of their asset, by what kept them from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Missed {
+    /// They met none of its adverts.
+    pub not_met: u64,
+    /// Barred from each they met.
+    pub barred: u64,
+    /// Too little in common.
+    pub unsure: u64,
+    /// Another advert of the property speaks against it, or another property fits better.
+    pub outweighed: u64,
+}
+
+/// A wrong decision: what was compared and what it came to.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mistake {
+    /// Address of the new advert.
+    pub new: String,
+    /// Address of the known one: of the same asset when it was missed, of another one when it was joined to it.
+    pub known: String,
+    /// Whether both are one asset.
+    pub same: bool,
+    /// How they compare.
+    pub comparison: Comparison,
+}
+
+/// Mistakes kept for reading.
+const MISTAKES_MAX: usize = 200;
+
 struct Known {
+    url: String,
     fingerprint: Fingerprint,
     asset: u64,
     property: usize,
@@ -69,6 +105,9 @@ pub struct Market {
     assets: HashMap<u64, Vec<usize>>,
     returning: u64,
     met: u64,
+    missed: Missed,
+    wrongly_joined: u64,
+    mistakes: Vec<Mistake>,
     compared: u64,
     compared_max: u64,
     encoded_bytes: u64,
@@ -137,17 +176,70 @@ impl Market {
                 self.properties.len() - 1
             }
         };
+        self.judge(&url, &fingerprint, asset, &met, property);
         self.properties[property].push(index);
         self.encoded_bytes += fingerprint.encode().len() as u64;
         for key in fingerprint.blocks() {
             self.by_block.entry(key).or_default().push(index);
         }
-        self.by_url.insert(url, index);
+        self.by_url.insert(url.clone(), index);
         self.adverts.push(Known {
+            url,
             fingerprint,
             asset,
             property,
         });
+    }
+
+    /// Notes what is wrong about putting an advert there, before it is put.
+    fn judge(&mut self, url: &str, new: &Fingerprint, asset: u64, met: &[usize], property: usize) {
+        let members = &self.properties[property];
+        if members.iter().any(|one| self.adverts[*one].asset == asset) {
+            return;
+        }
+        let closest = |same: bool, among: &[usize]| {
+            let among = among.iter().map(|one| &self.adverts[*one]);
+            among
+                .filter(|known| (known.asset == asset) == same)
+                .map(|known| (compare(new, &known.fingerprint), known))
+                .max_by(|(one, _), (other, _)| one.probability().total_cmp(&other.probability()))
+        };
+        let mut mistakes = Vec::new();
+        let returning = self
+            .assets
+            .get(&asset)
+            .is_some_and(|adverts| adverts.len() > 1);
+        let missed = closest(true, met);
+        match &missed {
+            _ if !returning => {}
+            None => self.missed.not_met += 1,
+            Some((comparison, _)) if comparison.bar.is_some() => self.missed.barred += 1,
+            Some((comparison, _)) if comparison.verdict() != Verdict::Same => {
+                self.missed.unsure += 1
+            }
+            Some(_) => self.missed.outweighed += 1,
+        }
+        mistakes.extend(missed.map(|found| (true, found)));
+        if !members.is_empty() {
+            self.wrongly_joined += 1;
+            mistakes.extend(closest(false, members).map(|found| (false, found)));
+        }
+        let mistakes = mistakes
+            .into_iter()
+            .map(|(same, (comparison, known))| Mistake {
+                new: url.to_owned(),
+                known: known.url.clone(),
+                same,
+                comparison,
+            });
+        let free = MISTAKES_MAX - self.mistakes.len();
+        let mistakes: Vec<Mistake> = mistakes.take(free).collect();
+        self.mistakes.extend(mistakes);
+    }
+
+    /// The first wrong decisions.
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.mistakes
     }
 
     /// What came out.
@@ -171,6 +263,8 @@ impl Market {
                 .sum(),
             returning: self.returning,
             blocking_recall: share(self.met, self.returning, 1.0),
+            missed: self.missed,
+            wrongly_joined: self.wrongly_joined,
             candidates_mean: share(self.compared, self.adverts.len() as u64, 0.0),
             candidates_max: self.compared_max,
             encoded_bytes_mean: share(self.encoded_bytes, self.adverts.len() as u64, 0.0),
