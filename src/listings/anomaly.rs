@@ -31,7 +31,7 @@ const AREA_PER_ROOM: (f64, f64) = (5.0, 150.0);
 /// Most main rooms of a dwelling.
 const ROOMS_MAX: f64 = 60.0;
 
-/// Why an advert is doubted: bit `n` stands for the `n`-th of [`REASONS`].
+/// Why an advert is doubted: bit `n` stands for the `n`-th of the table below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies(pub u32);
 

@@ -20,7 +20,7 @@ use crate::wire::listings::place::{AdCompleteLatLng, AdLocation};
 use crate::wire::listings::price::AdvertPrice;
 use crate::wire::listings::scalars::EurPerSquareMetre;
 
-/// Fields of an advert that were derived: bit `n` stands for the `n`-th of [`Derived::PATHS`].
+/// Fields of an advert that were derived: bit `n` stands for the `n`-th of its paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Derived(pub u32);
 
