@@ -48,7 +48,7 @@ fn print(explanation: &Explanation) {
     let mut table = comfy_table::Table::new();
     table.set_header(["field", "found", "bits"]);
     for evidence in comparison.evidence.iter() {
-        let bits = format!("{:+.1}", evidence.bits());
+        let bits = format!("{:+.1}", evidence.bits);
         table.add_row([
             format!("{:?}", evidence.field),
             evidence.about().to_owned(),
