@@ -8,6 +8,7 @@ mod contract {
     mod credits;
     mod errors;
     mod idempotency;
+    mod ingestion;
     mod keys;
     mod limits;
     mod listings;
@@ -19,12 +20,14 @@ mod contract {
 mod engine {
     mod listings;
     mod matching;
+    mod projection;
     mod search;
     mod sql;
 }
 mod journeys {
     mod backups;
     mod killed_imports;
+    mod killed_ingest;
     mod killed_ledger;
     mod operating;
     mod operators;

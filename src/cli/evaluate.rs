@@ -1,4 +1,4 @@
-//! `toise evaluate`: how good the answers are, measured on the records of the lake.
+//! `toise evaluate`: how good the answers are, measured on the records of the lake and on labelled adverts.
 
 use clap::{Args, Subcommand};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -14,7 +14,11 @@ use crate::opendata::evaluate::{self, Class, LevelResult, Options, Report};
 #[command(after_help = "\
 Example: 5,000 diagnostics of the lake, asked for as a portfolio would
 
-  toise evaluate match dpe --sample 5000")]
+  toise evaluate match dpe --sample 5000
+
+Example: 20,000 adverts at each level of noise, assigned to properties and held against the truth
+
+  toise evaluate dedup --adverts 20000")]
 pub struct EvaluateArgs {
     #[command(subcommand)]
     what: What,
@@ -24,6 +28,8 @@ pub struct EvaluateArgs {
 enum What {
     /// Ask for records by what a portfolio would know of them, and count how often they are found
     Match(MatchArgs),
+    /// Make adverts whose assets are known, assign them to properties, and count what was joined rightly
+    Dedup(super::evaluate_dedup::DedupArgs),
 }
 
 #[derive(Args, Debug)]
@@ -40,7 +46,10 @@ struct MatchArgs {
 
 /// Runs `evaluate`.
 pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
-    let What::Match(arguments) = &arguments.what;
+    let arguments = match &arguments.what {
+        What::Match(arguments) => arguments,
+        What::Dedup(arguments) => return super::evaluate_dedup::run(common, arguments),
+    };
     let open_data = OpenData::open(&common.data, common.budget()?)?;
     let options = Options {
         dataset: arguments.table.into(),

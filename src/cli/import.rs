@@ -224,16 +224,22 @@ fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<
     Ok(runtime.block_on(future)?)
 }
 
+fn contours_path(data: &Path) -> PathBuf {
+    data.join("reference").join("iris.geojson.gz")
+}
+
+/// Where the contours an earlier import was given are kept, when there are some.
+pub(super) fn kept_contours(data: &Path) -> Option<PathBuf> {
+    Some(contours_path(data)).filter(|kept| kept.is_file())
+}
+
 /// Contours given now, which are kept, or kept by an earlier import.
 fn iris(data: &Path, given: Option<&Path>) -> Result<Option<Arc<IrisIndex>>, Boxed> {
-    let kept = data.join("reference").join("iris.geojson.gz");
     let Some(given) = given else {
-        return Ok(if kept.is_file() {
-            Some(Arc::new(IrisIndex::open(&kept)?))
-        } else {
-            None
-        });
+        let open = |kept: PathBuf| IrisIndex::open(&kept).map(Arc::new);
+        return Ok(kept_contours(data).map(open).transpose()?);
     };
+    let kept = contours_path(data);
     let index = IrisIndex::open(given)?;
     if let Some(folder) = kept.parent() {
         std::fs::create_dir_all(folder)?;

@@ -7,9 +7,13 @@ mod compact;
 mod config;
 pub mod demo;
 pub mod evaluate;
+pub mod evaluate_dedup;
+mod explain;
 pub mod import;
+mod ingest;
 pub mod keys;
 pub mod matching;
+mod properties;
 mod restore;
 pub mod serve;
 mod sql;
@@ -85,6 +89,12 @@ impl Common {
 enum Command {
     /// Import recorded sales or diagnostics, from files or the official sources
     Import(import::ImportArgs),
+    /// Take adverts in, from files or standard input
+    Ingest(ingest::IngestArgs),
+    /// Show a property, or undo a wrong merge
+    Properties(properties::PropertiesArgs),
+    /// Tell why two adverts are, or are not, one asset
+    Explain(explain::ExplainArgs),
     /// Make a lake of invented data on the first run, serve it and print how to ask
     Demo(demo::DemoArgs),
     /// Serve the API over HTTP
@@ -93,7 +103,7 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Match a portfolio of dwellings or sales in bulk
     Match(matching::MatchArgs),
-    /// Measure how good the answers are on the records of the lake
+    /// Measure how good the answers are, on the records of the lake or on labelled adverts
     Evaluate(evaluate::EvaluateArgs),
     /// Read the whole lake and verify every byte of it
     Check(check::CheckArgs),
@@ -112,7 +122,7 @@ enum Command {
     /// Print the version
     #[command(after_help = "Example:\n\n  toise version --json")]
     Version,
-    /// Make up sales and diagnostics in the official file formats
+    /// Make up sales and diagnostics in the official file formats, and adverts
     Synth(synth::SynthOptions),
 }
 
@@ -122,6 +132,9 @@ pub fn main() -> ExitCode {
     let common = &toise.common;
     let result: CommandResult = match toise.command {
         Command::Import(arguments) => import::run(common, &arguments),
+        Command::Ingest(arguments) => ingest::run(common, &arguments),
+        Command::Properties(arguments) => properties::run(common, &arguments),
+        Command::Explain(arguments) => explain::run(common, &arguments),
         Command::Demo(arguments) => demo::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),

@@ -8,8 +8,10 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use super::config::SettingArgs;
+use super::import::kept_contours;
 use super::{CommandResult, Common};
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
@@ -21,10 +23,12 @@ use crate::engine::Budget;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::http::idempotency::Claims;
+use crate::http::listings::INGESTING_MAX;
 use crate::http::opendata::Answers;
 use crate::http::server::{self, Limits};
 use crate::http::tls::Tls;
 use crate::http::{App, Readiness};
+use crate::listings::Listings;
 use crate::opendata::OpenData;
 use crate::store::Store;
 use crate::telemetry::{Metrics, logs};
@@ -78,12 +82,13 @@ pub fn serve(
     };
     let open_data = OpenData::open(data, Budget::from(&config.engine))?;
     let store = Store::open(data)?;
-    let app = app(
+    let mut app = app(
         &store,
         Arc::new(open_data.clone()),
         &Clock::system(),
         config,
     )?;
+    app.listings = app.listings.with_contours(kept_contours(data));
     observe(&app, store, open_data);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -136,6 +141,8 @@ pub fn app(
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::start(store.clone()),
+        listings: Listings::new(store.clone(), clock.clone()),
+        ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: Claims::default(),
         verifier: Verifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),

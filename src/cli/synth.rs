@@ -1,4 +1,5 @@
-//! `toise synth`: made-up sales and diagnostics in the official file formats, and portfolios to match against them.
+//! `toise synth`: made-up sales and diagnostics in the official file formats, portfolios to match against them, and
+//! adverts as ingestion takes them.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,11 +12,12 @@ use flate2::write::GzEncoder;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::evaluate_dedup::NoiseLevel;
 use super::{CommandResult, Common};
 use crate::opendata::Dataset;
 use crate::progress::Progress;
 use crate::synth::lake::into_lake;
-use crate::synth::{self, Request, Summary, portfolio};
+use crate::synth::{self, Request, Summary, SynthReader, adverts, portfolio};
 
 /// Options of `toise synth`.
 #[derive(Args, Debug)]
@@ -23,7 +25,11 @@ use crate::synth::{self, Request, Summary, portfolio};
 Example: a small pair of files and 1,000 queries on the diagnostics
 
   toise synth --dvf 20000 --dpe 15000 --portfolio 1000 --output ./made-up --gzip
-  toise import dvf ./made-up/dvf-synth.csv.gz")]
+  toise import dvf ./made-up/dvf-synth.csv.gz
+
+Example: adverts of four portals, and which of them show one asset
+
+  toise synth --adverts 30000 --labels --output ./made-up")]
 pub struct SynthOptions {
     /// Sales (mutations) to make
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -31,6 +37,15 @@ pub struct SynthOptions {
     /// Diagnostics to make
     #[arg(long, value_name = "N", default_value_t = 0)]
     dpe: u64,
+    /// Adverts to make, of about two thirds as many assets; each is seen several times over two years
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    adverts: u64,
+    /// How far adverts are from the truth
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "middle")]
+    level: NoiseLevel,
+    /// Write beside the adverts which asset each shows (labels-synth.csv: url, asset)
+    #[arg(long, requires = "adverts")]
+    labels: bool,
     /// Queries to make for bulk match, on the items that --dvf or --dpe makes with the same seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     portfolio: u64,
@@ -40,10 +55,10 @@ pub struct SynthOptions {
     /// The same seed and sizes give the same bytes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Folder for dvf-synth.csv, dpe-synth.csv and portfolio-synth.csv
+    /// Folder for dvf-synth.csv, dpe-synth.csv, portfolio-synth.csv, adverts-synth.ndjson and labels-synth.csv
     #[arg(long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
-    /// Compress the files (.csv.gz)
+    /// Compress the files (.gz)
     #[arg(long)]
     gzip: bool,
     /// Import into the lake instead of writing sales and diagnostics to files
@@ -83,8 +98,10 @@ struct Report {
 
 /// Runs the command.
 pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
-    if options.dvf == 0 && options.dpe == 0 {
-        return Err("nothing to make: give --dvf N, --dpe N or both".into());
+    if options.dvf == 0 && options.dpe == 0 && options.adverts == 0 {
+        return Err(
+            "nothing to make: give --dvf N, --dpe N, --adverts N or several of them".into(),
+        );
     }
     let portfolio = portfolio_request(options)?;
     let mut made = Vec::new();
@@ -103,7 +120,7 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
                 into_lake(&common.data, request, Progress::new(common.json))?,
             )
         } else {
-            let path = file_path(options, name);
+            let path = file_path(options, name, "csv");
             let summary = write_file(&path, |out| {
                 let bar = progress_bar(request.items, name);
                 let made =
@@ -117,7 +134,7 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
     }
     if let Some(source) = portfolio {
         let started = Instant::now();
-        let path = file_path(options, "portfolio");
+        let path = file_path(options, "portfolio", "csv");
         let summary = write_file(&path, |out| {
             portfolio::write(out, source, options.portfolio)
         })?;
@@ -128,6 +145,23 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
             );
         }
         made.push(report("portfolio", Some(path), summary, started));
+    }
+    if options.adverts > 0 {
+        let request = adverts::Request::new(options.adverts, options.seed, options.level.into());
+        made.push(write_adverts(
+            options,
+            "adverts",
+            "ndjson",
+            adverts::documents(request)?,
+        )?);
+        if options.labels {
+            made.push(write_adverts(
+                options,
+                "labels",
+                "csv",
+                adverts::labels(request)?,
+            )?);
+        }
     }
     print_report(
         common,
@@ -170,9 +204,28 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<Request>, String> 
     Ok(Some(source))
 }
 
-fn file_path(options: &SynthOptions, name: &str) -> PathBuf {
+fn write_adverts(
+    options: &SynthOptions,
+    name: &'static str,
+    extension: &str,
+    reader: SynthReader,
+) -> Result<Made, String> {
+    let started = Instant::now();
+    let path = file_path(options, name, extension);
+    let summary = write_file(&path, |out| {
+        let bar = progress_bar(options.adverts, name);
+        let made = reader.copy_to(out, |so_far| bar.set_position(so_far.items));
+        bar.finish_and_clear();
+        made
+    })?;
+    Ok(report(name, Some(path), summary, started))
+}
+
+fn file_path(options: &SynthOptions, name: &str, extension: &str) -> PathBuf {
     let suffix = if options.gzip { ".gz" } else { "" };
-    options.output.join(format!("{name}-synth.csv{suffix}"))
+    options
+        .output
+        .join(format!("{name}-synth.{extension}{suffix}"))
 }
 
 /// Writes beside the path and renames at the end, so that a file by that name is always whole.
@@ -241,7 +294,7 @@ fn print_report(common: &Common, report: &Report) -> CommandResult {
         };
         writeln!(
             out,
-            "{}: {} items in {} rows, {:.1} MB of csv, to {place} in {:.1} s",
+            "{}: {} items in {} rows, {:.1} MB, to {place} in {:.1} s",
             made.what,
             made.items,
             made.rows,

@@ -117,12 +117,19 @@ impl Engine {
 
     /// The present view of a table; looks for a newer snapshot at most five times a second.
     pub fn view(&self, schema: &TableSchema) -> Result<Arc<TableView>, Error> {
-        let table = self
-            .tables
-            .iter()
-            .find(|table| table.schema().name == schema.name);
-        let table = table.ok_or_else(|| Error::UnknownTable(schema.name.into()))?;
-        Ok(table.present(&self.lake)?)
+        Ok(self.table(schema)?.present(&self.lake)?)
+    }
+
+    /// Has the next view of a table be of the newest snapshot.
+    pub fn look_again(&self, schema: &TableSchema) -> Result<(), Error> {
+        Ok(self.table(schema)?.look_again(&self.lake)?)
+    }
+
+    fn table(&self, schema: &TableSchema) -> Result<&TableState, Error> {
+        let mut tables = self.tables.iter();
+        tables
+            .find(|table| table.schema().name == schema.name)
+            .ok_or_else(|| Error::UnknownTable(schema.name.into()))
     }
 
     /// Tables the engine was opened with.

@@ -3,14 +3,14 @@
 use arrow::buffer::BooleanBuffer;
 
 /// Rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Selected {
     /// Runs in row order.
     pub runs: Vec<Run>,
 }
 
 /// Neighbouring rows of a chunk.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Run {
     /// First row in the chunk; the start of a zone.
     pub start: usize,
@@ -46,6 +46,19 @@ impl Run {
 }
 
 impl Selected {
+    /// The selected rows that are not hidden; `hidden` has one bit per row from the start of the chunk.
+    pub fn without(mut self, hidden: &BooleanBuffer) -> Self {
+        for run in &mut self.runs {
+            let shown = !&hidden.slice(run.start, run.rows);
+            run.mask = Some(match run.mask.take() {
+                Some(mask) => &mask & &shown,
+                None => shown,
+            });
+        }
+        self.runs.retain(|run| run.count() > 0);
+        self
+    }
+
     /// Selected rows.
     pub fn count(&self) -> u64 {
         self.runs.iter().map(Run::count).sum()

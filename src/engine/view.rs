@@ -367,14 +367,25 @@ impl TableState {
         if let Some(mut checked) = held
             && checked.at.elapsed() >= REFRESH_EVERY
         {
-            let stamp = Snapshot::stamp(&lake.folder(self.schema));
-            if stamp != checked.stamp {
-                let view = TableView::open(lake, self.schema, Some(&self.view.load()))?;
-                self.view.store(Arc::new(view));
-                checked.stamp = stamp;
-            }
-            checked.at = Instant::now();
+            self.look(lake, &mut checked)?;
         }
         Ok(self.view.load_full())
+    }
+
+    /// Looks for a newer snapshot now, however short ago that was done: after one was published here.
+    pub fn look_again(&self, lake: &Lake) -> Result<(), Error> {
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        self.look(lake, &mut checked)
+    }
+
+    fn look(&self, lake: &Lake, checked: &mut Checked) -> Result<(), Error> {
+        let stamp = Snapshot::stamp(&lake.folder(self.schema));
+        if stamp != checked.stamp {
+            let view = TableView::open(lake, self.schema, Some(&self.view.load()))?;
+            self.view.store(Arc::new(view));
+            checked.stamp = stamp;
+        }
+        checked.at = Instant::now();
+        Ok(())
     }
 }

@@ -1,9 +1,10 @@
-//! Points on the map of France: planar distance, projections, the space-filling order of files, departments,
-//! centres of communes.
+//! Points on the map of France: planar distance, projections, the space-filling order of files, departments, communes,
+//! price levels.
 
-pub mod centres;
+pub mod communes;
 pub mod departments;
 pub mod distance;
 pub mod iris;
 pub mod order;
+pub mod price_levels;
 pub mod projection;

@@ -14,6 +14,7 @@ mod consumption;
 pub mod docs;
 pub mod error;
 pub mod idempotency;
+pub mod listings;
 pub mod metrics;
 pub mod openapi;
 pub mod opendata;
@@ -27,6 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
@@ -35,6 +38,7 @@ use crate::config::Limits;
 use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
+use crate::listings::Listings;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
@@ -58,6 +62,10 @@ pub struct App {
     pub prices: Arc<Prices>,
     /// Writes what calls cost.
     pub ledger: Ledger,
+    /// Adverts and properties.
+    pub listings: Listings,
+    /// Turns of the calls that bring adverts.
+    pub ingesting: Arc<Semaphore>,
     /// Calls under way that may be repeated.
     pub claims: Claims,
     /// Checks keys.

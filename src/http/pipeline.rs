@@ -20,7 +20,9 @@ use super::answer::Answer;
 use super::error::ApiError;
 use super::idempotency::{self, Claim};
 use super::routes::{self, AdminAction, BodyRule, Counting, Endpoint, Params, Route};
-use super::{App, admin, auth, body, consumption, docs, metrics, openapi, opendata, samples};
+use super::{
+    App, admin, auth, body, consumption, docs, listings, metrics, openapi, opendata, samples,
+};
 use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
 use crate::accounts::meter::{RateState, Reservation};
@@ -288,11 +290,16 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::Search(dataset) => opendata::search(&call, dataset).await,
         Endpoint::Match(dataset) => opendata::find_matches(&call, dataset).await,
         Endpoint::MatchMany(dataset) => opendata::find_matches_many(&call, dataset).await,
+        Endpoint::Property => listings::property(&call).await,
+        Endpoint::PropertyOfAdvert => listings::property_of_advert(&call).await,
+        Endpoint::PropertiesMany => listings::properties_many(&call).await,
+        Endpoint::Advert => listings::advert(&call).await,
     }
 }
 
 async fn operate(action: AdminAction, call: &Call<'_>) -> Result<Answer, ApiError> {
     match action {
+        AdminAction::TakeAdverts => listings::adverts_take(call).await,
         AdminAction::ListAccounts => admin::accounts_list(call).await,
         AdminAction::CreateAccount => admin::accounts_create(call).await,
         AdminAction::GetAccount => admin::accounts_get(call).await,

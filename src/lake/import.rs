@@ -18,7 +18,7 @@ use arrow::datatypes::{DataType, Date32Type, Int32Type};
 use chrono::{DateTime, Datelike};
 use rayon::slice::ParallelSliceMut;
 
-use super::ids::Entry;
+use super::ids::{self, Entry};
 use super::merge::{Merge, SortedStream};
 use super::part::Part;
 use super::rewrite::part_stream;
@@ -38,6 +38,9 @@ pub struct Import {
     table: LockedTable,
     sorter: Sorter,
     entries: Vec<Entry>,
+    /// Digests of the ids of rows to remove.
+    gone: Vec<u128>,
+    through: Option<i64>,
 }
 
 impl Import {
@@ -52,7 +55,19 @@ impl Import {
             table,
             sorter,
             entries: Vec::new(),
+            gone: Vec::new(),
+            through: None,
         })
+    }
+
+    /// Removes the row with an id, unless a row with it is pushed too.
+    pub fn remove(&mut self, id: &str) {
+        self.gone.push(ids::digest(id));
+    }
+
+    /// Says through which change of the store the published table reaches: for projections of documents.
+    pub fn reaches(&mut self, through: i64) {
+        self.through = Some(through);
     }
 
     /// Compares the gathered rows with the table and publishes the result; returns once it is durable. `slices` are
@@ -62,6 +77,8 @@ impl Import {
             table,
             sorter,
             mut entries,
+            mut gone,
+            through,
         } = self;
         let snapshot = Snapshot::load(&table.folder)?;
         let parts = table.open_parts(&snapshot)?;
@@ -89,6 +106,16 @@ impl Import {
             });
         }
         outcome.added = kept - outcome.replaced;
+        gone.sort_unstable();
+        gone.dedup();
+        gone.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
+        for (index, part) in parts.iter().enumerate() {
+            for id in &gone {
+                if let Some(row) = part.ids().row(*id)? {
+                    outcome.removed += u64::from(dead[index].insert(row));
+                }
+            }
+        }
         if !slices.is_empty() {
             let slices: BTreeSet<&Slice> = slices.iter().collect();
             for (index, part) in parts.iter().enumerate() {
@@ -97,7 +124,8 @@ impl Import {
                 dead[index].extend(gone);
             }
         }
-        if kept == 0 && dead.iter().all(HashSet::is_empty) {
+        let reached = through.is_none() || through == snapshot.through;
+        if kept == 0 && dead.iter().all(HashSet::is_empty) && reached {
             outcome.total = snapshot.rows();
             return Ok(outcome);
         }
@@ -107,6 +135,7 @@ impl Import {
             streams,
             incoming_rows: kept,
             sources,
+            through,
         };
         let next = table.rewrite(&snapshot, &parts, change, &|_| {})?;
         outcome.total = next.rows();
@@ -147,6 +176,7 @@ pub(super) fn compact(
         streams: Vec::new(),
         incoming_rows: snapshot.rows(),
         sources: Vec::new(),
+        through: None,
     };
     let next = table.rewrite(&snapshot, &parts, change, progress)?;
     Ok(next.rows())
@@ -232,6 +262,8 @@ struct Change {
     incoming_rows: u64,
     /// Where they come from.
     sources: Vec<Source>,
+    /// Change of the store the table then reaches through, where that is new.
+    through: Option<i64>,
 }
 
 /// A table folder held for writing.
@@ -293,6 +325,7 @@ impl LockedTable {
             mut streams,
             incoming_rows,
             sources,
+            through,
         } = change;
         let sequence = former.sequence + 1;
         let absorbed = runs_to_absorb(&former.parts, &dead, incoming_rows);
@@ -339,6 +372,7 @@ impl LockedTable {
                 .to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
             parts: kept,
             sources: former.sources.clone(),
+            through: through.or(former.through),
             checksum: String::new(),
         };
         next.add_sources(sources);

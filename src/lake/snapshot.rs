@@ -61,6 +61,9 @@ pub struct Snapshot {
     pub parts: Vec<PartEntry>,
     /// Where the rows came from, oldest first.
     pub sources: Vec<Source>,
+    /// Of a projection of documents: the change of the store it reaches through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<i64>,
     /// Digest of all of the above: BLAKE3 of its compact JSON, 128 bits, hexadecimal.
     #[serde(default)]
     pub checksum: String,

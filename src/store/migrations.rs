@@ -5,10 +5,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{Error, Result};
 
 /// Step `n` leads from schema `n` to schema `n + 1`.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("migrations/0001_accounts_and_keys.sql"),
     include_str!("migrations/0002_accounts_grants_and_limits.sql"),
     include_str!("migrations/0003_ledger.sql"),
+    include_str!("migrations/0004_listings.sql"),
 ];
 
 /// Applies the steps that are missing, all or none; safe when several processes open a new store at once.

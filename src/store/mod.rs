@@ -22,6 +22,13 @@ use writer::Writer;
 pub const FILE_NAME: &str = "store.sqlite";
 /// How long a write waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Prepared statements each connection keeps: more than there are on any hot path.
+const STATEMENTS_MAX: usize = 128;
+/// Memory the writing connection keeps pages in, KiB: indexes over millions of listings are written all over.
+const WRITER_CACHE_KIB: i64 = 64 * 1024;
+/// Pages of the write-ahead log after which it is copied into the file: 32 MiB, so that a page that changes often is
+/// copied seldom.
+const CHECKPOINT_PAGES: i64 = 8_192;
 /// Idle connections kept for reading.
 const IDLE_READERS_MAX: usize = 4;
 /// Bytes of a secret.
@@ -95,6 +102,8 @@ impl Store {
         let path = data.join(FILE_NAME);
         create_private(&path).map_err(at(&path))?;
         let mut connection = connect(&path)?;
+        connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         migrations::apply(&mut connection)?;
         Ok(Self {
             shared: Arc::new(Shared {
@@ -175,6 +184,7 @@ fn create_private(path: &Path) -> std::io::Result<()> {
 fn connect(path: &Path) -> Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -11,6 +11,7 @@
 //! The way through: [`blocks`] cuts a file into blocks and makes them in parallel; [`dvf`] and [`dpe`] draw the rows
 //! of a block from [`places`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.
 
+pub mod adverts;
 pub mod blocks;
 pub mod dpe;
 pub mod dvf;

@@ -1,19 +1,6 @@
 //! What a square metre costs, by place and time: rough public orders of magnitude, for plausible sales.
 
-/// Flats by department, EUR per square metre in 2021, in the order of [`crate::geo::departments::CODES`].
-const BY_DEPARTMENT: [f64; 101] = [
-    2_500.0, 1_300.0, 1_050.0, 2_000.0, 2_400.0, 4_300.0, 1_700.0, 1_050.0, 1_200.0, 1_450.0,
-    1_750.0, 1_350.0, 3_000.0, 2_700.0, 1_250.0, 1_350.0, 2_700.0, 1_150.0, 1_200.0, 1_900.0,
-    1_900.0, 900.0, 1_500.0, 1_800.0, 1_900.0, 1_700.0, 1_750.0, 1_850.0, 3_300.0, 2_500.0,
-    1_750.0, 2_700.0, 1_300.0, 3_300.0, 2_700.0, 2_600.0, 950.0, 2_000.0, 2_200.0, 1_350.0,
-    2_900.0, 1_500.0, 1_350.0, 1_350.0, 3_000.0, 2_000.0, 1_400.0, 1_350.0, 1_450.0, 2_100.0,
-    1_450.0, 2_000.0, 1_000.0, 1_400.0, 1_700.0, 1_100.0, 2_600.0, 1_600.0, 1_100.0, 2_400.0,
-    2_300.0, 1_500.0, 1_050.0, 1_900.0, 3_000.0, 1_600.0, 2_000.0, 2_400.0, 1_700.0, 3_300.0,
-    1_150.0, 1_250.0, 1_450.0, 3_000.0, 4_300.0, 10_300.0, 1_900.0, 2_900.0, 4_100.0, 1_250.0,
-    1_700.0, 1_500.0, 1_500.0, 3_300.0, 2_100.0, 2_700.0, 1_500.0, 1_250.0, 1_150.0, 1_150.0,
-    1_250.0, 2_900.0, 6_400.0, 3_900.0, 5_000.0, 3_100.0, 2_300.0, 2_300.0, 2_400.0, 2_400.0,
-    2_300.0,
-];
+use crate::geo::price_levels::FLATS_BY_DEPARTMENT;
 
 /// Communes far from what their department suggests.
 const BY_COMMUNE: [(&str, f64); 72] = [
@@ -97,7 +84,7 @@ pub fn level(insee: &str, department: &str, population: f64) -> f64 {
         return *level;
     }
     let rank = usize::from(crate::geo::departments::rank(department));
-    let of_department = BY_DEPARTMENT
+    let of_department = FLATS_BY_DEPARTMENT
         .get(rank.wrapping_sub(1))
         .copied()
         .unwrap_or(1_500.0);

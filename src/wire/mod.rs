@@ -15,6 +15,7 @@
 
 pub mod admin;
 pub mod admin_answers;
+pub mod adverts;
 pub mod dates;
 pub mod distances;
 pub mod enums;

@@ -4,6 +4,7 @@
 
 pub mod admin;
 pub mod filters;
+mod ingestion;
 pub mod listings;
 mod operations;
 mod parameters;
@@ -62,6 +63,7 @@ pub fn document() -> Value {
     schemas.extend(admin::component_schemas());
     schemas.extend(filters::schemas());
     schemas.extend(listings::schemas());
+    schemas.extend(ingestion::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},

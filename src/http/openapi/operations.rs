@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::routes::{AdminAction, Endpoint};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
-use super::{JSON, enveloped, reference, type_name};
+use super::{JSON, enveloped, ingestion, reference, type_name};
 use crate::opendata::{Dataset, score};
 use crate::wire::opendata::MATCH_ITEMS_MAX;
 
@@ -100,6 +100,27 @@ pub fn describe(endpoint: Endpoint) -> Operation {
         .asking(admin::period_parameters())
         .answering(data_of("Consumption")),
         Endpoint::Admin(action) => describe_admin(action),
+        Endpoint::Property => Operation::new("propertiesGet", "A property by its identifier")
+            .describing(
+                "The identifier of a property that was joined to another answers with that other",
+            )
+            .answering(data_of("Property")),
+        Endpoint::PropertyOfAdvert => {
+            Operation::new("propertiesGetByAdvert", "The property that holds an advert")
+                .answering(data_of("Property"))
+        }
+        Endpoint::PropertiesMany => Operation::new(
+            "propertiesMany",
+            "Properties by their identifiers",
+        )
+        .describing(
+            "In the order asked for; identifiers that name none are left out and cost nothing",
+        )
+        .taking(reference("ManyRequest"))
+        .answering(data_list_of("Property")),
+        Endpoint::Advert => {
+            Operation::new("advertsGet", "An advert by its identifier").answering(data_of("Advert"))
+        }
         Endpoint::Search(dataset) => Operation::new(
             id("Search", dataset),
             format!("Filtered, sorted list of {}", of(dataset)),
@@ -137,6 +158,10 @@ pub fn describe(endpoint: Endpoint) -> Operation {
 
 fn describe_admin(action: AdminAction) -> Operation {
     match action {
+        AdminAction::TakeAdverts => Operation::new("advertsTake", "Take adverts")
+            .describing(ingestion::ABOUT)
+            .taking(reference("AdvertsRequest"))
+            .answering(data_list_of("AdvertOutcome")),
         AdminAction::ListAccounts => Operation::new("accountsList", "Every account, oldest first")
             .answering(data_list_of("Account")),
         AdminAction::CreateAccount => Operation::new("accountsCreate", "Make an account")

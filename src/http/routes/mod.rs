@@ -16,7 +16,7 @@ use crate::accounts::scopes::Scope;
 use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
 
-pub use table::{BODY_BYTES_MAX, MANY_BODY_BYTES_MAX, ROUTES};
+pub use table::{ADVERTS_BODY_BYTES_MAX, BODY_BYTES_MAX, MANY_BODY_BYTES_MAX, ROUTES};
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +77,21 @@ pub enum Endpoint {
     Match(Dataset),
     /// Ranked candidates of many bodies.
     MatchMany(Dataset),
+    /// A property by its identifier.
+    Property,
+    /// The property that holds an advert.
+    PropertyOfAdvert,
+    /// Properties by their identifiers.
+    PropertiesMany,
+    /// An advert by its identifier.
+    Advert,
 }
 
 /// What an operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminAction {
+    /// Takes adverts.
+    TakeAdverts,
     /// Every account.
     ListAccounts,
     /// Makes an account.

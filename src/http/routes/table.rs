@@ -16,6 +16,8 @@ use Counting::{As, Free};
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes the body of a `_many` request may have.
 pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes the body of a call that brings adverts may have.
+pub const ADVERTS_BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 const JSON_BODY: BodyRule = BodyRule::Json {
     bytes_max: BODY_BYTES_MAX,
@@ -83,7 +85,7 @@ const fn post(
 }
 
 /// Every route.
-pub static ROUTES: [Route; 29] = [
+pub static ROUTES: [Route; 34] = [
     public("/healthz", Endpoint::Healthz),
     public("/livez", Endpoint::Livez),
     public("/metrics", Endpoint::Metrics),
@@ -107,6 +109,15 @@ pub static ROUTES: [Route; 29] = [
         Keyed,
         Free,
         Endpoint::Consumption,
+    ),
+    admin(
+        Method::POST,
+        "/v2/protected/admin/adverts",
+        "admin.adverts",
+        BodyRule::Json {
+            bytes_max: ADVERTS_BODY_BYTES_MAX,
+        },
+        AdminAction::TakeAdverts,
     ),
     admin(
         Method::GET,
@@ -170,6 +181,31 @@ pub static ROUTES: [Route; 29] = [
         "admin.usage",
         BodyRule::None,
         AdminAction::Usage,
+    ),
+    get(
+        "/v2/protected/properties/{flxId}",
+        Scoped(Scope::Search, "properties.get"),
+        As(Consumption::PropertiesGetById),
+        Endpoint::Property,
+    ),
+    get(
+        "/v2/protected/properties/advert/{flxId}",
+        Scoped(Scope::Search, "properties.by_advert"),
+        As(Consumption::PropertiesGetByAdvertId),
+        Endpoint::PropertyOfAdvert,
+    ),
+    post(
+        "/v2/protected/properties/_many",
+        Scoped(Scope::Search, "properties.many"),
+        As(Consumption::PropertiesGetById),
+        MANY_BODY_BYTES_MAX,
+        Endpoint::PropertiesMany,
+    ),
+    get(
+        "/v2/protected/adverts/{flxId}",
+        Scoped(Scope::Search, "adverts.get"),
+        As(Consumption::AdvertsGetById),
+        Endpoint::Advert,
     ),
     post(
         "/v2/protected/opendata/dpe/search",

@@ -3,7 +3,7 @@
 //! Like the official files, years follow each other and within a year communes follow each other; `id_mutation` counts
 //! from 1 in each year. A sale's year and commune come from its rank alone, the rest from its block's stream.
 
-mod price;
+pub(super) mod price;
 mod rows;
 mod sale;
 

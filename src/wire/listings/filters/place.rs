@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::engine::filter::{Clause, Filter, Test};
-use crate::geo::centres::centre_of;
+use crate::geo::communes;
 use crate::wire::fault::Fault;
 use crate::wire::listings::codes::InseeCode;
 use crate::wire::read::read;
@@ -82,7 +82,8 @@ fn commune_distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
         match key.as_str() {
             "inseeCode" => {
                 let code = read::<InseeCode>(value).map_err(|fault| here.fault(fault.message))?;
-                let found = centre_of(code.as_str());
+                let found = communes::of_code(code.as_str());
+                let found = found.map(|commune| (commune.latitude, commune.longitude));
                 centre = Some(found.ok_or_else(|| {
                     here.fault(
                         "the centre of this commune is not known; use geoDistance with a pin",

@@ -1,0 +1,309 @@
+//! `toise evaluate dedup`: made-up adverts whose assets are known, assigned to properties and held against the truth.
+
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use super::{CommandResult, Common};
+use crate::listings::dedup::evaluate::fit::{Fit, Fitted};
+use crate::listings::dedup::evaluate::{self, Mistake, Outcome};
+use crate::synth::adverts::{Level, Market, Request, Spread};
+
+/// Seeds whose adverts the weights were fitted on; reports on them would flatter.
+const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
+/// Levels whose adverts the weights were fitted on.
+const TRAINING_LEVELS: [Level; 2] = [Level::Light, Level::Middle];
+
+/// Arguments of `evaluate dedup`.
+#[derive(Args, Debug)]
+pub struct DedupArgs {
+    /// Adverts at each level, in as few communes as make them as dense as the whole market
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    adverts: u64,
+    /// The same seed makes the same adverts; 1001 to 1003 are those the weights were fitted on
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// One level of noise instead of all
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    level: Option<NoiseLevel>,
+    /// Print so many wrong decisions of each level too, with their evidence
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    mistakes: usize,
+    /// Fit the weights on the training seeds and print them beside those in use, instead of measuring
+    #[arg(long, conflicts_with_all = ["seed", "level"])]
+    fit: bool,
+}
+
+/// A level of noise, as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NoiseLevel {
+    /// Portals copy what the seller wrote
+    Clean,
+    /// Areas rounded, some positions blurred, little left out
+    Light,
+    /// Texts cut or rewritten, pictures recompressed, prices lag, second agencies
+    Middle,
+    /// Half of everything missing or wrong
+    Heavy,
+}
+
+impl From<NoiseLevel> for Level {
+    fn from(level: NoiseLevel) -> Self {
+        match level {
+            NoiseLevel::Clean => Level::Clean,
+            NoiseLevel::Light => Level::Light,
+            NoiseLevel::Middle => Level::Middle,
+            NoiseLevel::Heavy => Level::Heavy,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LevelResult {
+    level: Level,
+    seconds: f64,
+    #[serde(flatten)]
+    outcome: Outcome,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mistakes: Vec<Mistake>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    adverts: u64,
+    seed: u64,
+    training_seeds: [u64; 2],
+    seed_was_trained_on: bool,
+    levels: Vec<LevelResult>,
+}
+
+/// Runs `evaluate dedup`.
+pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
+    if arguments.fit {
+        return fit(common, arguments);
+    }
+    let levels: Vec<Level> = match arguments.level {
+        Some(level) => vec![level.into()],
+        None => Level::ALL.to_vec(),
+    };
+    let mut results = Vec::new();
+    for level in levels {
+        let started = Instant::now();
+        let mut market = evaluate::Market::default();
+        observe(
+            arguments.adverts,
+            arguments.seed,
+            level,
+            &mut market,
+            &mut |_, _| {},
+        );
+        results.push(LevelResult {
+            level,
+            seconds: started.elapsed().as_secs_f64(),
+            outcome: market.outcome(),
+            mistakes: market
+                .mistakes()
+                .iter()
+                .take(arguments.mistakes)
+                .cloned()
+                .collect(),
+        });
+    }
+    let report = Report {
+        adverts: arguments.adverts,
+        seed: arguments.seed,
+        training_seeds: [*TRAINING_SEEDS.start(), *TRAINING_SEEDS.end()],
+        seed_was_trained_on: TRAINING_SEEDS.contains(&arguments.seed),
+        levels: results,
+    };
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print(&report);
+    }
+    Ok(())
+}
+
+fn observe(
+    adverts: u64,
+    seed: u64,
+    level: Level,
+    market: &mut evaluate::Market,
+    compared: &mut dyn FnMut(&crate::listings::dedup::Comparison, bool),
+) {
+    let synth = Market::new(Request {
+        spread: Spread::Dense,
+        ..Request::new(adverts, seed, level)
+    });
+    let bar = ProgressBar::new(synth.blocks()).with_message(level.name());
+    for block in 0..synth.blocks() {
+        for observation in synth.block(block) {
+            market.observe(&observation.advert, observation.asset, &mut *compared);
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+}
+
+fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
+    let mut fit = Fit::default();
+    for level in TRAINING_LEVELS {
+        for seed in TRAINING_SEEDS {
+            let mut market = evaluate::Market::default();
+            observe(
+                arguments.adverts,
+                seed,
+                level,
+                &mut market,
+                &mut |comparison, same| {
+                    fit.add(comparison, same);
+                },
+            );
+        }
+    }
+    let fitted = fit.fit();
+    if common.json {
+        println!("{}", serde_json::to_string(&fitted)?);
+    } else {
+        print_fitted(&fitted);
+    }
+    Ok(())
+}
+
+fn print(report: &Report) {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "level",
+        "adverts",
+        "assets",
+        "properties",
+        "precision",
+        "recall",
+        "purity",
+        "pure",
+        "blocking",
+        "candidates",
+        "most",
+        "bytes",
+        "s",
+    ]);
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    for level in &report.levels {
+        let outcome = &level.outcome;
+        table.add_row([
+            level.level.name().to_owned(),
+            outcome.adverts.to_string(),
+            outcome.assets.to_string(),
+            outcome.properties.to_string(),
+            percent(outcome.precision),
+            percent(outcome.recall),
+            percent(outcome.purity),
+            percent(outcome.pure_properties),
+            percent(outcome.blocking_recall),
+            format!("{:.1}", outcome.candidates_mean),
+            outcome.candidates_max.to_string(),
+            format!("{:.0}", outcome.encoded_bytes_mean),
+            format!("{:.1}", level.seconds),
+        ]);
+    }
+    align(&mut table);
+    println!("{table}");
+    for level in &report.levels {
+        print_missed(level);
+    }
+    println!(
+        "Percentages: precision and recall of pairs of adverts; purity: adverts of their property's commonest asset; \
+         pure: properties of one asset; blocking: adverts of a known asset that met one of its adverts.\n\
+         Seed {}; the weights were fitted on seeds {} to {}.",
+        report.seed, report.training_seeds[0], report.training_seeds[1]
+    );
+    if report.seed_was_trained_on {
+        println!("warning: the weights were fitted on this seed, so these figures flatter");
+    }
+}
+
+fn print_missed(level: &LevelResult) {
+    let missed = &level.outcome.missed;
+    println!(
+        "{}: {} of {} adverts of known assets joined none of theirs ({} met none, {} barred, {} unsure, {} outweighed); \
+         {} joined another asset.",
+        level.level.name(),
+        missed.not_met + missed.barred + missed.unsure + missed.outweighed,
+        level.outcome.returning,
+        missed.not_met,
+        missed.barred,
+        missed.unsure,
+        missed.outweighed,
+        level.outcome.wrongly_joined,
+    );
+    for mistake in &level.mistakes {
+        let comparison = &mistake.comparison;
+        let kind = if mistake.same {
+            "missed"
+        } else {
+            "wrongly joined"
+        };
+        print!(
+            "  {kind} {} and {}: {:.1} bits",
+            mistake.new, mistake.known, comparison.bits
+        );
+        if let Some(bar) = comparison.bar {
+            print!(", barred ({bar:?})");
+        }
+        for evidence in comparison.evidence.iter() {
+            print!(
+                "; {:?} {} {:+.1}",
+                evidence.field,
+                evidence.about(),
+                evidence.bits
+            );
+        }
+        println!();
+    }
+}
+
+fn print_fitted(fitted: &Fitted) {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "field",
+        "seller",
+        "level",
+        "one asset",
+        "two assets",
+        "ratio",
+        "fitted",
+        "in use",
+    ]);
+    for field in &fitted.fields {
+        for level in &field.levels {
+            table.add_row([
+                field.field.to_owned(),
+                if level.one_seller { "one" } else { "others" }.to_owned(),
+                level.about.to_owned(),
+                level.same.to_string(),
+                level.different.to_string(),
+                format!("{:.1}", level.ratio_bits),
+                format!("{:.1}", level.fitted_bits),
+                format!("{:.1}", level.bits_in_use),
+            ]);
+        }
+    }
+    align(&mut table);
+    println!("{table}");
+    println!(
+        "{} pairs of one asset, {} of two; before anything is compared {:.1} bits, in use {:.1}.",
+        fitted.same, fitted.different, fitted.prior_bits, fitted.prior_bits_in_use
+    );
+}
+
+fn align(table: &mut Table) {
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}

@@ -1,0 +1,79 @@
+//! `toise explain`: why two adverts are, or are not, taken for one asset.
+
+use clap::Args;
+
+use super::{CommandResult, Common};
+use crate::clock::Clock;
+use crate::listings::Listings;
+use crate::listings::explain::Explanation;
+use crate::store::Store;
+
+/// Arguments of `explain`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each line is what one field says, in bits: a bit for doubles the odds that both are one asset, a bit against halves them.
+
+Example:
+
+  toise explain https://portail.example/annonce/12 https://autre.example/biens/t3")]
+pub struct ExplainArgs {
+    /// Identifier or address of an advert
+    one: String,
+    /// Identifier or address of the other
+    other: String,
+}
+
+/// Runs `explain`.
+pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
+    let listings = Listings::new(Store::open(&common.data)?, Clock::system());
+    let explanation = listings.explain(&arguments.one, &arguments.other)?;
+    if common.json {
+        println!("{}", serde_json::to_string(&explanation)?);
+    } else {
+        print(&explanation);
+    }
+    Ok(())
+}
+
+fn print(explanation: &Explanation) {
+    for side in &explanation.adverts {
+        let title = side.title.as_deref().unwrap_or("without title");
+        let url = side.url.as_deref().unwrap_or_default();
+        println!(
+            "{} of property {}\n  {title}\n  {url}",
+            side.flx_id, side.property_flx_id
+        );
+    }
+    let comparison = &explanation.comparison;
+    let mut table = comfy_table::Table::new();
+    table.set_header(["field", "found", "bits"]);
+    for evidence in comparison.evidence.iter() {
+        let bits = format!("{:+.1}", evidence.bits);
+        table.add_row([
+            format!("{:?}", evidence.field),
+            evidence.about().to_owned(),
+            bits,
+        ]);
+    }
+    println!("{table}");
+    if let Some(bar) = comparison.bar {
+        println!("whatever else agrees, they are two: {bar:?}");
+    }
+    println!(
+        "{:?}: {:+.1} bits, probability {:.4}",
+        comparison.verdict(),
+        comparison.bits,
+        comparison.probability()
+    );
+    if explanation.split {
+        println!("declared to be different by `toise properties split`");
+    }
+    println!(
+        "{}",
+        if explanation.together {
+            "one property now"
+        } else {
+            "two properties now"
+        }
+    );
+}

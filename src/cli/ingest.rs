@@ -1,0 +1,207 @@
+//! `toise ingest`: adverts from files or standard input into the store, with a report of everything read.
+
+mod lines;
+mod report;
+mod table;
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{Read, stdin};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use indicatif::ProgressBar;
+
+use super::import::kept_contours;
+use super::{CommandResult, Common};
+use crate::clock::Clock;
+use crate::listings::Listings;
+use crate::listings::ingest::GROUP_MAX;
+use crate::opendata::import::iso;
+use crate::opendata::source::files::expand;
+use crate::progress::Progress;
+use crate::store::Store;
+use lines::Line;
+use report::IngestReport;
+use table::Mapping;
+
+/// Adverts read before they are taken: enough to keep all cores busy.
+const BATCH_MAX: usize = 8 * GROUP_MAX;
+/// What names standard input among files.
+const STDIN: &str = "-";
+
+/// Arguments of `ingest`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each line is one sighting of a listing, in the shape of the contract's Advert; `url` names the listing and `lastSeenAt`
+says when it was seen, by default now. An absent field means unchanged, null means unknown now. A sighting older than
+the one known changes nothing, so files may come in any order and more than once. Runs beside a server too.
+
+Columns of a CSV file that are named like a field (currentPrice.value) need no mapping; lists are separated by |.
+
+Examples:
+
+  toise ingest adverts.ndjson
+  zcat adverts.ndjson.gz | toise ingest - --json
+  toise ingest export.csv --map url=link --map currentPrice.value=price --map habitation.surface.total=area")]
+pub struct IngestArgs {
+    /// Files, globs or folders (ndjson, csv, also gzip); - for standard input
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Field of the Advert and the column it is read from
+    #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = pair)]
+    maps: Vec<(String, String)>,
+    /// What the files are in [default: told from the name, ndjson for standard input]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Write the report as JSON here too (always in <data>/reports)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// What a file is in; gzip is recognised by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object a line
+    Ndjson,
+    /// A header and rows, separated by comma, semicolon or tab
+    Csv,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((ours, theirs)) if !ours.is_empty() && !theirs.is_empty() => {
+            Ok((ours.into(), theirs.into()))
+        }
+        _ => Err("expected a field and a column, as in currentPrice.value=price".into()),
+    }
+}
+
+type Boxed = Box<dyn Error + Send + Sync>;
+
+/// Runs `ingest`.
+pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
+    let started = Instant::now();
+    let clock = Clock::system();
+    let mapping = Mapping::new(&arguments.maps)?;
+    let sources = sources(&arguments.files)?;
+    let store = Store::open(&common.data)?;
+    let listings = Listings::new(store, clock.clone()).with_contours(kept_contours(&common.data));
+    let mut report = IngestReport::begin(iso(&clock));
+    let progress = Progress::new(common.json);
+    for source in &sources {
+        let name = source
+            .as_deref()
+            .map_or(STDIN.into(), |path| path.display().to_string());
+        let bar = progress.bytes(&name, source.as_deref().and_then(length));
+        let format = arguments
+            .format
+            .unwrap_or_else(|| format_of(source.as_deref()));
+        let input: Box<dyn Read + Send> = match source {
+            Some(path) => Box::new(File::open(path).map_err(|error| format!("{name}: {error}"))?),
+            None => Box::new(stdin()),
+        };
+        let input =
+            lines::unpack(bar.wrap_read(input)).map_err(|error| format!("{name}: {error}"))?;
+        report.begin_file(&name);
+        let taken = match format {
+            Format::Ndjson => take(&listings, lines::NdJson::new(input), &mut report, &bar),
+            Format::Csv => {
+                let rows = table::Rows::new(input, &mapping)
+                    .map_err(|error| format!("{name}: {error}"))?;
+                report.unknown_columns(rows.unknown_columns());
+                take(&listings, rows, &mut report, &bar)
+            }
+        };
+        bar.finish_and_clear();
+        taken.map_err(|error| format!("{name}: {error}"))?;
+    }
+    report.seconds = started.elapsed().as_secs_f64();
+    let path = report.write(&common.data)?;
+    if let Some(copy) = &arguments.report {
+        std::fs::copy(&path, copy)?;
+    }
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.to_text());
+        println!("report: {}", path.display());
+    }
+    Ok(())
+}
+
+/// Files in a stable order, and standard input where it was named.
+fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, Boxed> {
+    let mut sources = Vec::new();
+    for argument in arguments {
+        if argument.as_os_str() == STDIN {
+            sources.push(None);
+        } else {
+            sources.extend(
+                expand(std::slice::from_ref(argument))?
+                    .into_iter()
+                    .map(Some),
+            );
+        }
+    }
+    Ok(sources)
+}
+
+fn length(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|metadata| metadata.len())
+}
+
+fn format_of(path: Option<&Path>) -> Format {
+    let name = path
+        .map(|path| path.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    match name.ends_with(".csv") || name.ends_with(".txt") {
+        true => Format::Csv,
+        false => Format::Ndjson,
+    }
+}
+
+/// Takes the lines of a file, batch by batch; what a batch's report counts is on disk.
+fn take(
+    listings: &Listings,
+    lines: impl Iterator<Item = std::io::Result<Line>>,
+    report: &mut IngestReport,
+    bar: &ProgressBar,
+) -> CommandResult {
+    let mut lines = lines.peekable();
+    while lines.peek().is_some() {
+        let mut numbers = Vec::with_capacity(BATCH_MAX);
+        let mut adverts = Vec::with_capacity(BATCH_MAX);
+        for line in lines.by_ref().take(BATCH_MAX) {
+            let Line { number, advert } = line?;
+            match advert {
+                Ok(advert) => {
+                    numbers.push(number);
+                    adverts.push(advert);
+                }
+                Err(reason) => report.unreadable(number, &reason),
+            }
+        }
+        let outcomes = listings.ingest(adverts)?;
+        for (number, outcome) in numbers.into_iter().zip(&outcomes) {
+            report.add(number, outcome);
+        }
+        bar.tick();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_tells_what_it_is_in() {
+        assert_eq!(format_of(Some(Path::new("a/Export.CSV.gz"))), Format::Csv);
+        assert_eq!(format_of(Some(Path::new("a.ndjson"))), Format::Ndjson);
+        assert_eq!(format_of(None), Format::Ndjson);
+        assert!(pair("url=link").is_ok() && pair("url").is_err() && pair("=x").is_err());
+    }
+}

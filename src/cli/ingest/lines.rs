@@ -1,0 +1,124 @@
+//! Lines of a file as adverts not yet looked at.
+
+use std::io::{BufRead, BufReader, Read};
+
+use flate2::read::MultiGzDecoder;
+use serde_json::Value;
+
+/// Longest line, bytes: an advert of more is no advert.
+const LINE_BYTES_MAX: u64 = 4 << 20;
+/// Read buffer.
+const BUFFER_BYTES: usize = 256 << 10;
+/// First bytes of a gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// A line that was read.
+#[derive(Debug)]
+pub struct Line {
+    /// Where it stands, from 1.
+    pub number: u64,
+    /// The advert, or why it cannot be read as one.
+    pub advert: Result<Value, String>,
+}
+
+/// The input without its compression, which its first bytes tell.
+pub fn unpack<'r>(input: impl Read + Send + 'r) -> std::io::Result<Box<dyn BufRead + Send + 'r>> {
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
+    if input.fill_buf()?.starts_with(&GZIP) {
+        let unpacked = MultiGzDecoder::new(input);
+        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked)));
+    }
+    Ok(Box::new(input))
+}
+
+/// Reads one JSON object a line; empty lines are passed over.
+pub struct NdJson<R> {
+    input: R,
+    number: u64,
+}
+
+impl<R: BufRead> NdJson<R> {
+    /// Over an input.
+    pub fn new(input: R) -> Self {
+        Self { input, number: 0 }
+    }
+}
+
+impl<R: BufRead> Iterator for NdJson<R> {
+    type Item = std::io::Result<Line>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let mut text = Vec::new();
+            let read = self
+                .input
+                .by_ref()
+                .take(LINE_BYTES_MAX)
+                .read_until(b'\n', &mut text);
+            match read {
+                Ok(0) => return None,
+                Ok(_) => self.number += 1,
+                Err(error) => return Some(Err(error)),
+            }
+            if text.len() as u64 == LINE_BYTES_MAX && text.last() != Some(&b'\n') {
+                let line = Line {
+                    number: self.number,
+                    advert: Err(format!("line must not exceed {LINE_BYTES_MAX} bytes")),
+                };
+                return Some(self.skip_line().map(|()| line));
+            }
+            let text = text
+                .strip_prefix(b"\xef\xbb\xbf")
+                .unwrap_or(&text)
+                .trim_ascii();
+            if !text.is_empty() {
+                return Some(Ok(Line {
+                    number: self.number,
+                    advert: serde_json::from_slice(text)
+                        .map_err(|error| format!("must be JSON: {error}")),
+                }));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> NdJson<R> {
+    /// Passes over the rest of a line that is too long, without keeping it.
+    fn skip_line(&mut self) -> std::io::Result<()> {
+        self.input.skip_until(b'\n').map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(bytes: &[u8]) -> Vec<(u64, bool)> {
+        let lines = NdJson::new(unpack(bytes).unwrap());
+        lines
+            .map(|line| line.unwrap())
+            .map(|line| (line.number, line.advert.is_ok()))
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_numbered_as_they_stand_and_a_bad_one_does_not_stop_the_rest() {
+        let text = b"\xef\xbb\xbf{\"url\": 1}\n\n{broken\n  [3]  \r\n{\"last\": 1}";
+        assert_eq!(read(text), [(1, true), (3, false), (4, true), (5, true)]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_without_being_kept() {
+        let mut text = vec![b'a'; LINE_BYTES_MAX as usize + 10];
+        text.extend_from_slice(b"\n{}\n");
+        assert_eq!(read(&text), [(1, false), (2, true)]);
+    }
+
+    #[test]
+    fn gzip_is_told_from_the_first_bytes() {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(b"{}\n{}\n").unwrap();
+        assert_eq!(read(&packed.finish().unwrap()), [(1, true), (2, true)]);
+    }
+}

@@ -1,0 +1,356 @@
+//! Rows of a CSV file as adverts: each mapped column fills one field, read as what that field takes.
+//!
+//! What a field takes is asked of the wire type itself, so there is no second list of fields and types here.
+
+use std::io::{BufRead, Read};
+
+use serde_json::{Map, Value, json};
+
+use super::lines::Line;
+use crate::wire::Fault;
+use crate::wire::listings::Advert;
+use crate::wire::read::read;
+
+/// Separates the items of a list in a cell.
+const LIST_SEPARATOR: char = '|';
+/// Greatest index of an item in a field's path.
+const INDEX_MAX: usize = 99;
+
+/// One step of a field's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Field(String),
+    Item(usize),
+}
+
+/// What a field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Flag,
+    Texts,
+}
+
+/// A field of the advert.
+#[derive(Clone, Debug)]
+struct Field {
+    path: Vec<Step>,
+    kind: Kind,
+}
+
+/// Which field each column fills.
+pub struct Mapping {
+    given: Vec<(Field, String)>,
+}
+
+impl Mapping {
+    /// Reads pairs of field and column.
+    ///
+    /// # Errors
+    /// A field that no advert has.
+    pub fn new(pairs: &[(String, String)]) -> Result<Self, String> {
+        let field = |ours: &str| field(ours).map_err(|fault| format!("--map: {fault}"));
+        let given = pairs
+            .iter()
+            .map(|(ours, theirs)| Ok((field(ours)?, theirs.clone())));
+        Ok(Self {
+            given: given.collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// The fields of each column, and the columns that fill none.
+    fn of_header(
+        &self,
+        header: &csv::StringRecord,
+    ) -> Result<(Vec<Vec<Field>>, Vec<String>), String> {
+        for (_, theirs) in &self.given {
+            if !header.iter().any(|column| column == theirs) {
+                return Err(format!(
+                    "--map: no column {theirs:?}; there are: {}",
+                    header.iter().collect::<Vec<_>>().join(", ")
+                ));
+            }
+        }
+        let mut unknown = Vec::new();
+        let columns = header.iter().map(|column| {
+            let mapped = self.given.iter().filter(|(_, theirs)| theirs == column);
+            let mut fields: Vec<Field> = mapped.map(|(field, _)| field.clone()).collect();
+            if fields.is_empty() {
+                match field(column) {
+                    Ok(field) => fields.push(field),
+                    Err(_) => unknown.push(column.to_owned()),
+                }
+            }
+            fields
+        });
+        Ok((columns.collect(), unknown))
+    }
+}
+
+/// Reads a field's name, as in `location.locationCoordinate.location[0]`, and asks what it takes.
+fn field(name: &str) -> Result<Field, Fault> {
+    let mut path = Vec::new();
+    for part in name.split('.') {
+        let mut pieces = part.split('[');
+        path.push(Step::Field(pieces.next().unwrap_or_default().to_owned()));
+        for piece in pieces {
+            let index = piece
+                .strip_suffix(']')
+                .and_then(|digits| digits.parse().ok());
+            let index = index.filter(|index| *index <= INDEX_MAX);
+            path.push(Step::Item(
+                index.ok_or_else(|| Fault::new(name, "no such field"))?,
+            ));
+        }
+    }
+    let mut fault = Fault::new(name, "no such field");
+    for (kind, probe) in [
+        (Kind::Number, json!(1)),
+        (Kind::Flag, json!(true)),
+        (Kind::Texts, json!([])),
+        (Kind::Text, json!("")),
+    ] {
+        match probe_of(&path, &probe) {
+            Ok(()) => return Ok(Field { path, kind }),
+            Err(refused) => fault = refused,
+        }
+    }
+    // A text of some form: a date, a code, one of a list.
+    if fault.message.contains("unknown field") {
+        return Err(fault);
+    }
+    Ok(Field {
+        path,
+        kind: Kind::Text,
+    })
+}
+
+fn probe_of(path: &[Step], probe: &Value) -> Result<(), Fault> {
+    let mut record = Value::Object(Map::new());
+    put(&mut record, path, probe.clone());
+    // The other items of a list are numbers where one is.
+    if let Some(Step::Item(_)) = path.last()
+        && let Some(Value::Array(items)) = path_value(&mut record, &path[..path.len() - 1])
+    {
+        items.resize(items.len().max(2), probe.clone());
+        items.iter_mut().for_each(|item| *item = probe.clone());
+    }
+    read::<Advert>(&record).map(drop)
+}
+
+fn path_value<'v>(record: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+    path.iter().try_fold(record, |value, step| match step {
+        Step::Field(name) => value.get_mut(name),
+        Step::Item(index) => value.get_mut(index),
+    })
+}
+
+/// Puts a value at a path, making what leads there.
+fn put(record: &mut Value, path: &[Step], value: Value) {
+    let mut here = record;
+    for step in path {
+        match step {
+            Step::Field(name) => {
+                if !here.is_object() {
+                    *here = Value::Object(Map::new());
+                }
+                here = &mut here[name.as_str()];
+            }
+            Step::Item(index) => {
+                if !here.is_array() {
+                    *here = Value::Array(Vec::new());
+                }
+                let Value::Array(items) = here else {
+                    return;
+                };
+                if items.len() <= *index {
+                    items.resize(index + 1, Value::Null);
+                }
+                here = &mut items[*index];
+            }
+        }
+    }
+    *here = value;
+}
+
+/// A cell as what its field takes; one that cannot be read as that stays a text, and is refused with its path later.
+fn cell(text: &str, kind: Kind) -> Value {
+    match kind {
+        Kind::Text => json!(text),
+        Kind::Number => {
+            let plain: String = text
+                .chars()
+                .filter(|sign| !sign.is_whitespace() && *sign != '€')
+                .map(|sign| if sign == ',' { '.' } else { sign })
+                .collect();
+            match plain.parse::<f64>() {
+                Ok(number) if number.is_finite() => json!(number),
+                _ => json!(text),
+            }
+        }
+        Kind::Flag => match text.to_lowercase().as_str() {
+            "1" | "true" | "yes" | "oui" | "vrai" => json!(true),
+            "0" | "false" | "no" | "non" | "faux" => json!(false),
+            _ => json!(text),
+        },
+        Kind::Texts => {
+            let items = text.split(LIST_SEPARATOR).map(str::trim);
+            Value::from(items.filter(|item| !item.is_empty()).collect::<Vec<_>>())
+        }
+    }
+}
+
+/// Reads a header and rows.
+pub struct Rows<R> {
+    rows: csv::StringRecordsIntoIter<R>,
+    columns: Vec<Vec<Field>>,
+    unknown: Vec<String>,
+}
+
+impl<R: BufRead> Rows<R> {
+    /// Reads the header of an input; the separator is the one of comma, semicolon and tab that it holds most of.
+    ///
+    /// # Errors
+    /// A header that cannot be read, or has no column for a mapping or for `url`.
+    pub fn new(mut input: R, mapping: &Mapping) -> Result<Self, String> {
+        let start = input.fill_buf().map_err(|error| error.to_string())?;
+        let first = start
+            .split(|byte| *byte == b'\n')
+            .next()
+            .unwrap_or_default();
+        let count = |separator: &u8| first.iter().filter(|byte| *byte == separator).count();
+        let delimiter = b",;\t".iter().copied().max_by_key(count).unwrap_or(b',');
+        let bom = start.starts_with(b"\xef\xbb\xbf");
+        if bom {
+            input.consume(3);
+        }
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .flexible(false)
+            .trim(csv::Trim::All)
+            .from_reader(input);
+        let header = reader.headers().map_err(|error| error.to_string())?;
+        let (columns, unknown) = mapping.of_header(header)?;
+        let is_url = |field: &Field| field.path == [Step::Field("url".into())];
+        if !columns.iter().flatten().any(is_url) {
+            return Err("no column is mapped to url; name it with --map url=COLUMN".into());
+        }
+        Ok(Self {
+            rows: reader.into_records(),
+            columns,
+            unknown,
+        })
+    }
+
+    /// Columns that fill no field.
+    pub fn unknown_columns(&self) -> &[String] {
+        &self.unknown
+    }
+}
+
+impl<R: Read> Iterator for Rows<R> {
+    type Item = std::io::Result<Line>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = match self.rows.next()? {
+            Ok(row) => row,
+            Err(error) => {
+                let number = error.position().map_or(0, csv::Position::line);
+                let reason = match error.kind() {
+                    csv::ErrorKind::UnequalLengths { expected_len, .. } => {
+                        format!("row must have {expected_len} cells, as the header has")
+                    }
+                    csv::ErrorKind::Utf8 { .. } => "row must be UTF-8".to_owned(),
+                    _ => error.to_string(),
+                };
+                return Some(match error.into_kind() {
+                    csv::ErrorKind::Io(error) => Err(error),
+                    _ => Ok(Line {
+                        number,
+                        advert: Err(reason),
+                    }),
+                });
+            }
+        };
+        let mut advert = Value::Object(Map::new());
+        for (text, fields) in row.iter().zip(&self.columns) {
+            for field in fields.iter().filter(|_| !text.is_empty()) {
+                put(&mut advert, &field.path, cell(text, field.kind));
+            }
+        }
+        Some(Ok(Line {
+            number: row.position().map_or(0, csv::Position::line),
+            advert: Ok(advert),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(pairs: &[(&str, &str)]) -> Result<Mapping, String> {
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(ours, theirs)| ((*ours).into(), (*theirs).into()))
+            .collect();
+        Mapping::new(&pairs)
+    }
+
+    #[test]
+    fn cells_become_what_their_field_takes() {
+        let text = "\u{feff}link;type;prix;surface;tags;isPro;vu;lon;lat;note\n\
+                    https://p.example/1;CLASS_FLAT;250 000 €;61,35;cave | balcon;oui;2026-03-01;4.85;45.76;x\n\
+                    https://p.example/2;CLASS_FLAT;;;;;;;;\n";
+        let mapping = mapping(&[
+            ("url", "link"),
+            ("currentPrice.value", "prix"),
+            ("habitation.surface.total", "surface"),
+            ("lastSeenAt", "vu"),
+            ("location.locationCoordinate.location[0]", "lon"),
+            ("location.locationCoordinate.location[1]", "lat"),
+        ]);
+        let mut rows = Rows::new(text.as_bytes(), &mapping.unwrap()).unwrap();
+        assert_eq!(rows.unknown_columns(), ["note"]);
+        let first = rows.next().unwrap().unwrap();
+        assert_eq!(first.number, 2);
+        let expected = json!({
+            "url": "https://p.example/1", "type": "CLASS_FLAT", "currentPrice": {"value": 250_000.0},
+            "habitation": {"surface": {"total": 61.35}}, "tags": ["cave", "balcon"], "isPro": true,
+            "lastSeenAt": "2026-03-01", "location": {"locationCoordinate": {"location": [4.85, 45.76]}},
+        });
+        assert_eq!(first.advert.unwrap(), expected);
+        let second = rows.next().unwrap().unwrap().advert.unwrap();
+        assert_eq!(
+            second,
+            json!({"url": "https://p.example/2", "type": "CLASS_FLAT"}),
+            "an empty cell says nothing"
+        );
+    }
+
+    #[test]
+    fn mappings_that_cannot_be_are_refused_with_what_there_is() {
+        let error = mapping(&[("currentPrice.amount", "prix")]).err().unwrap();
+        assert!(
+            error.starts_with("--map: currentPrice.amount: unknown field; must be one of: value"),
+            "{error}"
+        );
+        let none = Rows::new(&b"a,b\n"[..], &mapping(&[("url", "link")]).unwrap())
+            .err()
+            .unwrap();
+        assert_eq!(none, "--map: no column \"link\"; there are: a, b");
+        let none = Rows::new(&b"a,b\n"[..], &mapping(&[]).unwrap())
+            .err()
+            .unwrap();
+        assert!(none.contains("--map url=COLUMN"), "{none}");
+    }
+
+    #[test]
+    fn a_row_of_another_width_is_told_and_the_rest_read() {
+        let text = "url,title\nhttps://p.example/1\nhttps://p.example/2,T3\n";
+        let rows = Rows::new(text.as_bytes(), &mapping(&[]).unwrap()).unwrap();
+        let read: Vec<bool> = rows.map(|line| line.unwrap().advert.is_ok()).collect();
+        assert_eq!(read, [false, true]);
+    }
+}

@@ -1,0 +1,77 @@
+//! `toise properties`: shows a property, undoes a wrong merge; also beside a running server.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::{CommandResult, Common};
+use crate::clock::Clock;
+use crate::listings::Listings;
+use crate::store::Store;
+use crate::wire::listings::codes::FlxId;
+
+/// Arguments of `properties`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example: two flats of one building were taken for one
+
+  toise properties split 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13")]
+pub struct PropertiesArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Print a property as JSON
+    Show {
+        /// Identifier of the property
+        #[arg(value_parser = id)]
+        property: FlxId,
+    },
+    /// Move adverts out of a property into one of their own; they are never merged with the others again
+    Split {
+        /// Identifier of the property
+        #[arg(value_parser = id)]
+        property: FlxId,
+        /// Identifiers of the adverts that leave
+        #[arg(required = true, value_parser = id)]
+        adverts: Vec<FlxId>,
+    },
+}
+
+fn id(text: &str) -> Result<FlxId, String> {
+    FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
+}
+
+/// Runs `properties`.
+pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
+    let listings = Listings::new(Store::open(&common.data)?, Clock::system());
+    match &arguments.action {
+        Action::Show { property } => {
+            let record = listings
+                .property(*property)?
+                .ok_or_else(|| format!("no property {property}"))?;
+            let record: Value = serde_json::from_slice(&record)?;
+            println!(
+                "{}",
+                if common.json {
+                    record.to_string()
+                } else {
+                    format!("{record:#}")
+                }
+            );
+        }
+        Action::Split { property, adverts } => {
+            let parted = listings.split(*property, adverts)?;
+            if common.json {
+                println!("{}", json!({"propertyFlxId": parted, "adverts": adverts}));
+            } else {
+                println!(
+                    "{} of the adverts of {property} are now property {parted}",
+                    adverts.len()
+                );
+            }
+        }
+    }
+    Ok(())
+}

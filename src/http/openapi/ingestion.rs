@@ -1,0 +1,92 @@
+//! The part of the OpenAPI document that tells how adverts come in and how records are asked for by identifier.
+
+use serde_json::{Map, Value, json};
+
+use super::listings;
+use super::reference;
+use super::schemas::closed;
+use crate::listings::prepare::Change;
+use crate::wire::adverts::{ADVERTS_MAX, MANY_IDS_MAX};
+
+/// What the operation that takes adverts says of itself.
+pub const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
+by default now. A listing that is not known yet needs source, type, offer.type, a price (null when it is given on \
+request only) and a place (postalCode, inseeCode or locationCoordinate). In a later sighting an absent field means \
+unchanged and null means unknown now; lists are replaced whole. A sighting older than the one known changes nothing \
+but an earlier firstSeenAt. Identifiers, meta and other derived fields are ignored, so a record read here may be sent \
+back. The answer comes once every advert taken is on disk; sending the same again does no harm.";
+
+/// Component schemas by name.
+pub fn schemas() -> Map<String, Value> {
+    let schemas = [
+        ("IncomingAdvert", incoming_advert()),
+        ("AdvertsRequest", adverts_request()),
+        ("AdvertOutcome", advert_outcome()),
+        ("ManyRequest", many_request()),
+    ];
+    let named = schemas
+        .into_iter()
+        .map(|(name, schema)| (name.to_owned(), schema));
+    named.collect()
+}
+
+/// The advert of answers, of which all but the address may be left out.
+fn incoming_advert() -> Value {
+    let mut advert = listings::schemas().remove("Advert").unwrap_or_default();
+    advert["required"] = json!(["url"]);
+    advert["description"] =
+        json!("A sighting of a listing. Any field but url may be null: unknown now");
+    if let Some(advert) = advert.as_object_mut() {
+        advert.shift_remove("examples");
+    }
+    advert
+}
+
+fn adverts_request() -> Value {
+    let adverts = json!({
+        "type": "array",
+        "minItems": 1,
+        "maxItems": ADVERTS_MAX,
+        "items": reference("IncomingAdvert"),
+        "description": "Adverts in order; each is taken or refused by itself",
+    });
+    closed(json!({"adverts": adverts}), &["adverts"])
+}
+
+fn advert_outcome() -> Value {
+    let changes = [Change::Created, Change::Updated, Change::Unchanged].map(Change::as_str);
+    let outcomes: Vec<&str> = changes.into_iter().chain(["rejected"]).collect();
+    json!({
+        "type": "object",
+        "required": ["outcome", "events"],
+        "properties": {
+            "flxId": {"type": "string", "format": "uuid", "description": "The advert; absent when it is refused"},
+            "propertyFlxId": {"type": "string", "format": "uuid",
+                "description": "The property it belongs to; absent when it is refused"},
+            "outcome": {"type": "string", "enum": outcomes, "description": "What happened to its content"},
+            "events": {"type": "array", "items": reference("AdvertEvent"), "description": "What happened to it"},
+            "warnings": {"type": "array", "items": {"type": "string"},
+                "description": "What could not be completed, and why hasAnomaly is set; absent when there is none"},
+            "error": {
+                "type": "object",
+                "required": ["message", "code"],
+                "properties": {
+                    "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
+                    "code": {"type": "integer", "description": "Code of the fault"},
+                },
+                "description": "Why it is refused",
+            },
+        },
+    })
+}
+
+fn many_request() -> Value {
+    let ids = json!({
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MANY_IDS_MAX,
+        "items": {"type": "string", "format": "uuid"},
+        "description": "Identifiers of properties",
+    });
+    json!({"oneOf": [closed(json!({"flxIds": ids}), &["flxIds"]), ids]})
+}

@@ -1,0 +1,228 @@
+//! From one sighting of an advert to the next: which moments move, and which events that makes.
+//!
+//! An advert's content is what its last sighting says; its [`History`] is what no sighting alone can say.
+
+use crate::wire::enums::EnumAdvertEvent;
+use crate::wire::listings::Advert;
+use crate::wire::listings::codes::Timestamp;
+use crate::wire::listings::deliveries::{AdvertEvent, PreviousState};
+use crate::wire::listings::scalars::Eur;
+
+/// What is remembered of an advert beside its content.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct History {
+    /// The sighting its content comes from, the latest one.
+    pub observed_at: Timestamp,
+    /// The earliest sighting.
+    pub first_seen_at: Timestamp,
+    /// The sighting that last changed its content.
+    pub modified_at: Timestamp,
+    /// When it appeared, or last came back online.
+    pub published_at: Timestamp,
+    /// The last sighting that found it online.
+    pub online_at: Option<Timestamp>,
+    /// Since when it is offline.
+    pub offline_at: Option<Timestamp>,
+    /// The first price known.
+    pub initial_price: Option<Eur>,
+    /// The price before its last change.
+    pub previous_price: Option<Eur>,
+}
+
+/// What a sighting found, as far as history goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting {
+    /// When.
+    pub observed_at: Timestamp,
+    /// The earliest sighting it knows of.
+    pub first_seen_at: Timestamp,
+    /// Whether the listing was online.
+    pub is_online: bool,
+    /// What it asked; `None` for a price on request.
+    pub price: Option<Eur>,
+}
+
+impl Sighting {
+    /// The sighting of an advert's content.
+    pub fn of(content: &Advert, observed_at: Timestamp, first_seen_at: Timestamp) -> Self {
+        Self {
+            observed_at,
+            first_seen_at,
+            is_online: content.is_online.unwrap_or(true),
+            price: content.current_price.as_ref().and_then(|price| price.value),
+        }
+    }
+}
+
+impl History {
+    /// The history of an advert seen once.
+    pub fn begin(sighting: Sighting) -> Self {
+        let Sighting {
+            observed_at,
+            first_seen_at,
+            is_online,
+            price,
+        } = sighting;
+        Self {
+            observed_at,
+            first_seen_at,
+            modified_at: observed_at,
+            published_at: first_seen_at,
+            online_at: is_online.then_some(observed_at),
+            offline_at: (!is_online).then_some(observed_at),
+            initial_price: price,
+            previous_price: None,
+        }
+    }
+
+    /// Whether a sighting is older than what is known, so that of it only an earlier beginning counts.
+    pub fn is_later_than(&self, observed_at: Timestamp) -> bool {
+        self.observed_at > observed_at
+    }
+
+    /// The history after a sighting that is older than what is known.
+    pub fn with_earlier(self, first_seen_at: Timestamp) -> Self {
+        Self {
+            first_seen_at: self.first_seen_at.min(first_seen_at),
+            ..self
+        }
+    }
+
+    /// The history after a later sighting, and its events: coming and going first, then the price.
+    ///
+    /// `was` is the stored content, `is_changed` whether anything of it changed.
+    pub fn after(
+        self,
+        was: &Advert,
+        sighting: Sighting,
+        is_changed: bool,
+    ) -> (Self, Vec<AdvertEvent>) {
+        let was = Sighting::of(was, self.observed_at, self.first_seen_at);
+        let at = sighting.observed_at;
+        let mut next = self.with_earlier(sighting.first_seen_at);
+        let mut events = Vec::new();
+        let mut tell = |event_type, previous| {
+            events.push(AdvertEvent {
+                event_type,
+                occurred_at: at,
+                previous,
+            });
+        };
+        next.observed_at = at;
+        if is_changed {
+            next.modified_at = at;
+        }
+        if sighting.is_online {
+            next.online_at = Some(at);
+            next.offline_at = None;
+        }
+        if sighting.is_online != was.is_online {
+            let previous = PreviousState {
+                is_online: Some(was.is_online),
+                ..PreviousState::default()
+            };
+            if sighting.is_online {
+                next.published_at = at;
+                tell(EnumAdvertEvent::Republished, previous);
+            } else {
+                next.offline_at = Some(at);
+                tell(EnumAdvertEvent::Unpublished, previous);
+            }
+        }
+        if sighting.price != was.price {
+            if was.price.is_some() {
+                next.previous_price = was.price;
+            }
+            next.initial_price = next.initial_price.or(sighting.price);
+            let previous = PreviousState {
+                price: was.price,
+                ..PreviousState::default()
+            };
+            tell(EnumAdvertEvent::Price, previous);
+        }
+        (next, events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::read::read;
+    use serde_json::{Value, json};
+
+    fn advert(price: Value, is_online: bool) -> Advert {
+        read(&json!({"currentPrice": {"value": price}, "isOnline": is_online})).unwrap()
+    }
+
+    fn day(day: u32) -> Timestamp {
+        Timestamp::parse(&format!("2026-03-{day:02}")).unwrap()
+    }
+
+    fn begin(advert: &Advert) -> History {
+        History::begin(Sighting::of(advert, day(1), day(1)))
+    }
+
+    fn events(events: &[AdvertEvent]) -> Value {
+        serde_json::to_value(events).unwrap()
+    }
+
+    #[test]
+    fn a_price_of_one_euro_less_is_an_event_with_the_former_price() {
+        let (was, is) = (advert(json!(200_000), true), advert(json!(199_999), true));
+        let (next, told) = begin(&was).after(&was, Sighting::of(&is, day(2), day(2)), true);
+        assert_eq!(
+            events(&told),
+            json!([{"type": "PRICE", "occurredAt": "2026-03-02T00:00:00.000Z", "previous": {"price": 200_000}}])
+        );
+        assert_eq!(next.initial_price, Eur::new(200_000.0));
+        assert_eq!(next.previous_price, Eur::new(200_000.0));
+        assert_eq!(next.modified_at, day(2));
+        assert_eq!(next.published_at, day(1));
+    }
+
+    #[test]
+    fn going_and_coming_back_at_another_price_are_three_events() {
+        let (online, offline) = (advert(json!(900), true), advert(json!(900), false));
+        let (gone, told) =
+            begin(&online).after(&online, Sighting::of(&offline, day(2), day(2)), true);
+        assert_eq!(events(&told)[0]["type"], "UNPUBLISHED");
+        assert_eq!(events(&told)[0]["previous"], json!({"isOnline": true}));
+        assert_eq!(
+            (gone.offline_at, gone.online_at),
+            (Some(day(2)), Some(day(1)))
+        );
+        let back = advert(json!(950), true);
+        let (back_again, told) = gone.after(&offline, Sighting::of(&back, day(5), day(5)), true);
+        assert_eq!(events(&told)[0]["type"], "REPUBLISHED");
+        assert_eq!(events(&told)[1]["type"], "PRICE");
+        assert_eq!(
+            (back_again.offline_at, back_again.published_at),
+            (None, day(5))
+        );
+    }
+
+    #[test]
+    fn seeing_the_same_again_is_no_event() {
+        let same = advert(json!(900), true);
+        let (next, told) = begin(&same).after(&same, Sighting::of(&same, day(9), day(9)), false);
+        assert!(told.is_empty());
+        assert_eq!(
+            (next.observed_at, next.modified_at, next.online_at),
+            (day(9), day(1), Some(day(9)))
+        );
+    }
+
+    #[test]
+    fn a_price_that_becomes_known_or_unknown_is_an_event() {
+        let (unknown, known) = (advert(Value::Null, true), advert(json!(900), true));
+        let (next, told) =
+            begin(&unknown).after(&unknown, Sighting::of(&known, day(2), day(2)), true);
+        assert_eq!(events(&told)[0]["previous"], json!({}));
+        assert_eq!(
+            (next.initial_price, next.previous_price),
+            (Eur::new(900.0), None)
+        );
+        let (_, told) = next.after(&known, Sighting::of(&unknown, day(3), day(3)), true);
+        assert_eq!(events(&told)[0]["previous"], json!({"price": 900}));
+    }
+}

@@ -1,0 +1,303 @@
+//! What an advert leaves unsaid and the rest of it tells: commune, department, coordinates, price per area, defaults.
+//!
+//! Derived values are remembered as such ([`Derived`]): they leave before an update is laid over the record, so that a
+//! new postal code is not contradicted by the INSEE code derived from the former one. A position that is a commune's
+//! centre equals `cityCoordinate`: that is how a record says how precise it is.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::geo::communes::{self, Commune};
+use crate::geo::departments;
+use crate::geo::iris::IrisIndex;
+use crate::wire::enums::{
+    EnumCurrency, EnumPricingScope, EnumPropertyClass, EnumPropertyOfferType,
+};
+use crate::wire::listings::Advert;
+use crate::wire::listings::codes::{Department, InseeCode, IrisCode, Position, PostalCode};
+use crate::wire::listings::place::{AdCompleteLatLng, AdLocation};
+use crate::wire::listings::price::AdvertPrice;
+use crate::wire::listings::scalars::EurPerSquareMetre;
+
+/// Fields of an advert that were derived: bit `n` stands for the `n`-th of its paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Derived(pub u32);
+
+macro_rules! derived {
+    ($($name:ident = $place:literal: $path:expr;)+) => {
+        impl Derived {
+            $(
+                #[doc = concat!("`", stringify!($path), "` was derived.")]
+                pub const $name: Derived = Derived(1 << $place);
+            )+
+            /// Where each bit's field stands. Bits are stored: a new one is added at the end.
+            const PATHS: &'static [&'static [&'static str]] = &[$(&$path),+];
+        }
+    };
+}
+
+derived! {
+    CURRENCY = 0: ["currency"];
+    SCOPE = 1: ["scope"];
+    CITY = 2: ["location", "city"];
+    CITY_COORDINATE = 3: ["location", "cityCoordinate"];
+    DEPARTMENT = 4: ["location", "department"];
+    INSEE_CODE = 5: ["location", "inseeCode"];
+    IRIS_CODE = 6: ["location", "irisCode"];
+    POSITION = 7: ["location", "locationCoordinate"];
+    POSTAL_CODE = 8: ["location", "postalCode"];
+    PRICE_PER_AREA = 9: ["currentPrice", "valuePerArea"];
+}
+
+impl Derived {
+    /// Whether a field was derived.
+    pub fn contains(self, field: Derived) -> bool {
+        self.0 & field.0 != 0
+    }
+
+    fn add(&mut self, field: Derived) {
+        self.0 |= field.0;
+    }
+
+    /// Takes the derived fields out of a record: what remains was given.
+    pub fn remove_from(self, record: &mut Map<String, Value>) {
+        for (place, path) in Self::PATHS.iter().enumerate() {
+            if self.0 & (1 << place) == 0 {
+                continue;
+            }
+            match path {
+                [field] => {
+                    record.shift_remove(*field);
+                }
+                [outer, field] => {
+                    if let Some(Value::Object(outer)) = record.get_mut(*outer) {
+                        outer.shift_remove(*field);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What completing an advert came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// What was filled in.
+    pub derived: Derived,
+    /// What could not be, for whoever sent the advert.
+    pub warnings: Vec<Cow<'static, str>>,
+}
+
+/// Fills in what is missing and can be told from the rest.
+pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completed {
+    let mut completed = Completed::default();
+    let derived = &mut completed.derived;
+    fill(&mut advert.currency, Derived::CURRENCY, derived, || {
+        Some(EnumCurrency::Eur)
+    });
+    let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
+    fill(&mut advert.scope, Derived::SCOPE, derived, || match offer {
+        Some(EnumPropertyOfferType::Rent) => Some(EnumPricingScope::Mensual),
+        _ => Some(EnumPricingScope::OneOff),
+    });
+    if let Some(location) = &mut advert.location {
+        let unknown = complete_place(location, iris, derived);
+        completed.warnings.extend(unknown.map(Cow::Owned));
+    }
+    if let Some(per_area) = price_per_area(advert) {
+        let price = advert
+            .current_price
+            .get_or_insert_with(AdvertPrice::default);
+        price.value_per_area = Some(per_area);
+        completed.derived.add(Derived::PRICE_PER_AREA);
+    }
+    completed
+}
+
+fn fill<T>(
+    slot: &mut Option<T>,
+    field: Derived,
+    derived: &mut Derived,
+    value: impl FnOnce() -> Option<T>,
+) {
+    if slot.is_none() {
+        *slot = value();
+        if slot.is_some() {
+            derived.add(field);
+        }
+    }
+}
+
+/// Completes a place; what remains unknown of it, in words.
+fn complete_place(
+    location: &mut AdLocation,
+    iris: Option<&IrisIndex>,
+    derived: &mut Derived,
+) -> Option<String> {
+    let position = location
+        .location_coordinate
+        .as_ref()
+        .and_then(|point| point.location);
+    let quarter =
+        position.and_then(|position| iris?.find(position.latitude(), position.longitude()));
+    fill(&mut location.iris_code, Derived::IRIS_CODE, derived, || {
+        IrisCode::parse(&quarter?.code)
+    });
+    let of_quarter = location
+        .iris_code
+        .as_ref()
+        .and_then(|code| InseeCode::parse(code.as_str().get(..5)?));
+    fill(
+        &mut location.insee_code,
+        Derived::INSEE_CODE,
+        derived,
+        || of_quarter,
+    );
+    let commune = commune_of(location);
+    fill(
+        &mut location.insee_code,
+        Derived::INSEE_CODE,
+        derived,
+        || InseeCode::parse(commune?.insee_code),
+    );
+    let department = department_of(location, position);
+    fill(
+        &mut location.department,
+        Derived::DEPARTMENT,
+        derived,
+        || department,
+    );
+    fill(&mut location.city, Derived::CITY, derived, || {
+        Some(commune?.name.to_owned())
+    });
+    fill(
+        &mut location.postal_code,
+        Derived::POSTAL_CODE,
+        derived,
+        || {
+            // Several codes: which one it is cannot be told.
+            match commune?.postal_codes.as_slice() {
+                [only] => PostalCode::parse(only),
+                _ => None,
+            }
+        },
+    );
+    let centre = commune.and_then(|commune| Position::new(commune.longitude, commune.latitude));
+    let point = |position: Option<Position>| {
+        position.map(|position| AdCompleteLatLng {
+            location: Some(position),
+        })
+    };
+    fill_point(
+        &mut location.city_coordinate,
+        Derived::CITY_COORDINATE,
+        derived,
+        point(centre),
+    );
+    let centre = location.city_coordinate.clone();
+    fill_point(
+        &mut location.location_coordinate,
+        Derived::POSITION,
+        derived,
+        centre,
+    );
+    let is_named =
+        location.insee_code.is_some() || location.postal_code.is_some() || location.city.is_some();
+    (commune.is_none() && is_named).then(|| unknown_commune(location))
+}
+
+/// An empty point is as good as none.
+fn fill_point(
+    slot: &mut Option<AdCompleteLatLng>,
+    field: Derived,
+    derived: &mut Derived,
+    point: Option<AdCompleteLatLng>,
+) {
+    if slot.as_ref().is_some_and(|point| point.location.is_none()) {
+        *slot = None;
+    }
+    fill(slot, field, derived, || point);
+}
+
+fn unknown_commune(location: &AdLocation) -> String {
+    let parts = [
+        location.insee_code.as_ref().map(InseeCode::as_str),
+        location.postal_code.as_ref().map(PostalCode::as_str),
+        location.city.as_deref(),
+    ];
+    let named: Vec<&str> = parts.into_iter().flatten().collect();
+    format!("location: unknown commune ({})", named.join(" "))
+}
+
+fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
+    if let Some(code) = &location.insee_code {
+        return communes::of_code(code.as_str());
+    }
+    let department = location.department.as_ref().map(Department::as_str);
+    match (&location.postal_code, &location.city) {
+        (Some(postal_code), Some(city)) => {
+            let postal_code = postal_code.as_str();
+            communes::of_postal_code_and_name(postal_code, city).or_else(|| {
+                let department =
+                    department.or_else(|| communes::department_of_postal_code(postal_code))?;
+                communes::named(city, department)
+            })
+        }
+        (Some(postal_code), None) => {
+            let mut found = communes::of_postal_code(postal_code.as_str());
+            let first = found.next()?;
+            found.next().is_none().then_some(first)
+        }
+        (None, Some(city)) => communes::named(city, department?),
+        (None, None) => None,
+    }
+}
+
+fn department_of(location: &AdLocation, position: Option<Position>) -> Option<Department> {
+    let of_commune = location
+        .insee_code
+        .as_ref()
+        .and_then(|code| departments::of_commune(code.as_str()));
+    let of_postal_code =
+        || communes::department_of_postal_code(location.postal_code.as_ref()?.as_str());
+    let of_position = || communes::department_at(position?.latitude(), position?.longitude());
+    let code = of_commune.or_else(of_postal_code).or_else(of_position)?;
+    Department::parse(code)
+}
+
+/// The area a price is divided by: of the land for land, else habitable; square metres, above 0.
+pub fn priced_area(advert: &Advert) -> Option<f64> {
+    let habitable = || advert.habitation.as_ref()?.surface.as_ref()?.total;
+    let land = || advert.land.as_ref()?.surface;
+    let area = match advert.class {
+        Some(EnumPropertyClass::Land) => land(),
+        _ => habitable(),
+    };
+    area.map(|area| area.get()).filter(|area| *area > 0.0)
+}
+
+/// Leaves out a price per area that is not the sender's to say, because it follows from price and area.
+pub fn forget_price_per_area(advert: &mut Advert) {
+    if price_per_area(advert).is_some()
+        && let Some(price) = &mut advert.current_price
+    {
+        price.value_per_area = None;
+    }
+}
+
+fn price_per_area(advert: &Advert) -> Option<EurPerSquareMetre> {
+    per_area(
+        advert.current_price.as_ref()?.value?.get(),
+        priced_area(advert)?,
+    )
+}
+
+/// An amount per area, to the cent.
+pub fn per_area(amount: f64, area: f64) -> Option<EurPerSquareMetre> {
+    EurPerSquareMetre::new((amount / area * 100.0).round() / 100.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What is filled in, and what is not.
+
+use super::*;
+use crate::wire::read::read;
+use serde_json::json;
+
+fn completed(value: Value) -> (Value, Completed) {
+    let mut advert: Advert = read(&value).unwrap();
+    let completed = complete(&mut advert, None);
+    (serde_json::to_value(advert).unwrap(), completed)
+}
+
+#[test]
+fn a_postal_code_and_a_town_give_the_rest_of_the_place() {
+    let (advert, completed) =
+        completed(json!({"location": {"postalCode": "75013", "city": "PARIS"}}));
+    let place = &advert["location"];
+    assert_eq!(place["inseeCode"], "75113");
+    assert_eq!(place["department"], "75");
+    assert_eq!(place["city"], "PARIS", "what is given stays");
+    assert_eq!(
+        place["locationCoordinate"], place["cityCoordinate"],
+        "precise to the commune"
+    );
+    assert!(completed.derived.contains(Derived::POSITION));
+    assert!(completed.warnings.is_empty());
+}
+
+#[test]
+fn an_insee_code_gives_the_rest_of_the_place() {
+    let (advert, _) = completed(json!({"location": {"inseeCode": "48095"}}));
+    let place = &advert["location"];
+    assert_eq!(
+        (&place["city"], &place["postalCode"], &place["department"]),
+        (&json!("Mende"), &json!("48000"), &json!("48"))
+    );
+}
+
+#[test]
+fn an_unknown_commune_is_told_and_its_department_kept() {
+    let (advert, completed) =
+        completed(json!({"location": {"postalCode": "48190", "city": "Nullepart"}}));
+    assert_eq!(
+        completed.warnings,
+        ["location: unknown commune (48190 Nullepart)"]
+    );
+    assert_eq!(advert["location"]["department"], "48");
+    assert!(advert["location"].get("locationCoordinate").is_none());
+}
+
+#[test]
+fn contours_tell_quarter_and_commune_of_a_position() {
+    let contours = json!({"type": "FeatureCollection", "features": [{
+        "type": "Feature", "properties": {"code_iris": "751135125", "typ_iris": "H"},
+        "geometry": {"type": "Polygon", "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]]},
+    }]});
+    let iris = IrisIndex::parse(contours.to_string().as_bytes(), "contours").unwrap();
+    let mut advert: Advert =
+        read(&json!({"location": {"locationCoordinate": {"location": [2.35, 48.83]}}})).unwrap();
+    complete(&mut advert, Some(&iris));
+    let place = advert.location.unwrap();
+    assert_eq!(place.iris_code.unwrap().as_str(), "751135125");
+    assert_eq!(place.insee_code.unwrap().as_str(), "75113");
+    assert_eq!(place.city.unwrap(), "Paris 13e Arrondissement");
+    assert_eq!(
+        place
+            .location_coordinate
+            .unwrap()
+            .location
+            .unwrap()
+            .longitude(),
+        2.35
+    );
+}
+
+#[test]
+fn price_per_area_is_of_the_dwelling_or_of_the_land() {
+    let (flat, _) = completed(
+        json!({"currentPrice": {"value": 250_000}, "habitation": {"surface": {"total": 61.35}}}),
+    );
+    assert_eq!(flat["currentPrice"]["valuePerArea"], 4074.98);
+    let (land, _) = completed(json!({
+        "type": "CLASS_LAND", "currentPrice": {"value": 50_000}, "land": {"surface": 1_000},
+        "habitation": {"surface": {"total": 10}},
+    }));
+    assert_eq!(land["currentPrice"]["valuePerArea"], 50);
+    let (none, completed) =
+        completed(json!({"currentPrice": {"value": 1}, "habitation": {"surface": {"total": 0}}}));
+    assert!(none["currentPrice"].get("valuePerArea").is_none());
+    assert!(!completed.derived.contains(Derived::PRICE_PER_AREA));
+}
+
+#[test]
+fn what_was_derived_leaves_and_what_was_given_stays() {
+    let given = json!({"offer": {"type": "OFFER_RENT"}, "location": {"postalCode": "75013", "city": "Paris"}, "tags": []});
+    let (advert, completed) = completed(given.clone());
+    assert_eq!(advert["scope"], "PRICING_MENSUAL");
+    let mut record = advert.as_object().unwrap().clone();
+    completed.derived.remove_from(&mut record);
+    assert_eq!(Value::Object(record), given);
+}

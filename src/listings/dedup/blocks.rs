@@ -1,0 +1,258 @@
+//! Which adverts an advert is compared with: those it shares a key with.
+//!
+//! Storing is thrifty, looking up is generous: an advert is stored under its own cell and area ([`Fingerprint::blocks`],
+//! 2 to 6 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 15 to 30 keys). Two adverts of one
+//! asset meet through any of
+//! - their cells of 1.2 km, when both have a position: off by up to 600 m north and east, whatever their codes;
+//! - their INSEE or postal code, when one of them has no position better than its commune;
+//! - a reference they share within a department, whatever their areas.
+//!
+//! Areas meet when they differ by 6 %, mostly up to 12 %. An advert without an area is looked up by everyone, and looks
+//! up the areas its rooms may have. A flat in Paris meets about 300 others when two million properties are known.
+
+use super::digest;
+use super::fingerprint::{COMMUNE_BLUR_M, Fingerprint, Spot, USUAL_BLUR_M};
+use crate::geo::departments;
+use crate::wire::enums::{EnumPropertyClass as Class, EnumPropertyOfferType as OfferType};
+
+/// A key that adverts are stored under and looked up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockKey(pub i64);
+
+/// Edge of a cell, degrees north: 1.2 km.
+const CELL_LAT_DEGREES: f64 = 1.2 / 111.195;
+/// Parallels between which cells keep one width east: cells of both sides of a boundary need not line up.
+const BAND_CELLS: i64 = 64;
+/// Width of a class of areas, as a natural logarithm.
+const AREA_CLASS_WIDTH: f64 = 0.12;
+/// Class of the areas that are not given.
+const AREA_NOT_GIVEN: i64 = i64::MIN;
+/// Habitable area of a room, square metres, from a small to a large one.
+const ROOM_M2: (f64, f64) = (11.0, 42.0);
+
+/// What a key is made from.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Cell.
+    Cell = 1,
+    /// Commune or postal code.
+    Commune,
+    /// Commune or postal code of an advert whose position is not known better.
+    CommuneOnly,
+    /// Reference.
+    Reference,
+}
+
+/// Classes that portals take for one another; adverts of different groups are never one asset.
+fn class_group(class: Class) -> u8 {
+    match class {
+        Class::Unknown | Class::Other => 0,
+        Class::House => 1,
+        Class::Flat => 2,
+        Class::Program => 3,
+        Class::Shop | Class::Premises | Class::Office => 4,
+        Class::Land => 5,
+        Class::Building => 6,
+        Class::Parking => 7,
+        Class::Room => 8,
+    }
+}
+
+/// Offers that portals take for one another.
+fn offer_group(offer: OfferType) -> u8 {
+    match offer {
+        OfferType::Unknown
+        | OfferType::Buy
+        | OfferType::Auction
+        | OfferType::LeaseBack
+        | OfferType::LifeAnnuitySale => 0,
+        OfferType::Rent => 1,
+        OfferType::Holidays => 2,
+        OfferType::BusinessTakeOver => 3,
+    }
+}
+
+/// Whether portals could mean the same by both classes and offers.
+pub fn compatible(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let (first, second) = (class_group(one.class), class_group(other.class));
+    (first == second || first == 0 || second == 0)
+        && offer_group(one.offer) == offer_group(other.offer)
+}
+
+impl Fingerprint {
+    /// The keys an advert is stored under: at most 9, each once.
+    pub fn blocks(&self) -> Vec<BlockKey> {
+        let mut keys = Vec::with_capacity(8);
+        let areas = [self.area_class().unwrap_or(AREA_NOT_GIVEN)];
+        for group in self.groups() {
+            match self.precise() {
+                Some(spot) => push_all(
+                    &mut keys,
+                    group,
+                    Kind::Cell,
+                    &[cell(spot, 0.0, 0.0)],
+                    &areas,
+                ),
+                None => push_all(&mut keys, group, Kind::CommuneOnly, &self.places(), &areas),
+            }
+            push_all(&mut keys, group, Kind::Commune, &self.places(), &areas);
+        }
+        self.push_references(&mut keys);
+        distinct(keys)
+    }
+
+    /// The keys an advert looks others up by: those of [`Fingerprint::blocks`] and of what lies near.
+    pub fn probes(&self) -> Vec<BlockKey> {
+        let mut keys = Vec::with_capacity(32);
+        let areas = self.near_area_classes();
+        for group in self.groups() {
+            match self.precise() {
+                Some(spot) => {
+                    push_all(&mut keys, group, Kind::Cell, &near_cells(spot), &areas);
+                    push_all(&mut keys, group, Kind::CommuneOnly, &self.places(), &areas);
+                }
+                None => push_all(&mut keys, group, Kind::Commune, &self.places(), &areas),
+            }
+        }
+        self.push_references(&mut keys);
+        distinct(keys)
+    }
+
+    /// The position, when it says more than the commune.
+    pub(super) fn precise(&self) -> Option<Spot> {
+        self.spot.filter(|spot| spot.blur_m <= USUAL_BLUR_M)
+    }
+
+    /// Class and offer; an unknown class goes with houses and flats.
+    fn groups(&self) -> Vec<u64> {
+        let offer = u64::from(offer_group(self.offer)) << 8;
+        let class = u64::from(class_group(self.class));
+        match class {
+            0 => vec![offer, offer | 1, offer | 2],
+            class => vec![offer | class],
+        }
+    }
+
+    /// Commune and postal code, or a coarse cell when neither is given.
+    fn places(&self) -> Vec<u64> {
+        let mut places = Vec::with_capacity(2);
+        if let Some(code) = self.commune {
+            places.push(digest::with(digest::of(&code), 1));
+        }
+        if let Some(code) = self.postal_code {
+            places.push(digest::with(u64::from(code), 2));
+        }
+        if let (true, Some(spot)) = (places.is_empty(), self.spot) {
+            let step = f64::from(COMMUNE_BLUR_M) / 111_195.0 * 1e6;
+            let at = |degrees_e6: i32| (f64::from(degrees_e6) / step).round() as i64 as u64;
+            places.push(digest::with(
+                digest::with(at(spot.lat_e6), at(spot.lon_e6)),
+                3,
+            ));
+        }
+        places
+    }
+
+    fn push_references(&self, keys: &mut Vec<BlockKey>) {
+        let department = match (self.commune, self.postal_code) {
+            (Some(code), _) => department_of_commune(&code),
+            (None, Some(code)) => department_of_postal_code(code),
+            (None, None) => 0,
+        };
+        for reference in self.references.iter() {
+            let number = digest::with(digest::with(*reference, department), Kind::Reference as u64);
+            keys.push(BlockKey(number as i64));
+        }
+    }
+
+    /// Area in the unit that classes are made from: habitable, or of the land for land.
+    fn area(&self) -> Option<f64> {
+        match self.class {
+            Class::Land => self.land_m2.map(f64::from),
+            _ => self.surface_dm2.map(|area| f64::from(area) / 100.0),
+        }
+    }
+
+    fn area_class(&self) -> Option<i64> {
+        self.area().map(|area| area_scale(area).floor() as i64)
+    }
+
+    fn near_area_classes(&self) -> Vec<i64> {
+        let mut classes = vec![AREA_NOT_GIVEN];
+        match (self.area(), self.rooms) {
+            (Some(area), _) => {
+                let scale = area_scale(area);
+                let own = scale.floor() as i64;
+                classes.push(own);
+                classes.push(if scale.fract().abs() < 0.5 {
+                    own - 1
+                } else {
+                    own + 1
+                });
+            }
+            (None, Some(rooms)) if self.class != Class::Land => {
+                let rooms = f64::from(rooms);
+                let from = area_scale(rooms * ROOM_M2.0).floor() as i64;
+                let to = area_scale(rooms * ROOM_M2.1).floor() as i64;
+                classes.extend(from..=to);
+            }
+            (None, _) => {}
+        }
+        classes
+    }
+}
+
+fn area_scale(area: f64) -> f64 {
+    area.max(1.0).ln() / AREA_CLASS_WIDTH
+}
+
+/// Rank of the department; 0 for both of Corsica, which its postal codes do not tell apart.
+fn department_of_commune(code: &[u8; 5]) -> u64 {
+    match std::str::from_utf8(code)
+        .ok()
+        .and_then(departments::of_commune)
+    {
+        Some("2A" | "2B") | None => 0,
+        Some(department) => u64::from(departments::rank(department)),
+    }
+}
+
+fn department_of_postal_code(code: u32) -> u64 {
+    let code = if code >= 97_000 {
+        format!("{:03}", code / 100)
+    } else {
+        format!("{:02}", code / 1_000)
+    };
+    u64::from(departments::rank(&code))
+}
+
+/// The cell of a position moved by so many cells north and east.
+fn cell(spot: Spot, north: f64, east: f64) -> u64 {
+    let row = (f64::from(spot.lat_e6) / 1e6 / CELL_LAT_DEGREES + north).floor() as i64;
+    let band = row.div_euclid(BAND_CELLS) * BAND_CELLS + BAND_CELLS / 2;
+    let parallel = band as f64 * CELL_LAT_DEGREES;
+    let width = CELL_LAT_DEGREES / parallel.to_radians().cos().max(0.01);
+    let column = (f64::from(spot.lon_e6) / 1e6 / width + east).floor() as i64;
+    digest::with(digest::mix(row as u64), column as u64)
+}
+
+/// The cells within half a cell: four, whichever quarter of its own the position lies in.
+fn near_cells(spot: Spot) -> [u64; 4] {
+    [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)]
+        .map(|(north, east)| cell(spot, north, east))
+}
+
+fn push_all(keys: &mut Vec<BlockKey>, group: u64, kind: Kind, places: &[u64], areas: &[i64]) {
+    for place in places {
+        let placed = digest::with(digest::with(*place, group), kind as u64);
+        for area in areas {
+            keys.push(BlockKey(digest::with(placed, *area as u64) as i64));
+        }
+    }
+}
+
+fn distinct(mut keys: Vec<BlockKey>) -> Vec<BlockKey> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

@@ -1,0 +1,305 @@
+//! Fingerprints as bytes, for a column of the store.
+//!
+//! Version, CRC-32 of the rest, a bit per optional field, then the fields in the order of the declaration, little end
+//! first. Nothing is guessed: another version, a wrong checksum, a byte too few or too many is an error. An advert with
+//! description and five pictures takes about 350 bytes.
+
+use super::few::Few;
+use super::fingerprint::{Fingerprint, Period, SellerKind, Spot, index_of, value_at};
+use super::images::ImageHash;
+use super::text::{LANES, Sketch};
+
+/// Version of the form below; another one means another layout or other digests.
+const VERSION: u8 = 1;
+/// Bytes before the fields: version and checksum.
+const HEAD_BYTES: usize = 5;
+
+/// Why bytes are no fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Written by another version.
+    #[error(
+        "fingerprint of version {0}, this program reads version {VERSION}: compute it again from its advert"
+    )]
+    Version(u8),
+    /// Bytes changed since they were written.
+    #[error("fingerprint does not match its checksum: compute it again from its advert")]
+    Checksum,
+    /// The checksum holds, but not the form.
+    #[error("fingerprint is malformed: compute it again from its advert")]
+    Malformed,
+}
+
+fn checksum(bytes: &[u8]) -> [u8; 4] {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum().to_le_bytes()
+}
+
+/// Optional fields in the order of their bits and bytes: one list for writing and reading.
+macro_rules! optional_numbers {
+    ($each:ident) => {
+        $each! { surface_dm2: u32, land_m2: u32, rooms: u8, bedrooms: u8, floor: i16, floors: i16, year: u16,
+        price_eur: u32, energy_class: u8, climate_class: u8, energy_score: u16, climate_score: u16, postal_code: u32 }
+    };
+}
+
+/// Bits of the fields that are no plain numbers come after those.
+const FIRST_OTHER_BIT: u32 = 16;
+const COMMUNE_BIT: u32 = 1 << FIRST_OTHER_BIT;
+const SPOT_BIT: u32 = COMMUNE_BIT << 1;
+const TEXT_BIT: u32 = SPOT_BIT << 1;
+const SELLER_KIND_BIT: u32 = TEXT_BIT << 1;
+const PERIOD_BIT: u32 = SELLER_KIND_BIT << 1;
+const ONLINE_BIT: u32 = PERIOD_BIT << 1;
+const NEW_BUILD_BIT: u32 = ONLINE_BIT << 1;
+
+impl Fingerprint {
+    /// The fingerprint as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(512);
+        out.extend_from_slice(&[0; HEAD_BYTES + 4]);
+        out[0] = VERSION;
+        let mut given = 0u32;
+        out.push(index_of(self.class));
+        out.push(index_of(self.offer));
+        let mut bit = 1u32;
+        macro_rules! write {
+            ($($field:ident: $type:ty),+) => {$(
+                if let Some(number) = self.$field {
+                    given |= bit;
+                    out.extend_from_slice(&number.to_le_bytes());
+                }
+                bit <<= 1;
+            )+};
+        }
+        optional_numbers!(write);
+        debug_assert!(bit <= COMMUNE_BIT);
+        if let Some(commune) = self.commune {
+            given |= COMMUNE_BIT;
+            out.extend_from_slice(&commune);
+        }
+        if let Some(spot) = self.spot {
+            given |= SPOT_BIT;
+            out.extend_from_slice(&spot.lat_e6.to_le_bytes());
+            out.extend_from_slice(&spot.lon_e6.to_le_bytes());
+            out.extend_from_slice(&spot.blur_m.to_le_bytes());
+        }
+        out.extend_from_slice(&self.amenities_known.to_le_bytes());
+        out.extend_from_slice(&self.amenities.to_le_bytes());
+        if let Some(text) = &self.text {
+            given |= TEXT_BIT;
+            out.extend_from_slice(&text.shingles.to_le_bytes());
+            for lane in text.lanes {
+                out.extend_from_slice(&lane.to_le_bytes());
+            }
+        }
+        out.push(self.figures.len() as u8);
+        for figure in self.figures.iter() {
+            out.extend_from_slice(&figure.to_le_bytes());
+        }
+        out.push(self.photos.len() as u8);
+        for photo in self.photos.iter() {
+            for hash in [photo.perceptual, photo.mean, photo.difference] {
+                out.extend_from_slice(&hash.to_le_bytes());
+            }
+        }
+        if let Some(kind) = self.seller_kind {
+            given |= SELLER_KIND_BIT;
+            out.push(
+                SellerKind::ALL
+                    .iter()
+                    .position(|one| *one == kind)
+                    .unwrap_or_default() as u8,
+            );
+        }
+        for keys in [&*self.seller, &*self.references] {
+            out.push(keys.len() as u8);
+            for key in keys {
+                out.extend_from_slice(&key.to_le_bytes());
+            }
+        }
+        if self.new_build {
+            given |= NEW_BUILD_BIT;
+        }
+        out.extend_from_slice(&self.portal.to_le_bytes());
+        if let Some(period) = self.period {
+            given |= PERIOD_BIT | if period.online { ONLINE_BIT } else { 0 };
+            out.extend_from_slice(&period.first_s.to_le_bytes());
+            out.extend_from_slice(&period.last_s.to_le_bytes());
+        }
+        out[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&given.to_le_bytes());
+        let sum = checksum(&out[HEAD_BYTES..]);
+        out[1..HEAD_BYTES].copy_from_slice(&sum);
+        out
+    }
+
+    /// Reads what [`Fingerprint::encode`] wrote.
+    ///
+    /// # Errors
+    /// Bytes of another version, damaged bytes, or bytes that are no fingerprint.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        match bytes.first() {
+            Some(&VERSION) => {}
+            Some(&version) => return Err(DecodeError::Version(version)),
+            None => return Err(DecodeError::Malformed),
+        }
+        let (sum, fields) = bytes[1..]
+            .split_at_checked(HEAD_BYTES - 1)
+            .ok_or(DecodeError::Malformed)?;
+        if sum != checksum(fields) {
+            return Err(DecodeError::Checksum);
+        }
+        let mut rest = Rest(fields);
+        let fingerprint = read(&mut rest).ok_or(DecodeError::Malformed)?;
+        if rest.0.is_empty() {
+            Ok(fingerprint)
+        } else {
+            Err(DecodeError::Malformed)
+        }
+    }
+}
+
+/// Bytes not read yet.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take().map(|[byte]| byte)
+    }
+
+    fn digests<const N: usize>(&mut self) -> Option<Few<u64, N>> {
+        let mut digests = Few::default();
+        for _ in 0..self.byte()? {
+            if !digests.push(u64::from_le_bytes(self.take()?)) {
+                return None;
+            }
+        }
+        Some(digests)
+    }
+}
+
+/// The optional numbers, as they are read.
+macro_rules! optional_numbers_struct {
+    ($($field:ident: $type:ty),+) => {
+        struct Numbers { $($field: Option<$type>),+ }
+
+        fn numbers(rest: &mut Rest<'_>, given: u32) -> Option<Numbers> {
+            let mut bit = 1u32;
+            $(
+                let $field = if given & bit != 0 {
+                    Some(<$type>::from_le_bytes(rest.take()?))
+                } else {
+                    None
+                };
+                bit <<= 1;
+            )+
+            (bit <= COMMUNE_BIT).then_some(Numbers { $($field),+ })
+        }
+    };
+}
+optional_numbers!(optional_numbers_struct);
+
+fn read(rest: &mut Rest<'_>) -> Option<Fingerprint> {
+    let given = u32::from_le_bytes(rest.take()?);
+    let has = |bit: u32| given & bit != 0;
+    let class = value_at(rest.byte()?)?;
+    let offer = value_at(rest.byte()?)?;
+    let numbers = numbers(rest, given)?;
+    let commune = if has(COMMUNE_BIT) {
+        Some(rest.take()?)
+    } else {
+        None
+    };
+    let spot = if has(SPOT_BIT) {
+        Some(Spot {
+            lat_e6: i32::from_le_bytes(rest.take()?),
+            lon_e6: i32::from_le_bytes(rest.take()?),
+            blur_m: u16::from_le_bytes(rest.take()?),
+        })
+    } else {
+        None
+    };
+    let amenities_known = u32::from_le_bytes(rest.take()?);
+    let amenities = u32::from_le_bytes(rest.take()?);
+    let text = if has(TEXT_BIT) {
+        let shingles = u16::from_le_bytes(rest.take()?);
+        let mut lanes = [0; LANES];
+        for lane in &mut lanes {
+            *lane = u16::from_le_bytes(rest.take()?);
+        }
+        Some(Sketch { lanes, shingles })
+    } else {
+        None
+    };
+    let mut figures = Few::default();
+    for _ in 0..rest.byte()? {
+        if !figures.push(u16::from_le_bytes(rest.take()?)) {
+            return None;
+        }
+    }
+    let mut photos = Few::default();
+    for _ in 0..rest.byte()? {
+        let photo = ImageHash {
+            perceptual: u64::from_le_bytes(rest.take()?),
+            mean: u64::from_le_bytes(rest.take()?),
+            difference: u64::from_le_bytes(rest.take()?),
+        };
+        if !photos.push(photo) {
+            return None;
+        }
+    }
+    let seller_kind = if has(SELLER_KIND_BIT) {
+        Some(*SellerKind::ALL.get(usize::from(rest.byte()?))?)
+    } else {
+        None
+    };
+    let seller = rest.digests()?;
+    let references = rest.digests()?;
+    let portal = u32::from_le_bytes(rest.take()?);
+    let period = if has(PERIOD_BIT) {
+        Some(Period {
+            first_s: u32::from_le_bytes(rest.take()?),
+            last_s: u32::from_le_bytes(rest.take()?),
+            online: has(ONLINE_BIT),
+        })
+    } else {
+        None
+    };
+    Some(Fingerprint {
+        class,
+        offer,
+        commune,
+        postal_code: numbers.postal_code,
+        spot,
+        surface_dm2: numbers.surface_dm2,
+        land_m2: numbers.land_m2,
+        rooms: numbers.rooms,
+        bedrooms: numbers.bedrooms,
+        floor: numbers.floor,
+        floors: numbers.floors,
+        year: numbers.year,
+        price_eur: numbers.price_eur,
+        energy_class: numbers.energy_class,
+        climate_class: numbers.climate_class,
+        energy_score: numbers.energy_score,
+        climate_score: numbers.climate_score,
+        amenities_known,
+        amenities,
+        text,
+        figures,
+        photos,
+        seller_kind,
+        seller,
+        references,
+        new_build: has(NEW_BUILD_BIT),
+        portal,
+        period,
+    })
+}

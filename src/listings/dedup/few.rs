@@ -1,0 +1,54 @@
+//! A short list inside its owner: no allocation, copied with it.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// At most `N` items, kept in place.
+#[derive(Clone, Copy)]
+pub struct Few<T, const N: usize> {
+    items: [T; N],
+    count: u8,
+}
+
+impl<T: Copy + Default, const N: usize> Few<T, N> {
+    /// Adds an item; false, and nothing added, when there are `N` already.
+    pub fn push(&mut self, item: T) -> bool {
+        let free = self.items.get_mut(usize::from(self.count));
+        let fits = free.is_some();
+        if let Some(free) = free {
+            *free = item;
+            self.count += 1;
+        }
+        fits
+    }
+}
+
+impl<T: Copy + Default, const N: usize> Default for Few<T, N> {
+    fn default() -> Self {
+        const { assert!(N <= u8::MAX as usize) };
+        Self {
+            items: [T::default(); N],
+            count: 0,
+        }
+    }
+}
+
+impl<T, const N: usize> Deref for Few<T, N> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.items[..usize::from(self.count)]
+    }
+}
+
+impl<T: PartialEq, const N: usize> PartialEq for Few<T, N> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: fmt::Debug, const N: usize> fmt::Debug for Few<T, N> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,430 @@
+//! What a comparison needs of an advert, in about 450 bytes, without references to the advert.
+//!
+//! Numbers are rounded to what listings mean by them (decimetres, whole euros, seconds), texts become digests and
+//! sketches. A field that the advert leaves open stays open: a comparison skips it.
+
+use super::digest;
+use super::few::Few;
+use super::images::{self, Photos};
+use super::text::{Figures, Folded, Sketch};
+use crate::geo::distance::planar_distance_m;
+use crate::wire::enums::{
+    EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
+    EnumPropertyClass, EnumPropertyGeneralCondition as General,
+    EnumPropertyInteriorCondition as Interior, EnumPropertyOfferType, EnumSellerType, WireEnum,
+};
+use crate::wire::listings::Advert;
+use crate::wire::listings::codes::{Position, Timestamp};
+use crate::wire::listings::habitation::{Characteristics, TypeHabitation};
+
+/// Identities of a seller that are kept: SIREN, identifier, name, telephone, mail.
+pub const SELLER_KEYS_MAX: usize = 5;
+/// References of an advert that are kept.
+pub const REFERENCES_MAX: usize = 3;
+/// A position as near as this to the centre of its commune stands for the commune.
+const CENTRE_RADIUS_M: f64 = 30.0;
+/// How far a position that stands for its commune may be off, metres.
+pub const COMMUNE_BLUR_M: u16 = 5_000;
+/// How far a position of at least four decimals may be off, metres: portals blur without saying so.
+pub const USUAL_BLUR_M: u16 = 300;
+
+/// What a comparison needs of an advert.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fingerprint {
+    /// Class of asset.
+    pub class: EnumPropertyClass,
+    /// Kind of offer.
+    pub offer: EnumPropertyOfferType,
+    /// INSEE code of the commune.
+    pub commune: Option<[u8; 5]>,
+    /// Postal code.
+    pub postal_code: Option<u32>,
+    /// Position.
+    pub spot: Option<Spot>,
+    /// Habitable area, square decimetres.
+    pub surface_dm2: Option<u32>,
+    /// Land, square metres.
+    pub land_m2: Option<u32>,
+    /// Main rooms.
+    pub rooms: Option<u8>,
+    /// Bedrooms.
+    pub bedrooms: Option<u8>,
+    /// Storey.
+    pub floor: Option<i16>,
+    /// Storeys of the building.
+    pub floors: Option<i16>,
+    /// Year of construction.
+    pub year: Option<u16>,
+    /// Price, EUR; a month's for rents.
+    pub price_eur: Option<u32>,
+    /// Energy class, 1 for A to 7 for G.
+    pub energy_class: Option<u8>,
+    /// Greenhouse gas class, 1 for A to 7 for G.
+    pub climate_class: Option<u8>,
+    /// Primary energy, kWh per square metre and year.
+    pub energy_score: Option<u16>,
+    /// Greenhouse gas, kg per square metre and year.
+    pub climate_score: Option<u16>,
+    /// Amenities that the advert speaks of, one bit each.
+    pub amenities_known: u32,
+    /// Those of them that it has.
+    pub amenities: u32,
+    /// Description.
+    pub text: Option<Sketch>,
+    /// Figures in the description.
+    pub figures: Figures,
+    /// Pictures.
+    pub photos: Photos,
+    /// Kind of seller.
+    pub seller_kind: Option<SellerKind>,
+    /// Digests of what identifies the seller.
+    pub seller: Few<u64, SELLER_KEYS_MAX>,
+    /// Digests of the references given in title, description and tags.
+    pub references: Few<u64, REFERENCES_MAX>,
+    /// Whether it is not built yet or just finished.
+    pub new_build: bool,
+    /// Digest of the portal.
+    pub portal: u32,
+    /// When it was on its portal.
+    pub period: Option<Period>,
+}
+
+/// A position and how far it may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Millionths of a degree north.
+    pub lat_e6: i32,
+    /// Millionths of a degree east.
+    pub lon_e6: i32,
+    /// Metres by which it may be off, as far as can be told: its decimals, or the commune's centre.
+    pub blur_m: u16,
+}
+
+/// Who sells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SellerKind {
+    /// A private person.
+    Private,
+    /// An agency.
+    Agency,
+    /// A network of agents under one name and SIREN number.
+    Network,
+    /// A professional of unknown kind.
+    Professional,
+}
+
+impl SellerKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::Private,
+        Self::Agency,
+        Self::Network,
+        Self::Professional,
+    ];
+}
+
+/// When an advert was on its portal, seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// First sighting.
+    pub first_s: u32,
+    /// Last sighting.
+    pub last_s: u32,
+    /// Whether it is there now.
+    pub online: bool,
+}
+
+impl Fingerprint {
+    /// The fingerprint of an advert. About ten microseconds, most of them for the description.
+    pub fn of(advert: &Advert) -> Self {
+        let nothing = TypeHabitation::default();
+        let habitation = advert.habitation.as_ref().unwrap_or(&nothing);
+        let climate = habitation.climate.clone().unwrap_or_default();
+        let features = habitation.features.as_ref();
+        let surface = habitation.surface.clone().unwrap_or_default();
+        let surface = surface
+            .total
+            .or(surface.living_space)
+            .or(surface.floor_space);
+        let condition = habitation.property_condition.as_ref();
+        let location = advert.location.as_ref();
+        let land = advert.land.as_ref().and_then(|land| land.surface);
+        let price = advert.current_price.as_ref().and_then(|price| price.value);
+        let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
+        let amenities = habitation.characteristics.as_ref();
+        let (amenities_known, amenities) = amenities.map(amenity_bits).unwrap_or_default();
+        let description = Folded::of(advert.description.as_deref().unwrap_or_default());
+        let (seller_kind, seller) = seller(advert);
+        Self {
+            class: advert.class.unwrap_or(EnumPropertyClass::Unknown),
+            offer: offer.unwrap_or(EnumPropertyOfferType::Unknown),
+            commune: location
+                .and_then(|place| place.insee_code.as_ref())
+                .and_then(|code| code.as_str().as_bytes().try_into().ok()),
+            postal_code: location
+                .and_then(|place| place.postal_code.as_ref())
+                .and_then(|code| code.as_str().parse().ok()),
+            spot: spot(advert),
+            surface_dm2: surface.and_then(|area| positive(area.get() * 100.0)),
+            land_m2: land.and_then(|area| positive(area.get())),
+            rooms: habitation.room_count.and_then(|count| small(count.get())),
+            bedrooms: habitation
+                .bedroom_count
+                .map(|count| count.get().min(f64::from(u8::MAX)) as u8),
+            floor: habitation
+                .floor
+                .or(features.and_then(|features| features.property_floor))
+                .map(|floor| floor.get() as i16),
+            floors: features
+                .and_then(|features| features.property_total_floor)
+                .map(|floors| floors.get() as i16),
+            year: condition
+                .and_then(|condition| condition.construction_year)
+                .map(|year| year.get() as u16),
+            price_eur: price.and_then(|price| positive(price.get())),
+            energy_class: climate.epc_energy.and_then(energy_class),
+            climate_class: climate.epc_climate.and_then(climate_class),
+            energy_score: climate
+                .epc_energy_score
+                .and_then(|score| score_of(score.get())),
+            climate_score: climate
+                .epc_climate_score
+                .and_then(|score| score_of(score.get())),
+            amenities_known,
+            amenities,
+            text: Sketch::of(&description),
+            figures: description.figures(),
+            photos: advert
+                .medias
+                .as_ref()
+                .map(images::photos)
+                .unwrap_or_default(),
+            seller_kind,
+            seller,
+            references: references(advert, &description),
+            new_build: condition.is_some_and(|condition| {
+                condition.interior_condition == Some(Interior::BrandNew)
+                    || condition
+                        .general_conditions
+                        .iter()
+                        .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
+            }),
+            portal: portal(advert),
+            period: period(advert),
+        }
+    }
+}
+
+/// A whole number from 1; nothing for 0, which portals write for unknown.
+fn positive(number: f64) -> Option<u32> {
+    let whole = number.round().min(f64::from(u32::MAX)) as u32;
+    (whole > 0).then_some(whole)
+}
+
+fn small(number: f64) -> Option<u8> {
+    let whole = number.min(f64::from(u8::MAX)) as u8;
+    (whole > 0).then_some(whole)
+}
+
+fn score_of(number: f64) -> Option<u16> {
+    let whole = number.round().min(f64::from(u16::MAX)) as u16;
+    (whole > 0).then_some(whole)
+}
+
+fn energy_class(class: Energy) -> Option<u8> {
+    match class {
+        Energy::Unknown | Energy::Nc => None,
+        Energy::A => Some(1),
+        Energy::B => Some(2),
+        Energy::C => Some(3),
+        Energy::D => Some(4),
+        Energy::E => Some(5),
+        Energy::F => Some(6),
+        Energy::G => Some(7),
+    }
+}
+
+fn climate_class(class: Greenhouse) -> Option<u8> {
+    match class {
+        Greenhouse::Unknown | Greenhouse::Nc => None,
+        Greenhouse::A => Some(1),
+        Greenhouse::B => Some(2),
+        Greenhouse::C => Some(3),
+        Greenhouse::D => Some(4),
+        Greenhouse::E => Some(5),
+        Greenhouse::F => Some(6),
+        Greenhouse::G => Some(7),
+    }
+}
+
+/// Bits of the amenities that are known, and of those that are there.
+fn amenity_bits(has: &Characteristics) -> (u32, u32) {
+    let flags = [
+        has.has_balcony,
+        has.has_cellar,
+        has.has_fireplace,
+        has.has_garage,
+        has.has_garden,
+        has.has_lift,
+        has.has_mezzanine,
+        has.has_parking,
+        has.has_pool,
+        has.has_terrace,
+        has.has_concierge,
+        has.has_digicode,
+        has.has_interphone,
+        has.has_grenier,
+        has.has_alarm,
+    ];
+    let mut bits = (0, 0);
+    for (rank, flag) in flags.into_iter().enumerate() {
+        if let Some(flag) = flag {
+            bits.0 |= 1 << rank;
+            bits.1 |= u32::from(flag) << rank;
+        }
+    }
+    bits
+}
+
+fn spot(advert: &Advert) -> Option<Spot> {
+    let location = advert.location.as_ref()?;
+    let position = location.location_coordinate.as_ref()?.location?;
+    let centre = location
+        .city_coordinate
+        .as_ref()
+        .and_then(|centre| centre.location);
+    let at_centre = centre.is_some_and(|centre| metres(position, centre) < CENTRE_RADIUS_M);
+    Some(Spot {
+        lat_e6: (position.latitude() * 1e6).round() as i32,
+        lon_e6: (position.longitude() * 1e6).round() as i32,
+        blur_m: if at_centre {
+            COMMUNE_BLUR_M
+        } else {
+            blur_m(position)
+        },
+    })
+}
+
+fn metres(one: Position, other: Position) -> f64 {
+    planar_distance_m(
+        one.latitude(),
+        one.longitude(),
+        other.latitude(),
+        other.longitude(),
+    )
+}
+
+/// How far a position may be off by its decimals alone: a degree is 111 km, and rounding moves by half a step.
+fn blur_m(position: Position) -> u16 {
+    let has = |decimals: i32| {
+        let scale = 10f64.powi(decimals);
+        let rounded = |degrees: f64| (degrees * scale - (degrees * scale).round()).abs() < 1e-6;
+        rounded(position.latitude()) && rounded(position.longitude())
+    };
+    if has(1) {
+        COMMUNE_BLUR_M
+    } else if has(2) {
+        1_000
+    } else {
+        USUAL_BLUR_M
+    }
+}
+
+fn seller(advert: &Advert) -> (Option<SellerKind>, Few<u64, SELLER_KEYS_MAX>) {
+    let mut keys = Few::default();
+    let mut add = |kind: u64, text: Option<&str>| {
+        let digest = Folded::of(text.unwrap_or_default()).digest();
+        if digest != digest::EMPTY {
+            keys.push(digest::with(digest, kind));
+        }
+    };
+    let seller = advert.seller.as_ref();
+    add(
+        1,
+        seller
+            .and_then(|seller| seller.siren.as_ref())
+            .map(|siren| siren.as_str()),
+    );
+    let id = seller
+        .and_then(|seller| seller.flx_id)
+        .map(|id| id.to_string());
+    add(2, id.as_deref());
+    add(3, seller.and_then(|seller| seller.name.as_deref()));
+    if let Some(contact) = &advert.contact_in_charge {
+        let telephone = contact.phone_number.as_deref().map(national);
+        add(4, telephone.as_deref());
+        add(5, contact.email.as_deref());
+    }
+    let kind = match (advert.is_pro, seller.and_then(|seller| seller.seller_type)) {
+        (_, Some(EnumSellerType::Agency)) => Some(SellerKind::Agency),
+        (_, Some(EnumSellerType::Network)) => Some(SellerKind::Network),
+        (Some(false), _) => Some(SellerKind::Private),
+        (Some(true), _) => Some(SellerKind::Professional),
+        (None, _) => seller.map(|_| SellerKind::Professional),
+    };
+    (kind, keys)
+}
+
+/// The last nine digits of a telephone number: without the country's or the trunk prefix.
+fn national(number: &str) -> String {
+    let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
+    digits[digits.len().saturating_sub(9)..].iter().collect()
+}
+
+fn references(advert: &Advert, description: &Folded) -> Few<u64, REFERENCES_MAX> {
+    let mut references = Few::<u64, REFERENCES_MAX>::default();
+    let mut add = |text: &Folded| {
+        for reference in text.references() {
+            if !references.contains(&reference) {
+                references.push(reference);
+            }
+        }
+    };
+    add(description);
+    add(&Folded::of(advert.title.as_deref().unwrap_or_default()));
+    for tag in &advert.tags {
+        add(&Folded::of(tag));
+    }
+    references
+}
+
+/// Digest of the portal's name, with or without `www.`.
+fn portal(advert: &Advert) -> u32 {
+    let name = advert.source.as_deref().unwrap_or_default();
+    let name = name.trim().to_ascii_lowercase();
+    digest::mix(digest::of(name.trim_start_matches("www.").as_bytes())) as u32
+}
+
+fn period(advert: &Advert) -> Option<Period> {
+    let meta = advert.meta.as_ref();
+    let seconds = |moment: Timestamp| {
+        let seconds = moment.get().timestamp();
+        seconds.clamp(0, i64::from(u32::MAX)) as u32
+    };
+    let first = advert
+        .first_seen_at
+        .or(meta.and_then(|meta| meta.first_seen_at));
+    let last = advert
+        .last_seen_at
+        .or(meta.and_then(|meta| meta.last_seen_at));
+    let (first, last) = match (first, last) {
+        (None, None) => return None,
+        (first, last) => (first.or(last)?, last.or(first)?),
+    };
+    Some(Period {
+        first_s: seconds(first.min(last)),
+        last_s: seconds(last.max(first)),
+        online: advert.is_online.unwrap_or(true),
+    })
+}
+
+/// The value at an index of the contract's list.
+pub(super) fn value_at<E: WireEnum>(index: u8) -> Option<E> {
+    E::ALL.get(usize::from(index)).copied()
+}
+
+/// Index of a value in the contract's list.
+pub(super) fn index_of<E: WireEnum>(value: E) -> u8 {
+    let index = E::ALL.iter().position(|one| *one == value);
+    index.unwrap_or_default() as u8
+}

@@ -1,0 +1,144 @@
+//! Pictures by their hashes: two hashes of one picture differ in few bits, whatever a portal did to it.
+//!
+//! Cost of a comparison: one exclusive or and one count of bits for each pair of pictures, at most 100 pairs.
+
+use super::few::Few;
+use crate::wire::listings::medias::{Image, Medias};
+
+/// Pictures kept of an advert, the first ones: portals keep the order, and the first are the telling ones.
+pub const PHOTOS_MAX: usize = 10;
+/// Hexadecimal digits read of a hash: 64 bits. Of longer hashes the rest is left out.
+const HASH_DIGITS: usize = 16;
+/// Perceptual hashes of unrelated pictures differ in 32 bits, give or take 4; recompression flips a handful.
+const PERCEPTUAL_BITS_MAX: u32 = 12;
+/// What the three hashes may differ in together, for a picture that has all of them.
+const ALL_BITS_MAX: u32 = 36;
+
+/// Hashes of one picture, 64 bits each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageHash {
+    /// Of the low frequencies.
+    pub perceptual: u64,
+    /// Of the brightness against its mean.
+    pub mean: u64,
+    /// Of the differences between neighbouring points; 0 when not given.
+    pub difference: u64,
+}
+
+/// Pictures of an advert.
+pub type Photos = Few<ImageHash, PHOTOS_MAX>;
+
+/// How many pictures two adverts share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    /// Pictures of the one that has fewer which the other shows too.
+    pub matched: usize,
+    /// Pictures of the one that has fewer.
+    pub of: usize,
+}
+
+impl ImageHash {
+    fn of(image: &Image) -> Option<Self> {
+        let perceptual = bits(&image.perceptual_hash)?;
+        // A hash of one kind of bit alone is that of a blank picture: it says nothing.
+        if perceptual == 0 || perceptual == u64::MAX {
+            return None;
+        }
+        Some(Self {
+            perceptual,
+            mean: bits(&image.mean_hash)?,
+            difference: image
+                .difference_hash
+                .as_deref()
+                .and_then(bits)
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Whether both are of one picture.
+    pub fn shows_the_same(self, other: Self) -> bool {
+        let perceptual = (self.perceptual ^ other.perceptual).count_ones();
+        if perceptual > PERCEPTUAL_BITS_MAX {
+            return false;
+        }
+        let mean = (self.mean ^ other.mean).count_ones();
+        let difference = if self.difference == 0 || other.difference == 0 {
+            perceptual
+        } else {
+            (self.difference ^ other.difference).count_ones()
+        };
+        perceptual + mean + difference <= ALL_BITS_MAX
+    }
+}
+
+fn bits(hash: &str) -> Option<u64> {
+    u64::from_str_radix(hash.get(..HASH_DIGITS)?, 16).ok()
+}
+
+/// The first pictures whose hashes can be read.
+pub fn photos(medias: &Medias) -> Photos {
+    let mut photos = Photos::default();
+    for hash in medias.images.iter().filter_map(ImageHash::of) {
+        if !photos.push(hash) {
+            break;
+        }
+    }
+    photos
+}
+
+/// Counts the pictures both show; each counts once, in whatever order.
+pub fn shared(one: &Photos, other: &Photos) -> Shared {
+    let matched_in = |from: &Photos, to: &Photos| {
+        from.iter()
+            .filter(|hash| to.iter().any(|known| hash.shows_the_same(*known)))
+            .count()
+    };
+    // A picture shown twice on one side would count twice there: the lesser of both directions is symmetric.
+    Shared {
+        matched: matched_in(one, other).min(matched_in(other, one)),
+        of: one.len().min(other.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(perceptual: &str) -> Image {
+        Image {
+            gaussian_hash: "b9b0b2f131b82769".into(),
+            image_id: "1".into(),
+            mean_hash: "0dd9a1cb4b27de72".into(),
+            perceptual_hash: perceptual.into(),
+            url: None,
+            color_hash: None,
+            difference_hash: None,
+        }
+    }
+
+    fn photos_of(hashes: &[&str]) -> Photos {
+        photos(&Medias {
+            images: hashes.iter().map(|hash| image(hash)).collect(),
+            virtual_visit_external_url: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_recompressed_picture_is_the_same_one() {
+        let one = photos_of(&["e4097545c922a10e", "a8780601c93e7be1"]);
+        let flipped = photos_of(&["5449dac18f512a1c", "e4097545c922a10d"]);
+        assert_eq!(shared(&one, &flipped), Shared { matched: 1, of: 2 });
+        assert_eq!(shared(&flipped, &one), Shared { matched: 1, of: 2 });
+    }
+
+    #[test]
+    fn blank_pictures_and_unreadable_hashes_are_left_out() {
+        let kept = photos_of(&[
+            "0000000000000000",
+            "zz",
+            "é4097545c922a10",
+            "5449dac18f512a1c",
+        ]);
+        assert_eq!(kept.len(), 1);
+    }
+}

@@ -1,0 +1,30 @@
+//! Same asset or not: which property an advert belongs to.
+//!
+//! The way through: [`Fingerprint::of`] keeps of an advert what a comparison needs, small enough to store beside it;
+//! [`Fingerprint::blocks`] are the keys it is stored under and [`Fingerprint::probes`] those it looks others up by, so
+//! that it meets the adverts near it in place, class, offer and surface and no others; [`compare`] weighs two
+//! fingerprints field by field with the table in [`weights`]; [`assign`] decides between the properties whose adverts
+//! were met. `text` and `images` sketch descriptions and pictures.
+//!
+//! Everything here is a pure function of its arguments: no order of candidates, clock or thread changes an answer.
+
+mod assign;
+mod blocks;
+mod codec;
+mod compare;
+mod digest;
+pub mod evaluate;
+mod few;
+mod fingerprint;
+mod images;
+mod text;
+pub mod weights;
+
+pub use assign::{Assignment, Candidate, assign};
+pub use blocks::BlockKey;
+pub use codec::DecodeError;
+pub use compare::{Bar, Comparison, Evidence, Verdict, compare};
+pub use few::Few;
+pub use fingerprint::{Fingerprint, Period, SellerKind, Spot};
+pub use images::{ImageHash, Photos};
+pub use text::Sketch;

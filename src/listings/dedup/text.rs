@@ -1,0 +1,353 @@
+//! Descriptions as sketches, and the numbers that name an advert within its agency.
+//!
+//! A sketch is a minhash of the description's shingles (runs of three words, lower case, accents folded), made by
+//! one-permutation hashing: one hash per shingle falls into one of 64 bins, each keeps its least. Equal lanes estimate
+//! the share of common shingles within ±6 % (one deviation). A thousand characters cost about three microseconds.
+
+use super::digest::{self, EMPTY, mix, step};
+use super::few::Few;
+
+/// Bins of a sketch.
+pub const LANES: usize = 64;
+/// Words of a shingle.
+const SHINGLE_WORDS: usize = 3;
+/// Bytes of a text that are looked at: longer descriptions repeat themselves.
+const TEXT_BYTES_MAX: usize = 8_192;
+/// Least and greatest number of characters of a reference.
+const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
+/// Words between "ref" and the number: "référence de l'annonce : 4812".
+const REFERENCE_WORDS_MAX: usize = 4;
+
+/// Figures of a text that are kept.
+pub const FIGURES_MAX: usize = 12;
+/// Figures below this without decimals are counts that every text gives.
+const FIGURE_LEAST: u32 = 10;
+/// Longer figures are telephone numbers and references.
+const FIGURE_DIGITS_MAX: usize = 4;
+
+/// Digests of the figures of a text, ascending: areas, scores and years, which survive rewriting.
+pub type Figures = Few<u16, FIGURES_MAX>;
+
+/// A description in 130 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sketch {
+    /// Sixteen bits of the least hash of each bin.
+    pub lanes: [u16; LANES],
+    /// Shingles of the text, repeated ones included.
+    pub shingles: u16,
+}
+
+impl Sketch {
+    /// The sketch of a folded text; none when it has too few words for a shingle.
+    pub fn of(folded: &Folded) -> Option<Self> {
+        let mut least = [u64::MAX; LANES];
+        let mut shingles = 0u32;
+        let mut last = [0u64; SHINGLE_WORDS];
+        for (rank, word) in folded.words().enumerate() {
+            last.rotate_left(1);
+            last[SHINGLE_WORDS - 1] = digest::of(word);
+            if rank + 1 < SHINGLE_WORDS {
+                continue;
+            }
+            let joined = last.iter().fold(0u64, |joined, word| {
+                joined
+                    .rotate_left(21)
+                    .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                    .wrapping_add(*word)
+            });
+            let hashed = mix(joined);
+            let bin = &mut least[(hashed >> 58) as usize];
+            *bin = (*bin).min(hashed << 6);
+            shingles += 1;
+        }
+        if shingles == 0 {
+            return None;
+        }
+        Some(Self {
+            lanes: std::array::from_fn(|lane| fill(&least, lane)),
+            shingles: shingles.min(u32::from(u16::MAX)) as u16,
+        })
+    }
+
+    /// Share of the shorter text's shingles that the other holds too, 0 to 1: truncation does not lower it.
+    pub fn containment(&self, other: &Self) -> f64 {
+        let equal = self.lanes.iter().zip(&other.lanes);
+        let equal = equal.filter(|(one, other)| one == other).count();
+        let similarity = equal as f64 / LANES as f64;
+        let (one, other) = (f64::from(self.shingles), f64::from(other.shingles));
+        let common = similarity * (one + other) / (1.0 + similarity);
+        (common / one.min(other)).min(1.0)
+    }
+}
+
+/// An empty bin takes the value of the next filled one, marked by how far that is.
+fn fill(least: &[u64; LANES], lane: usize) -> u16 {
+    for steps in 0..LANES {
+        let value = least[(lane + steps) % LANES];
+        if value != u64::MAX {
+            return mix(value ^ steps as u64) as u16;
+        }
+    }
+    0
+}
+
+/// A text in lower case without accents: letters and digits of ASCII, all else as single separators.
+#[derive(Debug)]
+pub struct Folded(Vec<u8>);
+
+impl Folded {
+    /// Folds the first 8 KiB of a text.
+    pub fn of(text: &str) -> Self {
+        let mut folded = Vec::with_capacity(text.len().min(TEXT_BYTES_MAX));
+        for character in text.chars() {
+            if folded.len() >= TEXT_BYTES_MAX {
+                break;
+            }
+            push_folded(&mut folded, character);
+        }
+        Self(folded)
+    }
+
+    /// Its words, in order.
+    pub fn words(&self) -> impl Iterator<Item = &[u8]> {
+        self.0
+            .split(|byte| !byte.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+    }
+
+    /// All its letters and digits as one number: spelling, case and punctuation do not count.
+    pub fn digest(&self) -> u64 {
+        let letters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
+        letters.fold(EMPTY, |hashed, byte| step(hashed, *byte))
+    }
+
+    /// The figures of the text: of more than are kept, those of the least digests.
+    pub fn figures(&self) -> Figures {
+        let text = &self.0[..];
+        let mut digests = Vec::with_capacity(32);
+        let mut at = 0;
+        while at < text.len() {
+            if !text[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            at = digits_end(text, at);
+            let whole = &text[start..at];
+            let mut decimals: &[u8] = &[];
+            if matches!(text.get(at), Some(b',' | b'.')) {
+                let end = digits_end(text, at + 1);
+                decimals = &text[at + 1..end];
+                at = end;
+            }
+            // "m2", "T3" and "3e" are no figures.
+            let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+            let joined = letter(start.checked_sub(1).and_then(|before| text.get(before)))
+                || letter(text.get(at));
+            let decimals = without_end_zeros(decimals);
+            let value = whole.iter().fold(0u32, |value, digit| {
+                value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
+            });
+            let telling = value >= FIGURE_LEAST || !decimals.is_empty();
+            if !joined && telling && whole.len() <= FIGURE_DIGITS_MAX {
+                digests.push(digest::with(digest::of(decimals), u64::from(value)) as u16);
+            }
+        }
+        digests.sort_unstable();
+        digests.dedup();
+        let mut figures = Figures::default();
+        for digest in digests.into_iter().take(FIGURES_MAX) {
+            figures.push(digest);
+        }
+        figures
+    }
+
+    /// Digests of the numbers the text gives as references of the advert or the mandate: "Réf. VA-4812".
+    pub fn references(&self) -> impl Iterator<Item = u64> {
+        let mut rest = &self.0[..];
+        std::iter::from_fn(move || {
+            loop {
+                let (word, after) = next_word(rest)?;
+                rest = after;
+                if matches!(word, b"ref" | b"reference" | b"mandat") {
+                    if let Some((reference, after)) = reference_after(rest) {
+                        rest = after;
+                        return Some(reference);
+                    }
+                }
+            }
+        })
+    }
+}
+
+fn digits_end(text: &[u8], from: usize) -> usize {
+    let digits = text[from..].iter().take_while(|byte| byte.is_ascii_digit());
+    from + digits.count()
+}
+
+fn without_end_zeros(mut decimals: &[u8]) -> &[u8] {
+    while let [rest @ .., b'0'] = decimals {
+        decimals = rest;
+    }
+    decimals
+}
+
+/// How many figures two texts share.
+pub fn shared_figures(one: &Figures, other: &Figures) -> usize {
+    one.iter().filter(|figure| other.contains(figure)).count()
+}
+
+fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let start = text.iter().position(u8::is_ascii_alphanumeric)?;
+    let text = &text[start..];
+    let end = text
+        .iter()
+        .position(|byte| !byte.is_ascii_alphanumeric())
+        .unwrap_or(text.len());
+    Some(text.split_at(end))
+}
+
+/// The reference that follows, a few filling words later; words joined by one of `-_/` are one reference.
+fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
+    for _ in 0..REFERENCE_WORDS_MAX {
+        let (word, mut after) = next_word(text)?;
+        let mut hashed = digest::of(word);
+        let mut characters = word.len();
+        let mut has_digit = word.iter().any(u8::is_ascii_digit);
+        while let [b'-' | b'_' | b'/', next, ..] = after {
+            if !next.is_ascii_alphanumeric() {
+                break;
+            }
+            let (word, rest) = next_word(after)?;
+            hashed = word.iter().fold(hashed, |hashed, byte| step(hashed, *byte));
+            characters += word.len();
+            has_digit |= word.iter().any(u8::is_ascii_digit);
+            after = rest;
+        }
+        if has_digit {
+            return REFERENCE_CHARS
+                .contains(&characters)
+                .then_some((mix(hashed), after));
+        }
+        let fills = matches!(
+            word,
+            b"n" | b"no"
+                | b"num"
+                | b"numero"
+                | b"annonce"
+                | b"de"
+                | b"l"
+                | b"du"
+                | b"bien"
+                | b"interne"
+                | b"agence"
+                | b"mandat"
+        );
+        if !fills {
+            return None;
+        }
+        text = after;
+    }
+    None
+}
+
+fn push_folded(folded: &mut Vec<u8>, character: char) {
+    if character.is_ascii() {
+        folded.push((character as u8).to_ascii_lowercase());
+        return;
+    }
+    let letter = match character {
+        'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'À' | 'Á' | 'Â' | 'Ã' | 'Ä' | 'Å' => b'a',
+        'ç' | 'Ç' => b'c',
+        'è' | 'é' | 'ê' | 'ë' | 'È' | 'É' | 'Ê' | 'Ë' => b'e',
+        'ì' | 'í' | 'î' | 'ï' | 'Ì' | 'Í' | 'Î' | 'Ï' => b'i',
+        'ñ' | 'Ñ' => b'n',
+        'ò' | 'ó' | 'ô' | 'õ' | 'ö' | 'Ò' | 'Ó' | 'Ô' | 'Õ' | 'Ö' => b'o',
+        'ù' | 'ú' | 'û' | 'ü' | 'Ù' | 'Ú' | 'Û' | 'Ü' => b'u',
+        'ý' | 'ÿ' | 'Ý' | 'Ÿ' => b'y',
+        '²' => b'2',
+        'œ' | 'Œ' => {
+            folded.push(b'o');
+            b'e'
+        }
+        'æ' | 'Æ' => {
+            folded.push(b'a');
+            b'e'
+        }
+        // An accent written as a character of its own belongs to the letter before it.
+        '\u{300}'..='\u{36f}' => return,
+        _ => b' ',
+    };
+    folded.push(letter);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sketch(text: &str) -> Sketch {
+        Sketch::of(&Folded::of(text)).unwrap()
+    }
+
+    const TEXT: &str = "Au cœur de la Butte-aux-Cailles, au 3e étage avec ascenseur d'un immeuble de 1932 bien \
+        tenu, appartement traversant de trois pièces de 61,35 m² Carrez : entrée, séjour de 24 m² sur rue calme, \
+        cuisine équipée, deux chambres sur cour arborée, salle d'eau, toilettes séparées.";
+
+    #[test]
+    fn case_accents_and_punctuation_do_not_change_a_sketch() {
+        let shouted = TEXT
+            .to_uppercase()
+            .replace(',', " -")
+            .replace('É', "E\u{301}");
+        assert_eq!(sketch(TEXT), sketch(&shouted));
+    }
+
+    #[test]
+    fn a_truncated_text_is_contained_in_the_whole_one() {
+        let half: String = TEXT.chars().take(150).collect();
+        assert!(sketch(TEXT).containment(&sketch(&half)) > 0.75);
+        assert_eq!(sketch(TEXT).containment(&sketch(TEXT)), 1.0);
+        let other = "Maison de village avec jardin clos, quatre chambres à l'étage, garage et dépendances, \
+            chauffage au bois, proche des écoles et des commerces, travaux de rafraîchissement à prévoir.";
+        assert!(sketch(TEXT).containment(&sketch(other)) < 0.1);
+    }
+
+    #[test]
+    fn figures_are_areas_scores_and_years() {
+        let figures = |text: &str| Folded::of(text).figures();
+        assert_eq!(figures(TEXT).len(), 3, "1932, 61,35 and 24");
+        assert_eq!(figures("61,350 m² et 24,0 m²"), figures("24 m2, 61.35 m2"));
+        assert!(figures("T3 au 3e étage, 2 chambres, tél. 0199004127").is_empty());
+    }
+
+    #[test]
+    fn a_text_of_two_words_has_no_sketch() {
+        assert!(Sketch::of(&Folded::of("À louer")).is_none());
+        assert!(Sketch::of(&Folded::of("")).is_none());
+    }
+
+    #[test]
+    fn references_are_read_in_their_usual_spellings() {
+        let references = |text: &str| Folded::of(text).references().collect::<Vec<_>>();
+        let expected = references("Réf. VA-4812");
+        assert_eq!(expected.len(), 1);
+        for text in [
+            "bel appartement, réf : va4812.",
+            "Référence de l'annonce : VA/4812",
+            "REF VA_4812",
+            "Mandat n° VA 4812 et ref. VA-4812",
+        ] {
+            let read = references(text);
+            assert!(read.contains(&expected[0]), "{text}: {read:?}");
+        }
+        for text in [
+            "belles références",
+            "ref",
+            "ref. 12",
+            "réf. sur demande 4812",
+            "4812",
+        ] {
+            assert!(references(text).is_empty(), "{text}");
+        }
+    }
+}

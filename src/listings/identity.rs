@@ -1,0 +1,255 @@
+//! What makes an advert the same advert: its address on the portal, without what does not identify it.
+//!
+//! `http://www.portail.example/annonce/12/?utm_source=mail#photos` and `https://m.portail.example/annonce/12` are one
+//! listing. Set aside: scheme, case of the host, `www.` and `m.`, the default port, tracking parameters, the order of
+//! the others, the fragment, trailing slashes, the spelling of percent-escapes. The case of the path counts.
+
+use url::Url;
+
+/// Longest address of a listing, bytes.
+pub const URL_BYTES_MAX: usize = 2_048;
+
+/// What an address must be.
+pub const URL_RULE: &str =
+    "must be an http or https address of at most 2048 bytes, without user name";
+
+/// Labels in front of a host that name the same portal.
+const HOST_PREFIXES: [&str; 2] = ["www.", "m."];
+
+/// Parameters that say where a visitor came from, by how they begin.
+const TRACKING_PREFIXES: [&str; 9] = [
+    "utm_", "at_", "mtm_", "pk_", "mc_", "_hs", "hsa_", "matomo_", "piwik_",
+];
+
+/// Parameters that say where a visitor came from, by their whole name.
+const TRACKING_NAMES: [&str; 21] = [
+    "gclid",
+    "gclsrc",
+    "gbraid",
+    "wbraid",
+    "dclid",
+    "fbclid",
+    "msclkid",
+    "yclid",
+    "twclid",
+    "ttclid",
+    "li_fat_id",
+    "igshid",
+    "igsh",
+    "srsltid",
+    "epik",
+    "ef_id",
+    "s_kwcid",
+    "xtor",
+    "cmpid",
+    "_ga",
+    "_gl",
+];
+
+/// An address of a listing, read once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListingUrl {
+    key: String,
+    address: String,
+}
+
+impl ListingUrl {
+    /// Reads an address; `None` when it breaks [`URL_RULE`].
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.len() > URL_BYTES_MAX {
+            return None;
+        }
+        let mut url = Url::parse(text).ok()?;
+        if !matches!(url.scheme(), "http" | "https")
+            || !url.username().is_empty()
+            || url.password().is_some()
+        {
+            return None;
+        }
+        url.set_fragment(None);
+        let kept: Vec<(String, String)> = url
+            .query_pairs()
+            .filter(|(name, _)| !is_tracking(name))
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect();
+        let key = key(&url, &kept)?;
+        if kept.len() < url.query_pairs().count() {
+            match kept.is_empty() {
+                true => url.set_query(None),
+                false => drop(url.query_pairs_mut().clear().extend_pairs(&kept)),
+            }
+        }
+        Some(Self {
+            key,
+            address: url.into(),
+        })
+    }
+
+    /// The address without tracking parameters and fragment: what records carry.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The part that identifies: host, path, parameters in order of name.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Digest of [`ListingUrl::key`], 128 bits: two listings never share one in practice.
+    pub fn digest(&self) -> UrlDigest {
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&blake3::hash(self.key.as_bytes()).as_bytes()[..16]);
+        digest
+    }
+}
+
+/// Digest of the identifying part of an address.
+pub type UrlDigest = [u8; 16];
+
+fn is_tracking(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    TRACKING_NAMES.contains(&name.as_str())
+        || TRACKING_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
+    // The parser has lowered the case of the host and written international names in ASCII.
+    let mut host = url.host_str()?.trim_end_matches('.');
+    for prefix in HOST_PREFIXES {
+        // `m.fr` is a host, not the mobile side of `fr`.
+        if let Some(rest) = host.strip_prefix(prefix).filter(|rest| rest.contains('.')) {
+            host = rest;
+        }
+    }
+    let mut key = host.to_owned();
+    if let Some(port) = url.port() {
+        key.push_str(&format!(":{port}"));
+    }
+    key.push_str(&same_escapes(url.path().trim_end_matches('/')));
+    let mut sorted: Vec<&(String, String)> = parameters.iter().collect();
+    sorted.sort_by(|one, other| one.0.cmp(&other.0));
+    for (place, (name, value)) in sorted.into_iter().enumerate() {
+        key.push(if place == 0 { '?' } else { '&' });
+        key.extend(url::form_urlencoded::byte_serialize(name.as_bytes()));
+        key.push('=');
+        key.extend(url::form_urlencoded::byte_serialize(value.as_bytes()));
+    }
+    Some(key)
+}
+
+/// The path with escapes of unreserved characters undone and the others in upper case (RFC 3986, 6.2.2).
+fn same_escapes(path: &str) -> String {
+    let mut same = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(at) = rest.find('%') {
+        same.push_str(&rest[..at]);
+        let digits = rest.get(at + 1..at + 3);
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (byte, digits) {
+            (Some(byte), _) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
+                same.push(char::from(byte));
+            }
+            (Some(byte), _) => same.push_str(&format!("%{byte:02X}")),
+            (None, _) => {
+                same.push('%');
+                rest = &rest[at + 1..];
+                continue;
+            }
+        }
+        rest = &rest[at + 3..];
+    }
+    same.push_str(rest);
+    same
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(text: &str) -> String {
+        ListingUrl::parse(text).unwrap().key
+    }
+
+    #[test]
+    fn one_listing_has_one_key_however_its_address_is_written() {
+        let spellings = [
+            "https://portail.example/annonce/12",
+            "http://www.portail.example/annonce/12/",
+            "HTTPS://M.Portail.Example:443/annonce/12#photos",
+            "http://www.m.portail.example./annonce/12//",
+            " https://portail.example/annonce/12?utm_source=a&UTM_Medium=b&gclid=c&fbclid= ",
+            "https://portail.example/%61nnonce/1%32?",
+        ];
+        for text in spellings {
+            assert_eq!(key_of(text), "portail.example/annonce/12", "{text}");
+        }
+        assert_eq!(
+            key_of("https://portail.example/?id=2&b=%c3%a9&xtor=1"),
+            key_of("https://portail.example?b=é&id=2")
+        );
+        assert_eq!(
+            key_of("https://p.example/caf%c3%a9"),
+            key_of("https://p.example/café")
+        );
+    }
+
+    #[test]
+    fn what_identifies_is_kept() {
+        let different = [
+            "https://portail.example/annonce/12",
+            "https://portail.example/annonce/13",
+            "https://portail.example/Annonce/12",
+            "https://autre.example/annonce/12",
+            "https://portail.example:8443/annonce/12",
+            "https://portail.example/annonce/12?ref=7",
+            "https://portail.example/annonce/12?ref=8",
+            "https://portail.example/annonce%2F12",
+            "https://lyon.portail.example/annonce/12",
+        ];
+        let mut keys: Vec<String> = different.iter().map(|text| key_of(text)).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), different.len(), "{keys:?}");
+        assert_eq!(key_of("https://m.fr/1"), "m.fr/1");
+    }
+
+    #[test]
+    fn records_carry_the_address_without_what_tracks() {
+        let url =
+            ListingUrl::parse("https://www.portail.example/12/?utm_source=a&ref=7#x").unwrap();
+        assert_eq!(url.address(), "https://www.portail.example/12/?ref=7");
+        let url = ListingUrl::parse("https://portail.example/12?fbclid=1").unwrap();
+        assert_eq!(url.address(), "https://portail.example/12");
+        let same = ListingUrl::parse("http://portail.example/12/").unwrap();
+        assert_eq!(url.digest(), same.digest());
+    }
+
+    #[test]
+    fn what_is_no_address_of_a_listing_is_refused() {
+        let long = format!("https://portail.example/{}", "a".repeat(URL_BYTES_MAX));
+        for text in [
+            "",
+            "portail.example/12",
+            "ftp://portail.example/12",
+            "https://a:b@portail.example/",
+            "https://",
+            &long,
+        ] {
+            assert_eq!(ListingUrl::parse(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_cleaned_address_has_the_key_it_came_from(text in "https?://(www\\.)?[a-z]{1,5}\\.fr(:80)?/[a-zA-Z0-9%/]{0,12}(\\?(utm_a|id|b)=[a-z%+]{0,3}(&gclid=1)?)?(#[a-z]*)?") {
+            if let Some(url) = ListingUrl::parse(&text) {
+                let again = ListingUrl::parse(url.address()).unwrap();
+                proptest::prop_assert_eq!(&again.key, &url.key);
+                proptest::prop_assert_eq!(again.address, url.address);
+            }
+        }
+    }
+}

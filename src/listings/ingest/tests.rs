@@ -1,0 +1,539 @@
+//! Lives of adverts and properties, as the store ends up telling them.
+
+use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::clock::Clock;
+use crate::listings::store::Changed;
+use crate::store::Store;
+use crate::wire::listings::{Advert, Property};
+
+/// Listings in a folder of their own, at noon of a day in March.
+struct Desk {
+    listings: Listings,
+    clock: Clock,
+    _folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::steered("2026-03-31T12:00:00Z".parse().unwrap());
+        let store = Store::open(folder.path()).unwrap();
+        Self {
+            listings: Listings::new(store, clock.clone()),
+            clock,
+            _folder: folder,
+        }
+    }
+
+    fn take(&self, adverts: Vec<Value>) -> Vec<Outcome> {
+        self.listings.ingest(adverts).unwrap()
+    }
+
+    fn take_one(&self, advert: Value) -> Receipt {
+        self.take(vec![advert]).remove(0).unwrap()
+    }
+
+    fn advert(&self, id: FlxId) -> Value {
+        serde_json::from_slice(&self.listings.advert(id).unwrap().unwrap()).unwrap()
+    }
+
+    fn property(&self, id: FlxId) -> Value {
+        serde_json::from_slice(&self.listings.property(id).unwrap().unwrap()).unwrap()
+    }
+
+    fn count(&self, table: &str) -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        let reading =
+            |connection: &rusqlite::Connection| connection.query_row(&sql, [], |row| row.get(0));
+        self.listings.store.read(reading).unwrap()
+    }
+}
+
+/// A flat of 61 square metres in Lyon; its words and pictures are those of one number.
+fn flat(portal: &str, number: u64, asset: u64) -> Value {
+    let hash = |salt: u64| {
+        format!(
+            "{:016x}",
+            (asset + 1)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(salt as u32 * 7)
+        )
+    };
+    let images: Vec<Value> = (0..4)
+        .map(|n| {
+            json!({"imageId": format!("{asset}-{n}"), "gaussianHash": hash(n), "meanHash": hash(n + 4),
+                "perceptualHash": hash(n + 8), "differenceHash": hash(n + 12)})
+        })
+        .collect();
+    json!({
+        "url": format!("https://{portal}.example/annonce/{number}"), "source": format!("{portal}.example"),
+        "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 250_000 + asset * 40_000},
+        "title": format!("Appartement {asset}"),
+        "description": format!("Au coeur du quartier {asset}, appartement lumineux de trois pieces avec cuisine {} \
+            equipee, sejour de {} metres carres ouvrant sur {} et deux chambres au calme sur jardin, cave {}",
+            hash(1), 20 + asset, hash(2), hash(3)),
+        "location": {"postalCode": "69003", "city": "Lyon",
+            "locationCoordinate": {"location": [4.8512 + asset as f64 * 0.02, 45.7598]}},
+        "habitation": {"roomCount": 3, "bedroomCount": 2, "floor": 2, "surface": {"total": 61.5 + asset as f64 * 9.0},
+            "climate": {"epcEnergy": "ENERGY_CLASSIFICATION_D", "epcEnergyScore": 214}},
+        "medias": {"images": images},
+        "seller": {"name": "Agence du Parc", "siren": "123456780"},
+        "lastSeenAt": "2026-03-01T08:00:00Z",
+    })
+}
+
+fn with(mut advert: Value, fields: Value) -> Value {
+    for (field, value) in fields.as_object().unwrap() {
+        advert[field] = value.clone();
+    }
+    advert
+}
+
+fn types(receipt: &Receipt) -> Vec<&'static str> {
+    use crate::wire::enums::WireEnum;
+    receipt
+        .events
+        .iter()
+        .map(|event| event.event_type.as_str())
+        .collect()
+}
+
+#[test]
+fn an_advert_is_read_back_complete_with_its_property() {
+    let desk = Desk::open();
+    let receipt = desk.take_one(flat("a", 1, 0));
+    assert_eq!(receipt.change, Change::Created);
+    assert_eq!(receipt.flx_id, receipt.property_flx_id);
+    assert!(receipt.warnings.is_empty(), "{:?}", receipt.warnings);
+    let advert = desk.advert(receipt.flx_id);
+    assert_eq!(advert["propertyFlxId"], json!(receipt.property_flx_id));
+    assert_eq!(advert["mainPropertyAdFlxId"], advert["propertyFlxId"]);
+    assert_eq!(advert["location"]["inseeCode"], "69383");
+    assert_eq!(advert["currentPrice"]["valuePerArea"], 4065.04);
+    assert_eq!(advert["isOnline"], true);
+    assert_eq!(advert["hasAnomaly"], false);
+    assert_eq!(
+        advert["meta"]["lastPublishedAt"],
+        "2026-03-01T08:00:00.000Z"
+    );
+    let _: Advert = serde_json::from_value(advert).unwrap();
+    let property = desk.property(receipt.property_flx_id);
+    assert_eq!(property["adverts"][0]["flxId"], json!(receipt.flx_id));
+    let _: Property = serde_json::from_value(property.clone()).unwrap();
+    let of_advert = desk
+        .listings
+        .property_of_advert(receipt.flx_id)
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        serde_json::from_slice::<Value>(&of_advert).unwrap(),
+        property
+    );
+    assert_eq!(
+        desk.listings.advert(FlxId(uuid::Uuid::nil())).unwrap(),
+        None
+    );
+}
+
+#[test]
+fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
+    let desk = Desk::open();
+    let url = flat("a", 1, 0)["url"].clone();
+    let first = desk.take_one(flat("a", 1, 0));
+    let seen = |day: u32, fields: Value| {
+        let moment = format!("2026-03-{day:02}T08:00:00Z");
+        desk.take_one(with(json!({"url": url, "lastSeenAt": moment}), fields))
+    };
+    let same = seen(2, json!({}));
+    assert_eq!((same.change, types(&same)), (Change::Unchanged, vec![]));
+    let cheaper = seen(3, json!({"currentPrice": {"value": 249_999}}));
+    assert_eq!(
+        (cheaper.change, types(&cheaper)),
+        (Change::Updated, vec!["PRICE"])
+    );
+    let gone = seen(4, json!({"isOnline": false}));
+    assert_eq!(types(&gone), ["UNPUBLISHED"]);
+    let property = desk.property(first.property_flx_id);
+    assert_eq!(property["meta"]["isTotallyOffline"], true);
+    assert_eq!(
+        property["meta"]["totallyOfflineAt"],
+        "2026-03-04T08:00:00.000Z"
+    );
+    let back = seen(
+        6,
+        json!({"isOnline": true, "currentPrice": {"value": 240_000}}),
+    );
+    assert_eq!(types(&back), ["REPUBLISHED", "PRICE"]);
+    let advert = desk.advert(first.flx_id);
+    assert_eq!(advert["firstSeenAt"], "2026-03-01T08:00:00.000Z");
+    assert_eq!(advert["lastModifiedAt"], "2026-03-06T08:00:00.000Z");
+    assert_eq!(
+        advert["meta"]["lastPublishedAt"],
+        "2026-03-06T08:00:00.000Z"
+    );
+    let property = desk.property(first.property_flx_id);
+    assert_eq!(property["meta"]["isTotallyOffline"], false);
+    assert_eq!(property["price"]["initial"]["value"], 250_000);
+    assert_eq!(property["price"]["latest"]["value"], 240_000);
+    assert_eq!(
+        property["price"]["variation"]["absoluteSinceLastModified"],
+        -9_999
+    );
+    assert_eq!(desk.count("advert_events"), 4);
+    let text = seen(7, json!({"description": "Autre"}));
+    assert_eq!((text.change, types(&text)), (Change::Updated, vec![]));
+    assert_eq!(text.flx_id, first.flx_id);
+}
+
+#[test]
+fn what_was_known_before_changes_nothing_and_what_came_twice_counts_once() {
+    let desk = Desk::open();
+    let first = desk.take_one(flat("a", 1, 0));
+    let before = desk.listings.last_sequence().unwrap();
+    let again = desk.take_one(flat("a", 1, 0));
+    assert_eq!(
+        (again.flx_id, again.change),
+        (first.flx_id, Change::Unchanged)
+    );
+    assert_eq!(
+        desk.listings.last_sequence().unwrap(),
+        before,
+        "nothing was written"
+    );
+    let older = with(
+        flat("a", 1, 0),
+        json!({
+            "lastSeenAt": "2026-02-01T00:00:00Z", "currentPrice": {"value": 300_000}, "isOnline": false, "title": "Ancien",
+        }),
+    );
+    let older = desk.take_one(older);
+    assert_eq!((older.change, types(&older)), (Change::Unchanged, vec![]));
+    let advert = desk.advert(first.flx_id);
+    assert_eq!(advert["firstSeenAt"], "2026-02-01T00:00:00.000Z");
+    assert_eq!(advert["lastSeenAt"], "2026-03-01T08:00:00.000Z");
+    assert_eq!(
+        (&advert["title"], &advert["currentPrice"]["value"]),
+        (&json!("Appartement 0"), &json!(250_000))
+    );
+    let twice = desk.take(vec![
+        with(
+            flat("a", 1, 0),
+            json!({"lastSeenAt": "2026-03-02", "currentPrice": {"value": 1_000_000}}),
+        ),
+        with(
+            flat("a", 1, 0),
+            json!({"lastSeenAt": "2026-03-03", "currentPrice": {"value": 1_000_001}}),
+        ),
+    ]);
+    assert_eq!(types(twice[0].as_ref().unwrap()), ["PRICE"]);
+    assert_eq!(types(twice[1].as_ref().unwrap()), ["PRICE"]);
+    assert_eq!(desk.count("adverts"), 1);
+}
+
+#[test]
+fn a_derived_value_leaves_with_what_it_was_derived_from() {
+    let desk = Desk::open();
+    let first = desk.take_one(with(
+        flat("a", 1, 0),
+        json!({"location": {"postalCode": "69003", "city": "Lyon"}}),
+    ));
+    assert_eq!(desk.advert(first.flx_id)["location"]["inseeCode"], "69383");
+    let url = flat("a", 1, 0)["url"].clone();
+    desk.take_one(json!({"url": url, "location": {"postalCode": "48000", "city": "Mende"}}));
+    let place = desk.advert(first.flx_id)["location"].clone();
+    assert_eq!(
+        (&place["inseeCode"], &place["department"]),
+        (&json!("48095"), &json!("48"))
+    );
+    assert_eq!(place["locationCoordinate"], place["cityCoordinate"]);
+    desk.clock.advance_ms(1);
+    desk.take_one(json!({"url": url, "currentPrice": null}));
+    assert!(desk.advert(first.flx_id).get("currentPrice").is_none());
+}
+
+#[test]
+fn a_bad_advert_is_refused_with_its_path_and_the_rest_goes_on() {
+    let desk = Desk::open();
+    let without = |field: &str| {
+        let mut advert = flat("b", 2, 1);
+        advert.as_object_mut().unwrap().remove(field);
+        advert
+    };
+    let outcomes = desk.take(vec![
+        json!("x"),
+        without("url"),
+        without("source"),
+        without("type"),
+        without("offer"),
+        without("currentPrice"),
+        without("location"),
+        with(
+            flat("b", 2, 1),
+            json!({"habitation": {"roomCount": "trois"}}),
+        ),
+        with(flat("b", 2, 1), json!({"prix": 3})),
+        flat("a", 1, 0),
+        with(
+            flat("a", 1, 0),
+            json!({"source": null, "lastSeenAt": "2026-03-09"}),
+        ),
+        with(flat("c", 3, 2), json!({"currentPrice": null})),
+    ]);
+    let faults: Vec<String> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.as_ref().err())
+        .map(|fault| fault.to_string().chars().take(60).collect())
+        .collect();
+    assert_eq!(
+        faults,
+        [
+            "body: must be an object",
+            "url: is required",
+            "source: is required",
+            "type: is required",
+            "offer.type: is required",
+            "currentPrice.value: is required; null for a price on request",
+            "location: must hold postalCode, inseeCode or locationCoordin",
+            "habitation.roomCount: must be an integer between 0 and 10000",
+            "prix: unknown field; must be one of: currency, currentPrice,",
+            "source: is required",
+        ]
+    );
+    assert!(outcomes[9].is_ok() && outcomes[11].is_ok(), "{outcomes:?}");
+    assert_eq!(desk.count("adverts"), 2);
+}
+
+#[test]
+fn adverts_of_one_asset_make_one_property_and_others_their_own() {
+    let desk = Desk::open();
+    let first = desk.take_one(flat("a", 1, 0));
+    let second = desk.take_one(flat("b", 7, 0));
+    let other = desk.take_one(flat("b", 8, 5));
+    assert_eq!(
+        second.property_flx_id, first.flx_id,
+        "the first advert's identifier is inherited"
+    );
+    assert_ne!(second.flx_id, first.flx_id);
+    assert_eq!(other.property_flx_id, other.flx_id);
+    let property = desk.property(first.property_flx_id);
+    assert_eq!(property["adverts"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        property["medias"]["images"].as_array().unwrap().len(),
+        4,
+        "each picture once"
+    );
+    assert_eq!(
+        desk.advert(second.flx_id)["propertyFlxId"],
+        json!(first.flx_id)
+    );
+}
+
+#[test]
+fn a_split_lasts_and_identifiers_stay_where_they_were() {
+    let desk = Desk::open();
+    let first = desk.take_one(flat("a", 1, 0));
+    let second = desk.take_one(flat("b", 7, 0));
+    let third = desk.take_one(flat("c", 9, 0));
+    assert_eq!(third.property_flx_id, first.flx_id);
+    let parted = desk.listings.split(first.flx_id, &[second.flx_id]).unwrap();
+    assert_eq!(
+        parted, second.flx_id,
+        "a property bears its first advert's identifier"
+    );
+    assert_eq!(
+        desk.property(first.flx_id)["adverts"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(
+        desk.property(parted)["adverts"].as_array().unwrap().len(),
+        1
+    );
+    let seen_again = with(
+        flat("b", 7, 0),
+        json!({"lastSeenAt": "2026-03-09", "title": "Autre titre"}),
+    );
+    assert_eq!(
+        desk.take_one(seen_again).property_flx_id,
+        parted,
+        "never joined again"
+    );
+    let explanation = desk
+        .listings
+        .explain(&first.flx_id.to_string(), "http://www.b.example/annonce/7/")
+        .unwrap();
+    assert!(explanation.split && !explanation.together);
+    // The founder leaves: the property it founded keeps the identifier.
+    let parted = desk.listings.split(first.flx_id, &[first.flx_id]).unwrap();
+    assert!(parted != first.flx_id && parted != third.flx_id);
+    assert_eq!(
+        desk.property(first.flx_id)["adverts"][0]["flxId"],
+        json!(third.flx_id)
+    );
+    assert_eq!(desk.advert(first.flx_id)["propertyFlxId"], json!(parted));
+    for (property, adverts) in [
+        (parted, vec![first.flx_id]),
+        (parted, vec![]),
+        (parted, vec![third.flx_id]),
+    ] {
+        assert!(matches!(
+            desk.listings.split(property, &adverts),
+            Err(crate::listings::Error::Refused(_))
+        ));
+    }
+}
+
+#[test]
+fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
+    let desk = Desk::open();
+    let first = desk.take_one(flat("a", 1, 0));
+    let alone = desk.take_one(flat("b", 7, 5));
+    assert_eq!(alone.property_flx_id, alone.flx_id);
+    let corrected = with(flat("b", 7, 0), json!({"lastSeenAt": "2026-03-05"}));
+    let corrected = desk.take_one(corrected);
+    assert_eq!(corrected.property_flx_id, first.flx_id);
+    assert_eq!(
+        desk.property(alone.flx_id),
+        desk.property(first.flx_id),
+        "the former identifier goes on answering"
+    );
+    let changes = desk.listings.changes_since(0, 100).unwrap();
+    let gone = changes.iter().filter(|change| {
+        matches!(&change.record, Changed::Property { id, record: None } if *id == alone.flx_id)
+    });
+    assert_eq!(gone.count(), 1);
+    // Undone, the identifier is that property's again.
+    assert_eq!(
+        desk.listings.split(first.flx_id, &[alone.flx_id]).unwrap(),
+        alone.flx_id
+    );
+    assert_eq!(desk.property(alone.flx_id)["flxId"], json!(alone.flx_id));
+}
+
+#[test]
+fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
+    let desk = Desk::open();
+    let outcomes = desk.take((0..150).map(|n| flat("a", n, n * 3)).collect());
+    assert!(outcomes.iter().all(|outcome| outcome.is_ok()));
+    let mut after = 0;
+    let mut adverts = 0;
+    loop {
+        let changes = desk.listings.changes_since(after, 37).unwrap();
+        assert!(
+            changes
+                .windows(2)
+                .all(|pair| pair[0].sequence < pair[1].sequence)
+        );
+        let Some(last) = changes.last() else { break };
+        assert!(changes[0].sequence > after);
+        adverts += changes
+            .iter()
+            .filter(|change| matches!(change.record, Changed::Advert { .. }))
+            .count();
+        after = last.sequence;
+    }
+    assert_eq!(adverts, 150);
+    assert_eq!(after, desk.listings.last_sequence().unwrap());
+    desk.take_one(with(flat("a", 3, 9), json!({"lastSeenAt": "2026-03-02"})));
+    assert_eq!(
+        desk.listings.changes_since(after, 10).unwrap().len(),
+        2,
+        "the advert and its property"
+    );
+}
+
+#[test]
+fn many_who_take_the_same_adverts_at_once_make_each_once() {
+    let desk = Desk::open();
+    let path = desk._folder.path();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let listings = Listings::new(Store::open(path).unwrap(), desk.clock.clone());
+                for start in 0..4 {
+                    let group = (start * 5..start * 5 + 10)
+                        .map(|n| flat("a", n, n * 3))
+                        .collect();
+                    listings.ingest(group).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(desk.count("adverts"), 25);
+    assert_eq!(desk.count("fingerprints"), 25);
+}
+
+/// A record without what depends on which sightings came before which: identifiers, moments of change, price history.
+fn without_history(record: Value) -> Value {
+    const HISTORY: [&str; 12] = [
+        "flxId",
+        "propertyFlxId",
+        "mainPropertyAdFlxId",
+        "lastModifiedAt",
+        "lastUpdatedAt",
+        "lastPublishedAt",
+        "offlineAt",
+        "totallyOfflineAt",
+        "initial",
+        "variation",
+        "source",
+        "latest",
+    ];
+    match record {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(field, _)| !HISTORY.contains(&field.as_str()))
+            .map(|(field, value)| (field, without_history(value)))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(without_history).collect(),
+        other => other,
+    }
+}
+
+/// Whole sightings of a flat on two portals, in order of time.
+fn sightings() -> impl Strategy<Value = Vec<Value>> {
+    let fact = (any::<bool>(), 0..1_000u32, any::<bool>());
+    proptest::collection::vec(fact, 1..8).prop_map(|facts| {
+        let one = |(at, (portal, price, is_online))| {
+            let portal = if portal { "a" } else { "b" };
+            with(flat(portal, 1, 0), json!({
+                "lastSeenAt": format!("2026-03-{:02}T08:00:00Z", at + 1), "title": format!("De {portal}"),
+                "currentPrice": {"value": 200_000 + price}, "isOnline": is_online,
+            }))
+        };
+        (0..).zip(facts).map(one).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(32))]
+    #[test]
+    fn sightings_in_any_order_and_grouping_end_in_the_same_records(
+        (in_order, shuffled, group) in sightings()
+            .prop_flat_map(|sightings| (Just(sightings.clone()), Just(sightings).prop_shuffle(), 1..8usize))
+    ) {
+        let end = |sightings: &[Value], group: usize| {
+            let desk = Desk::open();
+            let receipts: Vec<Receipt> = sightings
+                .chunks(group)
+                .flat_map(|group| desk.take(group.to_vec()))
+                .map(|outcome| outcome.unwrap())
+                .collect();
+            let adverts: std::collections::BTreeMap<String, Value> = receipts
+                .iter()
+                .map(|receipt| desk.advert(receipt.flx_id))
+                .map(|advert| (advert["url"].to_string(), advert))
+                .collect();
+            let prices: Vec<Value> = adverts.values().map(|advert| advert["currentPrice"].clone()).collect();
+            let property = without_history(desk.property(receipts[0].property_flx_id));
+            let adverts: Vec<Value> = adverts.into_values().map(without_history).collect();
+            (adverts, prices, property, desk.count("adverts"), desk.count("properties"))
+        };
+        prop_assert_eq!(end(&shuffled, group), end(&in_order, 1));
+    }
+}

@@ -1,0 +1,138 @@
+//! One state of the table of properties: files, batches in memory, and the rows of either that no longer count.
+
+use std::sync::Arc;
+
+use arrow::buffer::BooleanBuffer;
+
+use crate::engine::batch::DecodedBatch;
+use crate::engine::decoded::Decoded;
+use crate::engine::interrupt::Interrupt;
+use crate::engine::predicate::Predicate;
+use crate::engine::scan::{Selected, Visited};
+use crate::engine::select::Columns;
+use crate::engine::view::{Chunk, TableView};
+use crate::engine::{Engine, Error};
+
+/// Files, batches, and what is hidden in them.
+#[derive(Debug)]
+pub struct View {
+    pub(super) base: Arc<TableView>,
+    /// Hidden rows of each file, one bit a row; `None`: none.
+    pub(super) hidden: Vec<Option<BooleanBuffer>>,
+    pub(super) tail: Vec<Shown>,
+    /// Number of the last change it shows.
+    pub(super) through: i64,
+}
+
+/// A batch in memory with its hidden rows.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub batch: Arc<DecodedBatch>,
+    pub hidden: Option<BooleanBuffer>,
+}
+
+/// Selected rows of a chunk of a view.
+pub struct Rows<'a> {
+    /// Number of the chunk in the view: row groups of files first, then batches.
+    pub index: usize,
+    /// The rows, at least one.
+    pub selected: Selected,
+    source: Source<'a>,
+}
+
+enum Source<'a> {
+    File(&'a Visited<'a>),
+    Memory(&'a DecodedBatch),
+}
+
+impl Rows<'_> {
+    /// A column of the chunk.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn column(&self, column: usize) -> Result<Arc<Decoded>, Error> {
+        match self.source {
+            Source::File(visited) => visited.column(column),
+            Source::Memory(batch) => batch.column(column),
+        }
+    }
+}
+
+impl View {
+    /// Number of the last change of the store it shows.
+    pub fn through(&self) -> i64 {
+        self.through
+    }
+
+    /// Visits the rows that a predicate selects, chunk by chunk; see [`Engine::scan`].
+    ///
+    /// # Errors
+    /// A column cannot be read, or nobody waits any more.
+    pub fn scan<S: Send>(
+        &self,
+        engine: &Engine,
+        predicate: &Predicate,
+        interrupt: &Interrupt,
+        start: impl Fn() -> S + Sync,
+        visit: impl Fn(&mut S, &Rows<'_>) -> Result<(), Error> + Sync,
+    ) -> Result<Vec<S>, Error> {
+        let in_file = |state: &mut S, visited: &Visited| {
+            let selected = match self.hidden_in(visited.chunk) {
+                Some(hidden) => visited.selected.clone().without(&hidden),
+                None => visited.selected.clone(),
+            };
+            let rows = Rows {
+                index: visited.index,
+                selected,
+                source: Source::File(visited),
+            };
+            match rows.selected.runs.is_empty() {
+                true => Ok(()),
+                false => visit(state, &rows),
+            }
+        };
+        let mut states = engine.scan(&self.base, predicate, interrupt, &start, in_file)?;
+        let mut state = start();
+        for (nth, shown) in self.tail.iter().enumerate() {
+            interrupt.check()?;
+            let mut selected = shown.batch.select(predicate)?;
+            if let Some(hidden) = &shown.hidden {
+                selected = selected.without(hidden);
+            }
+            if !selected.runs.is_empty() {
+                let rows = Rows {
+                    index: self.base.chunks().len() + nth,
+                    selected,
+                    source: Source::Memory(&shown.batch),
+                };
+                visit(&mut state, &rows)?;
+            }
+        }
+        states.push(state);
+        Ok(states)
+    }
+
+    /// A column of a chunk by its number.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is no such chunk.
+    pub fn column(
+        &self,
+        engine: &Engine,
+        index: usize,
+        column: usize,
+    ) -> Result<Arc<Decoded>, Error> {
+        if let Some(chunk) = self.base.chunks().get(index) {
+            return Ok(self.base.column(engine.cache(), chunk, column)?);
+        }
+        let nth = index - self.base.chunks().len();
+        let shown = self.tail.get(nth);
+        let shown = shown.ok_or_else(|| Error::UnknownTable(format!("chunk {index}")))?;
+        shown.batch.column(column)
+    }
+
+    fn hidden_in(&self, chunk: &Chunk) -> Option<BooleanBuffer> {
+        let hidden = self.hidden.get(chunk.part as usize)?.as_ref()?;
+        Some(hidden.slice(chunk.first_row as usize, chunk.rows as usize))
+    }
+}

@@ -1,0 +1,142 @@
+//! The tables of listings, read: rows as what they stand for. [`super::tables`] writes them.
+//!
+//! Statements are prepared once per connection. A column that does not hold what it must is an error, never a guess.
+
+use std::fmt::Display;
+
+use chrono::DateTime;
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use super::change::History;
+use super::complete::Derived;
+use super::dedup::Fingerprint;
+use super::document;
+use super::identity::UrlDigest;
+use super::prepare::Stored;
+use super::property::Member;
+use crate::wire::listings::Advert;
+use crate::wire::listings::codes::{FlxId, Timestamp};
+use crate::wire::listings::scalars::Eur;
+
+/// Columns that [`stored`] and [`history`] read, in their order.
+const STORED_COLUMNS: &str = "advert, property, sequence, derived, document, observed_at_ms, first_seen_at_ms, \
+     modified_at_ms, published_at_ms, online_at_ms, offline_at_ms, initial_price, previous_price";
+/// Place of the first column of a history among them.
+const HISTORY_COLUMN: usize = 5;
+
+/// A failure of ours, as the store's closures report theirs.
+pub(super) fn failed(error: impl Display) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
+}
+
+/// A column that does not hold what it must.
+fn malformed(column: usize, kind: Type, what: &'static str) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, kind, what.into())
+}
+
+/// An identifier from its sixteen bytes.
+pub(super) fn flx_id(row: &Row<'_>, column: usize) -> rusqlite::Result<FlxId> {
+    let bytes: [u8; 16] = row.get(column)?;
+    Ok(FlxId(Uuid::from_bytes(bytes)))
+}
+
+fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
+    let milliseconds: Option<i64> = row.get(column)?;
+    milliseconds
+        .map(|milliseconds| DateTime::from_timestamp_millis(milliseconds).map(Timestamp::new))
+        .map(|moment| moment.ok_or_else(|| malformed(column, Type::Integer, "not a moment")))
+        .transpose()
+}
+
+fn required(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    moment(row, column)?.ok_or_else(|| malformed(column, Type::Null, "a moment is missing"))
+}
+
+fn price(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Eur>> {
+    let amount: Option<f64> = row.get(column)?;
+    amount
+        .map(|amount| Eur::new(amount).ok_or_else(|| malformed(column, Type::Real, "not a price")))
+        .transpose()
+}
+
+fn history(row: &Row<'_>, first: usize) -> rusqlite::Result<History> {
+    Ok(History {
+        observed_at: required(row, first)?,
+        first_seen_at: required(row, first + 1)?,
+        modified_at: required(row, first + 2)?,
+        published_at: required(row, first + 3)?,
+        online_at: moment(row, first + 4)?,
+        offline_at: moment(row, first + 5)?,
+        initial_price: price(row, first + 6)?,
+        previous_price: price(row, first + 7)?,
+    })
+}
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let document = row.get_ref(4)?.as_blob()?;
+    Ok(Stored {
+        advert: row.get(0)?,
+        property: row.get(1)?,
+        sequence: row.get(2)?,
+        derived: Derived(row.get(3)?),
+        text: document::decode(document).map_err(failed)?,
+        history: history(row, HISTORY_COLUMN)?,
+    })
+}
+
+/// The advert stored under an address.
+pub(super) fn by_url(
+    connection: &Connection,
+    digest: &UrlDigest,
+) -> rusqlite::Result<Option<Stored>> {
+    let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE url_digest = ?1");
+    connection
+        .prepare_cached(&sql)?
+        .query_row([digest], stored)
+        .optional()
+}
+
+/// The adverts of a property with their numbers, in order of arrival.
+pub(super) fn members(
+    connection: &Connection,
+    property: i64,
+) -> rusqlite::Result<Vec<(i64, Member)>> {
+    let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE property = ?1 ORDER BY advert");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([property], stored)?;
+    rows.map(|row| {
+        let row = row?;
+        let advert: Advert = serde_json::from_slice(&row.text).map_err(failed)?;
+        let member = Member {
+            advert,
+            history: row.history,
+            derived: row.derived,
+        };
+        Ok((row.advert, member))
+    })
+    .collect()
+}
+
+/// A property's identifier.
+pub(super) fn property_id(connection: &Connection, property: i64) -> rusqlite::Result<FlxId> {
+    connection
+        .prepare_cached("SELECT property_id FROM properties WHERE property = ?1")?
+        .query_row([property], |row| flx_id(row, 0))
+}
+
+/// A fingerprint from its bytes.
+pub(super) fn fingerprint(row: &Row<'_>, column: usize) -> rusqlite::Result<Fingerprint> {
+    Fingerprint::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
+}
+
+/// Number of the last change; 0 when there is none.
+pub(super) fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT max(coalesce((SELECT max(sequence) FROM adverts), 0),
+                        coalesce((SELECT max(sequence) FROM properties), 0))",
+        )?
+        .query_row([], |row| row.get(0))
+}

@@ -1,0 +1,254 @@
+//! Adverts in and records out by identifier, through the socket.
+
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use toise::wire::listings::{Advert, Property};
+use toise::wire::read::read;
+use uuid::Uuid;
+
+use crate::support::{Service, error_of};
+
+const ADVERTS: &str = "/v2/protected/admin/adverts";
+
+struct Desk {
+    service: Service,
+    operator: String,
+}
+
+impl Desk {
+    async fn open() -> Self {
+        let service = Service::start().await;
+        Self {
+            operator: service.key_with("admin"),
+            service,
+        }
+    }
+
+    async fn send(&self, body: impl Into<String>) -> Response {
+        let request = self
+            .service
+            .ask(Method::POST, ADVERTS)
+            .header("x-api-key", &self.operator);
+        request.body(body.into()).send().await.unwrap()
+    }
+
+    async fn take(&self, adverts: Value) -> Vec<Value> {
+        let response = self.send(json!({"adverts": adverts}).to_string()).await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["x-credits"], "0");
+        let body: Value = response.json().await.unwrap();
+        body["data"].as_array().unwrap().clone()
+    }
+
+    async fn get(&self, path: &str) -> Response {
+        let request = self
+            .service
+            .ask(Method::GET, &format!("/v2/protected/{path}"));
+        request
+            .header("x-api-key", &self.service.key)
+            .send()
+            .await
+            .unwrap()
+    }
+
+    async fn data(&self, path: &str) -> Value {
+        let response = self.get(path).await;
+        assert_eq!(response.status(), 200, "{path}");
+        data(response).await
+    }
+}
+
+async fn data(response: Response) -> Value {
+    response.json::<Value>().await.unwrap()["data"].take()
+}
+
+/// The sample adverts, as a collector would send them: with everything that is not its to say.
+fn samples() -> Vec<Value> {
+    let samples: Value =
+        serde_json::from_str(include_str!("../../data/samples/adverts.json")).unwrap();
+    samples["data"].as_array().unwrap().clone()
+}
+
+fn id<'v>(item: &'v Value, field: &str) -> &'v str {
+    item[field].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn adverts_are_taken_in_order_and_read_back_at_once() {
+    let desk = Desk::open().await;
+    let sent = samples();
+    let taken = desk.take(json!(sent)).await;
+    assert_eq!(taken.len(), sent.len());
+    for (item, sent) in taken.iter().zip(&sent) {
+        assert_eq!(item["outcome"], "created", "{item}");
+        assert_eq!(item["events"], json!([]));
+        let advert = desk.data(&format!("adverts/{}", id(item, "flxId"))).await;
+        read::<Advert>(&advert).unwrap();
+        assert_eq!(advert["title"], sent["title"]);
+        assert_eq!(advert["propertyFlxId"], item["propertyFlxId"]);
+        assert_ne!(
+            advert["flxId"], sent["flxId"],
+            "identifiers are ours to give"
+        );
+        let property = desk
+            .data(&format!("properties/{}", id(item, "propertyFlxId")))
+            .await;
+        read::<Property>(&property).unwrap();
+        let of_advert = desk
+            .data(&format!("properties/advert/{}", id(item, "flxId")))
+            .await;
+        assert_eq!(of_advert, property);
+    }
+    let again = desk.take(json!(sent)).await;
+    for (item, first) in again.iter().zip(&taken) {
+        assert_eq!(item["outcome"], "unchanged");
+        assert_eq!(item["flxId"], first["flxId"]);
+    }
+}
+
+#[tokio::test]
+async fn events_tell_what_changed_and_when() {
+    let desk = Desk::open().await;
+    let advert = samples().remove(0);
+    desk.take(json!([advert])).await;
+    let url = advert["url"].clone();
+    let update = json!({
+        "url": url, "lastSeenAt": "2026-04-01T10:00:00+02:00", "isOnline": false, "currentPrice": {"value": 1_000_000},
+    });
+    let item = desk.take(json!([update])).await.remove(0);
+    assert_eq!(item["outcome"], "updated");
+    let at = "2026-04-01T08:00:00.000Z";
+    assert_eq!(
+        item["events"],
+        json!([
+            {"type": "UNPUBLISHED", "occurredAt": at, "previous": {"isOnline": true}},
+            {"type": "PRICE", "occurredAt": at, "previous": {"price": 579_000}},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn a_refused_advert_says_why_in_its_place_and_the_rest_is_taken() {
+    let desk = Desk::open().await;
+    let mut adverts = samples();
+    adverts[1] = json!({"url": "https://p.example/1", "type": "CLASS_CASTLE"});
+    adverts[3]["url"] = json!("portail/1");
+    adverts[4]["habitation"]["roomCount"] = json!(1);
+    let taken = desk.take(json!(adverts)).await;
+    assert_eq!(taken[1]["outcome"], "rejected");
+    assert_eq!(taken[1]["error"]["code"], 10_002);
+    let message = taken[1]["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("adverts[1].type: must be one of: CLASS_UNKNOWN,"),
+        "{message}"
+    );
+    assert!(
+        taken[3]["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("adverts[3].url: must be")
+    );
+    assert_eq!(taken[0]["outcome"], "created");
+    let rejected = taken.iter().filter(|item| item["outcome"] == "rejected");
+    assert_eq!(rejected.count(), 2);
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_batch_is_refused_whole() {
+    let desk = Desk::open().await;
+    for (body, message) in [
+        ("{}", "adverts: is required"),
+        (r#"{"adverts": []}"#, "adverts: must hold 1 to 1000 items"),
+        (r#"[]"#, "body: must be an object"),
+    ] {
+        assert_eq!(
+            error_of(desk.send(body).await).await,
+            (422, 10_002, message.into()),
+            "{body}"
+        );
+    }
+    assert_eq!(error_of(desk.send("{").await).await.0, 400);
+    let long = format!(r#"{{"adverts": ["{}"]}}"#, "a".repeat(16 << 20));
+    assert_eq!(error_of(desk.send(long).await).await.0, 413);
+    let alone = desk.service.key_with("admin.adverts");
+    let request = desk
+        .service
+        .ask(Method::POST, ADVERTS)
+        .header("x-api-key", alone);
+    assert_eq!(
+        request.body("{}").send().await.unwrap().status(),
+        422,
+        "the endpoint alone may be granted"
+    );
+}
+
+#[tokio::test]
+async fn many_properties_come_in_the_order_asked_for_at_a_credit_each() {
+    let desk = Desk::open().await;
+    let taken = desk.take(json!(samples())).await;
+    let (first, last) = (
+        id(&taken[0], "propertyFlxId"),
+        id(&taken[9], "propertyFlxId"),
+    );
+    let nobody = Uuid::now_v7();
+    for body in [
+        json!([last, nobody, first]),
+        json!({"flxIds": [last, nobody, first]}),
+    ] {
+        let response = desk
+            .service
+            .post("/v2/protected/properties/_many", body.to_string())
+            .await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["x-credits"], "2");
+        let records = data(response).await;
+        let ids: Vec<&str> = records
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|record| id(record, "flxId"))
+            .collect();
+        assert_eq!(ids, [last, first]);
+    }
+    let path = format!("properties/{first}");
+    assert_eq!(desk.get(&path).await.headers()["x-credits"], "1");
+    let path = format!("properties/advert/{}", id(&taken[0], "flxId"));
+    assert_eq!(desk.get(&path).await.headers()["x-credits"], "1");
+    let path = format!("adverts/{}", id(&taken[0], "flxId"));
+    assert_eq!(desk.get(&path).await.headers()["x-credits"], "0");
+    let none = desk
+        .service
+        .post(
+            "/v2/protected/properties/_many",
+            json!([nobody]).to_string(),
+        )
+        .await;
+    assert_eq!(none.headers()["x-credits"], "0");
+    let few = desk
+        .service
+        .post("/v2/protected/properties/_many", r#"{"flxIds": ["x"]}"#)
+        .await;
+    assert_eq!(
+        error_of(few).await,
+        (422, 10_002, "flxIds[0]: must be a UUID".into())
+    );
+}
+
+#[tokio::test]
+async fn what_names_nothing_is_not_found_and_costs_nothing() {
+    let desk = Desk::open().await;
+    let nobody = Uuid::now_v7();
+    for path in [
+        format!("properties/{nobody}"),
+        format!("properties/advert/{nobody}"),
+        format!("adverts/{nobody}"),
+        "properties/x".into(),
+        "adverts/x".into(),
+    ] {
+        let response = desk.get(&path).await;
+        assert_eq!(response.headers()["x-credits"], "0");
+        assert_eq!(error_of(response).await.0, 404, "{path}");
+    }
+    // A literal segment is no identifier.
+    assert_eq!(error_of(desk.get("properties/_many").await).await.0, 405);
+}

@@ -1,0 +1,170 @@
+//! Whatever happens to adverts, searches of properties find what the store holds, whether rows lie in memory or in files.
+
+use std::sync::Arc;
+
+use chrono::{TimeZone, Utc};
+use serde_json::{Value, json};
+use toise::clock::Clock;
+use toise::engine::cursor::CursorKey;
+use toise::engine::interrupt::Interrupt;
+use toise::engine::{Budget, Engine};
+use toise::lake::Lake;
+use toise::listings::Listings;
+use toise::listings::columns::properties;
+use toise::listings::projection::Projection;
+use toise::listings::store::Changed;
+use toise::store::Store;
+use toise::synth::adverts::level::Level;
+use toise::synth::adverts::{Market, Request};
+use toise::wire::listings::codes::FlxId;
+use toise::wire::listings::filters::{Listing, Part, parse_search};
+
+use crate::support::draw::Draw;
+use crate::support::{listings, plain_listings};
+
+const SORTS: [(&str, &str); 4] = [
+    ("FIRST_SEEN_AT", "/meta/firstSeenAt"),
+    ("LAST_SEEN_AT", "/meta/lastSeenAt"),
+    ("LAST_UPDATED_AT", "/meta/lastUpdatedAt"),
+    ("PRICE", "/price/latest/value"),
+];
+
+struct Desk {
+    folder: tempfile::TempDir,
+    listings: Listings,
+    projection: Projection,
+    cursors: CursorKey,
+}
+
+impl Desk {
+    fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
+        let listings = Listings::new(store, Clock::steered(now));
+        let projection = project(&folder, &listings);
+        Self {
+            folder,
+            listings,
+            projection,
+            cursors: CursorKey::new([7; 32]),
+        }
+    }
+
+    /// Every property as the store tells it.
+    fn records(&self) -> Vec<Value> {
+        let mut records = Vec::new();
+        let mut sequence = 0;
+        loop {
+            let changes = self.listings.changes_since(sequence, 1_000).unwrap();
+            let Some(last) = changes.last() else {
+                return records;
+            };
+            sequence = last.sequence;
+            for change in changes {
+                if let Changed::Property {
+                    record: Some(record),
+                    ..
+                } = change.record
+                {
+                    let record = serde_json::from_slice(&record).unwrap();
+                    records.push(plain_listings::with_both_floors(record));
+                }
+            }
+        }
+    }
+
+    /// Asks a random question page by page, and holds the answer against a plain reading of every record.
+    fn compare(&self, records: &[Value], draw: &mut Draw) -> usize {
+        let filter = listings::filter(Listing::Property.filter_model(), draw);
+        let (sort_by, pointer) = *draw.one_of(&SORTS);
+        let descending = draw.once_in(2);
+        let size = 1 + draw.below(40);
+        let mut expected: Vec<&Value> = records
+            .iter()
+            .filter(|record| plain_listings::matches(record, &filter))
+            .collect();
+        let key = |record: &Value| match record.pointer(pointer) {
+            Some(Value::Number(number)) => number.as_f64(),
+            Some(Value::String(moment)) => {
+                Some(plain_listings::start(moment).timestamp_millis() as f64)
+            }
+            _ => None,
+        };
+        expected.sort_by(|one, other| {
+            let (first, second) = (key(one), key(other));
+            let values = match (first, second) {
+                (Some(first), Some(second)) if descending => second.total_cmp(&first),
+                (Some(first), Some(second)) => first.total_cmp(&second),
+                (first, second) => second.is_some().cmp(&first.is_some()),
+            };
+            values.then_with(|| one["flxId"].as_str().cmp(&other["flxId"].as_str()))
+        });
+        let expected: Vec<FlxId> = expected
+            .iter()
+            .map(|record| FlxId::parse(record["flxId"].as_str().unwrap()).unwrap())
+            .collect();
+        let order = if descending { "DESC" } else { "ASC" };
+        let mut body = json!({"size": size, "sortBy": sort_by, "orderBy": order,
+            "search": {"filterProperty": filter}});
+        let mut found = Vec::new();
+        let count = loop {
+            let request = parse_search(Part::Whole, &body, &self.cursors)
+                .unwrap_or_else(|fault| panic!("{fault}: {body}"));
+            let interrupt = Interrupt::default();
+            let page = self.projection.search(&request, &interrupt).unwrap();
+            let counted = self.projection.count(&request.search.filter, &interrupt);
+            assert_eq!(counted.unwrap(), page.count);
+            assert!(page.ids.len() <= size);
+            found.extend(page.ids);
+            let Some(next) = page.next else {
+                break page.count;
+            };
+            let cursor = self
+                .cursors
+                .encode(&next, &request.digest(Listing::Property));
+            body["searchAfterHash"] = json!(cursor);
+        };
+        assert_eq!(count, expected.len() as u64, "{body}");
+        assert_eq!(found, expected, "{body}");
+        expected.len()
+    }
+}
+
+fn project(folder: &tempfile::TempDir, listings: &Listings) -> Projection {
+    let budget = Budget::default();
+    let engine = Engine::open(folder.path(), &[properties()], budget).unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    Projection::open(listings.clone(), Arc::new(engine), lake).unwrap()
+}
+
+#[test]
+fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() {
+    let mut draw = Draw::new(11);
+    let mut desk = Desk::open();
+    let market = Market::new(Request::new(400, 5, Level::Middle));
+    let mut observations = market.observations();
+    let mut matched = 0;
+    for _ in 0..24 {
+        let batch: Vec<Value> = observations
+            .by_ref()
+            .take(1 + draw.below(90))
+            .map(|observation| serde_json::to_value(observation.advert).unwrap())
+            .collect();
+        desk.listings.ingest(batch).unwrap();
+        desk.projection.refresh().unwrap();
+        let records = desk.records();
+        for _ in 0..4 {
+            matched += desk.compare(&records, &mut draw);
+        }
+        match draw.below(4) {
+            0 => desk.projection.fold().unwrap(),
+            1 => desk.projection = project(&desk.folder, &desk.listings),
+            _ => {}
+        }
+        for _ in 0..4 {
+            matched += desk.compare(&records, &mut draw);
+        }
+    }
+    assert!(matched > 1_000, "{matched}");
+}
