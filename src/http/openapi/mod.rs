@@ -60,8 +60,8 @@ pub fn document() -> Value {
         schemas.insert(format!("{name}Record"), record(dataset));
     }
     schemas.extend(admin::component_schemas());
-    schemas.extend(filters::schemas());
     schemas.extend(listings::schemas());
+    schemas.extend(filters::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
