@@ -115,3 +115,28 @@ impl Columns for DecodedBatch {
         Ok(Arc::clone(place.get_or_init(|| decoded)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listings::columns::{AdvertRows, adverts, properties};
+
+    #[test]
+    fn rows_of_another_table_are_refused() {
+        let rows = AdvertRows::default().finish().unwrap();
+        assert!(DecodedBatch::new(adverts(), rows.clone()).is_ok());
+        let error = DecodedBatch::new(properties(), rows).unwrap_err();
+        assert!(
+            error.to_string().contains("no rows of table properties"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn no_row_is_selected_of_none() {
+        let rows = AdvertRows::default().finish().unwrap();
+        let batch = DecodedBatch::new(adverts(), rows).unwrap();
+        let everything = Predicate::compile(adverts(), &Vec::new()).unwrap();
+        assert_eq!(batch.mask(&everything).unwrap().len(), 0);
+    }
+}

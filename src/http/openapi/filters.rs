@@ -14,7 +14,7 @@ use crate::wire::listings::filters::bodies::{
     LITE_SIZE_MAX, MANY_MAX, SEARCH_SIZE_MAX, SIMILARS_SIZE_MAX, TEXT_CHARS_MAX, TEXTS_MAX,
 };
 use crate::wire::listings::filters::model::{Lite, Model, Takes};
-use crate::wire::listings::filters::parse::{ITEMS_MAX, TEXT_BYTES_MAX};
+use crate::wire::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX as FILTER_TEXT_CHARS_MAX};
 use crate::wire::listings::filters::{Listing, Part};
 
 /// Component schemas of filters and of the bodies that carry them. Codes and identifiers are those of the records.
@@ -89,7 +89,7 @@ fn search(filter: &str) -> Value {
         json!({
             "type": "array",
             "maxItems": TEXTS_MAX,
-            "items": {"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX},
+            "items": {"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX, "pattern": "\\S"},
             "description": about,
         })
     };
@@ -141,8 +141,8 @@ fn takes(takes: Takes, part: Part, found: &mut Map<String, Value>) -> Value {
         Takes::Year => reference("Year"),
         Takes::OneOf(table) => enumeration(table, found),
         Takes::AnyOf(table) => list(enumeration(table, found)),
-        Takes::Text => json!({"type": "string", "maxLength": TEXT_BYTES_MAX}),
-        Takes::AnyText => list(json!({"type": "string", "maxLength": TEXT_BYTES_MAX})),
+        Takes::Text => json!({"type": "string", "maxLength": FILTER_TEXT_CHARS_MAX}),
+        Takes::AnyText => list(json!({"type": "string", "maxLength": FILTER_TEXT_CHARS_MAX})),
         Takes::Code(code) => reference(code.name),
         Takes::AnyCode(code) => list(reference(code.name)),
         Takes::Model(inner) => reference(&model(inner, part, found)),

@@ -61,9 +61,9 @@ pub fn document() -> Value {
         schemas.insert(format!("{name}Record"), record(dataset));
     }
     schemas.extend(admin::component_schemas());
-    schemas.extend(filters::schemas());
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
+    schemas.extend(filters::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},

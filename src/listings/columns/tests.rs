@@ -1,5 +1,7 @@
 //! The columns held against the filters and the records of the samples.
 
+use arrow::array::RecordBatch;
+
 use super::*;
 use crate::lake::schema::Kind;
 use crate::wire::listings::filters::model::{Leaf, Takes, leaves};
@@ -71,5 +73,94 @@ fn sort_keys_and_the_clustering_order_are_columns() {
         ] {
             assert!(schema.column(name).is_some(), "{name}");
         }
+    }
+}
+
+fn samples<T: serde::de::DeserializeOwned>(text: &str) -> Vec<(serde_json::Value, T)> {
+    let answer: serde_json::Value = serde_json::from_str(text).unwrap();
+    let records = answer["data"].as_array().unwrap();
+    records
+        .iter()
+        .map(|record| (record.clone(), crate::wire::read::read(record).unwrap()))
+        .collect()
+}
+
+/// A cell as JSON, as SQL's own JSON writer puts it.
+fn cell(rows: &RecordBatch, row: usize, column: &str) -> serde_json::Value {
+    let one = rows.slice(row, 1);
+    let index = one.schema_ref().index_of(column).unwrap();
+    let one = one.project(&[index]).unwrap();
+    let mut writer = arrow::json::LineDelimitedWriter::new(Vec::new());
+    writer.write(&one).unwrap();
+    writer.finish().unwrap();
+    let text = String::from_utf8(writer.into_inner()).unwrap();
+    serde_json::from_str::<serde_json::Value>(&text).unwrap()[column].take()
+}
+
+#[test]
+fn a_property_is_a_row_with_its_adverts_as_a_list() {
+    let samples = samples(include_str!("../../../data/samples/properties.json"));
+    let mut rows = PropertyRows::default();
+    for (_, property) in &samples {
+        rows.push(property).unwrap();
+    }
+    assert_eq!(rows.count(), samples.len());
+    let batch = rows.finish().unwrap();
+    assert_eq!(rows.count(), 0);
+    for (row, (record, _)) in samples.iter().enumerate() {
+        let cell = |column| cell(&batch, row, column);
+        assert_eq!(cell("flx_id"), record["flxId"]);
+        assert_eq!(cell("type"), record["type"]);
+        assert_eq!(
+            cell("location_department"),
+            record["location"]["department"]
+        );
+        let position = &record["location"]["locationCoordinate"]["location"];
+        assert_eq!(
+            [cell("lon"), cell("lat")],
+            [position[0].clone(), position[1].clone()]
+        );
+        assert_eq!(
+            cell("price_latest_value").as_f64(),
+            record["price"]["latest"]["value"].as_f64()
+        );
+        let first_seen_at = record["meta"]["firstSeenAt"].as_str().unwrap();
+        let written = cell("meta_first_seen_at");
+        let parse = |text: &str| chrono::DateTime::parse_from_rfc3339(text).unwrap();
+        assert_eq!(parse(written.as_str().unwrap()), parse(first_seen_at));
+        let adverts = cell("adverts");
+        let expected = record["adverts"].as_array().unwrap();
+        assert_eq!(adverts.as_array().unwrap().len(), expected.len());
+        for (advert, expected) in adverts.as_array().unwrap().iter().zip(expected) {
+            assert_eq!(advert["flx_id"], expected["flxId"]);
+            assert_eq!(advert["source"], expected["source"]);
+            assert_eq!(advert["is_online"], expected["isOnline"]);
+        }
+    }
+}
+
+#[test]
+fn an_advert_is_a_row_and_one_without_an_identifier_is_none() {
+    use crate::wire::listings::Advert;
+    let samples = samples::<Advert>(include_str!("../../../data/samples/adverts.json"));
+    let mut rows = AdvertRows::default();
+    for (_, advert) in &samples {
+        rows.push(advert).unwrap();
+    }
+    let mut nameless = samples[0].1.clone();
+    nameless.flx_id = None;
+    assert_eq!(rows.push(&nameless), Err(Error::NoId));
+    let batch = rows.finish().unwrap();
+    assert_eq!(batch.num_rows(), samples.len());
+    for (row, (record, _)) in samples.iter().enumerate() {
+        let cell = |column| cell(&batch, row, column);
+        assert_eq!(cell("url"), record["url"]);
+        assert_eq!(cell("property_flx_id"), record["propertyFlxId"]);
+        assert_eq!(
+            cell("current_price_value").as_f64(),
+            record["currentPrice"]["value"].as_f64()
+        );
+        assert_eq!(cell("is_online"), record["isOnline"]);
+        assert_eq!(cell("seller_siren"), record["seller"]["siren"]);
     }
 }

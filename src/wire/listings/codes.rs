@@ -185,7 +185,7 @@ codes! {
         "^([0-9]{2}|2[AB])[0-9]{3}$", |text| is_place_code(text, 5);
     /// Code of a department: two characters, 2A and 2B included, or three overseas.
     Department: "the code of a French department, such as \"48\", \"2A\" or \"971\"",
-        "^([0-9]{2}|2[AB]|97[1-46])$", |text| departments::CODES.contains(&text);
+        "^(0[1-9]|1[0-9]|2[1-9AB]|[3-8][0-9]|9[0-5]|97[1-46])$", |text| departments::CODES.contains(&text);
     /// Code of an IRIS district: the commune's INSEE code and four digits, 0000 where it has no districts.
     IrisCode: "an IRIS code of nine characters, such as \"751135001\"",
         "^([0-9]{2}|2[AB])[0-9]{7}$", |text| is_place_code(text, 9);

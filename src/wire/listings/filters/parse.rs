@@ -17,8 +17,8 @@ use crate::wire::walk::{At, flag, list, number, object, text};
 
 /// Most items a list of a filter may hold.
 pub const ITEMS_MAX: usize = 1_000;
-/// Longest text of a filter, bytes.
-pub const TEXT_BYTES_MAX: usize = 2_048;
+/// Longest text of a filter, characters.
+pub const TEXT_CHARS_MAX: usize = 2_048;
 
 /// Reads an object of a filter; the columns of its fields start with `outer`.
 pub(super) fn model(
@@ -153,8 +153,8 @@ pub(super) fn value_of(
 
 fn bounded_text(value: &Value, at: At<'_>) -> Result<String, Fault> {
     let text = text(value, at)?;
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(at.fault(format!("must not exceed {TEXT_BYTES_MAX} bytes")));
+    if text.chars().count() > TEXT_CHARS_MAX {
+        return Err(at.fault(format!("must not exceed {TEXT_CHARS_MAX} characters")));
     }
     Ok(text.to_owned())
 }

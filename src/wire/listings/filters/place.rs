@@ -103,10 +103,9 @@ fn metres(value: &Value, at: At<'_>) -> Result<f64, Fault> {
     let kilometres = number(value, at)
         .ok()
         .filter(|kilometres| *kilometres > 0.0);
-    let metres = kilometres.map(|kilometres| kilometres * 1_000.0);
-    metres
-        .filter(|metres| metres.is_finite())
-        .ok_or_else(|| at.fault(DISTANCE_KM_RULE))
+    let kilometres = kilometres.ok_or_else(|| at.fault(DISTANCE_KM_RULE))?;
+    // Beyond all numbers is as far as beyond the earth.
+    Ok((kilometres * 1_000.0).min(f64::MAX))
 }
 
 /// Latitude and longitude of `{lat, lon}`.

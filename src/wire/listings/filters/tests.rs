@@ -200,7 +200,7 @@ fn each_kind_of_fault_is_named_by_its_path_with_what_is_allowed() {
         (around(&format!(r#"{{"geoBoundingBox": {{"topLeft": {pin}}}}}"#)),
             format!("{at}.geoBoundingBox.bottomRight: is required")),
         (format!(r#"{{"tags": [{}"a"]}}"#, r#""a","#.repeat(1_000)), "tags: must hold at most 1000 items".to_owned()),
-        (format!(r#"{{"tags": ["{}"]}}"#, "a".repeat(2_049)), "tags[0]: must not exceed 2048 bytes".to_owned()),
+        (format!(r#"{{"tags": ["{}"]}}"#, "é".repeat(2_049)), "tags[0]: must not exceed 2048 characters".to_owned()),
     ])
     .collect();
     for (text, message) in cases {
