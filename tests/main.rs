@@ -11,6 +11,7 @@ mod contract {
     mod keys;
     mod limits;
     mod listings;
+    mod openapi;
     mod opendata;
     mod policy;
     mod samples;

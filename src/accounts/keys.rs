@@ -41,7 +41,8 @@ pub enum Error {
 /// Result of a call about keys.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Makes a key with the limits its kind has unless configured for the named account, making the account too when there is none.
+/// Makes a key with the limits its kind has unless configured for the named account, making the account too when there
+/// is none.
 pub fn create(
     store: &Store,
     clock: &Clock,

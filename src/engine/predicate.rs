@@ -6,9 +6,9 @@
 //! true; `tests` hold the two against each other. Compiling costs about 3 µs a clause.
 //!
 //! Three tests are so common and so small that the batch, the planning and the float normalisation around them cost
-//! more than they do: a number range, a category among a few, a position within a radius. Those run as plain loops
-//! over the decoded values ([`Kernel`]), and later clauses only look at the rows earlier ones left. They are held
-//! against their expressions by a property test; everything else, and every other user of a filter, keeps the expression.
+//! more than they do: a number range, a category among a few, a position within a radius. Those run as plain loops over
+//! the decoded values ([`Kernel`]), and later clauses only look at the rows earlier ones left. They are held against
+//! their expressions by a property test; everything else, and every other user of a filter, keeps the expression.
 
 use std::sync::Arc;
 

@@ -151,10 +151,11 @@ fn error_schema() -> Value {
         "required": ["error"],
         "properties": {"error": {
             "type": "object",
+            "description": "Why the request was not carried out",
             "required": ["message", "code"],
             "properties": {
                 "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
-                "code": {"type": "integer"},
+                "code": {"type": "integer", "description": "Kind of fault, one per kind, stable"},
             },
         }},
     })

@@ -237,6 +237,7 @@ fn not_allowed(routes: &[&'static Route]) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::grants::is_endpoint_name;
 
     #[test]
     fn everything_under_protected_asks_for_a_key_and_nothing_else_does() {
@@ -253,6 +254,17 @@ mod tests {
                 .iter()
                 .any(|other| other.path == route.path && other.method == route.method);
             assert!(!twin, "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn every_scoped_endpoint_can_be_granted_and_no_two_routes_share_a_grant() {
+        let mut seen = std::collections::BTreeSet::new();
+        for route in &ROUTES {
+            if let Access::Scoped(_, endpoint) = route.access {
+                assert!(is_endpoint_name(endpoint), "{endpoint}");
+                assert!(seen.insert(endpoint), "{endpoint}");
+            }
         }
     }
 
