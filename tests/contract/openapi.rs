@@ -29,6 +29,21 @@ fn the_document_is_the_published_one() {
     });
 }
 
+#[test]
+fn no_two_operations_share_a_name() {
+    let document = openapi::document();
+    let mut seen = std::collections::BTreeSet::new();
+    for operation in document["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|path| path.as_object().unwrap().values())
+    {
+        let name = operation["operationId"].as_str().unwrap();
+        assert!(seen.insert(name), "{name}");
+    }
+}
+
 /// Every schema of a document with its path, those inside others too.
 fn schemas<'a>(value: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
     if let Some(fields) = value.as_object() {

@@ -95,7 +95,7 @@ fn content(schema: Value) -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let said = describe(route.endpoint);
+    let said = describe(route);
     let mut parameters = path_parameters(route.path);
     parameters.extend(said.query.iter().cloned());
     if route.takes_idempotency_key() {

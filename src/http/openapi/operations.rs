@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::routes::{AdminAction, Endpoint};
+use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
 use super::{JSON, enveloped, reference, type_name};
@@ -58,15 +58,15 @@ impl Operation {
     }
 }
 
-/// The row of an endpoint.
-pub fn describe(endpoint: Endpoint) -> Operation {
+/// What there is to say of a route.
+pub fn describe(route: &Route) -> Operation {
     let of = |dataset| match dataset {
         Dataset::Dpe => "energy performance diagnostics",
         Dataset::Dvf => "recorded sales",
     };
     let id = |action: &str, dataset: Dataset| format!("{}{action}", dataset.name());
     let schema = |dataset, part: &str| reference(&format!("{}{part}", type_name(dataset)));
-    match endpoint {
+    match route.endpoint {
         Endpoint::Healthz => Operation::new("healthz", "Readiness of the service"),
         Endpoint::Livez => Operation::new("livez", "Whether the process serves at all"),
         Endpoint::Metrics => {
@@ -94,7 +94,10 @@ pub fn describe(endpoint: Endpoint) -> Operation {
             Operation::new(id, summary).answering(reference(sample.schema()))
         }
         Endpoint::Consumption => Operation::new(
-            "consumption",
+            match route.path.contains("/admin/") {
+                true => "adminConsumption",
+                false => "consumption",
+            },
             "What the account of the key consumed in a period",
         )
         .asking(admin::period_parameters())
