@@ -30,6 +30,9 @@ pub enum Error {
     /// No key with that text or id.
     #[error("no such key")]
     NoKey,
+    /// The key is revoked: nothing about it changes any more.
+    #[error("the key is revoked; make a new one")]
+    Revoked,
     /// The key no longer works, so a new text would not either.
     #[error("the key is revoked or expired; make a new one")]
     Ended,
@@ -194,6 +197,9 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
         let Some(record) = named.find(transaction)? else {
             return Ok(Err(Error::NoKey));
         };
+        if record.revoked_at.is_some() {
+            return Ok(Err(Error::Revoked));
+        }
         let grants = match change.grants {
             None => record.grants(),
             Some(GrantChange::Add(more)) => record.grants().union(more),
