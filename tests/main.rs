@@ -12,9 +12,11 @@ mod contract {
     mod keys;
     mod limits;
     mod listings;
+    mod openapi;
     mod opendata;
     mod policy;
     mod samples;
+    mod searches;
     mod server;
 }
 mod engine {

@@ -30,6 +30,9 @@ pub enum Error {
     /// No key with that text or id.
     #[error("no such key")]
     NoKey,
+    /// The key is revoked: nothing about it changes any more.
+    #[error("the key is revoked; make a new one")]
+    Revoked,
     /// The key no longer works, so a new text would not either.
     #[error("the key is revoked or expired; make a new one")]
     Ended,
@@ -41,7 +44,8 @@ pub enum Error {
 /// Result of a call about keys.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Makes a key with the limits its kind has unless configured for the named account, making the account too when there is none.
+/// Makes a key with the limits its kind has unless configured for the named account, making the account too when there
+/// is none.
 pub fn create(
     store: &Store,
     clock: &Clock,
@@ -193,6 +197,9 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
         let Some(record) = named.find(transaction)? else {
             return Ok(Err(Error::NoKey));
         };
+        if record.revoked_at.is_some() {
+            return Ok(Err(Error::Revoked));
+        }
         let grants = match change.grants {
             None => record.grants(),
             Some(GrantChange::Add(more)) => record.grants().union(more),

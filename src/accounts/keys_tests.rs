@@ -93,6 +93,11 @@ fn a_change_touches_what_it_names_and_nothing_else() {
         change(&store, "nothing", KeyChange::default()),
         Err(Error::NoKey)
     ));
+    revoke(&store, &clock, &id).unwrap();
+    assert!(matches!(
+        change(&store, &id, KeyChange::default()),
+        Err(Error::Revoked)
+    ));
 }
 
 #[test]

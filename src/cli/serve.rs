@@ -19,17 +19,20 @@ use crate::accounts::verify::Verifier;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::prices::Prices;
-use crate::engine::Budget;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
+use crate::engine::{Budget, Engine};
 use crate::http::idempotency::Claims;
 use crate::http::listings::INGESTING_MAX;
 use crate::http::opendata::Answers;
 use crate::http::server::{self, Limits};
 use crate::http::tls::Tls;
 use crate::http::{App, Readiness};
+use crate::lake::Lake;
 use crate::listings::Listings;
-use crate::opendata::OpenData;
+use crate::listings::columns::properties;
+use crate::listings::projection::Projection;
+use crate::opendata::{OpenData, dpe, dvf};
 use crate::store::Store;
 use crate::telemetry::{Metrics, logs};
 
@@ -80,15 +83,21 @@ pub fn serve(
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
     };
-    let open_data = OpenData::open(data, Budget::from(&config.engine))?;
+    let tables = [dvf::schema(), dpe::schema(), properties()];
+    let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
+    let open_data = OpenData::over(Arc::clone(&engine));
     let store = Store::open(data)?;
-    let mut app = app(
+    let clock = Clock::system();
+    let listings = Listings::new(store.clone(), clock.clone()).with_contours(kept_contours(data));
+    let properties = Arc::new(Projection::open(listings, engine, Lake::open(data)?)?);
+    let _keeping = properties.keep_up()?;
+    let app = app(
         &store,
         Arc::new(open_data.clone()),
-        &Clock::system(),
+        properties,
+        &clock,
         config,
     )?;
-    app.listings = app.listings.with_contours(kept_contours(data));
     observe(&app, store, open_data);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -121,6 +130,7 @@ async fn listen(
 pub fn app(
     store: &Store,
     answers: Arc<dyn Answers>,
+    properties: Arc<Projection>,
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Box<dyn Error + Send + Sync>> {
@@ -141,7 +151,8 @@ pub fn app(
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::start(store.clone()),
-        listings: Listings::new(store.clone(), clock.clone()),
+        listings: properties.listings().clone(),
+        properties,
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: Claims::default(),
         verifier: Verifier::new(store.clone(), clock.clone())?,
@@ -222,7 +233,9 @@ mod tests {
             full_width: false,
         };
         into_lake(data, request, crate::progress::Progress::silent()).unwrap();
-        let open_data = OpenData::open(data, Budget::default()).unwrap();
+        let tables = [dvf::schema(), dpe::schema(), properties()];
+        let engine = Arc::new(Engine::open(data, &tables, Budget::default()).unwrap());
+        let open_data = OpenData::over(Arc::clone(&engine));
         let rows = open_data
             .engine()
             .view(crate::opendata::dvf::schema())
@@ -230,7 +243,11 @@ mod tests {
         let rows = rows.snapshot().rows();
         let store = Store::open(data).unwrap();
         let (clock, config) = (Clock::system(), Config::default());
-        let app = app(&store, Arc::new(open_data.clone()), &clock, &config).unwrap();
+        let listings = Listings::new(store.clone(), clock.clone());
+        let lake = Lake::open(data).unwrap();
+        let properties = Arc::new(Projection::open(listings, engine, lake).unwrap());
+        let answers = Arc::new(open_data.clone());
+        let app = app(&store, answers, properties, &clock, &config).unwrap();
         observe(&app, store, open_data);
         app.readiness.set_ready();
         let response = metrics::handler(&app).await.unwrap();

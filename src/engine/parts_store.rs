@@ -1,9 +1,9 @@
 //! The open files of views as a read-only object store, so that SQL reads the very files its tables were planned on.
 //!
 //! A publication moves files away while queries run; by path they would be missing, and a missing file counts as one
-//! without rows. Here every read goes through the descriptor opened with the view, and every byte handed out was verified
-//! against the part's checksums: pages are what DataFusion asks for, so verifying reads no more than it does. Reads are
-//! positional and run on the blocking pool, one task for all ranges of a request.
+//! without rows. Here every read goes through the descriptor opened with the view, and every byte handed out was
+//! verified against the part's checksums: pages are what DataFusion asks for, so verifying reads no more than it does.
+//! Reads are positional and run on the blocking pool, one task for all ranges of a request.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -6,22 +6,28 @@
 //!
 //! There are two lanes, each with a thread for every core. A client that keeps more jobs in flight than there are
 //! threads, or was busy for most of the last seconds, or brings a batch, is served in the crowded lane; all others in
-//! the free lane, where they never queue behind it: the operating system shares the cores between the two.
+//! the free lane, where they never queue behind it. The operating system shares the cores between the two, and gives
+//! them to the free lane first: threads of the crowded lane run at a lower priority, and all but one while the free
+//! lane is asked ([`Courtesy`]); alone they have all cores.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
-use super::interrupt::Interrupt;
+use super::interrupt::{Courtesy, Interrupt};
 
 /// Half-life of what is remembered of a client's busy time.
 const BUSY_HALF_LIFE: Duration = Duration::from_secs(1);
 /// Remembered busy time from which a client asks much. One job after another without pause comes to 1.4 s.
 const BUSY_MAX: Duration = Duration::from_millis(700);
+/// Priority of the crowded lane's threads, from 0 to 99; ordinary threads have 50. A niceness of 9 on Linux, where the
+/// free lane then gets seven times as much of a core both want.
+const CROWDED_PRIORITY: u8 = 25;
 /// Clients remembered before those that have been idle are forgotten.
 const CLIENTS_MAX: usize = 10_000;
 
@@ -50,6 +56,7 @@ pub enum Load {
 pub struct Pool {
     free: Arc<Lane>,
     crowded: Arc<Lane>,
+    courtesy: Arc<Courtesy>,
     threads: usize,
     clients: Arc<Mutex<HashMap<Uuid, Client>>>,
 }
@@ -65,9 +72,15 @@ impl Lane {
         name: &'static str,
         threads: usize,
         queue_limit: usize,
+        priority: Option<u8>,
     ) -> Result<Arc<Self>, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
+            .start_handler(move |_| {
+                if let Some(priority) = priority {
+                    lower_priority(priority);
+                }
+            })
             .thread_name(move |index| format!("{name}-{index}"))
             .build()?;
         Ok(Arc::new(Self {
@@ -119,8 +132,9 @@ impl Pool {
     pub fn new(threads: usize, queue_limit: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         let threads = threads.max(1);
         Ok(Self {
-            free: Lane::new("query", threads, queue_limit)?,
-            crowded: Lane::new("crowd", threads, queue_limit)?,
+            free: Lane::new("query", threads, queue_limit, None)?,
+            crowded: Lane::new("crowd", threads, queue_limit, Some(CROWDED_PRIORITY))?,
+            courtesy: Arc::new(Courtesy::of(threads)),
             threads,
             clients: Arc::default(),
         })
@@ -141,11 +155,17 @@ impl Pool {
         load: Load,
         job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let (lane, mut journey) = self.set_out(client, load);
+        let (is_modest, mut journey) = self.set_out(client, load);
+        let (lane, interrupt) = match is_modest {
+            true => (&self.free, Interrupt::default()),
+            false => (&self.crowded, Interrupt::courteous(&self.courtesy)),
+        };
+        if is_modest {
+            self.courtesy.keep_a_core_free();
+        }
         let slot = Arc::clone(&lane.slots)
             .try_acquire_owned()
             .map_err(|_| PoolError::Overloaded)?;
-        let interrupt = Interrupt::default();
         let _raised_when_nobody_waits = interrupt.raise_on_drop();
         let (sender, receiver) = oneshot::channel();
         lane.threads.spawn_fifo(move || {
@@ -163,8 +183,8 @@ impl Pool {
         receiver.await.unwrap_or(Err(PoolError::Panicked))
     }
 
-    /// The lane of a client's next job.
-    fn set_out(&self, client: Uuid, load: Load) -> (&Lane, Journey) {
+    /// Notes a client's next job, and whether it goes to the free lane.
+    fn set_out(&self, client: Uuid, load: Load) -> (bool, Journey) {
         let mut clients = lock(&self.clients);
         if clients.len() >= CLIENTS_MAX {
             clients.retain(|_, client| client.in_flight > 0);
@@ -184,8 +204,23 @@ impl Pool {
             client,
             started: None,
         };
-        let lane = if asks_much { &self.crowded } else { &self.free };
-        (lane, journey)
+        (!asks_much, journey)
+    }
+}
+
+/// Lowers the priority of the current thread. Where the system does not allow it the lanes share the cores evenly.
+fn lower_priority(priority: u8) {
+    let set = ThreadPriorityValue::try_from(priority)
+        .map_err(|error| error.to_string())
+        .and_then(|value| {
+            set_current_thread_priority(ThreadPriority::Crossplatform(value))
+                .map_err(|error| format!("{error:?}"))
+        });
+    if let Err(error) = set {
+        tracing::debug!(
+            error,
+            "threads of crowded questions keep the usual priority"
+        );
     }
 }
 

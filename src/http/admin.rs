@@ -204,6 +204,7 @@ impl From<keys::Error> for ApiError {
             keys::Error::Store(error) => ApiError::internal(error),
             keys::Error::Account(error) => error.into(),
             keys::Error::NoKey => ApiError::NotFound("key"),
+            keys::Error::Revoked => ApiError::NotFound("working key"),
             keys::Error::Ended => Fault::new("key", error.to_string()).into(),
             keys::Error::AdminOnTestKey => Fault::new("grants", error.to_string()).into(),
         }

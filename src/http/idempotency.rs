@@ -31,7 +31,8 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
         return Ok(None);
     };
     let text = value.to_str().unwrap_or_default().trim();
-    if text.is_empty() || text.len() > KEY_CHARS_MAX {
+    let is_legible = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if text.is_empty() || text.len() > KEY_CHARS_MAX || !is_legible {
         let allowed = format!("must be 1 to {KEY_CHARS_MAX} visible ASCII characters");
         return Err(Fault::new(IDEMPOTENCY_HEADER, allowed).into());
     }

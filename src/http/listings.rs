@@ -14,8 +14,9 @@ use super::opendata::read_json;
 use super::pipeline::Call;
 use crate::listings::ingest::answer;
 use crate::listings::{self, Listings};
-use crate::wire::adverts::{parse_adverts, parse_many};
+use crate::wire::adverts::parse_adverts;
 use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::filters::parse_many;
 
 /// Calls that bring adverts and run at once.
 pub const INGESTING_MAX: usize = 4;

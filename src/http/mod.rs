@@ -21,6 +21,7 @@ pub mod opendata;
 pub mod pipeline;
 pub mod routes;
 pub mod samples;
+mod search;
 pub mod server;
 pub mod tls;
 
@@ -39,6 +40,7 @@ use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::listings::Listings;
+use crate::listings::projection::Projection;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
@@ -64,6 +66,8 @@ pub struct App {
     pub ledger: Ledger,
     /// Adverts and properties.
     pub listings: Listings,
+    /// The table of properties, kept up with the store.
+    pub properties: Arc<Projection>,
     /// Turns of the calls that bring adverts.
     pub ingesting: Arc<Semaphore>,
     /// Calls under way that may be repeated.

@@ -121,7 +121,8 @@ pub async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answ
     .await
 }
 
-async fn on_pool(
+/// Runs a question as one job on the query pool.
+pub(super) async fn on_pool(
     call: &Call<'_>,
     load: Load,
     job: impl FnOnce(&App, &[u8], &Interrupt) -> Result<Bytes, ApiError> + Send + 'static,

@@ -22,6 +22,7 @@ use super::idempotency::{self, Claim};
 use super::routes::{self, AdminAction, BodyRule, Counting, Endpoint, Params, Route};
 use super::{
     App, admin, auth, body, consumption, docs, listings, metrics, openapi, opendata, samples,
+    search,
 };
 use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
@@ -290,6 +291,8 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::Search(dataset) => opendata::search(&call, dataset).await,
         Endpoint::Match(dataset) => opendata::find_matches(&call, dataset).await,
         Endpoint::MatchMany(dataset) => opendata::find_matches_many(&call, dataset).await,
+        Endpoint::PropertiesSearch(part) => search::properties_search(&call, part).await,
+        Endpoint::PropertiesCount => search::properties_count(&call).await,
         Endpoint::Property => listings::property(&call).await,
         Endpoint::PropertyOfAdvert => listings::property_of_advert(&call).await,
         Endpoint::PropertiesMany => listings::properties_many(&call).await,

@@ -1,8 +1,8 @@
 //! A file of a part that hands out only bytes that match their checksums.
 //!
 //! Every reader of a part goes through here: decoding of columns, fetching of records, merging, the id index, SQL. A
-//! range that is asked for is widened to the spans that hold it ([`super::sums`]), and those are verified each time they
-//! come from the disk. Reads are positional, so that threads share one descriptor.
+//! range that is asked for is widened to the spans that hold it ([`super::sums`]), and those are verified each time
+//! they come from the disk. Reads are positional, so that threads share one descriptor.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -185,39 +185,52 @@ impl Part {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_unstable_by_key(|index| rows[*index]);
         let mut records = vec![Bytes::new(); rows.len()];
-        let mut open_page: Option<(usize, usize, Bytes)> = None;
-        for index in order {
-            let row = rows[index];
-            let group = self
-                .group_starts
+        let group_of = |row: u32| {
+            self.group_starts
                 .partition_point(|start| *start <= row)
-                .saturating_sub(1);
+                .saturating_sub(1)
+        };
+        for of_group in order.chunk_by(|one, next| group_of(rows[*one]) == group_of(rows[*next])) {
+            let first = of_group.first().map_or(0, |index| rows[*index]);
+            let group = group_of(first);
             let Some(locations) = pages.get(group) else {
-                return Err(Error::damaged(self.path(), format!("no row {row}")));
+                return Err(Error::damaged(self.path(), format!("no row {first}")));
             };
-            let in_group = i64::from(row - self.group_starts[group]);
-            let page = locations
-                .partition_point(|location| location.first_row_index <= in_group)
-                .saturating_sub(1);
-            let values = match &open_page {
-                Some((open_group, open, values)) if (*open_group, *open) == (group, page) => {
-                    values.clone()
-                }
-                _ => {
-                    let values = self.record_page(group, &locations[page])?;
-                    open_page = Some((group, page, values.clone()));
-                    values
-                }
-            };
-            let skipped = (in_group - locations[page].first_row_index) as usize;
-            records[index] = nth_plain_value(&values, skipped)
-                .ok_or_else(|| Error::damaged(self.path(), "a record page ends early"))?;
+            // Row in its group and page of each record, in ascending order of both.
+            let places: Vec<(usize, i64, usize)> = of_group
+                .iter()
+                .map(|index| {
+                    let in_group = i64::from(rows[*index] - self.group_starts[group]);
+                    let page = locations
+                        .partition_point(|location| location.first_row_index <= in_group)
+                        .saturating_sub(1);
+                    (*index, in_group, page)
+                })
+                .collect();
+            let mut wanted: Vec<usize> = places.iter().map(|(_, _, page)| *page).collect();
+            wanted.dedup();
+            let values = self.read_record_pages(group, locations, &wanted)?;
+            for (index, in_group, page) in places {
+                let skipped = (in_group - locations[page].first_row_index) as usize;
+                records[index] = wanted
+                    .binary_search(&page)
+                    .ok()
+                    .and_then(|nth| nth_plain_value(values.get(nth)?, skipped))
+                    .ok_or_else(|| Error::damaged(self.path(), "a record page ends early"))?;
+            }
         }
         Ok(records)
     }
 
-    /// Reads and decompresses one page of the record column.
-    fn record_page(&self, group: usize, location: &PageLocation) -> Result<Bytes, Error> {
+    /// Reads and decompresses pages of the record column of one row group, in ascending order.
+    ///
+    /// One reader for all of them: each makes its own decompressor, which costs as much as decompressing two pages.
+    fn read_record_pages(
+        &self,
+        group: usize,
+        locations: &[PageLocation],
+        wanted: &[usize],
+    ) -> Result<Vec<Bytes>, Error> {
         let chunk = self.metadata.row_group(group).column(self.record_leaf()?);
         // A reader given a first location past the start of the chunk takes what lies before for a dictionary; a
         // location at the start, skipped at once, tells it there is none.
@@ -228,23 +241,29 @@ impl Part {
         };
         let rows = chunk.num_values() as usize;
         let file = CheckedReader::new(&self.file);
-        let page = || -> ParquetResult<Option<Page>> {
-            let pages = Some(vec![start, location.clone()]);
-            let mut reader = SerializedPageReader::new(Arc::new(file.clone()), chunk, rows, pages)?;
+        let pages = || -> ParquetResult<Vec<Option<Page>>> {
+            let mut asked = vec![start];
+            asked.extend(wanted.iter().map(|page| locations[*page].clone()));
+            let reader = Arc::new(file.clone());
+            let mut reader = SerializedPageReader::new(reader, chunk, rows, Some(asked))?;
             reader.skip_next_page()?;
-            reader.get_next_page()
+            wanted.iter().map(|_| reader.get_next_page()).collect()
         };
-        match page().map_err(|error| file.error(error))? {
-            Some(Page::DataPage {
-                buf,
-                encoding: Encoding::PLAIN,
-                ..
-            }) => Ok(buf),
-            _ => Err(Error::damaged(
-                self.path(),
-                "a record page of another encoding",
-            )),
-        }
+        let pages = pages().map_err(|error| file.error(error))?;
+        pages
+            .into_iter()
+            .map(|page| match page {
+                Some(Page::DataPage {
+                    buf,
+                    encoding: Encoding::PLAIN,
+                    ..
+                }) => Ok(buf),
+                _ => Err(Error::damaged(
+                    self.path(),
+                    "a record page of another encoding",
+                )),
+            })
+            .collect()
     }
 
     fn record_leaf(&self) -> Result<usize, Error> {

@@ -2,8 +2,8 @@
 //!
 //! A file holds at most eight row groups of 65,536 rows. Columns that questions filter on carry statistics and bloom
 //! filters where they identify; the record column is cut into pages of about 16 KiB, so that fetching one row
-//! decompresses a few neighbours and no more. A thread of its own, one batch behind the merge, has the columns of a batch
-//! encoded side by side on rayon.
+//! decompresses a few neighbours and no more. A thread of its own, one batch behind the merge, has the columns of a
+//! batch encoded side by side on rayon.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

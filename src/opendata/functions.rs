@@ -1,8 +1,8 @@
 //! Match scores in SQL: the endpoint's kernel as scalar functions, to the last bit.
 //!
-//! `dpe_match_score(body, …)` and `dvf_match_score(body, …)` take a match body as JSON text, then the record's values in
-//! the order of the score table, surface, latitude and longitude. The body is validated as the endpoint does, once per
-//! batch when it is a constant; its filters only take part by nearness, so restrict the rows in `where`.
+//! `dpe_match_score(body, …)` and `dvf_match_score(body, …)` take a match body as JSON text, then the record's values
+//! in the order of the score table, surface, latitude and longitude. The body is validated as the endpoint does, once
+//! per batch when it is a constant; its filters only take part by nearness, so restrict the rows in `where`.
 
 use std::sync::Arc;
 

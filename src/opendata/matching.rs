@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 
-use super::score::{AMBIGUOUS_GAP, Scorer, confidence};
+use super::score::{AMBIGUOUS_GAP, Evidence, Scorer, confidence};
 use super::{Candidate, Dataset, MatchAnswer, MatchRequest, OpenData};
 use crate::engine::Error;
 use crate::engine::predicate::Predicate;
@@ -30,8 +30,8 @@ pub struct Ranking {
     pub best: Vec<Ranked>,
     /// Candidates that passed the filters.
     pub total: u64,
-    /// Evidence the targets carry, in bits.
-    pub evidence_bits: f64,
+    /// What the targets tell.
+    pub evidence: Evidence,
 }
 
 impl Ranking {
@@ -43,11 +43,6 @@ impl Ranking {
         }
     }
 
-    /// Evidence beyond what it takes to single out one of the candidates.
-    fn surplus_bits(&self) -> f64 {
-        self.evidence_bits - (self.total.max(1) as f64).log2()
-    }
-
     /// Confidence of the candidate at a rank.
     pub fn confidence(&self, rank: usize) -> super::Confidence {
         let score = |nth: usize| self.best.get(nth).map(|ranked| ranked.score);
@@ -57,7 +52,7 @@ impl Ranking {
             score(rank).unwrap_or(0.0),
             first,
             score(1),
-            self.surplus_bits(),
+            self.evidence.among(self.total),
         )
     }
 }
@@ -186,7 +181,7 @@ impl OpenData {
         Ok(Ranking {
             best,
             total,
-            evidence_bits: scorer.evidence_bits(),
+            evidence: scorer.evidence(),
         })
     }
 }

@@ -45,10 +45,15 @@ impl OpenData {
     /// Opens the open-data tables under a data folder.
     pub fn open(data: &Path, budget: Budget) -> Result<Self, engine::Error> {
         let engine = Engine::open(data, &[dvf::schema(), dpe::schema()], budget)?;
-        Ok(Self {
-            engine: Arc::new(engine),
+        Ok(Self::over(Arc::new(engine)))
+    }
+
+    /// The open-data tables of an engine that was opened with them.
+    pub fn over(engine: Arc<Engine>) -> Self {
+        Self {
+            engine,
             interrupt: Interrupt::default(),
-        })
+        }
     }
 
     /// The same tables for one question, which stops soon after the flag is raised.

@@ -1,5 +1,5 @@
-//! The conveyor behind an import: blocks of rows come in, rayon converts a few of them at a time, batches reach the sink
-//! in source order. One [`Consumer`] per source.
+//! The conveyor behind an import: blocks of rows come in, rayon converts a few of them at a time, batches reach the
+//! sink in source order. One [`Consumer`] per source.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -50,6 +50,8 @@ pub struct Rule {
     pub about: &'static str,
     /// Evidence it carries, in bits: b bits leave about one in 2^b of the unrelated records as likely.
     pub bits: f64,
+    /// Share of a record's value that a figure sought may be off by: what HIGH must withstand.
+    pub error: f64,
 }
 
 const fn rule(
@@ -65,6 +67,14 @@ const fn rule(
         weight,
         about,
         bits,
+        error: 0.0,
+    }
+}
+
+impl Rule {
+    /// The same rule for a figure that may be off by a share.
+    const fn off_by(self, error: f64) -> Self {
+        Self { error, ..self }
     }
 }
 
@@ -72,16 +82,20 @@ const fn number(scale: f64) -> Measure {
     Measure::Number { scale }
 }
 
+/// Share by which figures of a diagnostic are often off in portfolios: other editions, other rounding, retyping.
+const FIGURE_ERROR: f64 = 0.05;
+
 /// Targets of a diagnostic match. The order is that of the SQL function's arguments.
 pub const DPE_RULES: [Rule; 8] = [
-    rule("conso_5_usages_par_m2_ep", number(12.0), 3.0, "energy", 6.0),
+    rule("conso_5_usages_par_m2_ep", number(12.0), 3.0, "energy", 6.0).off_by(FIGURE_ERROR),
     rule(
         "emission_ges_5_usages_par_m2",
         number(3.0),
         3.0,
         "emissions",
         4.0,
-    ),
+    )
+    .off_by(FIGURE_ERROR),
     rule("etiquette_dpe", Measure::Class, 1.0, "energy", 2.5),
     rule("etiquette_ges", Measure::Class, 1.0, "emissions", 2.5),
     rule(
@@ -141,11 +155,27 @@ pub fn surface_column(dataset: Dataset) -> &'static str {
     }
 }
 
+/// What the targets of a request tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Evidence they carry, in bits.
+    pub bits: f64,
+    /// Points that the record meant loses when every figure is off by as much as its rule allows.
+    pub error_points: f64,
+}
+
+impl Evidence {
+    /// What is left after singling out one candidate among all that passed the filters (log2 of their number).
+    pub fn among(self, candidates: u64) -> Self {
+        let bits = self.bits - (candidates.max(1) as f64).log2();
+        Self { bits, ..self }
+    }
+}
+
 /// What the confidence of a first candidate needs: calibrated by `toise evaluate match`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
-    /// Least surplus of evidence, in bits: those of the targets less those it takes to single out one candidate among
-    /// all that passed the filters (log2 of their number).
+    /// Least surplus of evidence, in bits ([`Evidence::among`] the candidates).
     pub surplus_bits: f64,
     /// Least score.
     pub score: f64,
@@ -169,13 +199,16 @@ pub const MEDIUM: Threshold = Threshold {
 pub const LOW_SCORE: f64 = 40.0;
 
 /// Confidence of a candidate: of the first by score, gap to the second and surplus of evidence; of another by its own
-/// score, capped by its gap to the first.
+/// score, capped by its gap to the first. `evidence` is what is left [`Evidence::among`] the candidates.
+///
+/// A first that fits exactly may be another record than the one meant, which then lies behind it by what the error in
+/// the figures costs: 5 % of 450 kWh/m² cost far more than 5 % of 100. So HIGH needs a gap that no such error explains.
 pub fn confidence(
     rank: usize,
     score: f64,
     best: f64,
     second: Option<f64>,
-    surplus_bits: f64,
+    evidence: Evidence,
 ) -> Confidence {
     // Scores have one decimal; their difference is freed of binary dust so that a threshold means what it says.
     let gap_between = |more: f64, less: f64| ((more - less) * 10.0).round() / 10.0;
@@ -184,7 +217,7 @@ pub fn confidence(
     }
     if rank > 0 {
         let close = gap_between(best, score) <= AMBIGUOUS_GAP;
-        let medium = surplus_bits >= MEDIUM.surplus_bits && score >= MEDIUM.score;
+        let medium = evidence.bits >= MEDIUM.surplus_bits && score >= MEDIUM.score;
         return if close && medium {
             Confidence::Medium
         } else {
@@ -193,9 +226,9 @@ pub fn confidence(
     }
     let gap = second.map_or(f64::INFINITY, |second| gap_between(score, second));
     let meets = |threshold: Threshold| {
-        surplus_bits >= threshold.surplus_bits && score >= threshold.score && gap >= threshold.gap
+        evidence.bits >= threshold.surplus_bits && score >= threshold.score && gap >= threshold.gap
     };
-    if meets(HIGH) && gap > AMBIGUOUS_GAP {
+    if meets(HIGH) && gap > evidence.error_points.max(AMBIGUOUS_GAP) {
         Confidence::High
     } else if meets(MEDIUM) {
         Confidence::Medium
@@ -223,13 +256,23 @@ pub fn reference(dataset: Dataset) -> String {
             rule.column, rule.weight
         ));
     }
+    let error = rules(dataset)
+        .iter()
+        .fold(0.0, |most: f64, rule| most.max(rule.error));
+    let beyond_error = match error > 0.0 {
+        true => format!(
+            " and farther than a record falls behind whose figures are {} % off",
+            100.0 * error
+        ),
+        false => String::new(),
+    };
     text.push_str(&format!(
         "| middle of the {} range, when filtered | exp(-d²·ln 2/(width × {SURFACE_SCALE})²) | {SURFACE_WEIGHT} |\n\
          | pin of the location, when filtered | exp(-d²·ln 2/(radius × {PLACE_SCALE})²) | {PLACE_WEIGHT} |\n\n\
          `ambiguous`: the two best scores are {AMBIGUOUS_GAP} or less apart. `confidence` of the first: HIGH from a \
-         score of {}, {} ahead of the second, when the targets carry {} bits of evidence beyond what singles out one \
-         of the candidates; MEDIUM from {}, {} ahead, {} bits; LOW from {LOW_SCORE}; else REJECT. An ambiguous first \
-         is never HIGH; the others are at most MEDIUM, by their own gap to the first.",
+         score of {}, {} ahead of the second{beyond_error}, when the targets carry {} bits of evidence beyond what \
+         singles out one of the candidates; MEDIUM from {}, {} ahead, {} bits; LOW from {LOW_SCORE}; else REJECT. An \
+         ambiguous first is never HIGH; the others are at most MEDIUM, by their own gap to the first.",
         surface_column(dataset),
         HIGH.score,
         HIGH.gap,
@@ -249,14 +292,17 @@ mod tests {
     proptest! {
         #[test]
         fn an_ambiguous_first_is_never_high_and_the_others_never_are(
-            tenths in 0u32..=1_000, gap in 0u32..=400, bits in -20.0..20.0f64, rank in 0usize..5,
+            tenths in 0u32..=1_000, gap in 0u32..=400, bits in -20.0..20.0f64,
+            error_points in 0.0..100.0f64, rank in 0usize..5,
         ) {
             let best = f64::from(tenths) / 10.0;
             let second = (best - f64::from(gap) / 10.0).max(0.0);
             let ambiguous = ((best - second) * 10.0).round() / 10.0 <= AMBIGUOUS_GAP;
             let score = if rank == 0 { best } else { second };
-            let found = confidence(rank, score, best, Some(second), bits);
-            if ambiguous || rank > 0 || bits < HIGH.surplus_bits {
+            let evidence = Evidence { bits, error_points };
+            let found = confidence(rank, score, best, Some(second), evidence);
+            let explained = f64::from(gap) / 10.0 < error_points;
+            if ambiguous || rank > 0 || bits < HIGH.surplus_bits || explained {
                 prop_assert_ne!(found, Confidence::High);
             }
         }
@@ -264,8 +310,24 @@ mod tests {
 
     #[test]
     fn a_lone_good_candidate_needs_evidence_to_be_high() {
-        assert_eq!(confidence(0, 100.0, 100.0, None, 10.0), Confidence::High);
-        assert_eq!(confidence(0, 100.0, 100.0, None, 1.0), Confidence::Medium);
-        assert_eq!(confidence(0, 30.0, 30.0, None, 10.0), Confidence::Reject);
+        let evidence = |bits| Evidence {
+            bits,
+            error_points: 80.0,
+        };
+        let alone = |score, bits| confidence(0, score, score, None, evidence(bits));
+        assert_eq!(alone(100.0, 10.0), Confidence::High);
+        assert_eq!(alone(100.0, 1.0), Confidence::Medium);
+        assert_eq!(alone(30.0, 10.0), Confidence::Reject);
+    }
+
+    #[test]
+    fn an_exact_fit_is_not_high_when_an_error_in_large_figures_explains_the_gap() {
+        let of_error = |error_points| Evidence {
+            bits: 8.0,
+            error_points,
+        };
+        let found = |evidence| confidence(0, 99.5, 99.5, Some(59.5), evidence);
+        assert_eq!(found(of_error(25.0)), Confidence::High);
+        assert_eq!(found(of_error(45.0)), Confidence::Medium);
     }
 }

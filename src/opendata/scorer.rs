@@ -10,7 +10,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int32Type};
 
 use super::score::{
-    Measure, NEUTRAL, PLACE_SCALE, PLACE_WEIGHT, SURFACE_SCALE, SURFACE_SCALE_M2_MIN,
+    Evidence, Measure, NEUTRAL, PLACE_SCALE, PLACE_WEIGHT, SURFACE_SCALE, SURFACE_SCALE_M2_MIN,
     SURFACE_WEIGHT, rules, surface_column,
 };
 use super::{Dataset, Goal, MatchRequest, dpe};
@@ -41,7 +41,7 @@ enum Seek {
 pub struct Scorer {
     terms: Vec<Term>,
     total_weight: f64,
-    evidence_bits: f64,
+    evidence: Evidence,
 }
 
 /// Decay constant of a gaussian that is one half at `scale`.
@@ -54,6 +54,7 @@ impl Scorer {
     pub fn new(dataset: Dataset, request: &MatchRequest) -> Self {
         let mut terms = Vec::new();
         let mut bits: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut error_weight = 0.0;
         for target in &request.targets {
             let Some(rule) = rules(dataset)
                 .iter()
@@ -64,6 +65,7 @@ impl Scorer {
             if let Some(seek) = seek(rule.measure, &target.goal) {
                 let most = bits.entry(rule.about).or_default();
                 *most = most.max(rule.bits);
+                error_weight += rule.weight * seek.lost_to_error(rule.error);
                 terms.push(Term {
                     weight: rule.weight,
                     columns: vec![rule.column],
@@ -103,11 +105,15 @@ impl Scorer {
                 _ => {}
             }
         }
-        let total_weight = terms.iter().map(|term| term.weight).sum();
+        let total_weight: f64 = terms.iter().map(|term| term.weight).sum();
+        let evidence = Evidence {
+            bits: bits.values().sum(),
+            error_points: 100.0 * error_weight / total_weight.max(f64::MIN_POSITIVE),
+        };
         Self {
             terms,
             total_weight,
-            evidence_bits: bits.values().sum(),
+            evidence,
         }
     }
 
@@ -123,9 +129,9 @@ impl Scorer {
         columns
     }
 
-    /// Evidence the targets given carry, in bits.
-    pub fn evidence_bits(&self) -> f64 {
-        self.evidence_bits
+    /// What the targets given tell.
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
     }
 
     /// Scores rows of columns: `column` gives each column named by [`Scorer::columns`], `rows` the rows to score.
@@ -175,6 +181,19 @@ fn seek(measure: Measure, goal: &Goal) -> Option<Seek> {
         (Measure::Flag, Goal::Flag(flag)) => Seek::Flag(*flag),
         _ => return None,
     })
+}
+
+impl Seek {
+    /// Similarity that a record loses when the figure sought is off by a share of the record's value.
+    fn lost_to_error(&self, share: f64) -> f64 {
+        match self {
+            Self::Number { target, decay } => {
+                let distance = target * share / (1.0 - share);
+                1.0 - (-distance * distance * decay).exp()
+            }
+            _ => 0.0,
+        }
+    }
 }
 
 fn class_rank(class: &str) -> Option<f64> {

@@ -6,7 +6,8 @@
 //! marginals (prices by place and time, classes by period and energy, rows per mutation, missing values) follow real
 //! files, the individuals are invented. Positions are scattered without a map, so on a coast some fall into the sea.
 //!
-//! Cost: unoptimised builds make 270,000 sales or 75,000 diagnostics a second on two cores, in 30 MB (80 MB at full width).
+//! Cost: unoptimised builds make 270,000 sales or 75,000 diagnostics a second on two cores, in 30 MB (80 MB at full
+//! width).
 //!
 //! The way through: [`blocks`] cuts a file into blocks and makes them in parallel; [`dvf`] and [`dpe`] draw the rows
 //! of a block from [`places`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.

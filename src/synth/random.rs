@@ -1,8 +1,8 @@
 //! The generator's own stream of pseudo-random numbers.
 //!
 //! Not the `rand` crate's: its small generators may change between versions, while the same seed must give the same
-//! bytes whatever is upgraded. SplitMix64, one addition and three mixes a number; a stream per block makes the output the same
-//! whatever the number of threads.
+//! bytes whatever is upgraded. SplitMix64, one addition and three mixes a number; a stream per block makes the output
+//! the same whatever the number of threads.
 
 /// Mixes 64 bits so that neighbouring inputs give unrelated outputs.
 pub fn mix(value: u64) -> u64 {

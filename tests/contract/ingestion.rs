@@ -228,9 +228,11 @@ async fn many_properties_come_in_the_order_asked_for_at_a_credit_each() {
         .service
         .post("/v2/protected/properties/_many", r#"{"flxIds": ["x"]}"#)
         .await;
-    assert_eq!(
-        error_of(few).await,
-        (422, 10_002, "flxIds[0]: must be a UUID".into())
+    let (status, code, message) = error_of(few).await;
+    assert_eq!((status, code), (422, 10_002));
+    assert!(
+        message.starts_with("flxIds[0]: must be a UUID"),
+        "{message}"
     );
 }
 

@@ -1,16 +1,11 @@
 //! Whatever happens to adverts, searches of properties find what the store holds, whether rows lie in memory or in files.
 
-use std::sync::Arc;
-
 use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};
 use toise::clock::Clock;
 use toise::engine::cursor::CursorKey;
 use toise::engine::interrupt::Interrupt;
-use toise::engine::{Budget, Engine};
-use toise::lake::Lake;
 use toise::listings::Listings;
-use toise::listings::columns::properties;
 use toise::listings::projection::Projection;
 use toise::listings::store::Changed;
 use toise::store::Store;
@@ -20,7 +15,7 @@ use toise::wire::listings::codes::FlxId;
 use toise::wire::listings::filters::{Listing, Part, parse_search};
 
 use crate::support::draw::Draw;
-use crate::support::{listings, plain_listings};
+use crate::support::{listings, plain_listings, projection};
 
 const SORTS: [(&str, &str); 4] = [
     ("FIRST_SEEN_AT", "/meta/firstSeenAt"),
@@ -42,7 +37,7 @@ impl Desk {
         let store = Store::open(folder.path()).unwrap();
         let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
         let listings = Listings::new(store, Clock::steered(now));
-        let projection = project(&folder, &listings);
+        let projection = projection(folder.path(), listings.clone());
         Self {
             folder,
             listings,
@@ -131,13 +126,6 @@ impl Desk {
     }
 }
 
-fn project(folder: &tempfile::TempDir, listings: &Listings) -> Projection {
-    let budget = Budget::default();
-    let engine = Engine::open(folder.path(), &[properties()], budget).unwrap();
-    let lake = Lake::open(folder.path()).unwrap();
-    Projection::open(listings.clone(), Arc::new(engine), lake).unwrap()
-}
-
 #[test]
 fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() {
     let mut draw = Draw::new(11);
@@ -159,7 +147,7 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
         }
         match draw.below(4) {
             0 => desk.projection.fold().unwrap(),
-            1 => desk.projection = project(&desk.folder, &desk.listings),
+            1 => desk.projection = projection(desk.folder.path(), desk.listings.clone()),
             _ => {}
         }
         for _ in 0..4 {

@@ -26,8 +26,8 @@ async fn every_official_file_gives_the_sales_and_diagnostics_it_holds() {
     let Some(real) = folder() else { return };
     let data = tempfile::tempdir().unwrap();
     let data = data.path();
-    // Toulon: 17,252 rows, 7,397 mutations of which ten sell flats and houses; Paris: 90,461 rows, 90,426 sales that can
-    // be told apart; Oradour: one.
+    // Toulon: 17,252 rows, 7,397 mutations of which ten sell flats and houses; Paris: 90,461 rows, 90,426 sales that
+    // can be told apart; Oradour: one.
     let report = run(data, &["import", "dvf", text(&real.join("dvf/*.csv*"))]);
     assert_eq!(
         (&report["rows_read"], &report["rows_kept"]),

@@ -27,10 +27,15 @@ use toise::cli::serve::app;
 use toise::clock::Clock;
 use toise::config::Config;
 use toise::engine::interrupt::Interrupt;
+use toise::engine::{Budget, Engine};
 use toise::http::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
 use toise::http::tls::Tls;
 use toise::http::{App, Readiness};
+use toise::lake::Lake;
+use toise::listings::Listings;
+use toise::listings::columns::properties;
+use toise::listings::projection::{Keeping, Projection};
 use toise::opendata::{
     Candidate, Confidence, Dataset, MatchAnswer, MatchRequest, Position, SearchAnswer,
     SearchRequest, SortValue,
@@ -123,6 +128,12 @@ impl Answers for Rows {
     }
 }
 
+/// The properties of a data folder.
+pub fn projection(data: &Path, listings: Listings) -> Projection {
+    let engine = Engine::open(data, &[properties()], Budget::default()).unwrap();
+    Projection::open(listings, Arc::new(engine), Lake::open(data).unwrap()).unwrap()
+}
+
 /// A running service; it stops when dropped.
 pub struct Service {
     /// Where it listens.
@@ -138,6 +149,7 @@ pub struct Service {
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
     client: reqwest::Client,
+    _keeping: Keeping,
     _folder: tempfile::TempDir,
 }
 
@@ -162,7 +174,17 @@ impl Service {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(START.parse().unwrap());
-        let mut app = app(&store, Arc::new(rows), &clock, &Config::default()).unwrap();
+        let listings = Listings::new(store.clone(), clock.clone());
+        let properties = Arc::new(projection(folder.path(), listings));
+        let keeping = properties.keep_up().unwrap();
+        let mut app = app(
+            &store,
+            Arc::new(rows),
+            properties,
+            &clock,
+            &Config::default(),
+        )
+        .unwrap();
         change(&mut app);
         let readiness = app.readiness.clone();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -184,6 +206,7 @@ impl Service {
             stop: Some(stop),
             running: Some(running),
             client: reqwest::Client::new(),
+            _keeping: keeping,
             _folder: folder,
         }
     }

@@ -108,7 +108,7 @@ fn account(with_secret: bool) -> Value {
     let mut required = vec!["account_id", "name", "created_at", "webhook_key"];
     let mut properties = json!({
         "account_id": id("Identifier of the account"),
-        "name": {"type": "string"},
+        "name": {"type": "string", "description": "Name of the account"},
         "created_at": moment("When it was made"),
         "webhook_key": {"type": "string", "description": "What its deliveries carry in x-webhook-key"},
     });
@@ -176,7 +176,8 @@ fn key_request() -> Value {
         test.rate_per_s, production.rate_per_s
     ));
     properties["monthly_quota"]["description"] = json!(format!(
-        "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production key, unless configured otherwise",
+        "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production key, \
+         unless configured otherwise",
         test.monthly_quota.unwrap_or_default()
     ));
     properties["max_concurrent_estimates"]["default"] = json!(production.estimates_max);
@@ -208,7 +209,7 @@ fn key(with_text: bool) -> Value {
         "rate": {"type": "integer", "minimum": 1, "description": "Requests a second"},
         "max_concurrent_estimates": {"type": "integer", "minimum": 1, "description": "Estimates that run at once"},
         "created_at": moment("When it was made"),
-        "name": {"type": "string"},
+        "name": {"type": "string", "description": "What it was called when made; absent: nothing"},
         "monthly_quota": {"type": "integer", "minimum": 0,
             "description": "Counted calls a month (UTC); absent: no bound"},
         "expires_at": moment("When it stops working; absent: never"),
@@ -244,7 +245,7 @@ fn account_usage() -> Value {
         "required": ["account_id", "name", "total_credits", "consumption_per_type"],
         "properties": {
             "account_id": id("Identifier of the account"),
-            "name": {"type": "string"},
+            "name": {"type": "string", "description": "Name of the account"},
             "total_credits": {"type": "integer", "minimum": 0, "description": "Credits charged in the period"},
             "consumption_per_type": {"type": "array", "items": reference("TypeUsage"),
                 "description": "By type, in the order of their names; types without a call are left out"},

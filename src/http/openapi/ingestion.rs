@@ -1,4 +1,4 @@
-//! The part of the OpenAPI document that tells how adverts come in and how records are asked for by identifier.
+//! The part of the OpenAPI document that tells how adverts come in.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::listings;
 use super::reference;
 use super::schemas::closed;
 use crate::listings::prepare::Change;
-use crate::wire::adverts::{ADVERTS_MAX, MANY_IDS_MAX};
+use crate::wire::adverts::ADVERTS_MAX;
 
 /// What the operation that takes adverts says of itself.
 pub const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
@@ -22,7 +22,6 @@ pub fn schemas() -> Map<String, Value> {
         ("IncomingAdvert", incoming_advert()),
         ("AdvertsRequest", adverts_request()),
         ("AdvertOutcome", advert_outcome()),
-        ("ManyRequest", many_request()),
     ];
     let named = schemas
         .into_iter()
@@ -78,15 +77,4 @@ fn advert_outcome() -> Value {
             },
         },
     })
-}
-
-fn many_request() -> Value {
-    let ids = json!({
-        "type": "array",
-        "minItems": 1,
-        "maxItems": MANY_IDS_MAX,
-        "items": {"type": "string", "format": "uuid"},
-        "description": "Identifiers of properties",
-    });
-    json!({"oneOf": [closed(json!({"flxIds": ids}), &["flxIds"]), ids]})
 }

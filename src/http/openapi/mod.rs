@@ -99,7 +99,7 @@ fn content(schema: Value) -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let said = describe(route.endpoint);
+    let said = describe(route);
     let mut parameters = path_parameters(route.path);
     parameters.extend(said.query.iter().cloned());
     if route.takes_idempotency_key() {
@@ -155,10 +155,11 @@ fn error_schema() -> Value {
         "required": ["error"],
         "properties": {"error": {
             "type": "object",
+            "description": "Why the request was not carried out",
             "required": ["message", "code"],
             "properties": {
                 "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
-                "code": {"type": "integer"},
+                "code": {"type": "integer", "description": "Kind of fault, one per kind, stable"},
             },
         }},
     })

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::routes::{AdminAction, Endpoint};
+use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
 use super::{JSON, enveloped, ingestion, reference, type_name};
 use crate::opendata::{Dataset, score};
+use crate::wire::listings::filters::Part;
 use crate::wire::opendata::MATCH_ITEMS_MAX;
 
 /// What the document says of an endpoint.
@@ -58,15 +59,15 @@ impl Operation {
     }
 }
 
-/// The row of an endpoint.
-pub fn describe(endpoint: Endpoint) -> Operation {
+/// What there is to say of a route.
+pub fn describe(route: &Route) -> Operation {
     let of = |dataset| match dataset {
         Dataset::Dpe => "energy performance diagnostics",
         Dataset::Dvf => "recorded sales",
     };
     let id = |action: &str, dataset: Dataset| format!("{}{action}", dataset.name());
     let schema = |dataset, part: &str| reference(&format!("{}{part}", type_name(dataset)));
-    match endpoint {
+    match route.endpoint {
         Endpoint::Healthz => Operation::new("healthz", "Readiness of the service"),
         Endpoint::Livez => Operation::new("livez", "Whether the process serves at all"),
         Endpoint::Metrics => {
@@ -94,12 +95,48 @@ pub fn describe(endpoint: Endpoint) -> Operation {
             Operation::new(id, summary).answering(reference(sample.schema()))
         }
         Endpoint::Consumption => Operation::new(
-            "consumption",
+            match route.path.contains("/admin/") {
+                true => "adminConsumption",
+                false => "consumption",
+            },
             "What the account of the key consumed in a period",
         )
         .asking(admin::period_parameters())
         .answering(data_of("Consumption")),
         Endpoint::Admin(action) => describe_admin(action),
+        Endpoint::PropertiesSearch(part) => {
+            let (id, about, payload, record) = match part {
+                Part::Whole => (
+                    "propertiesSearch",
+                    "Filtered, sorted list of properties",
+                    "SearchPropertiesPayload",
+                    "Property",
+                ),
+                Part::Lite => (
+                    "propertiesSearchLite",
+                    "Filtered, sorted list of properties in short",
+                    "SearchPropertiesLitePayload",
+                    "LiteProperty",
+                ),
+            };
+            Operation::new(id, about)
+                .describing(
+                    "A change is visible within a second of its acknowledgement. Keywords and full texts must be \
+                     empty for now; sorting by relevance then sorts by the last sighting",
+                )
+                .taking(reference(payload))
+                .answering(enveloped(page_of(record)))
+        }
+        Endpoint::PropertiesCount => Operation::new(
+            "propertiesCount",
+            "How many properties a search finds",
+        )
+        .taking(reference("CountPropertiesPayload"))
+        .answering(enveloped(json!({
+            "type": "object",
+            "required": ["count"],
+            "properties": {"count": {"type": "integer", "minimum": 0, "description": "Properties that match"}},
+        }))),
         Endpoint::Property => Operation::new("propertiesGet", "A property by its identifier")
             .describing(
                 "The identifier of a property that was joined to another answers with that other",
@@ -116,7 +153,7 @@ pub fn describe(endpoint: Endpoint) -> Operation {
         .describing(
             "In the order asked for; identifiers that name none are left out and cost nothing",
         )
-        .taking(reference("ManyRequest"))
+        .taking(reference("ManyPropertiesPayload"))
         .answering(data_list_of("Property")),
         Endpoint::Advert => {
             Operation::new("advertsGet", "An advert by its identifier").answering(data_of("Advert"))
@@ -154,6 +191,20 @@ pub fn describe(endpoint: Endpoint) -> Operation {
             "description": "One answer per item, in order",
         }))),
     }
+}
+
+/// A page of records, with how many there are in all.
+fn page_of(record: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["items", "count"],
+        "properties": {
+            "items": {"type": "array", "items": reference(record), "description": "Records of the page, in order"},
+            "count": {"type": "integer", "minimum": 0, "description": "All that match"},
+            "searchAfterHash": {"type": "string",
+                "description": "Where the next page starts; present when there is one"},
+        },
+    })
 }
 
 fn describe_admin(action: AdminAction) -> Operation {

@@ -15,6 +15,7 @@ use super::samples::Sample;
 use crate::accounts::scopes::Scope;
 use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
+use crate::wire::listings::filters::Part;
 
 pub use table::{ADVERTS_BODY_BYTES_MAX, BODY_BYTES_MAX, MANY_BODY_BYTES_MAX, ROUTES};
 
@@ -77,6 +78,10 @@ pub enum Endpoint {
     Match(Dataset),
     /// Ranked candidates of many bodies.
     MatchMany(Dataset),
+    /// A page of properties, whole or in short.
+    PropertiesSearch(Part),
+    /// How many properties a search finds.
+    PropertiesCount,
     /// A property by its identifier.
     Property,
     /// The property that holds an advert.
@@ -247,6 +252,7 @@ fn not_allowed(routes: &[&'static Route]) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::grants::is_endpoint_name;
 
     #[test]
     fn everything_under_protected_asks_for_a_key_and_nothing_else_does() {
@@ -263,6 +269,17 @@ mod tests {
                 .iter()
                 .any(|other| other.path == route.path && other.method == route.method);
             assert!(!twin, "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn every_scoped_endpoint_can_be_granted_and_no_two_routes_share_a_grant() {
+        let mut seen = std::collections::BTreeSet::new();
+        for route in &ROUTES {
+            if let Access::Scoped(_, endpoint) = route.access {
+                assert!(is_endpoint_name(endpoint), "{endpoint}");
+                assert!(seen.insert(endpoint), "{endpoint}");
+            }
         }
     }
 

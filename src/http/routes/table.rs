@@ -8,6 +8,7 @@ use super::{Access, AdminAction, BodyRule, Counting, Endpoint, Route};
 use crate::accounts::scopes::Scope;
 use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
+use crate::wire::listings::filters::Part;
 
 use Access::{Keyed, Scoped};
 use Counting::{As, Free};
@@ -85,7 +86,7 @@ const fn post(
 }
 
 /// Every route.
-pub static ROUTES: [Route; 34] = [
+pub static ROUTES: [Route; 37] = [
     public("/healthz", Endpoint::Healthz),
     public("/livez", Endpoint::Livez),
     public("/metrics", Endpoint::Metrics),
@@ -181,6 +182,27 @@ pub static ROUTES: [Route; 34] = [
         "admin.usage",
         BodyRule::None,
         AdminAction::Usage,
+    ),
+    post(
+        "/v2/protected/properties/search",
+        Scoped(Scope::Search, "properties.search"),
+        As(Consumption::PropertiesSearch),
+        BODY_BYTES_MAX,
+        Endpoint::PropertiesSearch(Part::Whole),
+    ),
+    post(
+        "/v2/protected/properties/search/lite",
+        Scoped(Scope::Search, "properties.search.lite"),
+        As(Consumption::PropertiesSearchLite),
+        BODY_BYTES_MAX,
+        Endpoint::PropertiesSearch(Part::Lite),
+    ),
+    post(
+        "/v2/protected/properties/search/count",
+        Scoped(Scope::Search, "properties.count"),
+        As(Consumption::PropertiesSearch),
+        BODY_BYTES_MAX,
+        Endpoint::PropertiesCount,
     ),
     get(
         "/v2/protected/properties/{flxId}",

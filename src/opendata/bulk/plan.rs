@@ -1,8 +1,8 @@
 //! What each column of a portfolio means, and the match body of a row.
 //!
 //! A field of the body is a column of the same name: `code_insee_ban`, `surface_habitable_logement_min` and `_max`,
-//! `date_etablissement_dpe_from` and `_to`, `lat`, `lon` and `distance`, each scoring target, `size`. The body then goes
-//! through [`parse_match`], so a row is refused for the reasons, and in the words, of the endpoint. Cells are text
+//! `date_etablissement_dpe_from` and `_to`, `lat`, `lon` and `distance`, each scoring target, `size`. The body then
+//! goes through [`parse_match`], so a row is refused for the reasons, and in the words, of the endpoint. Cells are text
 //! whatever the container: what the field takes decides how one is read. An empty cell is an absent field.
 
 use serde_json::{Map, Number, Value};

@@ -53,9 +53,59 @@ pub fn all() -> &'static [PublishedColumn] {
     &COLUMNS
 }
 
+/// Units of numeric columns by what their names begin and end with; the first that fits holds.
+const UNITS: [(&str, &str, &str); 19] = [
+    ("ubat_", "", "W/m2/K"),
+    ("conso_5_usages_par_m2", "", "kWh/m2/year"),
+    ("conso_", "_ep", "kWh of primary energy a year"),
+    ("conso_", "", "kWh of final energy a year"),
+    ("emission_ges_5_usages_par_m2", "", "kgCO2/m2/year"),
+    ("emission_ges_", "", "kgCO2/year"),
+    ("cout_", "", "EUR/year"),
+    ("deperditions_", "", "W/K"),
+    ("besoin_", "", "kWh/year"),
+    ("surface_", "", "m2"),
+    ("hauteur_", "", "m"),
+    ("volume_", "", "litres"),
+    ("facteur_", "", "share of the need, 0 to 1"),
+    ("production_", "", "kWh/year"),
+    ("electricite_", "", "kWh/year"),
+    ("coordonnee_", "", "m, Lambert-93 in metropolitan France"),
+    ("score_", "", "0 to 1"),
+    ("annee_", "", "year"),
+    ("nombre_", "", "count"),
+];
+
+impl PublishedColumn {
+    /// What the column holds in words: its label in the register, and the unit of a number.
+    pub fn about(&self) -> String {
+        let label = self
+            .former_names
+            .first()
+            .map_or_else(|| self.name.to_owned(), |name| name.replace('_', " "));
+        let unit = UNITS
+            .iter()
+            .filter(|_| self.kind == Kind::Number)
+            .find(|(start, end, _)| self.name.starts_with(start) && self.name.ends_with(end))
+            .map_or_else(String::new, |(_, _, unit)| format!(", {unit}"));
+        format!("As published by the register: {label}{unit}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_is_told_by_its_label_and_unit() {
+        let about = |name: &str| {
+            let column = all().iter().find(|column| column.name == name).unwrap();
+            column.about()
+        };
+        assert!(about("conso_chauffage_ep").ends_with(", kWh of primary energy a year"));
+        assert!(about("cout_ecs").ends_with(", EUR/year"));
+        assert!(!about("nom_rue_ban").contains(", "));
+    }
 
     #[test]
     fn every_published_column_is_known_once() {

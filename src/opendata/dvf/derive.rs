@@ -2,8 +2,8 @@
 //! mutation and repeats on its rows; one record per kind of property sold, the most telling kind only.
 //!
 //! Choices the contract leaves open: the address and position of a record are those of its own row with the first
-//! parcel in order (a mean would lie where nothing is); `lots` counts the lots of distinct rows; a built surface of 0 is
-//! unknown; a mutation over several dispositions carries the least of their numbers.
+//! parcel in order (a mean would lie where nothing is); `lots` counts the lots of distinct rows; a built surface of 0
+//! is unknown; a mutation over several dispositions carries the least of their numbers.
 
 use std::collections::BTreeSet;
 
@@ -328,8 +328,8 @@ fn address(row: &Row<'_>) -> Option<String> {
 }
 
 /// Digests what identifies the sale in either published form and every edition. Where a row names no parcel, its
-/// address, position, building and surface stand in: without the last two, 18 of 90,437 sales of Paris (now 11, alike in all that is published) would be taken
-/// for another of the same day, street and price.
+/// address, position, building and surface stand in: without the last two, 18 of 90,437 sales of Paris (now 11, alike
+/// in all that is published) would be taken for another of the same day, street and price.
 fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     let disposition = rows.iter().map(|row| row.disposition).min().unwrap_or(0);

@@ -86,3 +86,12 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
 pub fn schema() -> &'static TableSchema {
     &SCHEMA
 }
+
+/// What the columns hold that no filter takes.
+pub const RECORD_ONLY_ABOUT: [(&str, &str); 5] = [
+    ("address", "Number and street"),
+    ("city", "Name of the commune"),
+    ("parcel_ids", "Cadastral parcels sold, 14 characters each"),
+    ("lots", "Lots of co-ownership sold"),
+    ("rows", "Rows of the source the record was made from"),
+];

@@ -190,7 +190,7 @@ fn ask(
             .filter(|found| found.id != record.id)
             .collect(),
         total: ranking.total.saturating_sub(1),
-        evidence_bits: ranking.evidence_bits,
+        evidence: ranking.evidence,
     };
     Ok(Asked {
         place: place.filter(|place| *place < 5),

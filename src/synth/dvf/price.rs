@@ -4,7 +4,8 @@ use super::super::places::Address;
 use super::super::prices;
 use super::super::random::Stream;
 
-/// What makes a building of a period dearer or cheaper than the average: charm of the old in cities, comfort of the new.
+/// What makes a building of a period dearer or cheaper than the average: charm of the old in cities, comfort of the
+/// new.
 fn of_period(period: usize, urbanity: f64) -> f64 {
     const BY_PERIOD: [f64; 10] = [0.90, 0.92, 0.95, 0.97, 0.99, 1.02, 1.06, 1.12, 1.20, 1.28];
     let plain = BY_PERIOD.get(period).copied().unwrap_or(1.0);

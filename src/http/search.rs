@@ -1,0 +1,102 @@
+//! Searches of properties: parsing, the question, the records of the page and the writing of the answer are one job on
+//! the query pool.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::App;
+use super::answer::Answer;
+use super::error::ApiError;
+use super::opendata::{on_pool, read_json};
+use super::pipeline::Call;
+use crate::engine::interrupt::Interrupt;
+use crate::engine::pool::Load;
+use crate::listings::projection;
+use crate::wire::Fault;
+use crate::wire::listings::filters::{
+    Listing, Part, Search, SearchRequest, parse_count, parse_search,
+};
+use crate::wire::listings::{LiteProperty, Property};
+
+/// Bytes of an answer beside its records.
+const ENVELOPE_BYTES: usize = 256;
+
+/// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, whole or in short.
+pub async fn properties_search(call: &Call<'_>, part: Part) -> Result<Answer, ApiError> {
+    on_pool(call, Load::Single, move |app, body, interrupt| {
+        let request = parse_search(part, &read_json(body)?, &app.cursors)?;
+        refuse_texts(&request.search)?;
+        page(app, part, &request, interrupt)
+    })
+    .await
+}
+
+/// `POST /v2/protected/properties/search/count`: how many properties a search finds.
+pub async fn properties_count(call: &Call<'_>) -> Result<Answer, ApiError> {
+    on_pool(call, Load::Single, move |app, body, interrupt| {
+        let search = parse_count(&read_json(body)?)?;
+        refuse_texts(&search)?;
+        let count = app.properties.count(&search.filter, interrupt)?;
+        Ok(format!(r#"{{"data":{{"count":{count}}}}}"#).into())
+    })
+    .await
+}
+
+/// Texts are read and checked, but there is no index of them yet: saying so is better than an answer without them.
+fn refuse_texts(search: &Search) -> Result<(), ApiError> {
+    let texts = [
+        ("search.keywords", &search.keywords),
+        ("search.fullTexts", &search.full_texts),
+    ];
+    match texts.iter().find(|(_, texts)| !texts.is_empty()) {
+        Some((path, _)) => {
+            Err(Fault::new(*path, "must be empty: texts cannot be searched yet").into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn page(
+    app: &App,
+    part: Part,
+    request: &SearchRequest,
+    interrupt: &Interrupt,
+) -> Result<Bytes, ApiError> {
+    let page = app.properties.search(request, interrupt)?;
+    // A property joined to another between both readings is left out; the other is there by itself.
+    let records = app.properties.listings().properties(&page.ids)?;
+    let length: usize = records
+        .iter()
+        .flatten()
+        .map(|record| record.len() + 1)
+        .sum();
+    let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
+    bytes.put_slice(br#"{"data":{"items":["#);
+    for (place, record) in records.into_iter().flatten().enumerate() {
+        if place > 0 {
+            bytes.put_u8(b',');
+        }
+        match part {
+            Part::Whole => bytes.put_slice(&record),
+            Part::Lite => bytes.put_slice(&in_short(&record)?),
+        }
+    }
+    bytes.put_slice(format!(r#"],"count":{}"#, page.count).as_bytes());
+    if let Some(next) = &page.next {
+        // Base64url needs no escaping.
+        let cursor = app.cursors.encode(next, &request.digest(Listing::Property));
+        bytes.put_slice(format!(r#","searchAfterHash":"{cursor}""#).as_bytes());
+    }
+    bytes.put_slice(b"}}");
+    Ok(bytes.freeze())
+}
+
+fn in_short(record: &[u8]) -> Result<Vec<u8>, ApiError> {
+    let property: Property = serde_json::from_slice(record).map_err(ApiError::internal)?;
+    serde_json::to_vec(&LiteProperty::from(&property)).map_err(ApiError::internal)
+}
+
+impl From<projection::Error> for ApiError {
+    fn from(error: projection::Error) -> Self {
+        ApiError::internal(error)
+    }
+}

@@ -1,0 +1,84 @@
+//! The OpenAPI document as clients read it: a change of the contract shows as a change of the snapshot.
+//!
+//! After a change that is meant: `INSTA_UPDATE=always cargo test the_document`, then read the difference.
+
+use serde_json::Value;
+use toise::http::openapi;
+
+/// Takes the examples out: they are answers of the demo, kept in a file of their own.
+fn without_examples(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(name, _)| name != "example");
+            Value::Object(
+                kept.map(|(name, value)| (name, without_examples(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => items.into_iter().map(without_examples).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn the_document_is_the_published_one() {
+    let mut document = without_examples(openapi::document());
+    document["info"]["version"] = "as built".into();
+    insta::with_settings!({prepend_module_to_snapshot => false}, {
+        insta::assert_json_snapshot!("openapi", document);
+    });
+}
+
+#[test]
+fn no_two_operations_share_a_name() {
+    let document = openapi::document();
+    let mut seen = std::collections::BTreeSet::new();
+    for operation in document["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|path| path.as_object().unwrap().values())
+    {
+        let name = operation["operationId"].as_str().unwrap();
+        assert!(seen.insert(name), "{name}");
+    }
+}
+
+/// Every schema of a document with its path, those inside others too.
+fn schemas<'a>(value: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
+    if let Some(fields) = value.as_object() {
+        let is_schema = fields.get("type").is_some_and(|kind| kind == "object");
+        let properties = fields.get("properties").filter(|_| is_schema);
+        if let Some(properties) = properties.and_then(Value::as_object) {
+            for (name, schema) in properties {
+                found.push((format!("{path}/{name}"), schema));
+            }
+        }
+        for (name, inner) in fields {
+            schemas(inner, &format!("{path}/{name}"), found);
+        }
+    } else if let Some(items) = value.as_array() {
+        for (index, inner) in items.iter().enumerate() {
+            schemas(inner, &format!("{path}/{index}"), found);
+        }
+    }
+}
+
+#[test]
+fn every_field_of_the_document_says_what_it_is() {
+    let document = openapi::document();
+    let mut fields = Vec::new();
+    schemas(&document["components"]["schemas"], "", &mut fields);
+    assert!(fields.len() > 500, "{}", fields.len());
+    let said = |schema: &Value| {
+        let says = |part: &Value| part.get("description").is_some_and(Value::is_string);
+        let refers = |part: &Value| part.get("$ref").is_some();
+        says(schema) || refers(schema) || says(&schema["items"]) || refers(&schema["items"])
+    };
+    let silent: Vec<&str> = fields
+        .iter()
+        .filter(|(_, schema)| !said(schema))
+        .map(|(path, _)| path.as_str())
+        .collect();
+    assert!(silent.is_empty(), "{silent:#?}");
+}
