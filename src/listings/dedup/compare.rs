@@ -141,6 +141,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     let seller = seller(one, other);
     let one_seller = matches!(seller, Some(ONE_AGENCY | ONE_NETWORK | ONE_PERSON));
     comparison.one_seller = one_seller;
+    let programme = of_programme(one, other);
     let levels = [
         (Field::Place, place(one, other)),
         (Field::Surface, surface(one, other)),
@@ -162,7 +163,10 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     for (field, level) in levels {
         if let Some(level) = level {
             let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
+            let shared_by_all =
+                programme && matches!(field, Field::Text | Field::Figures | Field::Photos);
             let bits = entry.bits[usize::from(one_seller)];
+            let bits = if shared_by_all { bits.min(0.0) } else { bits };
             comparison.bits += bits;
             comparison.evidence.push(Evidence { field, level, bits });
         }
@@ -413,19 +417,19 @@ fn bar(one: &Fingerprint, other: &Fingerprint, comparison: &Comparison) -> Optio
             return Some(Bar::OnlineTogether);
         }
     }
-    let programmes = [one, other].map(|advert| advert.class == Class::Program);
-    let new_flats = one.new_build && other.new_build && programmes == [false, false];
-    if (programmes == [true, true] || new_flats) && !by_reference {
-        // Texts and pictures are the programme's: only what is a flat's own tells its flats apart.
-        let same_lot = alike(Field::Surface, 2) && alike(Field::Price, 0);
-        let floor = if new_flats {
-            alike(Field::Floor, 0)
-        } else {
-            !unlike(Field::Floor, 1)
-        };
-        if !same_lot || !floor || (comparison.one_seller && unlike(Field::Reference, 1)) {
+    if of_programme(one, other) && !by_reference {
+        let own = alike(Field::Price, 0) && (alike(Field::Surface, 2) || alike(Field::Floor, 0));
+        let contradicted = unlike(Field::Surface, 4) || unlike(Field::Floor, 1);
+        if !own || contradicted || (comparison.one_seller && unlike(Field::Reference, 1)) {
             return Some(Bar::Programme);
         }
     }
     None
+}
+
+/// Whether both are of a programme: then texts, figures and pictures are the programme's, and only what is a flat's own
+/// (price with area or floor) tells it from the others.
+fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
+    is(one) && is(other)
 }
