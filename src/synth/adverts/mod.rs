@@ -409,3 +409,6 @@ pub fn documents(request: Request) -> io::Result<SynthReader> {
 pub fn labels(request: Request) -> io::Result<SynthReader> {
     SynthReader::start(Labels(Market::new(request)))
 }
+
+#[cfg(test)]
+mod tests;
