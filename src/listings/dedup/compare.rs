@@ -82,6 +82,8 @@ pub struct Comparison {
     pub bar: Option<Bar>,
     /// Whether both are of one seller: then other weights hold.
     pub one_seller: bool,
+    /// Whether both are of new-build programmes: then what a programme's flats share counts for nothing.
+    pub programme: bool,
     /// Field by field, in the order of the table; fields that either leaves open are missing.
     pub evidence: Few<Evidence, FIELDS>,
 }
@@ -131,6 +133,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
         bits: PRIOR_BITS,
         bar: None,
         one_seller: false,
+        programme: of_programme(one, other),
         evidence: Few::default(),
     };
     if !compatible(one, other) {
@@ -162,12 +165,15 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     for (field, level) in levels {
         if let Some(level) = level {
             let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
+            let shared_by_all = comparison.programme
+                && matches!(field, Field::Text | Field::Figures | Field::Photos);
             let bits = entry.bits[usize::from(one_seller)];
+            let bits = if shared_by_all { bits.min(0.0) } else { bits };
             comparison.bits += bits;
             comparison.evidence.push(Evidence { field, level, bits });
         }
     }
-    comparison.bar = bar(one, other, &comparison);
+    comparison.bar = bar(&comparison);
     comparison
 }
 
@@ -330,10 +336,15 @@ fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
+/// From so many pictures on both sides it says something that none is shared.
+const PHOTOS_TELLING: usize = 3;
+
 fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let shared = images::shared(&one.photos, &other.photos);
     match (shared.matched, shared.of) {
         (_, 0) => None,
+        // Of a few, the other may just not show them.
+        (0, ..PHOTOS_TELLING) => None,
         (0, _) => Some(3),
         (1, 2..) => Some(2),
         (matched, of) if 3 * matched >= 2 * of => Some(0),
@@ -401,7 +412,7 @@ fn together(one: Period, other: Period) -> bool {
     one.first_s < end(other) && other.first_s < end(one)
 }
 
-fn bar(one: &Fingerprint, other: &Fingerprint, comparison: &Comparison) -> Option<Bar> {
+fn bar(comparison: &Comparison) -> Option<Bar> {
     let alike = |field: Field, upto: u8| comparison.level(field).is_some_and(|level| level <= upto);
     let unlike =
         |field: Field, from: u8| comparison.level(field).is_some_and(|level| level >= from);
@@ -413,19 +424,19 @@ fn bar(one: &Fingerprint, other: &Fingerprint, comparison: &Comparison) -> Optio
             return Some(Bar::OnlineTogether);
         }
     }
-    let programmes = [one, other].map(|advert| advert.class == Class::Program);
-    let new_flats = one.new_build && other.new_build && programmes == [false, false];
-    if (programmes == [true, true] || new_flats) && !by_reference {
-        // Texts and pictures are the programme's: only what is a flat's own tells its flats apart.
-        let same_lot = alike(Field::Surface, 2) && alike(Field::Price, 0);
-        let floor = if new_flats {
-            alike(Field::Floor, 0)
-        } else {
-            !unlike(Field::Floor, 1)
-        };
-        if !same_lot || !floor || (comparison.one_seller && unlike(Field::Reference, 1)) {
+    if comparison.programme && !by_reference {
+        let own = alike(Field::Price, 0) && (alike(Field::Surface, 2) || alike(Field::Floor, 0));
+        let contradicted = unlike(Field::Surface, 4) || unlike(Field::Floor, 1);
+        if !own || contradicted || (comparison.one_seller && unlike(Field::Reference, 1)) {
             return Some(Bar::Programme);
         }
     }
     None
+}
+
+/// Whether both are of a programme: then texts, figures and pictures are the programme's, and only what is a flat's own
+/// (price with area or floor) tells it from the others.
+fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
+    is(one) && is(other)
 }

@@ -28,3 +28,6 @@ pub use few::Few;
 pub use fingerprint::{Fingerprint, Period, SellerKind, Spot};
 pub use images::{ImageHash, Photos};
 pub use text::Sketch;
+
+#[cfg(test)]
+mod tests;

@@ -77,10 +77,16 @@ const fn level(about: &'static str, of_others: f32, of_one_seller: f32) -> Level
 
 /// Binary logarithm of the odds that two adverts which met in a block are one asset, before anything is compared.
 pub const PRIOR_BITS: f32 = -4.4;
-/// Bits above which both are one asset: 98 in 100.
-pub const SAME_BITS: f32 = 5.6;
+/// Bits above which both are one asset: nine in ten of the pairs just above it, nearly all of those joined.
+pub const SAME_BITS: f32 = 3.3;
 /// Bits below which they surely are not: 2 in 100.
 pub const DIFFERENT_BITS: f32 = -5.6;
+/// What another advert of a property adds when it speaks for the new one, and at most together.
+pub const SUPPORT_BITS: (f32, f32) = (0.75, 1.5);
+/// What another advert of a property takes when it surely is of another asset.
+pub const CONTRADICTION_BITS: f32 = 3.0;
+/// What it takes when a rule bars it from the new one.
+pub const BARRED_BITS: f32 = 6.0;
 
 /// Every field in the order of [`Field`].
 pub static WEIGHTS: [Weights; FIELDS] = [

@@ -292,10 +292,10 @@ impl Asset {
             lot.surface_m2 =
                 ((self.surface_m2 + stream.between(-3, 3) as f64) * 10.0).round() / 10.0;
         }
-        // One lot a floor: what has the same plan, floor and price is the same lot.
+        // Two flats a floor, mirrored or of another plan; what has plan, floor and price in common is one flat.
         lot.floors = self.floors.max(6);
-        lot.floor = Some(rank as i32);
-        let per_floor = 1.0 + 0.012 * f64::from(lot.floor.unwrap_or(0));
+        lot.floor = Some(1 + rank as i32 / 2);
+        let per_floor = 1.0 + 0.008 * f64::from(rank);
         lot.price_eur =
             rounded_price(self.price_eur * per_floor * lot.surface_m2 / self.surface_m2.max(1.0));
         lot

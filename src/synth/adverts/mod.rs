@@ -43,7 +43,7 @@ const ADVERTS_OF_ASSETS: [u8; GROUP_ASSETS as usize] = [
 /// How likely a group begins with two twins.
 const TWINS: f64 = 0.7;
 /// How likely a group goes on with a programme and four of its flats.
-const PROGRAMME: f64 = 0.2;
+const PROGRAMME: f64 = 0.15;
 /// Flats shown of a programme.
 const LOTS: usize = 4;
 /// How likely a further advert replaces an earlier one on its portal, under a new address.
@@ -409,3 +409,6 @@ pub fn documents(request: Request) -> io::Result<SynthReader> {
 pub fn labels(request: Request) -> io::Result<SynthReader> {
     SynthReader::start(Labels(Market::new(request)))
 }
+
+#[cfg(test)]
+mod tests;

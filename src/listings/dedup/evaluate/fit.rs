@@ -87,9 +87,10 @@ pub struct Fitted {
 type Table<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
 impl Fit {
-    /// Takes a pair; pairs that are barred are decided by rule, so weights have nothing to learn from them.
+    /// Takes a pair; those that are barred or of programmes are decided by rules, so weights have nothing to learn from
+    /// them.
     pub fn add(&mut self, comparison: &Comparison, same: bool) {
-        if comparison.bar.is_some() {
+        if comparison.bar.is_some() || comparison.programme {
             return;
         }
         let mut levels = [NOT_COMPARED; FIELDS];
