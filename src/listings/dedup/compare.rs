@@ -426,7 +426,7 @@ fn bar(comparison: &Comparison) -> Option<Bar> {
     }
     if comparison.programme && !by_reference {
         let own = alike(Field::Price, 0) && (alike(Field::Surface, 2) || alike(Field::Floor, 0));
-        let contradicted = unlike(Field::Surface, 4) || unlike(Field::Floor, 1);
+        let contradicted = unlike(Field::Surface, 5) || unlike(Field::Floor, 1);
         if !own || contradicted || (comparison.one_seller && unlike(Field::Reference, 1)) {
             return Some(Bar::Programme);
         }
