@@ -17,6 +17,8 @@ pub mod evaluate;
 mod few;
 mod fingerprint;
 mod images;
+mod levels;
+mod seller;
 mod text;
 pub mod weights;
 
@@ -25,8 +27,9 @@ pub use blocks::BlockKey;
 pub use codec::DecodeError;
 pub use compare::{Bar, Comparison, Evidence, Verdict, compare};
 pub use few::Few;
-pub use fingerprint::{Fingerprint, Period, SellerKind, Spot};
+pub use fingerprint::{Fingerprint, Period, Spot};
 pub use images::{ImageHash, Photos};
+pub use seller::SellerKind;
 pub use text::Sketch;
 
 #[cfg(test)]
