@@ -66,7 +66,7 @@ pub fn documents(request: Request) -> io::Result<SynthReader> {
     SynthReader::start(Documents(Market::new(request)))
 }
 
-/// Which asset each advert of a request shows, as csv with the columns `url` and `asset`, in the order of first sighting.
+/// Which asset each advert of a request shows: csv with the columns `url` and `asset`, in the order of first sighting.
 pub fn labels(request: Request) -> io::Result<SynthReader> {
     SynthReader::start(Labels(Market::new(request)))
 }

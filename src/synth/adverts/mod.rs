@@ -5,8 +5,8 @@
 //! [`seller`] who sells it, [`life`] when it is seen and at what price, [`portal`] and [`words`] what a portal shows;
 //! [`level`] says how far that is from the truth, `files` writes it.
 //!
-//! Order: the sightings of a block of 2,048 adverts come in time order, and blocks by when their assets reach the market. So
-//! those of one asset are in time order, and the file as a whole roughly is. Everything follows from the seed, with any
+//! Order: the sightings of a block of 2,048 adverts come in time order, and blocks by when their assets reach the
+//! market. So those of one asset are in time order, and the file as a whole roughly is. Everything follows from the seed, with any
 //! number of threads; memory stays at a few blocks.
 
 pub mod asset;
