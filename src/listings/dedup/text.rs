@@ -175,11 +175,11 @@ impl Folded {
             loop {
                 let (word, after) = next_word(rest)?;
                 rest = after;
-                if matches!(word, b"ref" | b"reference" | b"mandat") {
-                    if let Some((reference, after)) = reference_after(rest) {
-                        rest = after;
-                        return Some(reference);
-                    }
+                if matches!(word, b"ref" | b"reference" | b"mandat")
+                    && let Some((reference, after)) = reference_after(rest)
+                {
+                    rest = after;
+                    return Some(reference);
                 }
             }
         })

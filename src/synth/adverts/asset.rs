@@ -2,7 +2,6 @@
 
 use crate::synth::dvf::price;
 use crate::synth::places::{Address, Place};
-use crate::synth::prices;
 use crate::synth::random::{Stream, mix2, to_unit};
 use crate::synth::text::Day;
 use crate::wire::enums::{
@@ -358,13 +357,4 @@ pub fn rounded_price(price_eur: f64) -> f64 {
 /// A month's rent, to five euros.
 pub fn rounded_rent(rent_eur: f64) -> f64 {
     ((rent_eur / 5.0).round() * 5.0).max(20.0)
-}
-
-/// Level of prices for a moment relative to another: what keeps long lives plausible.
-pub fn drift(from: Day, to: Day, urbanity: f64) -> f64 {
-    let level = |day: Day| {
-        let (year, month, _) = day.civil();
-        prices::trend(year, month, urbanity)
-    };
-    level(to) / level(from)
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use super::*;
+use crate::synth::blocks::SynthReader;
 use crate::wire::enums::EnumPropertyClass;
 use crate::wire::listings::Advert;
 
@@ -78,7 +79,8 @@ fn the_sightings_of_an_asset_follow_each_other_and_prices_and_presence_change() 
         assert_eq!(life.is_empty(), seen.first);
         life.push((price.get(), seen.advert.is_online.unwrap()));
     }
-    let share = |holds: &dyn Fn(&[(f64, bool)]) -> bool| {
+    type Life = [(f64, bool)];
+    let share = |holds: &dyn Fn(&Life) -> bool| {
         adverts.values().filter(|life| holds(life)).count() as f64 / adverts.len() as f64
     };
     let cut = share(&|life| life.windows(2).any(|pair| pair[1].0 < pair[0].0));

@@ -166,7 +166,8 @@ impl Fit {
         }
     }
 
-    /// Stochastic descent with steps that adapt to how often a level occurs (AdaGrad), from the ratios, in the order of the pairs.
+    /// Stochastic descent in the order of the pairs, from half the ratios, with steps that adapt to how often a level
+    /// occurs (AdaGrad).
     fn descend(&self, ratios: &Table<f64>, prior: f64) -> (f64, Table<f64>) {
         let mut bits = *ratios;
         // Ratios overstate: they start at half their value.
