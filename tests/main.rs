@@ -28,6 +28,7 @@ mod engine {
 }
 mod journeys {
     mod backups;
+    mod ingesting;
     mod killed_imports;
     mod killed_ingest;
     mod killed_ledger;

@@ -1,5 +1,7 @@
 //! `toise evaluate dedup`: made-up adverts whose assets are known, assigned to properties and held against the truth.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -12,6 +14,9 @@ use super::{CommandResult, Common};
 use crate::listings::dedup::evaluate::fit::{Fit, Fitted};
 use crate::listings::dedup::evaluate::{self, Mistake, Outcome};
 use crate::synth::adverts::{Level, Market, Request, Spread};
+use crate::synth::places;
+use crate::wire::listings::Advert;
+use crate::wire::listings::codes::InseeCode;
 
 /// Seeds whose adverts the weights were fitted on; reports on them would flatter.
 const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
@@ -143,12 +148,32 @@ fn observe(
     });
     let bar = ProgressBar::new(synth.blocks()).with_message(level.name());
     for block in 0..synth.blocks() {
-        for observation in synth.block(block) {
+        for mut observation in synth.block(block) {
+            complete(&mut observation.advert);
             market.observe(&observation.advert, observation.asset, &mut *compared);
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
+}
+
+/// Adds the INSEE code that ingestion derives from city and department before it compares.
+fn complete(advert: &mut Advert) {
+    static CODES: LazyLock<HashMap<(&str, &str), &str>> = LazyLock::new(|| {
+        let places = places::all().iter();
+        places
+            .map(|place| ((place.department, place.name), place.insee))
+            .collect()
+    });
+    let Some(location) = &mut advert.location else {
+        return;
+    };
+    if let (None, Some(department), Some(city)) =
+        (&location.insee_code, &location.department, &location.city)
+    {
+        let code = CODES.get(&(department.as_str(), city.as_str()));
+        location.insee_code = code.and_then(|code| InseeCode::parse(code));
+    }
 }
 
 fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {

@@ -7,6 +7,8 @@
 //! core, and 100 µs inside the transaction.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::mpsc::sync_channel;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rusqlite::Transaction;
@@ -67,67 +69,108 @@ pub fn answer(outcome: &Outcome) -> Value {
     answer
 }
 
-/// An advert on its way, with the version of the stored one it was prepared against.
+/// An advert on its way.
 struct Prepared {
     incoming: Incoming,
+    plan: Option<Plan>,
+}
+
+/// What to do about an advert, as long as the stored one is of the version it was made for.
+struct Plan {
     basis: Option<(i64, i64)>,
     step: Step,
 }
 
+/// Adverts of one transaction, each read or refused.
+type Group = Vec<std::result::Result<Prepared, Fault>>;
+
 impl Listings {
-    /// Takes adverts in, in order; on disk on return. Blocks.
+    /// Takes adverts in, in order; on disk on return. While one group is written the next is prepared. Blocks.
     ///
     /// # Errors
     /// A store that fails. The groups before the one that failed are taken; taking an advert again does no harm.
-    pub fn ingest(&self, adverts: Vec<Value>) -> Result<Vec<Outcome>> {
-        let mut outcomes = Vec::with_capacity(adverts.len());
-        let mut adverts = adverts.into_iter();
-        loop {
-            let group: Vec<Value> = adverts.by_ref().take(GROUP_MAX).collect();
-            if group.is_empty() {
-                return Ok(outcomes);
-            }
-            outcomes.extend(self.ingest_group(group)?);
+    pub fn ingest(&self, mut adverts: Vec<Value>) -> Result<Vec<Outcome>> {
+        if adverts.len() <= GROUP_MAX {
+            return self.take_group(self.prepare_group(adverts)?);
         }
+        let mut outcomes = Vec::with_capacity(adverts.len());
+        let (prepared, ready) = sync_channel(1);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while !adverts.is_empty() {
+                    let rest = adverts.split_off(adverts.len().min(GROUP_MAX));
+                    let group = self.prepare_group(std::mem::replace(&mut adverts, rest));
+                    // Nobody waits any more when a group before this one failed.
+                    if prepared.send(group).is_err() {
+                        return;
+                    }
+                }
+            });
+            for group in ready {
+                outcomes.extend(self.take_group(group?)?);
+            }
+            Ok(outcomes)
+        })
     }
 
-    fn ingest_group(&self, adverts: Vec<Value>) -> Result<Vec<Outcome>> {
+    /// Reads adverts and prepares each against what is stored now.
+    fn prepare_group(&self, adverts: Vec<Value>) -> Result<Group> {
         let now = self.clock.now();
         let read: Vec<std::result::Result<Incoming, Fault>> = adverts
             .into_par_iter()
             .map(|advert| Incoming::read(advert, now))
             .collect();
         let stored = self.store.read(|connection| {
-            let of = |incoming: &Incoming| rows::by_url(connection, &incoming.url.digest());
-            let all = read.iter().map(|read| read.as_ref().map_or(Ok(None), of));
-            all.collect::<rusqlite::Result<Vec<Option<Stored>>>>()
+            let mut met = HashSet::with_capacity(read.len());
+            let mut of = |incoming: &Incoming| {
+                let digest = incoming.url.digest();
+                // What comes twice is prepared in its turn, when the first is stored.
+                match met.insert(digest) {
+                    true => rows::by_url(connection, &digest).map(Some),
+                    false => Ok(None),
+                }
+            };
+            let all = read.iter().map(|read| match read {
+                Ok(incoming) => of(incoming),
+                Err(_) => Ok(None),
+            });
+            all.collect::<rusqlite::Result<Vec<Option<Option<Stored>>>>>()
         })?;
         let iris = self.contours.get()?;
-        let prepared: std::result::Result<Vec<_>, document::Error> = read
+        let prepared: std::result::Result<Group, document::Error> = read
             .into_par_iter()
             .zip(stored)
-            .map(|(read, stored)| match read {
-                Ok(incoming) => Prepared::new(incoming, stored.as_ref(), iris.as_deref()).map(Ok),
-                Err(fault) => Ok(Err(fault)),
+            .map(|(read, stored)| {
+                let incoming = match read {
+                    Ok(incoming) => incoming,
+                    Err(fault) => return Ok(Err(fault)),
+                };
+                let plan =
+                    stored.map(|stored| Plan::new(&incoming, stored.as_ref(), iris.as_deref()));
+                let plan = plan.transpose()?;
+                Ok(Ok(Prepared { incoming, plan }))
             })
             .collect();
-        let prepared = prepared?;
-        let take =
-            move |transaction: &Transaction<'_>| take(transaction, prepared, iris.as_deref());
+        Ok(prepared?)
+    }
+
+    /// Takes a group; on disk on return.
+    fn take_group(&self, group: Group) -> Result<Vec<Outcome>> {
+        let iris = self.contours.get()?;
+        let take = move |transaction: &Transaction<'_>| take(transaction, group, iris.as_deref());
         Ok(self.store.write(take)?)
     }
 }
 
-impl Prepared {
+impl Plan {
     fn new(
-        incoming: Incoming,
+        incoming: &Incoming,
         stored: Option<&Stored>,
         iris: Option<&IrisIndex>,
     ) -> std::result::Result<Self, document::Error> {
         Ok(Self {
             basis: stored.map(|stored| (stored.advert, stored.sequence)),
-            step: prepare(&incoming, stored, iris)?,
-            incoming,
+            step: prepare(incoming, stored, iris)?,
         })
     }
 }
@@ -135,7 +178,7 @@ impl Prepared {
 /// Takes a group inside its transaction.
 fn take(
     transaction: &Transaction<'_>,
-    group: Vec<std::result::Result<Prepared, Fault>>,
+    group: Group,
     iris: Option<&IrisIndex>,
 ) -> rusqlite::Result<Vec<Outcome>> {
     let mut tables = Tables::begin(transaction)?;
@@ -152,12 +195,15 @@ fn take_one(
     iris: Option<&IrisIndex>,
 ) -> rusqlite::Result<Outcome> {
     let digest = prepared.incoming.url.digest();
-    let mut prepared = prepared;
-    if tables.version(&digest)? != prepared.basis {
-        let stored = rows::by_url(tables.connection(), &digest)?;
-        prepared = Prepared::new(prepared.incoming, stored.as_ref(), iris).map_err(failed)?;
-    }
-    let draft = match prepared.step {
+    let version = tables.version(&digest)?;
+    let plan = match prepared.plan {
+        Some(plan) if plan.basis == version => plan,
+        _ => {
+            let stored = rows::by_url(tables.connection(), &digest)?;
+            Plan::new(&prepared.incoming, stored.as_ref(), iris).map_err(failed)?
+        }
+    };
+    let draft = match plan.step {
         Step::Write(draft) => draft,
         Step::Reject(fault) => return Ok(Err(fault)),
         Step::Nothing(flx_id) => {
@@ -170,7 +216,7 @@ fn take_one(
             }));
         }
     };
-    let property_flx_id = match prepared.basis {
+    let property_flx_id = match plan.basis {
         None => tables.place(&digest, &draft)?,
         Some((advert, _)) => tables.replace(advert, &draft)?,
     };

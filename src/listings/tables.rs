@@ -266,12 +266,14 @@ impl<'t> Tables<'t> {
         per_key_max: usize,
         max: usize,
     ) -> rusqlite::Result<Vec<(i64, i64, Fingerprint)>> {
-        let mut statement = self.transaction.prepare_cached(
-            "SELECT advert FROM blocks WHERE key = ?1 ORDER BY advert DESC LIMIT ?2",
-        )?;
+        // A limit bound as a parameter would have the statement planned anew for each key.
+        let mut statement = self
+            .transaction
+            .prepare_cached("SELECT advert FROM blocks WHERE key = ?1 ORDER BY advert DESC")?;
         let mut adverts: Vec<i64> = Vec::new();
         for key in keys {
-            for advert in statement.query_map((key.0, per_key_max as i64), |row| row.get(0))? {
+            let of_key = statement.query_map([key.0], |row| row.get(0))?;
+            for advert in of_key.take(per_key_max) {
                 adverts.push(advert?);
             }
         }

@@ -1,4 +1,5 @@
-//! Made-up open data in the official file formats: sales (geo-dvf csv) and diagnostics (ADEME csv) at any size.
+//! Made-up open data in the official file formats, sales (geo-dvf csv) and diagnostics (ADEME csv), and adverts of
+//! invented portals, at any size.
 //!
 //! `toise demo` fills its lake with it, `toise synth` writes files, benchmarks and bulk matches feed on it. Everything
 //! is drawn from a seed: the same seed and size give the same bytes with any number of threads (across platforms, the

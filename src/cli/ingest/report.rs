@@ -100,7 +100,11 @@ impl IngestReport {
             Ok(receipt) => receipt,
             Err(fault) => {
                 self.rejected += 1;
-                tally(&mut self.rejections, &fault.to_string(), example);
+                let reason = match fault.path.as_str() {
+                    "" => format!("advert: {}", fault.message),
+                    _ => fault.to_string(),
+                };
+                tally(&mut self.rejections, &reason, example);
                 return;
             }
         };

@@ -2,7 +2,7 @@
 
 use super::compare::{Comparison, Verdict, compare};
 use super::fingerprint::Fingerprint;
-use super::weights::SAME_BITS;
+use super::weights::{BARRED_BITS, CONTRADICTION_BITS, SAME_BITS, SUPPORT_BITS};
 use crate::wire::listings::codes::FlxId;
 
 /// An advert of a property that the new one may belong to.
@@ -64,20 +64,31 @@ pub fn assign(new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
     }
 }
 
-/// The bits of a whole property and the comparison with its most alike advert.
+/// The bits of a whole property and the comparison with its most alike advert; none when a rule bars all of them.
+///
+/// The most alike advert decides. Others that agree add a little, as they share its mistakes; others that contradict
+/// take more, for what is true of a property holds for each of its adverts.
 fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<(f32, Comparison)> {
-    let mut best = cluster.first()?;
-    let mut against = 0.0;
-    for one in cluster {
-        if one.2.bits > best.2.bits {
-            best = one;
+    let open = cluster
+        .iter()
+        .filter(|(_, _, comparison)| comparison.bar.is_none());
+    // The first of the most alike, by identifier.
+    let (_, best_advert, best) = open.reduce(|best, next| {
+        if next.2.bits > best.2.bits {
+            next
+        } else {
+            best
         }
-        if one.2.verdict() == Verdict::Different {
-            against += 3.0;
+    })?;
+    let (mut support, mut against) = (0.0f32, 0.0);
+    for (_, advert, comparison) in cluster {
+        match comparison.verdict() {
+            _ if advert == best_advert => {}
+            Verdict::Different if comparison.bar.is_some() => against += BARRED_BITS,
+            Verdict::Different => against += CONTRADICTION_BITS,
+            _ if comparison.bits > 0.0 => support += SUPPORT_BITS.0,
+            _ => {}
         }
     }
-    if best.2.verdict() != Verdict::Same {
-        return None;
-    }
-    Some((best.2.bits - against, best.2))
+    Some((best.bits + support.min(SUPPORT_BITS.1) - against, *best))
 }

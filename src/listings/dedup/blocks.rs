@@ -1,7 +1,7 @@
 //! Which adverts an advert is compared with: those it shares a key with.
 //!
-//! Storing is thrifty, looking up is generous: an advert is stored under its own cell and area ([`Fingerprint::blocks`],
-//! 2 to 6 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 15 to 30 keys). Two adverts of one
+//! Storing is thrifty, looking up is generous: an advert is stored under its own cell and area
+//! ([`Fingerprint::blocks`], 1 to 7 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30). Two adverts of one
 //! asset meet through any of
 //! - their cells of 1.2 km, when both have a position: off by up to 600 m north and east, whatever their codes;
 //! - their INSEE or postal code, when one of them has no position better than its commune;
@@ -80,7 +80,7 @@ pub fn compatible(one: &Fingerprint, other: &Fingerprint) -> bool {
 }
 
 impl Fingerprint {
-    /// The keys an advert is stored under: at most 9, each once.
+    /// The keys an advert is stored under: 1 to 7, each once; three times as many when its class is unknown.
     pub fn blocks(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(8);
         let areas = [self.area_class().unwrap_or(AREA_NOT_GIVEN)];
@@ -159,9 +159,12 @@ impl Fingerprint {
             (None, Some(code)) => department_of_postal_code(code),
             (None, None) => 0,
         };
-        for reference in self.references.iter() {
-            let number = digest::with(digest::with(*reference, department), Kind::Reference as u64);
-            keys.push(BlockKey(number as i64));
+        for group in self.groups() {
+            let place = digest::with(group, department);
+            for reference in self.references.iter() {
+                let number = digest::with(digest::with(*reference, place), Kind::Reference as u64);
+                keys.push(BlockKey(number as i64));
+            }
         }
     }
 

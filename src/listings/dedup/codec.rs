@@ -5,8 +5,9 @@
 //! description and five pictures takes about 350 bytes.
 
 use super::few::Few;
-use super::fingerprint::{Fingerprint, Period, SellerKind, Spot, index_of, value_at};
+use super::fingerprint::{Fingerprint, Period, Spot, index_of, value_at};
 use super::images::ImageHash;
+use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
 /// Version of the form below; another one means another layout or other digests.

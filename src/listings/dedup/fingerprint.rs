@@ -6,21 +6,18 @@
 use super::digest;
 use super::few::Few;
 use super::images::{self, Photos};
+use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, references, seller};
 use super::text::{Figures, Folded, Sketch};
 use crate::geo::distance::planar_distance_m;
 use crate::wire::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
     EnumPropertyClass, EnumPropertyGeneralCondition as General,
-    EnumPropertyInteriorCondition as Interior, EnumPropertyOfferType, EnumSellerType, WireEnum,
+    EnumPropertyInteriorCondition as Interior, EnumPropertyOfferType, WireEnum,
 };
 use crate::wire::listings::Advert;
 use crate::wire::listings::codes::{Position, Timestamp};
 use crate::wire::listings::habitation::{Characteristics, TypeHabitation};
 
-/// Identities of a seller that are kept: SIREN, identifier, name, telephone, mail.
-pub const SELLER_KEYS_MAX: usize = 5;
-/// References of an advert that are kept.
-pub const REFERENCES_MAX: usize = 3;
 /// A position as near as this to the centre of its commune stands for the commune.
 const CENTRE_RADIUS_M: f64 = 30.0;
 /// How far a position that stands for its commune may be off, metres.
@@ -98,29 +95,6 @@ pub struct Spot {
     pub lon_e6: i32,
     /// Metres by which it may be off, as far as can be told: its decimals, or the commune's centre.
     pub blur_m: u16,
-}
-
-/// Who sells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SellerKind {
-    /// A private person.
-    Private,
-    /// An agency.
-    Agency,
-    /// A network of agents under one name and SIREN number.
-    Network,
-    /// A professional of unknown kind.
-    Professional,
-}
-
-impl SellerKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [
-        Self::Private,
-        Self::Agency,
-        Self::Network,
-        Self::Professional,
-    ];
 }
 
 /// When an advert was on its portal, seconds since 1970.
@@ -328,64 +302,6 @@ fn blur_m(position: Position) -> u16 {
     } else {
         USUAL_BLUR_M
     }
-}
-
-fn seller(advert: &Advert) -> (Option<SellerKind>, Few<u64, SELLER_KEYS_MAX>) {
-    let mut keys = Few::default();
-    let mut add = |kind: u64, text: Option<&str>| {
-        let digest = Folded::of(text.unwrap_or_default()).digest();
-        if digest != digest::EMPTY {
-            keys.push(digest::with(digest, kind));
-        }
-    };
-    let seller = advert.seller.as_ref();
-    add(
-        1,
-        seller
-            .and_then(|seller| seller.siren.as_ref())
-            .map(|siren| siren.as_str()),
-    );
-    let id = seller
-        .and_then(|seller| seller.flx_id)
-        .map(|id| id.to_string());
-    add(2, id.as_deref());
-    add(3, seller.and_then(|seller| seller.name.as_deref()));
-    if let Some(contact) = &advert.contact_in_charge {
-        let telephone = contact.phone_number.as_deref().map(national);
-        add(4, telephone.as_deref());
-        add(5, contact.email.as_deref());
-    }
-    let kind = match (advert.is_pro, seller.and_then(|seller| seller.seller_type)) {
-        (_, Some(EnumSellerType::Agency)) => Some(SellerKind::Agency),
-        (_, Some(EnumSellerType::Network)) => Some(SellerKind::Network),
-        (Some(false), _) => Some(SellerKind::Private),
-        (Some(true), _) => Some(SellerKind::Professional),
-        (None, _) => seller.map(|_| SellerKind::Professional),
-    };
-    (kind, keys)
-}
-
-/// The last nine digits of a telephone number: without the country's or the trunk prefix.
-fn national(number: &str) -> String {
-    let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
-    digits[digits.len().saturating_sub(9)..].iter().collect()
-}
-
-fn references(advert: &Advert, description: &Folded) -> Few<u64, REFERENCES_MAX> {
-    let mut references = Few::<u64, REFERENCES_MAX>::default();
-    let mut add = |text: &Folded| {
-        for reference in text.references() {
-            if !references.contains(&reference) {
-                references.push(reference);
-            }
-        }
-    };
-    add(description);
-    add(&Folded::of(advert.title.as_deref().unwrap_or_default()));
-    for tag in &advert.tags {
-        add(&Folded::of(tag));
-    }
-    references
 }
 
 /// Digest of the portal's name, with or without `www.`.

@@ -4,7 +4,8 @@
 //! [`Fingerprint::blocks`] are the keys it is stored under and [`Fingerprint::probes`] those it looks others up by, so
 //! that it meets the adverts near it in place, class, offer and surface and no others; [`compare`] weighs two
 //! fingerprints field by field with the table in [`weights`]; [`assign`] decides between the properties whose adverts
-//! were met. `text` and `images` sketch descriptions and pictures.
+//! were met. `text` and `images` sketch descriptions and pictures; [`evaluate`] measures all of it on adverts whose
+//! assets are known.
 //!
 //! Everything here is a pure function of its arguments: no order of candidates, clock or thread changes an answer.
 
@@ -17,6 +18,8 @@ pub mod evaluate;
 mod few;
 mod fingerprint;
 mod images;
+mod levels;
+mod seller;
 mod text;
 pub mod weights;
 
@@ -25,6 +28,10 @@ pub use blocks::BlockKey;
 pub use codec::DecodeError;
 pub use compare::{Bar, Comparison, Evidence, Verdict, compare};
 pub use few::Few;
-pub use fingerprint::{Fingerprint, Period, SellerKind, Spot};
+pub use fingerprint::{Fingerprint, Period, Spot};
 pub use images::{ImageHash, Photos};
+pub use seller::SellerKind;
 pub use text::Sketch;
+
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,7 @@ fn fill(least: &[u64; LANES], lane: usize) -> u16 {
 pub struct Folded(Vec<u8>);
 
 impl Folded {
-    /// Folds the first 8 KiB of a text.
+    /// Folds the first 8 KiB of a text, without the word it breaks off in.
     pub fn of(text: &str) -> Self {
         let mut folded = Vec::with_capacity(text.len().min(TEXT_BYTES_MAX));
         for character in text.chars() {
@@ -104,6 +104,12 @@ impl Folded {
                 break;
             }
             push_folded(&mut folded, character);
+        }
+        let end = text.trim_end();
+        if end.ends_with('…') || end.ends_with("...") || folded.len() >= TEXT_BYTES_MAX {
+            let whole = |byte: &u8| byte.is_ascii_whitespace();
+            let last = folded.trim_ascii_end().iter().rposition(whole);
+            folded.truncate(last.unwrap_or_default());
         }
         Self(folded)
     }
@@ -169,11 +175,11 @@ impl Folded {
             loop {
                 let (word, after) = next_word(rest)?;
                 rest = after;
-                if matches!(word, b"ref" | b"reference" | b"mandat") {
-                    if let Some((reference, after)) = reference_after(rest) {
-                        rest = after;
-                        return Some(reference);
-                    }
+                if matches!(word, b"ref" | b"reference" | b"mandat")
+                    && let Some((reference, after)) = reference_after(rest)
+                {
+                    rest = after;
+                    return Some(reference);
                 }
             }
         })
@@ -318,6 +324,17 @@ mod tests {
         assert_eq!(figures(TEXT).len(), 3, "1932, 61,35 and 24");
         assert_eq!(figures("61,350 m² et 24,0 m²"), figures("24 m2, 61.35 m2"));
         assert!(figures("T3 au 3e étage, 2 chambres, tél. 0199004127").is_empty());
+    }
+
+    #[test]
+    fn the_word_a_text_breaks_off_in_is_left_out() {
+        assert!(
+            Folded::of("Bel appartement. Réf. VA-48…")
+                .references()
+                .next()
+                .is_none()
+        );
+        assert!(Folded::of("Appartement de 61,3...").figures().is_empty());
     }
 
     #[test]

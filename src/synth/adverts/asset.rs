@@ -2,7 +2,6 @@
 
 use crate::synth::dvf::price;
 use crate::synth::places::{Address, Place};
-use crate::synth::prices;
 use crate::synth::random::{Stream, mix2, to_unit};
 use crate::synth::text::Day;
 use crate::wire::enums::{
@@ -292,10 +291,10 @@ impl Asset {
             lot.surface_m2 =
                 ((self.surface_m2 + stream.between(-3, 3) as f64) * 10.0).round() / 10.0;
         }
-        // One lot a floor: what has the same plan, floor and price is the same lot.
+        // Two flats a floor, mirrored or of another plan; what has plan, floor and price in common is one flat.
         lot.floors = self.floors.max(6);
-        lot.floor = Some(rank as i32);
-        let per_floor = 1.0 + 0.012 * f64::from(lot.floor.unwrap_or(0));
+        lot.floor = Some(1 + rank as i32 / 2);
+        let per_floor = 1.0 + 0.008 * f64::from(rank);
         lot.price_eur =
             rounded_price(self.price_eur * per_floor * lot.surface_m2 / self.surface_m2.max(1.0));
         lot
@@ -358,13 +357,4 @@ pub fn rounded_price(price_eur: f64) -> f64 {
 /// A month's rent, to five euros.
 pub fn rounded_rent(rent_eur: f64) -> f64 {
     ((rent_eur / 5.0).round() * 5.0).max(20.0)
-}
-
-/// Level of prices for a moment relative to another: what keeps long lives plausible.
-pub fn drift(from: Day, to: Day, urbanity: f64) -> f64 {
-    let level = |day: Day| {
-        let (year, month, _) = day.civil();
-        prices::trend(year, month, urbanity)
-    };
-    level(to) / level(from)
 }

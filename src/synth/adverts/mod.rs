@@ -3,29 +3,30 @@
 //! Assets come in groups of 21 that 32 adverts show, so N adverts are of about 2/3 N assets. Some groups hold twins
 //! (two flats of a building, written alike by one agency) and the flats of a programme. [`asset`] draws what is true,
 //! [`seller`] who sells it, [`life`] when it is seen and at what price, [`portal`] and [`words`] what a portal shows;
-//! [`level`] says how far that is from the truth.
+//! [`level`] says how far that is from the truth, `files` writes it.
 //!
-//! Order: the sightings of a block of 2,048 adverts come in time order, and blocks by when their assets reach the market. So
-//! those of one asset are in time order, and the file as a whole roughly is. Everything follows from the seed, with any
+//! Order: the sightings of a block of 2,048 adverts come in time order, and blocks by when their assets reach the
+//! market. So those of one asset are in time order, and the file as a whole roughly is. Everything follows from the seed, with any
 //! number of threads; memory stays at a few blocks.
 
 pub mod asset;
+mod files;
 pub mod level;
 mod life;
 pub mod portal;
 pub mod seller;
+mod shown;
 pub mod words;
 
-use std::io;
-
 use asset::Asset;
+pub use files::{documents, labels};
 pub use level::Level;
 use level::Noise;
 use life::{Course, Shift};
 use portal::{Listing, PORTALS, sighted};
 use seller::{Kind, Seller};
 
-use super::blocks::{BLOCK_ITEMS, Generator, SynthReader};
+use super::blocks::BLOCK_ITEMS;
 use super::places::{self, Draw, Place};
 use super::random::{Stream, mix, mix2, to_unit};
 use super::text::Day;
@@ -43,7 +44,7 @@ const ADVERTS_OF_ASSETS: [u8; GROUP_ASSETS as usize] = [
 /// How likely a group begins with two twins.
 const TWINS: f64 = 0.7;
 /// How likely a group goes on with a programme and four of its flats.
-const PROGRAMME: f64 = 0.2;
+const PROGRAMME: f64 = 0.15;
 /// Flats shown of a programme.
 const LOTS: usize = 4;
 /// How likely a further advert replaces an earlier one on its portal, under a new address.
@@ -131,6 +132,11 @@ impl Market {
         Self { request, places }
     }
 
+    /// Adverts: distinct addresses.
+    pub fn adverts(&self) -> u64 {
+        self.request.adverts
+    }
+
     /// Number of blocks.
     pub fn blocks(&self) -> u64 {
         self.request.adverts.div_ceil(BLOCK_ITEMS)
@@ -171,7 +177,7 @@ impl Market {
             let number = group * GROUP_ASSETS + rank as u64;
             let start_s = self.start_s(number, &mut stream);
             let (asset, seller) = self.asset(&mut stream, &mut made, rank, start_s);
-            self.adverts(
+            self.show(
                 &mut stream,
                 &asset,
                 seller,
@@ -240,7 +246,7 @@ impl Market {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn adverts(
+    fn show(
         &self,
         stream: &mut Stream,
         asset: &Asset,
@@ -345,67 +351,5 @@ fn dense(request: &Request) -> Vec<&'static str> {
     chosen
 }
 
-/// The ndjson of a request.
-struct Documents(Market);
-
-impl Generator for Documents {
-    fn items(&self) -> u64 {
-        self.0.request.adverts
-    }
-
-    fn header(&self, _out: &mut Vec<u8>) {}
-
-    fn block(&self, block: u64, _from: u64, _to: u64, out: &mut Vec<u8>) -> u64 {
-        let mut rows = 0;
-        for observation in self.0.block(block) {
-            // Writing to memory cannot fail, and every field of an advert has a JSON form.
-            if serde_json::to_writer(&mut *out, &observation.advert).is_ok() {
-                out.push(b'\n');
-                rows += 1;
-            }
-        }
-        rows
-    }
-}
-
-/// The labels of a request.
-struct Labels(Market);
-
-impl Generator for Labels {
-    fn items(&self) -> u64 {
-        self.0.request.adverts
-    }
-
-    fn header(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"url,asset\n");
-    }
-
-    fn block(&self, block: u64, _from: u64, _to: u64, out: &mut Vec<u8>) -> u64 {
-        let mut rows = 0;
-        for observation in self.0.block(block).iter().filter(|one| one.first) {
-            out.extend_from_slice(
-                observation
-                    .advert
-                    .url
-                    .as_deref()
-                    .unwrap_or_default()
-                    .as_bytes(),
-            );
-            out.push(b',');
-            super::text::push_digits(out, observation.asset, 1);
-            out.push(b'\n');
-            rows += 1;
-        }
-        rows
-    }
-}
-
-/// The adverts of a request as ndjson, one sighting a line, made while they are read by rayon's pool.
-pub fn documents(request: Request) -> io::Result<SynthReader> {
-    SynthReader::start(Documents(Market::new(request)))
-}
-
-/// Which asset each advert of a request shows, as csv with the columns `url` and `asset`, in the order of first sighting.
-pub fn labels(request: Request) -> io::Result<SynthReader> {
-    SynthReader::start(Labels(Market::new(request)))
-}
+#[cfg(test)]
+mod tests;

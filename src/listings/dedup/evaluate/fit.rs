@@ -87,9 +87,10 @@ pub struct Fitted {
 type Table<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
 impl Fit {
-    /// Takes a pair; pairs that are barred are decided by rule, so weights have nothing to learn from them.
+    /// Takes a pair; those that are barred or of programmes are decided by rules, so weights have nothing to learn from
+    /// them.
     pub fn add(&mut self, comparison: &Comparison, same: bool) {
-        if comparison.bar.is_some() {
+        if comparison.bar.is_some() || comparison.programme {
             return;
         }
         let mut levels = [NOT_COMPARED; FIELDS];
@@ -165,7 +166,8 @@ impl Fit {
         }
     }
 
-    /// Stochastic descent with steps that adapt to how often a level occurs (AdaGrad), from the ratios, in the order of the pairs.
+    /// Stochastic descent in the order of the pairs, from half the ratios, with steps that adapt to how often a level
+    /// occurs (AdaGrad).
     fn descend(&self, ratios: &Table<f64>, prior: f64) -> (f64, Table<f64>) {
         let mut bits = *ratios;
         // Ratios overstate: they start at half their value.

@@ -1,0 +1,52 @@
+//! "How many adverts a second can be taken?": sightings as portals send them (new adverts, price changes, ends), each
+//! deduplicated and durable when counted, into a store that grows from one measurement to the next.
+
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use serde_json::Value;
+use toise::clock::Clock;
+use toise::listings::Listings;
+use toise::store::Store;
+use toise::synth::adverts::{Level, Market, Request};
+
+/// Sightings of one call, as the endpoint takes them at most.
+const CALL: usize = 1_000;
+/// Sightings the store holds before anything is measured.
+const BEFORE: usize = 20_000;
+/// More adverts than any run asks for.
+const MARKET: u64 = 10_000_000;
+
+fn ingest(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let listings = Listings::new(store, Clock::system());
+    let market = Market::new(Request::new(MARKET, 1, Level::Middle));
+    let mut sightings = market
+        .observations()
+        .map(|seen| serde_json::to_value(seen.advert).unwrap());
+    let mut call = || sightings.by_ref().take(CALL).collect::<Vec<Value>>();
+    for _ in 0..BEFORE / CALL {
+        listings.ingest(call()).unwrap();
+    }
+    let mut group = criterion.benchmark_group("ingest");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(CALL as u64));
+    group.bench_function("sightings_durable_with_dedup", |bench| {
+        bench.iter_custom(|calls| {
+            let mut elapsed = Duration::ZERO;
+            for _ in 0..calls {
+                let adverts = call();
+                let started = Instant::now();
+                let outcomes = listings.ingest(adverts).unwrap();
+                elapsed += started.elapsed();
+                assert!(outcomes.iter().all(|outcome| outcome.is_ok()));
+            }
+            elapsed
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, ingest);
+criterion_main!(benches);

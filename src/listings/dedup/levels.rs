@@ -1,0 +1,261 @@
+//! How far two fingerprints agree in each field: the index of the level in the field's table of
+//! [`super::weights`], or nothing where either leaves the field open.
+
+use super::fingerprint::{Fingerprint, Period, Spot};
+use super::images;
+use super::seller::SellerKind;
+use super::text;
+use crate::geo::distance::planar_distance_m;
+use crate::wire::enums::EnumPropertyClass as Class;
+
+/// Index of the first limit that the value does not exceed; one more than the last when it exceeds all.
+fn band(value: f64, limits: &[f64]) -> u8 {
+    limits.iter().take_while(|limit| value > **limit).count() as u8
+}
+
+/// By how much the greater exceeds the lesser, as a share of the greater.
+fn gap(one: u32, other: u32) -> f64 {
+    f64::from(one.abs_diff(other)) / f64::from(one.max(other).max(1))
+}
+
+/// Where both are: by distance, else by codes.
+pub fn place(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    const LIMITS_M: [f64; 5] = [40.0, 150.0, 350.0, 700.0, 1_500.0];
+    if let (Some(first), Some(second)) = (one.precise(), other.precise()) {
+        return Some(band(metres(first, second), &LIMITS_M));
+    }
+    let after = LIMITS_M.len() as u8;
+    match (one.commune, other.commune) {
+        (Some(first), Some(second)) if first == second => return Some(after + 1),
+        (Some(_), Some(_)) => return Some(after + 3),
+        _ => {}
+    }
+    match (one.postal_code, other.postal_code) {
+        (Some(first), Some(second)) if first == second => Some(after + 2),
+        (Some(_), Some(_)) => Some(after + 3),
+        _ => None,
+    }
+}
+
+fn metres(one: Spot, other: Spot) -> f64 {
+    let degrees = |e6: i32| f64::from(e6) / 1e6;
+    // The parallel halfway between makes the distance the same both ways.
+    let parallel = (degrees(one.lat_e6) + degrees(other.lat_e6)) / 2.0;
+    let north = degrees(one.lat_e6) - degrees(other.lat_e6);
+    let east = degrees(one.lon_e6) - degrees(other.lon_e6);
+    planar_distance_m(parallel, 0.0, parallel + north, east)
+}
+
+/// Habitable area, or of the land for land.
+pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    if one.class == Class::Land {
+        let gap = gap(one.land_m2?, other.land_m2?);
+        // Land is given in whole square metres: equal is equal when rounded.
+        return Some(if gap == 0.0 {
+            1
+        } else {
+            3 + band(gap, &[0.025, 0.06, 0.12])
+        });
+    }
+    let (first, second) = (one.surface_dm2?, other.surface_dm2?);
+    let whole = |area: u32| area.is_multiple_of(100);
+    if first == second {
+        return Some(u8::from(whole(first)));
+    }
+    // Rounded or cut to whole square metres on one side.
+    let (lesser, greater) = (first.min(second), first.max(second));
+    if (whole(first) || whole(second)) && greater - lesser < 100 {
+        return Some(2);
+    }
+    Some(3 + band(gap(first, second), &[0.025, 0.06, 0.12]))
+}
+
+/// Land of what is no land itself.
+pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    if one.class == Class::Land {
+        return None;
+    }
+    Some(band(gap(one.land_m2?, other.land_m2?), &[0.0, 0.03, 0.12]))
+}
+
+/// Counts and storeys: equal, one apart, more.
+pub fn apart<T: Into<i64>>(one: Option<T>, other: Option<T>) -> Option<u8> {
+    let apart = (one?.into() - other?.into()).abs();
+    Some(apart.min(2) as u8)
+}
+
+/// Year and storeys of the building.
+pub fn building(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let years = one
+        .year
+        .zip(other.year)
+        .map(|(first, second)| first == second);
+    let floors = one
+        .floors
+        .zip(other.floors)
+        .map(|(first, second)| first == second);
+    match (years, floors) {
+        (None, None) => None,
+        (Some(true), Some(true)) => Some(0),
+        (Some(true), _) | (_, Some(true)) => Some(1),
+        _ => Some(2),
+    }
+}
+
+/// Price.
+pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let gap = gap(one.price_eur?, other.price_eur?);
+    Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
+}
+
+/// Scores and classes of energy and greenhouse gas.
+pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let scores = one.energy_score.zip(other.energy_score);
+    let gases = one.climate_score.zip(other.climate_score);
+    let equal = |pair: Option<(u16, u16)>| pair.is_some_and(|(first, second)| first == second);
+    let near = |pair: Option<(u16, u16)>| {
+        pair.is_none_or(|(first, second)| {
+            gap(first.into(), second.into()) <= 0.03 || first.abs_diff(second) <= 1
+        })
+    };
+    let classes = [
+        one.energy_class.zip(other.energy_class),
+        one.climate_class.zip(other.climate_class),
+    ];
+    let apart = classes
+        .iter()
+        .flatten()
+        .map(|(first, second)| first.abs_diff(*second))
+        .max();
+    if equal(scores) && equal(gases) {
+        return Some(0);
+    }
+    let scored = scores.is_some() || gases.is_some();
+    if scored && near(scores) && near(gases) {
+        return Some(if equal(scores) || equal(gases) { 1 } else { 2 });
+    }
+    match apart {
+        None if scored => Some(5),
+        None => None,
+        // Scores that differ speak louder than the class they share.
+        Some(0) if scored => Some(4),
+        Some(0) => Some(3),
+        Some(1) => Some(4),
+        Some(_) => Some(5),
+    }
+}
+
+/// What both say to have or not.
+pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let known = one.amenities_known & other.amenities_known;
+    let unlike = (one.amenities ^ other.amenities) & known;
+    match (known.count_ones(), unlike.count_ones()) {
+        (0, _) => None,
+        (4.., 0) => Some(0),
+        (_, 0) => Some(1),
+        (_, 1) => Some(2),
+        _ => Some(3),
+    }
+}
+
+/// Share of the shorter description that the other holds too.
+pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
+    let common = one.text.as_ref()?.containment(other.text.as_ref()?);
+    Some(4 - band(common, &LIMITS))
+}
+
+/// Figures in the descriptions.
+pub fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let of = one.figures.len().min(other.figures.len());
+    match (text::shared_figures(&one.figures, &other.figures), of) {
+        (_, 0) | (0, 1) => None,
+        (0, _) => Some(3),
+        (1, _) => Some(2),
+        (shared @ 3.., of) if 5 * shared >= 3 * of => Some(0),
+        _ => Some(1),
+    }
+}
+
+/// From so many pictures on both sides it says something that none is shared.
+const PHOTOS_TELLING: usize = 3;
+
+/// Pictures in common.
+pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let shared = images::shared(&one.photos, &other.photos);
+    match (shared.matched, shared.of) {
+        (_, 0) => None,
+        // Of a few, the other may just not show them.
+        (0, ..PHOTOS_TELLING) => None,
+        (0, _) => Some(3),
+        (1, 2..) => Some(2),
+        (matched, of) if 3 * matched >= 2 * of => Some(0),
+        _ => Some(1),
+    }
+}
+
+/// Level of the seller: one agency.
+pub const ONE_AGENCY: u8 = 0;
+/// Level of the seller: one network of agents.
+pub const ONE_NETWORK: u8 = 1;
+/// Level of the seller: one private person.
+pub const ONE_PERSON: u8 = 2;
+const OTHER_PROFESSIONALS: u8 = 3;
+const PROFESSIONAL_AND_PRIVATE: u8 = 4;
+
+/// Who sells both.
+pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let shared = one.seller.iter().any(|key| other.seller.contains(key));
+    let kinds = (one.seller_kind, other.seller_kind);
+    let either = |kind: SellerKind| kinds.0 == Some(kind) || kinds.1 == Some(kind);
+    if shared {
+        return Some(if either(SellerKind::Network) {
+            ONE_NETWORK
+        } else if either(SellerKind::Private) {
+            ONE_PERSON
+        } else {
+            ONE_AGENCY
+        });
+    }
+    match (kinds.0?, kinds.1?) {
+        (SellerKind::Private, SellerKind::Private) => None,
+        (SellerKind::Private, _) | (_, SellerKind::Private) => Some(PROFESSIONAL_AND_PRIVATE),
+        _ if one.seller.is_empty() || other.seller.is_empty() => None,
+        _ => Some(OTHER_PROFESSIONALS),
+    }
+}
+
+/// References of advert or mandate.
+pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    if one.references.is_empty() || other.references.is_empty() {
+        return None;
+    }
+    let shared = one
+        .references
+        .iter()
+        .any(|reference| other.references.contains(reference));
+    Some(u8::from(!shared))
+}
+
+/// Portals, and whether both were there together.
+pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    if one.portal != other.portal {
+        return Some(0);
+    }
+    Some(match together(one.period?, other.period?) {
+        false => 1,
+        true => 2,
+    })
+}
+
+/// Whether both were online at one moment; adverts online now are online from their first sighting on.
+fn together(one: Period, other: Period) -> bool {
+    let end = |period: Period| {
+        if period.online {
+            u32::MAX
+        } else {
+            period.last_s
+        }
+    };
+    one.first_s < end(other) && other.first_s < end(one)
+}

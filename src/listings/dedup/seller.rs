@@ -1,0 +1,95 @@
+//! Who sells, by whatever identifies a seller, and the numbers sellers give their adverts.
+
+use super::digest;
+use super::few::Few;
+use super::text::Folded;
+use crate::wire::enums::EnumSellerType;
+use crate::wire::listings::Advert;
+
+/// Identities of a seller that are kept: SIREN, identifier, name, telephone, mail.
+pub const SELLER_KEYS_MAX: usize = 5;
+/// References of an advert that are kept.
+pub const REFERENCES_MAX: usize = 3;
+
+/// Who sells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SellerKind {
+    /// A private person.
+    Private,
+    /// An agency.
+    Agency,
+    /// A network of agents under one name and SIREN number.
+    Network,
+    /// A professional of unknown kind.
+    Professional,
+}
+
+impl SellerKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::Private,
+        Self::Agency,
+        Self::Network,
+        Self::Professional,
+    ];
+}
+
+/// Kind of the seller and digests of what identifies it.
+pub fn seller(advert: &Advert) -> (Option<SellerKind>, Few<u64, SELLER_KEYS_MAX>) {
+    let mut keys = Few::default();
+    let mut add = |kind: u64, text: Option<&str>| {
+        let digest = Folded::of(text.unwrap_or_default()).digest();
+        if digest != digest::EMPTY {
+            keys.push(digest::with(digest, kind));
+        }
+    };
+    let seller = advert.seller.as_ref();
+    add(
+        1,
+        seller
+            .and_then(|seller| seller.siren.as_ref())
+            .map(|siren| siren.as_str()),
+    );
+    let id = seller
+        .and_then(|seller| seller.flx_id)
+        .map(|id| id.to_string());
+    add(2, id.as_deref());
+    add(3, seller.and_then(|seller| seller.name.as_deref()));
+    if let Some(contact) = &advert.contact_in_charge {
+        let telephone = contact.phone_number.as_deref().map(national);
+        add(4, telephone.as_deref());
+        add(5, contact.email.as_deref());
+    }
+    let kind = match (advert.is_pro, seller.and_then(|seller| seller.seller_type)) {
+        (_, Some(EnumSellerType::Agency)) => Some(SellerKind::Agency),
+        (_, Some(EnumSellerType::Network)) => Some(SellerKind::Network),
+        (Some(false), _) => Some(SellerKind::Private),
+        (Some(true), _) => Some(SellerKind::Professional),
+        (None, _) => seller.map(|_| SellerKind::Professional),
+    };
+    (kind, keys)
+}
+
+/// The last nine digits of a telephone number: without the country's or the trunk prefix.
+fn national(number: &str) -> String {
+    let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
+    digits[digits.len().saturating_sub(9)..].iter().collect()
+}
+
+/// Digests of the references in description, title and tags.
+pub fn references(advert: &Advert, description: &Folded) -> Few<u64, REFERENCES_MAX> {
+    let mut references = Few::<u64, REFERENCES_MAX>::default();
+    let mut add = |text: &Folded| {
+        for reference in text.references() {
+            if !references.contains(&reference) {
+                references.push(reference);
+            }
+        }
+    };
+    add(description);
+    add(&Folded::of(advert.title.as_deref().unwrap_or_default()));
+    for tag in &advert.tags {
+        add(&Folded::of(tag));
+    }
+    references
+}
