@@ -2,7 +2,7 @@
 //!
 //! Assets come in groups of 21 that 32 adverts show, so N adverts are of about 2/3 N assets. Some groups hold twins
 //! (two flats of a building, written alike by one agency) and the flats of a programme. [`asset`] draws what is true,
-//! [`seller`] who sells it, [`life`] when it is seen and at what price, [`portal`] and [`words`] what a portal shows;
+//! [`seller`] who sells it, `life` when it is seen and at what price, [`portal`] and [`words`] what a portal shows;
 //! [`level`] says how far that is from the truth, `files` writes it.
 //!
 //! Order: the sightings of a block of 2,048 adverts come in time order, and blocks by when their assets reach the
