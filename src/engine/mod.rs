@@ -1,11 +1,12 @@
 //! Questions over the lake: typed filters, top-k with cursor, exact totals, scans for scoring.
 //!
-//! A question's way: the filter is compiled ([`predicate`]) to DataFusion expressions; row groups that cannot match
-//! are skipped by their footer statistics ([`view`]); what remains is read as decoded columns kept in memory under a
-//! budget ([`cache`]), where zones of 1,024 rows are skipped by their own bounds; the expressions run on the rest
-//! ([`scan`], [`select`]), and the best k by sort key are kept ([`topk`]). Nothing is planned on this path: a placed
-//! question over five million rows touches a few tens of thousands of values and takes well under a millisecond. Batches
-//! in memory are asked the same way ([`batch`]). [`session`] is the other way in: any SQL, planned and run by DataFusion over the same files.
+//! A question's way: the filter is compiled ([`predicate`]) to DataFusion expressions; row groups that cannot match are
+//! skipped by their footer statistics ([`view`]); what remains is read as decoded columns kept in memory under a budget
+//! ([`cache`]), where zones of 1,024 rows are skipped by their own bounds; the expressions run on the rest ([`scan`],
+//! [`select`]), and the best k by sort key are kept ([`topk`]). Nothing is planned on this path: a placed question over
+//! five million rows touches a few tens of thousands of values and takes well under a millisecond. Batches in memory
+//! are asked the same way ([`batch`]). [`session`] is the other way in: any SQL, planned and run by DataFusion over the
+//! same files.
 
 pub mod batch;
 pub mod cache;

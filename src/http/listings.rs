@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
@@ -86,7 +86,7 @@ pub async fn properties_many(call: &Call<'_>) -> Result<Answer, ApiError> {
             .collect();
         let records: Vec<Vec<u8>> = listings.properties(&ids)?.into_iter().flatten().collect();
         let units = records.len() as u64;
-        Ok(list(&records).with_units(units))
+        Ok(Answer::json(list(&records)).with_units(units))
     })
     .await
 }
@@ -104,7 +104,8 @@ fn one(record: Option<Vec<u8>>, what: &'static str) -> Result<Answer, ApiError> 
     Ok(Answer::json(bytes))
 }
 
-fn list(records: &[Vec<u8>]) -> Answer {
+/// `{"data": […]}` of records.
+pub(super) fn list(records: &[Vec<u8>]) -> Bytes {
     let length: usize = records.iter().map(|record| record.len() + 1).sum();
     let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
     bytes.put_slice(br#"{"data":["#);
@@ -115,7 +116,7 @@ fn list(records: &[Vec<u8>]) -> Answer {
         bytes.put_slice(record);
     }
     bytes.put_slice(b"]}");
-    Answer::json(bytes)
+    bytes.freeze()
 }
 
 async fn on_store(

@@ -292,6 +292,8 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::Match(dataset) => opendata::find_matches(&call, dataset).await,
         Endpoint::MatchMany(dataset) => opendata::find_matches_many(&call, dataset).await,
         Endpoint::PropertiesSearch(part) => search::properties_search(&call, part).await,
+        Endpoint::PropertiesSimilars => search::properties_similars(&call).await,
+        Endpoint::Analytics => search::analytics(&call).await,
         Endpoint::PropertiesCount => search::properties_count(&call).await,
         Endpoint::Property => listings::property(&call).await,
         Endpoint::PropertyOfAdvert => listings::property_of_advert(&call).await,

@@ -2,18 +2,22 @@
 //! the query pool.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::json;
 
 use super::App;
 use super::answer::Answer;
 use super::error::ApiError;
+use super::listings::list;
 use super::opendata::{on_pool, read_json};
 use super::pipeline::Call;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::pool::Load;
 use crate::listings::projection;
 use crate::wire::Fault;
+use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::{
-    Listing, Part, Search, SearchRequest, parse_count, parse_search,
+    Listing, Part, Search, SearchRequest, parse_analytics, parse_count, parse_search,
+    parse_similars,
 };
 use crate::wire::listings::{LiteProperty, Property};
 
@@ -37,6 +41,33 @@ pub async fn properties_count(call: &Call<'_>) -> Result<Answer, ApiError> {
         refuse_texts(&search)?;
         let count = app.properties.count(&search.filter, interrupt)?;
         Ok(format!(r#"{{"data":{{"count":{count}}}}}"#).into())
+    })
+    .await
+}
+
+/// `POST /v2/protected/properties/similars`: the properties most similar to one.
+pub async fn properties_similars(call: &Call<'_>) -> Result<Answer, ApiError> {
+    on_pool(call, Load::Single, move |app, body, interrupt| {
+        let request = parse_similars(&read_json(body)?)?;
+        let listings = app.properties.listings();
+        let record = listings
+            .property(FlxId(request.flx_id))?
+            .ok_or(ApiError::NotFound("property"))?;
+        let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
+        let ids = app.properties.similar(&property, request.size, interrupt)?;
+        let records: Vec<Vec<u8>> = listings.properties(&ids)?.into_iter().flatten().collect();
+        Ok(list(&records))
+    })
+    .await
+}
+
+/// `POST /v2/protected/analytics/property/search`: figures over the properties a search finds.
+pub async fn analytics(call: &Call<'_>) -> Result<Answer, ApiError> {
+    on_pool(call, Load::Single, move |app, body, interrupt| {
+        let request = parse_analytics(&read_json(body)?)?;
+        refuse_texts(&request.search)?;
+        let figures = app.properties.analyse(&request, interrupt)?;
+        Ok(json!({ "data": figures }).to_string().into())
     })
     .await
 }

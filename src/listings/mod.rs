@@ -7,6 +7,7 @@
 //!
 //! The store is the truth about listings; tables of columns are kept from it through [`Listings::changes_since`].
 
+pub mod analytics;
 pub mod anomaly;
 pub mod change;
 mod cluster;
@@ -23,6 +24,7 @@ pub mod projection;
 pub mod property;
 mod rows;
 pub mod search;
+pub mod similars;
 pub mod store;
 mod tables;
 
@@ -90,6 +92,11 @@ impl Listings {
             clock,
             contours: Arc::default(),
         }
+    }
+
+    /// Tells the time.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// The same with a file of contours that tell the quarter and commune of a position.

@@ -118,7 +118,8 @@ impl Projection {
     }
 }
 
-fn column(name: &str) -> Result<usize> {
+/// Number of a column of the table.
+pub(super) fn column(name: &str) -> Result<usize> {
     let found = properties().column(name).map(|(index, _)| index);
     Ok(found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", properties().name)))?)
 }

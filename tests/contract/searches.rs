@@ -1,9 +1,11 @@
-//! Searches of properties through the socket: what was taken is found within a second, page by page, whole and in short.
+//! Searches of properties through the socket: what was taken is found within a second, page by page, whole and in
+//! short.
 
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use toise::geo::distance::planar_distance_m;
 use toise::synth::adverts::level::Level;
 use toise::synth::adverts::{Market, Request};
 use toise::wire::listings::{LiteProperty, Property};
@@ -35,6 +37,8 @@ async fn taken(adverts: u64) -> (Service, u64) {
 }
 
 async fn asked(service: &Service, path: &str, body: &Value) -> Value {
+    // Fifty requests a second, by the clock of the test.
+    service.clock.advance_ms(20);
     let response = service.post(path, body.to_string()).await;
     assert_eq!(response.status(), 200, "{body}");
     let mut answer: Value = response.json().await.unwrap();
@@ -86,6 +90,124 @@ async fn pages_hold_every_property_once_in_order_whole_and_in_short() {
         ids.dedup();
         assert_eq!(ids.len() as u64, properties);
     }
+}
+
+/// Every property, whole.
+async fn all(service: &Service) -> Vec<Value> {
+    let (mut page, mut records) = (body(json!({}), 100), Vec::new());
+    loop {
+        let mut data = asked(service, SEARCH, &page).await;
+        records.extend(data["items"].as_array_mut().unwrap().drain(..));
+        let Some(cursor) = data.get("searchAfterHash") else {
+            return records;
+        };
+        page["searchAfterHash"] = cursor.clone();
+    }
+}
+
+fn number(record: &Value, pointer: &str) -> Option<f64> {
+    record.pointer(pointer).and_then(Value::as_f64)
+}
+
+/// How different two properties are, as the reference says, and how far apart.
+fn units(one: &Value, other: &Value) -> (f64, f64) {
+    let at = |record: &Value, axis: usize| {
+        let path = format!("/location/locationCoordinate/location/{axis}");
+        number(record, &path).unwrap()
+    };
+    let metres = planar_distance_m(at(one, 1), at(one, 0), at(other, 1), at(other, 0));
+    let share = |path: &str| match (number(one, path), number(other, path)) {
+        (Some(own), Some(other)) if own > 0.0 => (other - own).abs() / own / 0.2,
+        _ => 1.0,
+    };
+    let rooms = "/habitation/roomCount";
+    let rooms = match (number(one, rooms), number(other, rooms)) {
+        (Some(own), Some(other)) => (other - own).abs(),
+        _ => 1.0,
+    };
+    let values = share("/habitation/surface/total") + share("/price/latest/value");
+    (values + rooms + metres / 2_000.0, metres)
+}
+
+#[tokio::test]
+async fn similar_properties_are_the_nearest_of_the_class_and_offer_around() {
+    let (service, properties) = taken(300).await;
+    shown(&service, properties).await;
+    let records = all(&service).await;
+    let placed = |record: &&Value| {
+        record
+            .pointer("/location/locationCoordinate/location")
+            .is_some()
+    };
+    let mut compared = 0;
+    for model in records.iter().filter(placed).take(60) {
+        let mut expected: Vec<(f64, &str)> = records
+            .iter()
+            .filter(placed)
+            .filter(|record| record["type"] == model["type"])
+            .filter(|record| record["offer"]["type"] == model["offer"]["type"])
+            .filter(|record| record["flxId"] != model["flxId"])
+            .map(|record| (units(model, record), record["flxId"].as_str().unwrap()))
+            .filter(|((_, metres), _)| *metres <= 10_000.0)
+            .map(|((units, _), id)| (units, id))
+            .collect();
+        expected.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(other.1)));
+        let ids: Vec<&str> = expected.iter().take(3).map(|(_, id)| *id).collect();
+        let body = json!({"flxId": model["flxId"], "similarityStrategy": "SEARCH", "size": 3});
+        let found = asked(&service, "/v2/protected/properties/similars", &body).await;
+        let found: Vec<&str> = found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|record| record["flxId"].as_str().unwrap())
+            .collect();
+        assert_eq!(found, ids, "{body}");
+        compared += found.len();
+    }
+    assert!(compared > 0);
+    let nobody = json!({"flxId": uuid::Uuid::now_v7(), "similarityStrategy": "SEARCH", "size": 3});
+    let response = service.post("/v2/protected/properties/similars", nobody.to_string());
+    assert_eq!(error_of(response.await).await.0, 404);
+}
+
+#[tokio::test]
+async fn figures_are_those_of_the_records_found() {
+    let (service, properties) = taken(120).await;
+    shown(&service, properties).await;
+    let records = all(&service).await;
+    for (studied, pointer) in [
+        ("PRICE", "/price/latest/value"),
+        ("PRICE_PER_AREA", "/price/latest/valuePerArea"),
+        ("SURFACE", "/habitation/surface/total"),
+    ] {
+        let filter = json!({"offer": [{"type": "OFFER_BUY"}]});
+        let found: Vec<&Value> = records
+            .iter()
+            .filter(|record| record["offer"]["type"] == "OFFER_BUY")
+            .collect();
+        let values: Vec<f64> = found
+            .iter()
+            .filter_map(|record| number(record, pointer))
+            .collect();
+        let body = json!({"search": {"filterProperty": filter}, "studiedData": studied});
+        let figures = asked(&service, "/v2/protected/analytics/property/search", &body).await;
+        assert_eq!(figures["count"], found.len());
+        assert_eq!(figures["valued"], values.len());
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        assert!(
+            (figures["mean"].as_f64().unwrap() - mean).abs() < 0.01,
+            "{studied}"
+        );
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(
+            (figures["min"].as_f64().unwrap() - least).abs() < 0.01,
+            "{studied}"
+        );
+    }
+    let body = json!({"search": {"filterProperty": {}}, "studiedData": "TIME_ON_MARKET"});
+    let days = asked(&service, "/v2/protected/analytics/property/search", &body).await;
+    assert_eq!(days["valued"], properties);
+    assert!(days["min"].as_f64().unwrap() >= 0.0 && days["max"].as_f64().unwrap() < 800.0);
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Whatever happens to adverts, searches of properties find what the store holds, whether rows lie in memory or in files.
+//! Whatever happens to adverts, searches of properties find what the store holds, whether rows lie in memory or in
+//! files.
 
 use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};

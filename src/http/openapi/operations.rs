@@ -6,7 +6,10 @@ use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
 use super::{JSON, enveloped, ingestion, reference, type_name};
+use crate::listings::analytics::BARS_MAX;
+use crate::listings::similars;
 use crate::opendata::{Dataset, score};
+use crate::wire::enums::{EnumStudiedData, WireEnum};
 use crate::wire::listings::filters::Part;
 use crate::wire::opendata::MATCH_ITEMS_MAX;
 
@@ -137,6 +140,26 @@ pub fn describe(route: &Route) -> Operation {
             "required": ["count"],
             "properties": {"count": {"type": "integer", "minimum": 0, "description": "Properties that match"}},
         }))),
+        Endpoint::PropertiesSimilars => Operation::new(
+            "propertiesSimilars",
+            "Properties similar to one",
+        )
+        .describing(format!(
+            "Of its class and offer, within {} km of its position, else in its commune, postal code or department; \
+             nearest first: {} % of surface or price, a room and {} km count alike, and so does a value one of the \
+             two does not have",
+            similars::RADIUS_M / 1_000.0,
+            100.0 * similars::SHARE_UNIT,
+            similars::DISTANCE_UNIT_M / 1_000.0,
+        ))
+        .taking(reference("SimilarPropertiesPayload"))
+        .answering(data_list_of("Property")),
+        Endpoint::Analytics => Operation::new(
+            "analyticsPropertySearch",
+            "Figures over the properties a search finds",
+        )
+        .taking(reference("PropertyAnalyticsPayload"))
+        .answering(enveloped(figures())),
         Endpoint::Property => Operation::new("propertiesGet", "A property by its identifier")
             .describing(
                 "The identifier of a property that was joined to another answers with that other",
@@ -203,6 +226,42 @@ fn page_of(record: &str) -> Value {
             "count": {"type": "integer", "minimum": 0, "description": "All that match"},
             "searchAfterHash": {"type": "string",
                 "description": "Where the next page starts; present when there is one"},
+        },
+    })
+}
+
+/// Figures over the properties a search finds.
+fn figures() -> Value {
+    let number = |about: &str| json!({"type": "number", "description": about});
+    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
+    json!({
+        "type": "object",
+        "required": ["count", "studiedData", "valued", "histogram"],
+        "properties": {
+            "count": count("Properties that match"),
+            "studiedData": {"type": "string", "enum": EnumStudiedData::TABLE.values,
+                "description": "What is studied: EUR, EUR/m2, m2 or days from the first sighting until it went offline"},
+            "valued": count("Those of them that have a value; the figures are over these"),
+            "min": number("Least value"),
+            "max": number("Greatest value"),
+            "mean": number("Arithmetic mean"),
+            "quartiles": {"type": "array", "minItems": 3, "maxItems": 3, "items": {"type": "number"},
+                "description": "Values below which 25, 50 and 75 % lie, interpolated"},
+            "deviation": number("Standard deviation"),
+            "histogram": {
+                "type": "array",
+                "maxItems": BARS_MAX,
+                "items": {
+                    "type": "object",
+                    "required": ["from", "to", "count"],
+                    "properties": {
+                        "from": number("Where the bar starts, included"),
+                        "to": number("Where it ends: excluded, but by the last bar"),
+                        "count": count("Values in it"),
+                    },
+                },
+                "description": "Bars of equal width; the first and the last reach to the extremes",
+            },
         },
     })
 }

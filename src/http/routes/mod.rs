@@ -82,6 +82,10 @@ pub enum Endpoint {
     PropertiesSearch(Part),
     /// How many properties a search finds.
     PropertiesCount,
+    /// Properties similar to one.
+    PropertiesSimilars,
+    /// Figures over what a search finds.
+    Analytics,
     /// A property by its identifier.
     Property,
     /// The property that holds an advert.

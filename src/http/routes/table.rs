@@ -86,7 +86,7 @@ const fn post(
 }
 
 /// Every route.
-pub static ROUTES: [Route; 37] = [
+pub static ROUTES: [Route; 39] = [
     public("/healthz", Endpoint::Healthz),
     public("/livez", Endpoint::Livez),
     public("/metrics", Endpoint::Metrics),
@@ -203,6 +203,20 @@ pub static ROUTES: [Route; 37] = [
         As(Consumption::PropertiesSearch),
         BODY_BYTES_MAX,
         Endpoint::PropertiesCount,
+    ),
+    post(
+        "/v2/protected/properties/similars",
+        Scoped(Scope::Search, "properties.similars"),
+        As(Consumption::PropertiesSearch),
+        BODY_BYTES_MAX,
+        Endpoint::PropertiesSimilars,
+    ),
+    post(
+        "/v2/protected/analytics/property/search",
+        Scoped(Scope::Analytics, "analytics.property.search"),
+        As(Consumption::Analytics),
+        BODY_BYTES_MAX,
+        Endpoint::Analytics,
     ),
     get(
         "/v2/protected/properties/{flxId}",

@@ -1,8 +1,8 @@
 //! Which adverts an advert is compared with: those it shares a key with.
 //!
 //! Storing is thrifty, looking up is generous: an advert is stored under its own cell and area
-//! ([`Fingerprint::blocks`], 1 to 7 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30). Two adverts of one
-//! asset meet through any of
+//! ([`Fingerprint::blocks`], 1 to 7 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30).
+//! Two adverts of one asset meet through any of
 //! - their cells of 1.2 km, when both have a position: off by up to 600 m north and east, whatever their codes;
 //! - their INSEE or postal code, when one of them has no position better than its commune;
 //! - a reference they share within a department, whatever their areas.

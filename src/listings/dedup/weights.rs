@@ -1,8 +1,8 @@
 //! What each agreement is worth, in bits: the one table of the comparison.
 //!
 //! A level's weight is the binary logarithm of how much more often it occurs between two adverts of one asset than
-//! between two adverts of different assets that met in a block (Fellegi and Sunter, 1969), as far as the other fields do
-//! not say so already. Weights are added to [`PRIOR_BITS`]; each point doubles or halves the odds that both are one
+//! between two adverts of different assets that met in a block (Fellegi and Sunter, 1969), as far as the other fields
+//! do not say so already. Weights are added to [`PRIOR_BITS`]; each point doubles or halves the odds that both are one
 //! asset. `toise evaluate dedup --fit` derives them from made-up adverts of training seeds and prints them beside those
 //! in use; where the table departs from it, the field's reason says why.
 
@@ -54,8 +54,8 @@ pub const FIELDS: usize = 16;
 pub struct Level {
     /// What was found.
     pub about: &'static str,
-    /// What it is worth, bits, below 0 when it speaks against one asset: first between adverts of sellers not known to be
-    /// one, then between adverts of one seller.
+    /// What it is worth, bits, below 0 when it speaks against one asset: first between adverts of sellers not known to
+    /// be one, then between adverts of one seller.
     pub bits: [f32; 2],
 }
 

@@ -1,10 +1,11 @@
 //! The properties as questions read them: the lake's table, and in memory what changed since it was written.
 //!
 //! The store is the truth and numbers its changes. The table says through which number it reaches; the rows of later
-//! changes lie in batches in memory ([`tail`]), and a row that changed is hidden wherever it lay before. A [`view::View`]
-//! is one state of both and never changes; [`Projection::refresh`] makes the next from the changes since, in less than a
-//! second after each is on disk. [`Projection::fold`] writes the batches into the table; neither it nor a compaction by
-//! another process pauses questions or ingestion, and restarting goes on from the table's number.
+//! changes lie in batches in memory ([`tail`]), and a row that changed is hidden wherever it lay before. A
+//! [`view::View`] is one state of both and never changes; [`Projection::refresh`] makes the next from the changes
+//! since, in less than a second after each is on disk. [`Projection::fold`] writes the batches into the table; neither
+//! it nor a compaction by another process pauses questions or ingestion, and restarting goes on from the table's
+//! number.
 //!
 //! Cost: a changed property takes 30 µs (its record is parsed); a batch of a few dozen rows a millisecond, whatever the
 //! size of the table.

@@ -6,8 +6,8 @@
 //! [`level`] says how far that is from the truth, `files` writes it.
 //!
 //! Order: the sightings of a block of 2,048 adverts come in time order, and blocks by when their assets reach the
-//! market. So those of one asset are in time order, and the file as a whole roughly is. Everything follows from the seed, with any
-//! number of threads; memory stays at a few blocks.
+//! market. So those of one asset are in time order, and the file as a whole roughly is. Everything follows from the
+//! seed, with any number of threads; memory stays at a few blocks.
 
 pub mod asset;
 mod files;

@@ -5,8 +5,8 @@
 //! with [`super::read::read`], which names the first fault by its path; `serde_json::to_string` writes it.
 //!
 //! `record` says how a record is declared; [`scalars`] and [`codes`] hold the numbers, codes and moments with their
-//! ranges; [`property`] and [`advert`] are the two records, [`lite`] the short one, the rest their parts. [`filters`] says
-//! what may be asked of them.
+//! ranges; [`property`] and [`advert`] are the two records, [`lite`] the short one, the rest their parts. [`filters`]
+//! says what may be asked of them.
 
 pub mod advert;
 pub mod codes;
