@@ -32,6 +32,7 @@ use crate::lake::Lake;
 use crate::listings::Listings;
 use crate::listings::columns::properties;
 use crate::listings::projection::Projection;
+use crate::listings::texts::Texts;
 use crate::opendata::{OpenData, dpe, dvf};
 use crate::store::Store;
 use crate::telemetry::{Metrics, logs};
@@ -89,7 +90,12 @@ pub fn serve(
     let store = Store::open(data)?;
     let clock = Clock::system();
     let listings = Listings::new(store.clone(), clock.clone()).with_contours(kept_contours(data));
-    let properties = Arc::new(Projection::open(listings, engine, Lake::open(data)?)?);
+    let properties = Arc::new(Projection::open(
+        listings,
+        engine,
+        Lake::open(data)?,
+        Texts::open(data)?,
+    )?);
     let _keeping = properties.keep_up()?;
     let app = app(
         &store,
@@ -245,7 +251,8 @@ mod tests {
         let (clock, config) = (Clock::system(), Config::default());
         let listings = Listings::new(store.clone(), clock.clone());
         let lake = Lake::open(data).unwrap();
-        let properties = Arc::new(Projection::open(listings, engine, lake).unwrap());
+        let properties =
+            Arc::new(Projection::open(listings, engine, lake, Texts::open(data).unwrap()).unwrap());
         let answers = Arc::new(open_data.clone());
         let app = app(&store, answers, properties, &clock, &config).unwrap();
         observe(&app, store, open_data);

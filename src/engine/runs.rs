@@ -1,5 +1,6 @@
 //! The rows a predicate selects, as runs of whole zones, each with its mask.
 
+use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 
 /// Rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
@@ -54,6 +55,22 @@ impl Selected {
                 Some(mask) => &mask & &shown,
                 None => shown,
             });
+        }
+        self.runs.retain(|run| run.count() > 0);
+        self
+    }
+
+    /// The selected rows on which a test holds; rows are counted in the chunk.
+    pub fn only(mut self, mut holds: impl FnMut(usize) -> bool) -> Self {
+        for run in &mut self.runs {
+            let mut mask = BooleanBufferBuilder::new(run.rows);
+            mask.append_n(run.rows, false);
+            run.for_each_in(run.start, run.start + run.rows, |row| {
+                if holds(row) {
+                    mask.set_bit(row - run.start, true);
+                }
+            });
+            run.mask = Some(mask.finish());
         }
         self.runs.retain(|run| run.count() > 0);
         self

@@ -13,11 +13,9 @@ use super::pipeline::Call;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::pool::Load;
 use crate::listings::projection;
-use crate::wire::Fault;
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::{
-    Listing, Part, Search, SearchRequest, parse_analytics, parse_count, parse_search,
-    parse_similars,
+    Listing, Part, SearchRequest, parse_analytics, parse_count, parse_search, parse_similars,
 };
 use crate::wire::listings::{LiteProperty, Property};
 
@@ -28,7 +26,6 @@ const ENVELOPE_BYTES: usize = 256;
 pub async fn properties_search(call: &Call<'_>, part: Part) -> Result<Answer, ApiError> {
     on_pool(call, Load::Single, move |app, body, interrupt| {
         let request = parse_search(part, &read_json(body)?, &app.cursors)?;
-        refuse_texts(&request.search)?;
         page(app, part, &request, interrupt)
     })
     .await
@@ -38,8 +35,7 @@ pub async fn properties_search(call: &Call<'_>, part: Part) -> Result<Answer, Ap
 pub async fn properties_count(call: &Call<'_>) -> Result<Answer, ApiError> {
     on_pool(call, Load::Single, move |app, body, interrupt| {
         let search = parse_count(&read_json(body)?)?;
-        refuse_texts(&search)?;
-        let count = app.properties.count(&search.filter, interrupt)?;
+        let count = app.properties.count(&search, interrupt)?;
         Ok(format!(r#"{{"data":{{"count":{count}}}}}"#).into())
     })
     .await
@@ -65,25 +61,10 @@ pub async fn properties_similars(call: &Call<'_>) -> Result<Answer, ApiError> {
 pub async fn analytics(call: &Call<'_>) -> Result<Answer, ApiError> {
     on_pool(call, Load::Single, move |app, body, interrupt| {
         let request = parse_analytics(&read_json(body)?)?;
-        refuse_texts(&request.search)?;
         let figures = app.properties.analyse(&request, interrupt)?;
         Ok(json!({ "data": figures }).to_string().into())
     })
     .await
-}
-
-/// Texts are read and checked, but there is no index of them yet: saying so is better than an answer without them.
-fn refuse_texts(search: &Search) -> Result<(), ApiError> {
-    let texts = [
-        ("search.keywords", &search.keywords),
-        ("search.fullTexts", &search.full_texts),
-    ];
-    match texts.iter().find(|(_, texts)| !texts.is_empty()) {
-        Some((path, _)) => {
-            Err(Fault::new(*path, "must be empty: texts cannot be searched yet").into())
-        }
-        None => Ok(()),
-    }
 }
 
 fn page(

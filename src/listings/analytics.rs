@@ -11,8 +11,6 @@ use super::projection::{Projection, Result};
 use super::search::column;
 use crate::engine::Error;
 use crate::engine::interrupt::Interrupt;
-use crate::engine::predicate::Predicate;
-use crate::listings::columns::properties;
 use crate::wire::enums::EnumStudiedData;
 use crate::wire::listings::filters::AnalyticsRequest;
 
@@ -82,13 +80,11 @@ impl Projection {
     /// # Errors
     /// A column cannot be read, or nobody waits any more.
     pub fn analyse(&self, request: &AnalyticsRequest, interrupt: &Interrupt) -> Result<Value> {
-        let predicate =
-            Predicate::compile(properties(), &request.search.filter).map_err(Error::from)?;
+        let asked = self.asked(&request.search)?;
         let now_ms = self.listings().clock().now().timestamp_millis();
         let studied = Studied::new(request.studied_data, now_ms)?;
-        let states = self.view().scan(
-            self.engine(),
-            &predicate,
+        let states = self.visit_found(
+            &asked,
             interrupt,
             || (0u64, Vec::new()),
             |(count, values), rows| {

@@ -27,6 +27,7 @@ pub mod search;
 pub mod similars;
 pub mod store;
 mod tables;
+pub mod texts;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -216,7 +216,7 @@ impl Projection {
             &predicate,
             interrupt,
             BinaryHeap::new,
-            |heap, rows| judged.offer(rows, &model, limit, heap),
+            |heap, rows| judged.offer(&rows, &model, limit, heap),
         )?;
         let mut nearest: Vec<Candidate> = states.into_iter().flatten().collect();
         nearest.sort_unstable();

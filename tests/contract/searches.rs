@@ -242,6 +242,78 @@ async fn a_price_change_is_found_by_its_new_price_and_no_more_by_the_old() {
 }
 
 #[tokio::test]
+async fn texts_are_found_with_tolerance_and_sorted_by_how_well_they_fit() {
+    let service = Service::start().await;
+    let operator = service.key_with("admin");
+    let advert = |number: usize, title: &str, description: &str| {
+        json!({
+            "url": format!("https://portal.example/{number}"), "source": "portal.example", "type": "CLASS_HOUSE",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 * number},
+            "location": {"postalCode": "48000"}, "habitation": {"surface": {"total": 40 * number}},
+            "title": title, "description": description,
+        })
+    };
+    let adverts = [
+        advert(
+            1,
+            "Maison avec piscine",
+            "Piscine chauffée, piscine couverte.",
+        ),
+        advert(
+            2,
+            "Villa",
+            "Une piscine et un grand jardin arboré, cuisine équipée, proche des commerces.",
+        ),
+        advert(3, "Ferme", "Grange à rénover."),
+    ];
+    let taken = service
+        .ask(Method::POST, "/v2/protected/admin/adverts")
+        .header("x-api-key", &operator)
+        .body(json!({ "adverts": adverts }).to_string());
+    assert_eq!(taken.send().await.unwrap().status(), 200);
+    shown(&service, 3).await;
+    let find = async |texts: Value, size: usize| {
+        let mut page = body(json!({}), size);
+        page["sortBy"] = json!("RELEVANCE");
+        page["orderBy"] = json!("DESC");
+        page["search"]["keywords"] = texts["keywords"].clone();
+        page["search"]["fullTexts"] = texts["fullTexts"].clone();
+        page["search"]
+            .as_object_mut()
+            .unwrap()
+            .retain(|_, value| !value.is_null());
+        let mut titles = Vec::new();
+        loop {
+            let data = asked(&service, SEARCH, &page).await;
+            let items = data["items"].as_array().unwrap();
+            titles.extend(
+                items
+                    .iter()
+                    .map(|item| item["title"].as_str().unwrap().to_owned()),
+            );
+            let Some(cursor) = data.get("searchAfterHash") else {
+                return titles;
+            };
+            page["searchAfterHash"] = cursor.clone();
+        }
+    };
+    let both = ["Maison avec piscine", "Villa"];
+    assert_eq!(find(json!({"keywords": ["PISCINE"]}), 1).await, both);
+    assert_eq!(find(json!({"fullTexts": ["picsine"]}), 5).await.len(), 2);
+    assert_eq!(
+        find(json!({"fullTexts": ["jardins arborés", "grange"]}), 1)
+            .await
+            .len(),
+        2
+    );
+    assert_eq!(find(json!({"keywords": ["piscines"]}), 5).await, [""; 0]);
+    assert_eq!(
+        find(json!({"keywords": ["piscine"], "fullTexts": ["jardin"]}), 5).await,
+        ["Villa"]
+    );
+}
+
+#[tokio::test]
 async fn what_is_wrong_in_a_search_is_named_by_its_path() {
     let service = Service::start().await;
     for (path, body, message) in [
@@ -262,8 +334,8 @@ async fn what_is_wrong_in_a_search_is_named_by_its_path() {
         (
             SEARCH,
             json!({"size": 1, "sortBy": "PRICE", "orderBy": "ASC",
-                "search": {"filterProperty": {}, "keywords": ["jardin"]}}),
-            "search.keywords: must be empty",
+                "search": {"filterProperty": {}, "keywords": vec!["jardin"; 21]}}),
+            "search.keywords: must hold at most 20",
         ),
     ] {
         let (status, code, found) = error_of(service.post(path, body.to_string()).await).await;

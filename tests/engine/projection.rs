@@ -15,6 +15,9 @@ use toise::synth::adverts::{Market, Request};
 use toise::wire::listings::codes::FlxId;
 use toise::wire::listings::filters::{Listing, Part, parse_search};
 
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
 use crate::support::draw::Draw;
 use crate::support::{listings, plain_listings, projection};
 
@@ -73,12 +76,25 @@ impl Desk {
     /// Asks a random question page by page, and holds the answer against a plain reading of every record.
     fn compare(&self, records: &[Value], draw: &mut Draw) -> usize {
         let filter = listings::filter(Listing::Property.filter_model(), draw);
+        let keywords: Vec<String> = match records.is_empty() || !draw.once_in(3) {
+            true => Vec::new(),
+            false => {
+                let words = words(draw.one_of(records));
+                (0..1 + draw.below(2))
+                    .map(|_| draw.one_of(&words).clone())
+                    .collect()
+            }
+        };
         let (sort_by, pointer) = *draw.one_of(&SORTS);
         let descending = draw.once_in(2);
         let size = 1 + draw.below(40);
         let mut expected: Vec<&Value> = records
             .iter()
             .filter(|record| plain_listings::matches(record, &filter))
+            .filter(|record| {
+                let words = words(record);
+                keywords.iter().all(|keyword| words.contains(keyword))
+            })
             .collect();
         let key = |record: &Value| match record.pointer(pointer) {
             Some(Value::Number(number)) => number.as_f64(),
@@ -102,14 +118,14 @@ impl Desk {
             .collect();
         let order = if descending { "DESC" } else { "ASC" };
         let mut body = json!({"size": size, "sortBy": sort_by, "orderBy": order,
-            "search": {"filterProperty": filter}});
+            "search": {"filterProperty": filter, "keywords": keywords}});
         let mut found = Vec::new();
         let count = loop {
             let request = parse_search(Part::Whole, &body, &self.cursors)
                 .unwrap_or_else(|fault| panic!("{fault}: {body}"));
             let interrupt = Interrupt::default();
             let page = self.projection.search(&request, &interrupt).unwrap();
-            let counted = self.projection.count(&request.search.filter, &interrupt);
+            let counted = self.projection.count(&request.search, &interrupt);
             assert_eq!(counted.unwrap(), page.count);
             assert!(page.ids.len() <= size);
             found.extend(page.ids);
@@ -125,6 +141,27 @@ impl Desk {
         assert_eq!(found, expected, "{body}");
         expected.len()
     }
+}
+
+/// The words of a record in lower case without accents.
+fn words(record: &Value) -> Vec<String> {
+    let texts = [&record["title"], &record["description"]].into_iter();
+    let texts = texts.chain(record["tags"].as_array().into_iter().flatten());
+    let folded = texts.filter_map(Value::as_str).map(|text| {
+        let plain = text.to_lowercase().replace('œ', "oe");
+        plain
+            .nfd()
+            .filter(|letter| !is_combining_mark(*letter))
+            .collect::<String>()
+    });
+    let folded: Vec<String> = folded.collect();
+    let words = folded
+        .iter()
+        .flat_map(|text| text.split(|letter: char| !letter.is_alphanumeric()));
+    words
+        .filter(|word| !word.is_empty() && word.is_ascii() && word.len() < 40)
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]

@@ -36,6 +36,7 @@ use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::properties;
 use toise::listings::projection::{Keeping, Projection};
+use toise::listings::texts::Texts;
 use toise::opendata::{
     Candidate, Confidence, Dataset, MatchAnswer, MatchRequest, Position, SearchAnswer,
     SearchRequest, SortValue,
@@ -131,7 +132,8 @@ impl Answers for Rows {
 /// The properties of a data folder.
 pub fn projection(data: &Path, listings: Listings) -> Projection {
     let engine = Engine::open(data, &[properties()], Budget::default()).unwrap();
-    Projection::open(listings, Arc::new(engine), Lake::open(data).unwrap()).unwrap()
+    let (lake, texts) = (Lake::open(data).unwrap(), Texts::open(data).unwrap());
+    Projection::open(listings, Arc::new(engine), lake, texts).unwrap()
 }
 
 /// A running service; it stops when dropped.

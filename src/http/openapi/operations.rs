@@ -124,8 +124,10 @@ pub fn describe(route: &Route) -> Operation {
             };
             Operation::new(id, about)
                 .describing(
-                    "A change is visible within a second of its acknowledgement. Keywords and full texts must be \
-                     empty for now; sorting by relevance then sorts by the last sighting",
+                    "A change is visible within a second of its acknowledgement. Keywords must all occur as they are, but \
+                     for case and accents, in title, description or tags; of the full texts any may match, all its \
+                     words by French stem and with tolerance to typing errors. Without either, sorting by relevance \
+                     sorts by the last sighting",
                 )
                 .taking(reference(payload))
                 .answering(enveloped(page_of(record)))

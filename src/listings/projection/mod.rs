@@ -22,6 +22,7 @@ use arc_swap::ArcSwap;
 
 use super::Listings;
 use super::columns::{self, properties};
+use super::texts::{self, Texts};
 use crate::engine::Engine;
 use crate::lake::{Lake, RowSink};
 use tail::Tail;
@@ -59,6 +60,19 @@ pub enum Error {
     /// A record is no row.
     #[error(transparent)]
     Row(#[from] columns::Error),
+    /// The words could not be read or written.
+    #[error(transparent)]
+    Texts(#[from] texts::Error),
+    /// The table is of another store.
+    #[error(
+        "lake/properties reaches through change {table}, the store only through {store}: it is of another store, remove it"
+    )]
+    Ahead {
+        /// Change the table reaches through.
+        table: i64,
+        /// Last change of the store.
+        store: i64,
+    },
     /// Rows could not be put together.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
@@ -72,6 +86,7 @@ pub struct Projection {
     listings: Listings,
     engine: Arc<Engine>,
     lake: Lake,
+    texts: Texts,
     view: ArcSwap<View>,
     tail: Mutex<Tail>,
 }
@@ -81,13 +96,21 @@ impl Projection {
     /// written.
     ///
     /// # Errors
-    /// Table or store cannot be read.
-    pub fn open(listings: Listings, engine: Arc<Engine>, lake: Lake) -> Result<Self> {
+    /// Table, index of words or store cannot be read, or the table is not of this store.
+    pub fn open(listings: Listings, engine: Arc<Engine>, lake: Lake, texts: Texts) -> Result<Self> {
         let tail = Tail::over(engine.view(properties())?);
+        let (table, store) = (tail.through(), listings.last_sequence()?);
+        if table > store {
+            return Err(Error::Ahead { table, store });
+        }
+        if texts.through() > store {
+            texts.clear()?;
+        }
         let projection = Self {
             listings,
             engine,
             lake,
+            texts,
             view: ArcSwap::from_pointee(tail.view()),
             tail: Mutex::new(tail),
         };
@@ -103,6 +126,11 @@ impl Projection {
     /// The engine of the table.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The index of words.
+    pub fn texts(&self) -> &Texts {
+        &self.texts
     }
 
     /// The store behind it.
@@ -127,16 +155,33 @@ impl Projection {
             if is_full {
                 self.fold()?;
             }
+            self.words_through(through)?;
             if self.listings.last_sequence()? <= through {
                 return Ok(());
             }
             // Read outside the lock: only one caller's changes are taken, the other's are there already.
             let changes = self.listings.changes_since(through, tail::TAKEN_AT_ONCE)?;
+            if self.texts.through() == through {
+                self.texts.take(&changes)?;
+            }
             let mut tail = self.tail();
             if tail.through() == through && tail.take(changes)? {
                 self.view.store(Arc::new(tail.view()));
             }
         }
+    }
+
+    /// Has the index of words hold every change through a number: it may have been left behind, or made anew.
+    fn words_through(&self, through: i64) -> Result<()> {
+        while self.texts.through() < through {
+            let known = self.texts.through();
+            let changes = self.listings.changes_since(known, tail::TAKEN_AT_ONCE)?;
+            if changes.is_empty() {
+                return Ok(());
+            }
+            self.texts.take(&changes)?;
+        }
+        Ok(())
     }
 
     /// Writes the rows in memory into the table. Blocks for seconds on large tables; questions go on.

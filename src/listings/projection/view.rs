@@ -46,6 +46,12 @@ enum Source<'a> {
 }
 
 impl Rows<'_> {
+    /// Those of the rows on which a test holds; rows are counted in the chunk.
+    pub fn only(self, holds: impl FnMut(usize) -> bool) -> Self {
+        let selected = self.selected.only(holds);
+        Self { selected, ..self }
+    }
+
     /// A column of the chunk.
     ///
     /// # Errors
@@ -74,7 +80,7 @@ impl View {
         predicate: &Predicate,
         interrupt: &Interrupt,
         start: impl Fn() -> S + Sync,
-        visit: impl Fn(&mut S, &Rows<'_>) -> Result<(), Error> + Sync,
+        visit: impl Fn(&mut S, Rows<'_>) -> Result<(), Error> + Sync,
     ) -> Result<Vec<S>, Error> {
         let in_file = |state: &mut S, visited: &Visited| {
             let selected = match self.hidden_in(visited.chunk) {
@@ -88,7 +94,7 @@ impl View {
             };
             match rows.selected.runs.is_empty() {
                 true => Ok(()),
-                false => visit(state, &rows),
+                false => visit(state, rows),
             }
         };
         let mut states = engine.scan(&self.base, predicate, interrupt, &start, in_file)?;
@@ -105,7 +111,7 @@ impl View {
                     selected,
                     source: Source::Memory(&shown.batch),
                 };
-                visit(&mut state, &rows)?;
+                visit(&mut state, rows)?;
             }
         }
         states.push(state);
