@@ -55,7 +55,7 @@ impl Model {
                 .map(|surface| surface.get()),
             rooms: habitation
                 .and_then(|dwelling| dwelling.room_count)
-                .map(|rooms| rooms.get() as f64),
+                .map(|rooms| rooms.get()),
             price: price.and_then(|price| price.value).map(|value| value.get()),
             position: place
                 .and_then(|place| place.location_coordinate.as_ref()?.location)
