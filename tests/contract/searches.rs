@@ -97,7 +97,7 @@ async fn all(service: &Service) -> Vec<Value> {
     let (mut page, mut records) = (body(json!({}), 100), Vec::new());
     loop {
         let mut data = asked(service, SEARCH, &page).await;
-        records.extend(data["items"].as_array_mut().unwrap().drain(..));
+        records.append(data["items"].as_array_mut().unwrap());
         let Some(cursor) = data.get("searchAfterHash") else {
             return records;
         };
