@@ -85,7 +85,8 @@ fn faults(route: &Route, said: &Operation) -> Vec<ApiError> {
     if route.takes_idempotency_key() {
         faults.push(ApiError::IdempotencyConflict);
     }
-    if route.path.contains('{') {
+    let names_a_record = route.path.contains('{') || route.endpoint == Endpoint::PropertiesSimilars;
+    if names_a_record {
         faults.push(ApiError::NotFound(""));
     }
     if !said.query.is_empty() || route.path.contains('{') {
