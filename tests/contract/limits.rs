@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Method, Response};
 use toise::accounts::DEFAULT_ACCOUNT;
-use toise::accounts::keys::Kind;
+use toise::accounts::key::KeyChange;
+use toise::accounts::keys::{self, Kind};
 use toise::http::server::Limits;
 
 use crate::support::{Rows, Service, error_of};
@@ -76,4 +77,35 @@ async fn a_client_that_leaves_stops_its_question() {
     }
     assert_eq!(interrupted.load(Ordering::SeqCst), 1);
     assert_eq!(service.stored("SELECT count(*) FROM ledger"), [0]);
+}
+
+#[tokio::test]
+async fn a_quota_warns_at_three_quarters_refuses_when_used_up_and_starts_anew_with_the_month() {
+    let service = Service::start().await;
+    let change = KeyChange {
+        monthly_quota: Some(Some(20)),
+        ..KeyChange::default()
+    };
+    keys::change(&service.store, &service.key, change).unwrap();
+    let asked = async || {
+        service.clock.advance_ms(1_000);
+        ask(&service, &service.key).await
+    };
+    for call in 1..=20 {
+        let response = asked().await;
+        assert_eq!(response.status(), 200, "{call}");
+        let warned = response.headers().contains_key("x-quota-used-percent");
+        let used = warned.then(|| number(&response, "x-quota-used-percent"));
+        assert_eq!(used, (call >= 15).then_some(call * 5), "{call}");
+    }
+    let refused = asked().await;
+    assert_eq!(refused.status(), 429);
+    let wait_s = number(&refused, "retry-after");
+    // What costs nothing is not counted.
+    let free = service
+        .ask(Method::GET, "/v2/protected/consumption")
+        .header("x-api-key", &service.key);
+    assert_eq!(free.send().await.unwrap().status(), 200);
+    service.clock.advance_ms(wait_s as i64 * 1_000);
+    assert_eq!(asked().await.status(), 200);
 }
