@@ -18,6 +18,7 @@ pub mod listings;
 pub mod net;
 pub mod opendata;
 pub mod progress;
+pub mod reports;
 pub mod store;
 pub mod synth;
 pub mod telemetry;

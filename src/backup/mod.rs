@@ -28,7 +28,11 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Folder of the tables.
 const LAKE: &str = "lake";
 /// What of a data folder goes along beside store and tables: what cannot be fetched or computed again.
-const COMPANIONS: [&str; 3] = [crate::config::FILE_NAME, "reference", "reports"];
+const COMPANIONS: [&str; 3] = [
+    crate::config::FILE_NAME,
+    "reference",
+    crate::reports::FOLDER,
+];
 
 /// Result of a backup operation.
 pub type Result<T> = std::result::Result<T, Error>;

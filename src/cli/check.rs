@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
-use super::matching::Table as Tables;
+use super::tables::LakeTable;
 use super::{CommandResult, Common};
 use crate::lake::Lake;
 use crate::lake::check::TableCheck;
@@ -26,16 +26,16 @@ Examples:
   toise check dpe --json | jq '.tables[].damaged'")]
 pub struct CheckArgs {
     /// Tables [default: all]
-    pub tables: Vec<Tables>,
+    pub tables: Vec<LakeTable>,
 }
 
 /// Runs `check`.
 pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let lake = Lake::open_existing(&common.data)?;
     let mut tables = Vec::new();
-    for dataset in Tables::chosen(&arguments.tables) {
-        let reading = lake.check(dataset.schema());
-        let bar = Progress::new(common.json).bytes(dataset.name(), Some(reading.bytes()));
+    for schema in LakeTable::chosen(&arguments.tables) {
+        let reading = lake.check(schema);
+        let bar = Progress::new(common.json).bytes(schema.name, Some(reading.bytes()));
         tables.push(reading.run(&|bytes| bar.inc(bytes)));
         bar.finish_and_clear();
     }

@@ -10,7 +10,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use serde_json::json;
 
-use super::matching::Table as Tables;
+use super::tables::LakeTable;
 use super::{CommandResult, Common};
 use crate::lake::Lake;
 use crate::lake::snapshot::Snapshot;
@@ -28,7 +28,7 @@ Examples:
   toise compact dpe --json")]
 pub struct CompactArgs {
     /// Tables [default: all]
-    pub tables: Vec<Tables>,
+    pub tables: Vec<LakeTable>,
 }
 
 /// Files of a table at one moment.
@@ -65,16 +65,15 @@ struct Compacted {
 pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
     let lake = Lake::open_existing(&common.data)?;
     let mut tables = Vec::new();
-    for dataset in Tables::chosen(&arguments.tables) {
-        let schema = dataset.schema();
+    for schema in LakeTable::chosen(&arguments.tables) {
         let before = lake.snapshot(schema)?;
         let started = Instant::now();
-        let bar = Progress::new(common.json).rows(dataset.name(), before.rows());
+        let bar = Progress::new(common.json).rows(schema.name, before.rows());
         let rows_written = lake.compact(schema, &|rows| bar.inc(rows))?;
         bar.finish_and_clear();
         let after = lake.snapshot(schema)?;
         tables.push(Compacted {
-            table: dataset.name(),
+            table: schema.name,
             rows: after.rows(),
             rows_written,
             before: (&before).into(),

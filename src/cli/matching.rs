@@ -51,15 +51,6 @@ pub enum Table {
     Dvf,
 }
 
-impl Table {
-    /// The tables named, each once; all of them where none is.
-    pub fn chosen(named: &[Self]) -> Vec<Dataset> {
-        let named: Vec<Dataset> = named.iter().map(|table| Dataset::from(*table)).collect();
-        let wanted = |dataset: &Dataset| named.is_empty() || named.contains(dataset);
-        Dataset::ALL.into_iter().filter(wanted).collect()
-    }
-}
-
 impl From<Table> for Dataset {
     fn from(table: Table) -> Self {
         match table {

@@ -18,6 +18,7 @@ mod restore;
 pub mod serve;
 mod sql;
 mod synth;
+mod tables;
 mod usage;
 
 use std::error::Error;

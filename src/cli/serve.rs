@@ -157,7 +157,6 @@ pub fn app(
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::start(store.clone()),
-        listings: properties.listings().clone(),
         properties,
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: Claims::default(),

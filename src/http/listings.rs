@@ -123,7 +123,7 @@ async fn on_store(
     call: &Call<'_>,
     job: impl FnOnce(&Listings) -> Result<Answer, ApiError> + Send + 'static,
 ) -> Result<Answer, ApiError> {
-    let listings = call.app.listings.clone();
+    let listings = call.app.properties.listings().clone();
     tokio::task::spawn_blocking(move || job(&listings))
         .await
         .map_err(ApiError::internal)?

@@ -39,7 +39,6 @@ use crate::config::Limits;
 use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
-use crate::listings::Listings;
 use crate::listings::projection::Projection;
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -64,9 +63,7 @@ pub struct App {
     pub prices: Arc<Prices>,
     /// Writes what calls cost.
     pub ledger: Ledger,
-    /// Adverts and properties.
-    pub listings: Listings,
-    /// The table of properties, kept up with the store.
+    /// Adverts and properties: the store, and the table kept up with it.
     pub properties: Arc<Projection>,
     /// Turns of the calls that bring adverts.
     pub ingesting: Arc<Semaphore>,

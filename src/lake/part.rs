@@ -224,7 +224,7 @@ impl Part {
 
     /// Reads and decompresses pages of the record column of one row group, in ascending order.
     ///
-    /// One reader for all of them: each makes its own decompressor, which costs as much as decompressing two pages.
+    /// One reader for all of them: each makes a decompressor and a compressor, which costs more than decompressing a page.
     fn read_record_pages(
         &self,
         group: usize,

@@ -20,7 +20,7 @@ use crate::wire::listings::codes::FlxId;
 
 /// Adverts of one key that a new one meets at most, the latest first.
 const MET_PER_KEY_MAX: usize = 500;
-/// Adverts a new one meets at most, the latest first; a flat in Paris meets some 300 of two million properties.
+/// Adverts a new one meets at most, the latest first.
 const MET_MAX: usize = 2_000;
 /// Adverts a property may hold: no asset has so many, and each is looked at when one changes.
 pub const MEMBERS_MAX: usize = 200;

@@ -1,7 +1,7 @@
 //! Records as the store keeps them: JSON text, compressed with a dictionary both sides know.
 //!
-//! Listings repeat the contract's keys and values, so a record of 3 KB takes about 1 KB, in some ten microseconds, and
-//! comes back in three. The first byte says how a document was written, so that a better way can join this one.
+//! Listings repeat the contract's keys and values, so a record takes less than a third of its text. The first byte says
+//! how a document was written, so that a better way can join this one.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;

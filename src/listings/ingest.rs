@@ -3,8 +3,8 @@
 //! A group's records, properties and events become durable together, or none of them. Before the transaction each
 //! advert is prepared against what a reader sees; inside it the version it was prepared against is compared with the
 //! present one, and the rare one that another writer overtook, or that came twice in the group, is prepared again. So
-//! any number of servers and commands may take adverts at once. Cost per advert: about 100 µs of preparation on any
-//! core, and 100 µs inside the transaction.
+//! any number of servers and commands may take adverts at once. Together that is 0.25 to 0.3 ms an advert on two cores,
+//! as the report of `toise ingest` tells.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ use crate::wire::Fault;
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::deliveries::AdvertEvent;
 
-/// Adverts of one transaction: enough to share its fsync, few enough that others who write wait some 20 ms at most.
+/// Adverts of one transaction: enough to share its fsync, few enough that others who write do not wait long.
 pub const GROUP_MAX: usize = 128;
 
 /// What became of an advert that was taken.

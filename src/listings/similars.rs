@@ -30,8 +30,8 @@ pub const DISTANCE_UNIT_M: f64 = 2_000.0;
 /// Units that a value counts which one of the two does not have. A difference of one room is one unit.
 pub const MISSING_UNITS: f64 = 1.0;
 
-/// The figures of the property others are held against.
-struct Model {
+/// The figures by which properties are held against each other.
+struct Figures {
     surface: Option<f64>,
     rooms: Option<f64>,
     price: Option<f64>,
@@ -41,7 +41,7 @@ struct Model {
 /// A candidate: how different it is, by the bits of a number that is never negative, and its identifier.
 type Candidate = (u64, String);
 
-impl Model {
+impl Figures {
     fn of(property: &Property) -> Self {
         let habitation = property.habitation.as_ref();
         let price = property
@@ -63,34 +63,28 @@ impl Model {
         }
     }
 
-    /// Units between the model and a candidate.
-    fn units(
-        &self,
-        surface: Option<f64>,
-        rooms: Option<f64>,
-        price: Option<f64>,
-        position: Option<(f64, f64)>,
-    ) -> f64 {
+    /// Units between two properties.
+    fn units_to(&self, other: &Self) -> f64 {
         let share = |own: Option<f64>, other: Option<f64>| match (own, other) {
             (Some(own), Some(other)) if own > 0.0 => (other - own).abs() / own / SHARE_UNIT,
             _ => MISSING_UNITS,
         };
-        let apart = match (self.rooms, rooms) {
+        let rooms = match (self.rooms, other.rooms) {
             (Some(own), Some(other)) => (other - own).abs(),
             _ => MISSING_UNITS,
         };
-        let distance = match (self.position, position) {
+        let distance = match (self.position, other.position) {
             (Some((lat, lon)), Some((other_lat, other_lon))) => {
                 planar_distance_m(lat, lon, other_lat, other_lon) / DISTANCE_UNIT_M
             }
             _ => MISSING_UNITS,
         };
-        share(self.surface, surface) + apart + share(self.price, price) + distance
+        share(self.surface, other.surface) + rooms + share(self.price, other.price) + distance
     }
 }
 
 /// What candidates must be: of the class and offer, around.
-fn around(property: &Property, model: &Model) -> Filter {
+fn around(property: &Property, model: &Figures) -> Filter {
     let mut filter = Filter::new();
     let mut equal = |column: &'static str, value: Option<String>| {
         let is_known = value.is_some();
@@ -157,7 +151,7 @@ impl Judged {
     fn offer(
         &self,
         rows: &Rows<'_>,
-        model: &Model,
+        model: &Figures,
         limit: usize,
         heap: &mut BinaryHeap<Candidate>,
     ) -> std::result::Result<(), Error> {
@@ -174,13 +168,13 @@ impl Judged {
         };
         let rooms = rooms.values.as_primitive::<Int32Type>();
         rows.selected.for_each(|row| {
-            let position = numbers(&lat.values, row).zip(numbers(&lon.values, row));
-            let units = model.units(
-                numbers(&surface.values, row),
-                rooms.is_valid(row).then(|| f64::from(rooms.value(row))),
-                numbers(&price.values, row),
-                position,
-            );
+            let candidate = Figures {
+                surface: numbers(&surface.values, row),
+                rooms: rooms.is_valid(row).then(|| f64::from(rooms.value(row))),
+                price: numbers(&price.values, row),
+                position: numbers(&lat.values, row).zip(numbers(&lon.values, row)),
+            };
+            let units = model.units_to(&candidate);
             let worst = heap.peek().map_or(u64::MAX, |(units, _)| *units);
             if heap.len() < limit || units.to_bits() <= worst {
                 heap.push((units.to_bits(), ids.value(row).to_owned()));
@@ -205,7 +199,7 @@ impl Projection {
         size: usize,
         interrupt: &Interrupt,
     ) -> Result<Vec<FlxId>> {
-        let model = Model::of(property);
+        let model = Figures::of(property);
         let filter = around(property, &model);
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
         let judged = Judged::new()?;

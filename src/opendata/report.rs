@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::source::Place;
 use crate::lake::{ImportOutcome, Slice};
+use crate::reports;
 
 /// Examples kept for each reason.
 pub const EXAMPLES_MAX: usize = 3;
@@ -155,16 +156,8 @@ impl ImportReport {
 
     /// Writes the report as JSON to `<data>/reports/import-<table>-<timestamp>.json` and says where.
     pub fn write(&self, data: &Path) -> std::io::Result<PathBuf> {
-        let folder = data.join("reports");
-        std::fs::create_dir_all(&folder)?;
-        let stamp: String = self
-            .started_at
-            .chars()
-            .filter(|sign| sign.is_ascii_alphanumeric())
-            .collect();
-        let path = folder.join(format!("import-{}-{stamp}.json", self.table));
-        std::fs::write(&path, serde_json::to_vec_pretty(self)?)?;
-        Ok(path)
+        let name = format!("import-{}", self.table);
+        reports::write(data, &name, &self.started_at, self)
     }
 
     /// The report as a table for people.

@@ -177,8 +177,18 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
             .take(1 + draw.below(90))
             .map(|observation| serde_json::to_value(observation.advert).unwrap())
             .collect();
-        desk.listings.ingest(batch).unwrap();
-        desk.projection.refresh().unwrap();
+        // A fold may run beside what comes in.
+        let folds = draw.once_in(3);
+        std::thread::scope(|scope| {
+            if folds {
+                scope.spawn(|| desk.projection.fold().unwrap());
+            }
+            let (first, rest) = batch.split_at(batch.len() / 2);
+            for part in [first, rest] {
+                desk.listings.ingest(part.to_vec()).unwrap();
+                desk.projection.refresh().unwrap();
+            }
+        });
         let records = desk.records();
         for _ in 0..4 {
             matched += desk.compare(&records, &mut draw);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::listings::ingest::Outcome;
+use crate::reports;
 use crate::wire::enums::WireEnum;
 
 /// Examples kept for each reason.
@@ -135,16 +136,8 @@ impl IngestReport {
 
     /// Writes the report as JSON to `<data>/reports/ingest-adverts-<timestamp>.json` and says where.
     pub fn write(&self, data: &Path) -> std::io::Result<PathBuf> {
-        let folder = data.join("reports");
-        std::fs::create_dir_all(&folder)?;
-        let stamp: String = self
-            .started_at
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .collect();
-        let path = folder.join(format!("ingest-{}-{stamp}.json", self.table));
-        std::fs::write(&path, serde_json::to_vec_pretty(self)?)?;
-        Ok(path)
+        let name = format!("ingest-{}", self.table);
+        reports::write(data, &name, &self.started_at, self)
     }
 
     /// The report as a table for people.

@@ -7,38 +7,14 @@ use arrow::error::ArrowError;
 
 use super::dwelling::dwelling;
 use super::rows::{ColumnOf, Read, Rows};
-use super::shared::{Listed, Sold, columns, listed, placed, sold};
+use super::shared::{Sold, columns, listed, placed, sold};
 use super::{Error, ID, adverts};
 use crate::lake::schema::Column;
 use crate::wire::enums::WireEnum;
 use crate::wire::listings::Advert;
-use crate::wire::listings::habitation::TypeHabitation;
-use crate::wire::listings::land::{TypeLand, TypeParking};
-use crate::wire::listings::market::{LightSeller, Meta, Offer};
+use crate::wire::listings::market::LightSeller;
 use crate::wire::listings::place::AdLocation;
 use crate::wire::listings::price::AdvertPrice;
-
-impl Listed for Advert {
-    fn habitation(&self) -> Option<&TypeHabitation> {
-        self.habitation.as_ref()
-    }
-
-    fn land(&self) -> Option<&TypeLand> {
-        self.land.as_ref()
-    }
-
-    fn meta(&self) -> Option<&Meta> {
-        self.meta.as_ref()
-    }
-
-    fn offer(&self) -> Option<&Offer> {
-        self.offer.as_ref()
-    }
-
-    fn parking(&self) -> Option<&TypeParking> {
-        self.parking.as_ref()
-    }
-}
 
 impl Sold for Advert {
     fn seller(&self) -> Option<&LightSeller> {

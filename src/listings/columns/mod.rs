@@ -8,7 +8,7 @@
 //! `habitation.floor` and `habitation.features.propertyFloor` are one thing under two names: a record that has one of
 //! them has a value in both columns.
 //!
-//! Building a row costs about a microsecond: [`PropertyRows`] and [`AdvertRows`] read typed records, no JSON.
+//! [`PropertyRows`] and [`AdvertRows`] build rows from typed records, not from JSON.
 
 mod advert;
 mod dwelling;

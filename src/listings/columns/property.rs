@@ -9,38 +9,14 @@ use arrow::error::ArrowError;
 
 use super::dwelling::dwelling;
 use super::rows::{ColumnOf, Read, Rows};
-use super::shared::{Listed, Priced, Sold, columns, listed, placed, priced, sold};
+use super::shared::{Priced, Sold, columns, listed, placed, priced, sold};
 use super::{ADVERTS, Error, ID, properties};
 use crate::lake::schema::{Column, ITEM, Kind, struct_fields};
 use crate::wire::enums::WireEnum;
-use crate::wire::listings::habitation::TypeHabitation;
-use crate::wire::listings::land::{TypeLand, TypeParking};
-use crate::wire::listings::market::{LightSeller, Meta, Offer};
+use crate::wire::listings::market::LightSeller;
 use crate::wire::listings::place::Location;
 use crate::wire::listings::price::Price;
 use crate::wire::listings::{Property, PropertyAdvert};
-
-impl Listed for Property {
-    fn habitation(&self) -> Option<&TypeHabitation> {
-        self.habitation.as_ref()
-    }
-
-    fn land(&self) -> Option<&TypeLand> {
-        self.land.as_ref()
-    }
-
-    fn meta(&self) -> Option<&Meta> {
-        self.meta.as_ref()
-    }
-
-    fn offer(&self) -> Option<&Offer> {
-        self.offer.as_ref()
-    }
-
-    fn parking(&self) -> Option<&TypeParking> {
-        self.parking.as_ref()
-    }
-}
 
 impl Priced for Property {
     fn price(&self) -> Option<&Price> {

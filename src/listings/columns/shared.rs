@@ -6,6 +6,7 @@ use crate::wire::listings::habitation::TypeHabitation;
 use crate::wire::listings::land::{TypeLand, TypeParking};
 use crate::wire::listings::market::{LightSeller, Meta, Offer, OfferRentingContract};
 use crate::wire::listings::price::{Price, PropertyPrice, Source, Variation};
+use crate::wire::listings::{Advert, Property};
 
 /// The parts properties and adverts have in common.
 pub(super) trait Listed {
@@ -15,6 +16,23 @@ pub(super) trait Listed {
     fn offer(&self) -> Option<&Offer>;
     fn parking(&self) -> Option<&TypeParking>;
 }
+
+/// Both records have these parts as fields of the same names.
+macro_rules! listed_by_fields {
+    ($($of:ident),+) => {$(
+        impl Listed for $of {
+            listed_by_fields!(@parts habitation: TypeHabitation, land: TypeLand, meta: Meta, offer: Offer,
+                parking: TypeParking);
+        }
+    )+};
+    (@parts $($part:ident: $kind:ident),+) => {$(
+        fn $part(&self) -> Option<&$kind> {
+            self.$part.as_ref()
+        }
+    )+};
+}
+
+listed_by_fields!(Property, Advert);
 
 /// What has a price with a first and a last state.
 pub(super) trait Priced {

@@ -8,7 +8,7 @@
 //! - a reference they share within a department, whatever their areas.
 //!
 //! Areas meet when they differ by 6 %, mostly up to 12 %. An advert without an area is looked up by everyone, and looks
-//! up the areas its rooms may have. A flat in Paris meets about 300 others when two million properties are known.
+//! up the areas its rooms may have.
 
 use super::digest;
 use super::fingerprint::{COMMUNE_BLUR_M, Fingerprint, Spot, USUAL_BLUR_M};

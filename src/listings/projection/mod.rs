@@ -3,12 +3,11 @@
 //! The store is the truth and numbers its changes. The table says through which number it reaches; the rows of later
 //! changes lie in batches in memory ([`tail`]), and a row that changed is hidden wherever it lay before. A
 //! [`view::View`] is one state of both and never changes; [`Projection::refresh`] makes the next from the changes
-//! since, in less than a second after each is on disk. [`Projection::fold`] writes the batches into the table; neither
-//! it nor a compaction by another process pauses questions or ingestion, and restarting goes on from the table's
-//! number.
+//! since, in less than a second after each is on disk. [`Projection::fold`] writes the batches into the table, on a
+//! thread of its own: neither it nor a compaction by another process pauses questions, ingestion or refreshing, and a
+//! fold that fails is tried again later. Restarting goes on from the table's number.
 //!
-//! Cost: a changed property takes 30 µs (its record is parsed); a batch of a few dozen rows a millisecond, whatever the
-//! size of the table.
+//! A changed property costs what parsing its record and laying it out costs, whatever the size of the table.
 
 pub mod tail;
 pub mod view;
@@ -34,8 +33,10 @@ const REFRESH_EVERY: Duration = Duration::from_millis(100);
 const FOLD_ROWS_MIN: usize = 65_536;
 /// Share of the table's rows that may lie in memory before they are folded: each fold rewrites files.
 const FOLD_SHARE: usize = 16;
-/// How long a fold that failed is left alone.
-const FOLD_AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// How often it is looked whether a fold pays.
+const FOLD_EVERY: Duration = Duration::from_secs(1);
+/// How long after a failure it is tried again.
+const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// Why the projection is not what the store is.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +115,7 @@ impl Projection {
             view: ArcSwap::from_pointee(tail.view()),
             tail: Mutex::new(tail),
         };
-        projection.refresh()?;
+        projection.catch_up()?;
         Ok(projection)
     }
 
@@ -138,37 +139,57 @@ impl Projection {
         &self.listings
     }
 
-    /// Takes up what changed in the store since, and a table that was written anew. Folds on the way when a long
-    /// absence left more than memory is for. Blocks.
+    /// Takes up what changed in the store since, and a table that was written anew. Blocks.
     ///
     /// # Errors
-    /// Table or store cannot be read; the former state stays.
+    /// Table, words or store cannot be read; the former state stays.
     pub fn refresh(&self) -> Result<()> {
-        loop {
-            let (through, is_full) = {
-                let mut tail = self.tail();
-                if tail.rebase(self.engine.view(properties())?)? {
-                    self.view.store(Arc::new(tail.view()));
-                }
-                (tail.through(), is_full(&tail))
-            };
-            if is_full {
-                self.fold()?;
-            }
-            self.words_through(through)?;
-            if self.listings.last_sequence()? <= through {
-                return Ok(());
-            }
-            // Read outside the lock: only one caller's changes are taken, the other's are there already.
-            let changes = self.listings.changes_since(through, tail::TAKEN_AT_ONCE)?;
-            if self.texts.through() == through {
-                self.texts.take(&changes)?;
-            }
-            let mut tail = self.tail();
-            if tail.through() == through && tail.take(changes)? {
-                self.view.store(Arc::new(tail.view()));
+        while self.take_more()? {}
+        Ok(())
+    }
+
+    /// The same after a long absence: folds on the way, so that memory holds no more than at other times.
+    fn catch_up(&self) -> Result<()> {
+        while self.take_more()? {
+            if self.is_full()
+                && let Err(error) = self.fold()
+            {
+                tracing::warn!(%error, "changed properties stay in memory for now");
+                return self.refresh();
             }
         }
+        Ok(())
+    }
+
+    /// Takes up the next changes; says whether there may be more.
+    fn take_more(&self) -> Result<bool> {
+        let through = {
+            let mut tail = self.tail();
+            if tail.rebase(self.engine.view(properties())?)? {
+                self.view.store(Arc::new(tail.view()));
+            }
+            tail.through()
+        };
+        self.words_through(through)?;
+        if self.listings.last_sequence()? <= through {
+            return Ok(false);
+        }
+        // Read outside the lock: only one caller's changes are taken, the other's are there already.
+        let changes = self.listings.changes_since(through, tail::TAKEN_AT_ONCE)?;
+        if self.texts.through() == through {
+            self.texts.take(&changes)?;
+        }
+        let mut tail = self.tail();
+        if tail.through() == through && tail.take(changes)? {
+            self.view.store(Arc::new(tail.view()));
+        }
+        Ok(true)
+    }
+
+    /// Whether so many rows lie in memory that a fold pays.
+    fn is_full(&self) -> bool {
+        let tail = self.tail();
+        tail.rows() >= FOLD_ROWS_MIN.max(tail.base_rows() / FOLD_SHARE)
     }
 
     /// Has the index of words hold every change through a number: it may have been left behind, or made anew.
@@ -209,31 +230,50 @@ impl Projection {
         Ok(())
     }
 
-    /// Keeps the projection up with the store from a thread of its own, until the guard is dropped.
+    /// Keeps the projection up with the store, and folds it, from two threads of its own, until the guard is dropped.
     ///
     /// # Errors
-    /// The thread cannot be started.
+    /// A thread cannot be started.
     pub fn keep_up(self: &Arc<Self>) -> std::io::Result<Keeping> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (projection, stopped) = (Arc::clone(self), Arc::clone(&stop));
-        let thread = std::thread::Builder::new()
-            .name("projection".to_owned())
-            .spawn(move || {
-                while !stopped.load(Ordering::Relaxed) {
-                    let pause = match projection.refresh() {
-                        Ok(()) => REFRESH_EVERY,
-                        Err(error) => {
-                            tracing::error!(%error, "properties cannot be brought up to date");
-                            FOLD_AGAIN_AFTER
-                        }
-                    };
-                    // Parked rather than asleep: stopping does not wait.
-                    std::thread::park_timeout(pause);
+        let stop = Arc::default();
+        let refresh = |projection: &Projection| match projection.refresh() {
+            Ok(()) => REFRESH_EVERY,
+            Err(error) => {
+                tracing::error!(%error, "properties cannot be brought up to date");
+                AGAIN_AFTER
+            }
+        };
+        let fold = |projection: &Projection| match projection.is_full() {
+            false => FOLD_EVERY,
+            true => match projection.fold() {
+                Ok(()) => FOLD_EVERY,
+                Err(error) => {
+                    tracing::warn!(%error, "changed properties stay in memory for now");
+                    AGAIN_AFTER
                 }
-            })?;
+            },
+        };
         Ok(Keeping {
+            refreshing: Some(self.repeat("projection", &stop, refresh)?),
+            folding: self.repeat("fold", &stop, fold)?,
             stop,
-            thread: Some(thread),
+        })
+    }
+
+    /// Starts a thread that does something again and again, after the pause each time gives, until it is stopped.
+    fn repeat(
+        self: &Arc<Self>,
+        name: &str,
+        stop: &Arc<AtomicBool>,
+        job: impl Fn(&Self) -> Duration + Send + 'static,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let (projection, stop) = (Arc::clone(self), Arc::clone(stop));
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        thread.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                // Parked rather than asleep: stopping does not wait.
+                std::thread::park_timeout(job(&projection));
+            }
         })
     }
 
@@ -243,22 +283,20 @@ impl Projection {
     }
 }
 
-/// Whether so many rows lie in memory that a fold pays.
-fn is_full(tail: &Tail) -> bool {
-    tail.rows() >= FOLD_ROWS_MIN.max(tail.base_rows() / FOLD_SHARE)
-}
-
-/// Keeps a projection up while it lives.
+/// Keeps a projection up while it lives. A fold under way when it is dropped is not waited for: it publishes whole or not
+/// at all.
 #[derive(Debug)]
 pub struct Keeping {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    refreshing: Option<JoinHandle<()>>,
+    folding: JoinHandle<()>,
 }
 
 impl Drop for Keeping {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
+        self.folding.thread().unpark();
+        if let Some(thread) = self.refreshing.take() {
             thread.thread().unpark();
             // A thread that panicked has said so.
             let _ = thread.join();

@@ -245,7 +245,10 @@ impl Market {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "called once, with what was drawn just before"
+    )]
     fn show(
         &self,
         stream: &mut Stream,

@@ -105,7 +105,7 @@ impl Fit {
         });
     }
 
-    /// Derives the weights. CPU work on the calling thread, about a second for a million pairs.
+    /// Derives the weights. CPU work on the calling thread.
     pub fn fit(&self) -> Fitted {
         let mut counts: Table<[u64; 2]> = [[[[0; 2]; LEVELS_MAX]; 2]; FIELDS];
         let mut totals = [0u64; 2];
