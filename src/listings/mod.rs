@@ -14,7 +14,6 @@ mod cluster;
 pub mod columns;
 pub mod complete;
 pub mod dedup;
-pub mod document;
 pub mod explain;
 pub mod identity;
 pub mod incoming;
@@ -35,6 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::clock::Clock;
 use crate::geo::iris::IrisIndex;
 use crate::store::Store;
+pub use crate::store::document;
 
 /// Why listings could not be read or written: a failure of ours, never of what was sent.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,7 @@
 //! Every call here blocks its thread: asynchronous callers use a blocking thread.
 
 mod backup;
+pub mod document;
 mod migrations;
 mod writer;
 
