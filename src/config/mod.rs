@@ -65,6 +65,8 @@ pub struct Config {
     pub engine: Engine,
     /// What new keys get unless they are made with values of their own.
     pub limits: Limits,
+    /// What alerts may be.
+    pub alerts: Alerts,
     /// Credits by consumption type; every type is in it.
     pub prices: BTreeMap<String, u32>,
 }
@@ -76,6 +78,7 @@ impl Default for Config {
             log: Log::default(),
             engine: Engine::default(),
             limits: Limits::default(),
+            alerts: Alerts::default(),
             prices: prices::default_prices(),
         }
     }
@@ -200,6 +203,25 @@ impl Engine {
         match self.query_threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
+        }
+    }
+}
+
+/// `[alerts]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alerts {
+    /// Active alerts an account may have.
+    pub per_account_max: usize,
+    /// Conditions an alert may hold.
+    pub conditions_max: usize,
+}
+
+impl Default for Alerts {
+    fn default() -> Self {
+        Self {
+            per_account_max: 100_000,
+            conditions_max: 2_000,
         }
     }
 }

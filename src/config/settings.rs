@@ -22,6 +22,10 @@ const RATE_PER_S_MAX: u64 = 100_000;
 const MONTHLY_QUOTA_MAX: u64 = 1_000_000_000_000;
 /// Greatest number of estimates of a key at once.
 const ESTIMATES_MAX: u64 = 1_000;
+/// Greatest number of alerts of an account.
+const ALERTS_MAX: u64 = 10_000_000;
+/// Greatest number of conditions of an alert.
+const CONDITIONS_MAX: u64 = 100_000;
 /// Greatest memory setting: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
@@ -54,7 +58,7 @@ pub struct Setting {
 }
 
 /// What a section is about.
-pub const SECTIONS: [(&str, &str); 5] = [
+pub const SECTIONS: [(&str, &str); 6] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of questions"),
@@ -62,11 +66,12 @@ pub const SECTIONS: [(&str, &str); 5] = [
         "limits",
         "What a key gets when it is made, unless it is made with values of its own",
     ),
+    ("alerts", "What alerts may be"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, Kind, &str); 20] = [
+const ROWS: [(&str, &str, Kind, &str); 22] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
@@ -107,6 +112,10 @@ const ROWS: [(&str, &str, Kind, &str); 20] = [
         "Calls a month of a production key; 0 for no quota"),
     ("limits", "concurrent_estimates_max", Kind::Whole(1, ESTIMATES_MAX),
         "Estimates of one key that may run at once"),
+    ("alerts", "per_account_max", Kind::Whole(0, ALERTS_MAX),
+        "Active alerts an account may have"),
+    ("alerts", "conditions_max", Kind::Whole(1, CONDITIONS_MAX),
+        "Conditions an alert may hold: every code, value, range and place of its filter counts"),
 ];
 
 /// Every setting, section by section.

@@ -8,17 +8,19 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-use rusqlite::Transaction;
 use serde_json::{Value, json};
 
 use super::incoming::Incoming;
+use super::percolation::Percolation;
 use super::prepare::{Change, Draft, Step, Stored, prepare};
 use super::rows::{self, failed};
 use super::tables::Tables;
 use super::{Listings, Result, document};
+use crate::alerts::percolate::AdvertWritten;
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;
 use crate::wire::listings::codes::FlxId;
@@ -121,6 +123,7 @@ impl Listings {
             .map(|advert| Incoming::read(advert, now))
             .collect();
         let stored = self.store.read(|connection| {
+            self.percolator.catch_up(connection)?;
             let mut met = HashSet::with_capacity(read.len());
             let mut of = |incoming: &Incoming| {
                 let digest = incoming.url.digest();
@@ -157,8 +160,25 @@ impl Listings {
     /// Takes a group; on disk on return.
     fn take_group(&self, group: Group) -> Result<Vec<Outcome>> {
         let iris = self.contours.get()?;
-        let take = move |transaction: &Transaction<'_>| take(transaction, group, iris.as_deref());
-        Ok(self.store.write(take)?)
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        let taken = self.store.write(move |transaction| {
+            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
+            let mut tables = Tables::begin(transaction, percolation)?;
+            let take_one = |prepared| match prepared {
+                Ok(prepared) => take_one(&mut tables, prepared, iris.as_deref()),
+                Err(fault) => Ok(Err(fault)),
+            };
+            let outcomes = group.into_iter().map(take_one);
+            let outcomes = outcomes.collect::<rusqlite::Result<Vec<Outcome>>>()?;
+            tables.end()?;
+            Ok(outcomes)
+        });
+        if taken.is_err() {
+            // The alerts it saw may be none: what else it was committed with failed too.
+            self.percolator.forget();
+        }
+        Ok(taken?)
     }
 }
 
@@ -173,20 +193,6 @@ impl Plan {
             step: prepare(incoming, stored, iris)?,
         })
     }
-}
-
-/// Takes a group inside its transaction.
-fn take(
-    transaction: &Transaction<'_>,
-    group: Group,
-    iris: Option<&IrisIndex>,
-) -> rusqlite::Result<Vec<Outcome>> {
-    let mut tables = Tables::begin(transaction)?;
-    let take_one = |prepared| match prepared {
-        Ok(prepared) => take_one(&mut tables, prepared, iris),
-        Err(fault) => Ok(Err(fault)),
-    };
-    group.into_iter().map(take_one).collect()
 }
 
 fn take_one(
@@ -216,12 +222,12 @@ fn take_one(
             }));
         }
     };
-    let property_flx_id = match plan.basis {
+    let (number, property_flx_id) = match plan.basis {
         None => tables.place(&digest, &draft)?,
-        Some((advert, _)) => tables.replace(advert, &draft)?,
+        Some((advert, _)) => (advert, tables.replace(advert, &draft)?),
     };
     let Draft {
-        member,
+        mut member,
         events,
         change,
         warnings,
@@ -231,6 +237,14 @@ fn take_one(
         .advert
         .flx_id
         .ok_or_else(|| failed("an advert has no identifier"))?;
+    member.advert.property_flx_id = Some(property_flx_id);
+    member.advert.main_property_ad_flx_id = Some(property_flx_id);
+    tables.percolate_advert(AdvertWritten {
+        advert: number,
+        is_new: plan.basis.is_none(),
+        record: member.advert,
+        events: events.clone(),
+    })?;
     Ok(Ok(Receipt {
         flx_id,
         property_flx_id,

@@ -3,7 +3,8 @@
 //! An advert's way in: [`incoming`] reads it, [`identity`] tells which listing it is, [`prepare`] lays it over what is
 //! stored, completes it ([`complete`]), doubts it ([`anomaly`]) and says what changed ([`change`]), on all cores;
 //! [`ingest`] then takes it into the store with others in one transaction, where `cluster` finds the property it
-//! belongs to by [`dedup`] and [`property`] makes that property from its adverts. [`store`] reads what is there.
+//! belongs to by [`dedup`], [`property`] makes that property from its adverts, and `percolation` has the alerts look at
+//! both. [`store`] reads what is there.
 //!
 //! The store is the truth about listings; tables of columns are kept from it through [`Listings::changes_since`].
 
@@ -18,6 +19,7 @@ pub mod explain;
 pub mod identity;
 pub mod incoming;
 pub mod ingest;
+mod percolation;
 pub mod prepare;
 pub mod projection;
 pub mod property;
@@ -31,6 +33,7 @@ pub mod texts;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::alerts::percolate::Percolator;
 use crate::clock::Clock;
 use crate::geo::iris::IrisIndex;
 use crate::store::Store;
@@ -62,6 +65,7 @@ pub struct Listings {
     store: Store,
     clock: Clock,
     contours: Arc<Contours>,
+    percolator: Arc<Percolator>,
 }
 
 /// Contours that tell the quarter and commune of a position: read when the first advert comes, for they take seconds.
@@ -92,7 +96,23 @@ impl Listings {
             store,
             clock,
             contours: Arc::default(),
+            percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),
         }
+    }
+
+    /// Loads the active alerts, so that the first advert does not wait for them. Blocks: a second or two for 100,000.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn load_alerts(&self) -> Result<()> {
+        Ok(self
+            .store
+            .read(|connection| self.percolator.catch_up(connection))?)
+    }
+
+    /// Active alerts, compiled: on properties, on adverts.
+    pub fn active_alerts(&self) -> (usize, usize) {
+        self.percolator.active()
     }
 
     /// Tells the time.

@@ -17,7 +17,7 @@ use super::incoming::Incoming;
 use super::property::{Member, of_members};
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;
-use crate::wire::listings::Advert;
+use crate::wire::listings::{Advert, Property};
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::deliveries::AdvertEvent;
 use crate::wire::listings::market::Meta;
@@ -90,8 +90,28 @@ pub struct Draft {
     pub warnings: Vec<Cow<'static, str>>,
     /// The record as the store keeps it.
     pub document: Vec<u8>,
-    /// The property it makes alone, as the store keeps it; made beforehand for a new advert, which mostly is alone.
-    pub own_property: Option<Vec<u8>>,
+    /// The property it makes alone; made beforehand for a new advert, which mostly is alone.
+    pub own_property: Option<MadeProperty>,
+}
+
+/// A property made from its adverts.
+#[derive(Clone, Debug)]
+pub struct MadeProperty {
+    /// Its record.
+    pub record: Property,
+    /// The same as the store keeps it.
+    pub document: Vec<u8>,
+}
+
+impl MadeProperty {
+    /// The property that adverts make under an identifier.
+    pub(super) fn of(id: FlxId, members: &[Member]) -> Result<Self, document::Error> {
+        let record = of_members(id, members);
+        Ok(Self {
+            document: document::encode(&record)?,
+            record,
+        })
+    }
 }
 
 /// What to do about an incoming advert.
@@ -225,11 +245,6 @@ fn require(content: &Advert) -> Result<(), Fault> {
     ))
 }
 
-/// The property that an advert makes alone, as the store keeps it.
-pub(super) fn own_property(id: FlxId, member: &Member) -> Result<Vec<u8>, document::Error> {
-    document::encode(&of_members(id, std::slice::from_ref(member)))
-}
-
 /// The record made of content and history.
 fn finish(
     mut advert: Advert,
@@ -261,7 +276,9 @@ fn finish(
         history,
         derived: completed.derived,
     };
-    let own_property = own_id.map(|id| own_property(id, &member)).transpose()?;
+    let alone = std::slice::from_ref(&member);
+    let own_property = own_id.map(|id| MadeProperty::of(id, alone));
+    let own_property = own_property.transpose()?;
     Ok(Step::Write(Box::new(Draft {
         fingerprint,
         own_property,

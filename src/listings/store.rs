@@ -3,8 +3,11 @@
 //! Records come as JSON texts ready to be spliced into an answer: they are decompressed, never parsed. An identifier
 //! of a property that was joined to another answers with that other.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::percolation::Percolation;
 use super::rows::{self, failed, flx_id};
 use super::tables::Tables;
 use super::{Error, Listings, Result, document};
@@ -114,6 +117,9 @@ impl Listings {
     /// [`Error::Refused`] when the property is not there, does not hold an advert, or none would stay.
     pub fn split(&self, property: FlxId, adverts: &[FlxId]) -> Result<FlxId> {
         let adverts = adverts.to_vec();
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        self.load_alerts()?;
         let parted = self.store.write(move |transaction| {
             let number = transaction
                 .prepare_cached(
@@ -141,9 +147,16 @@ impl Listings {
                 let rule = "name some of the property's adverts, but not all";
                 return Ok(Err(format!("nothing to split: {rule}")));
             }
-            Tables::begin(transaction)?.split(number, &leaving).map(Ok)
-        })?;
-        parted.map_err(Error::Refused)
+            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
+            let mut tables = Tables::begin(transaction, percolation)?;
+            let id = tables.split(number, &leaving)?;
+            tables.end()?;
+            Ok(Ok(id))
+        });
+        if parted.is_err() {
+            self.percolator.forget();
+        }
+        parted?.map_err(Error::Refused)
     }
 }
 

@@ -16,6 +16,7 @@
 pub mod admin;
 pub mod admin_answers;
 pub mod adverts;
+pub mod alerts;
 pub mod dates;
 pub mod distances;
 pub mod enums;

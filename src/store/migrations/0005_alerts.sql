@@ -23,6 +23,7 @@ CREATE TABLE alerts (
 ) STRICT;
 CREATE UNIQUE INDEX alerts_by_change ON alerts (change);
 CREATE INDEX alerts_by_account ON alerts (account_id, kind);
+CREATE INDEX alerts_active ON alerts (account_id) WHERE activated = 1;
 
 -- What each alert matched for the first time: its history, and what later events are compared with.
 CREATE TABLE property_matches (

@@ -1,0 +1,97 @@
+//! Percolation: what is written is tested against every active alert, in the transaction that writes it.
+//!
+//! A [`Percolator`] keeps the active alerts compiled, as searches are, in one [`index::Index`] a table. It follows the
+//! number of the alerts' last change: [`Percolator::catch_up`] loads what changed before a transaction,
+//! [`Percolator::begin`] looks again inside it, so an alert counts from its commit on, whichever process made it.
+//! Listings then hand over what they wrote ([`Turn::properties`], [`Turn::adverts`]), in order; first matches and what
+//! follows them go to [`super::matches`] and the [`super::outbox`] of the same transaction.
+
+mod clauses;
+pub mod index;
+mod keys;
+mod load;
+mod turn;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+
+use crate::lake::schema::TableSchema;
+use index::Index;
+pub use turn::{AdvertWritten, Occasion, PropertyWritten, Turn};
+
+/// The active alerts of a store, compiled. One per process and store is enough; every call blocks its thread.
+#[derive(Debug)]
+pub struct Percolator {
+    state: Mutex<State>,
+}
+
+/// The active alerts as of a change.
+#[derive(Debug)]
+struct State {
+    /// Number of the last change taken in; 0 for none.
+    change: i64,
+    properties: Index,
+    adverts: Index,
+}
+
+impl State {
+    fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
+        Self {
+            change: 0,
+            properties: Index::new(properties),
+            adverts: Index::new(adverts),
+        }
+    }
+
+    /// The same tables, and nothing known of alerts.
+    fn forget(&mut self) {
+        *self = Self::new(self.properties.schema(), self.adverts.schema());
+    }
+}
+
+impl Percolator {
+    /// Knows no alert yet; they are loaded when first asked for.
+    pub fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
+        Self {
+            state: Mutex::new(State::new(properties, adverts)),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned: PoisonError<_>| {
+            // Whoever panicked may have left half a change: all of it is loaded again.
+            let mut state = poisoned.into_inner();
+            state.forget();
+            self.state.clear_poison();
+            state
+        })
+    }
+
+    /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take a second or two, so
+    /// this is called before a transaction rather than inside it.
+    pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
+        load::catch_up(&mut self.state(), connection)
+    }
+
+    /// The alerts as they are inside a transaction; `None` when none is active. Nobody else percolates until the turn
+    /// is dropped.
+    pub fn begin(&self, connection: &Connection) -> rusqlite::Result<Option<Turn<'_>>> {
+        let mut state = self.state();
+        load::catch_up(&mut state, connection)?;
+        let is_idle = state.properties.is_empty() && state.adverts.is_empty();
+        Ok((!is_idle).then(|| Turn::new(state)))
+    }
+
+    /// Forgets every alert, to load them again: for whoever saw a transaction fail after [`Self::begin`], for what was
+    /// seen in it may never have been.
+    pub fn forget(&self) {
+        self.state().forget();
+    }
+
+    /// Active alerts: on properties, on adverts. Those that changed since the last percolation are not counted yet.
+    pub fn active(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.properties.len(), state.adverts.len())
+    }
+}
