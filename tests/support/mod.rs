@@ -1,5 +1,6 @@
 //! A running service over a few records in memory, and the calls tests make to it.
 
+pub mod alerts;
 pub mod draw;
 pub mod listings;
 pub mod plain;
