@@ -3,6 +3,7 @@
 
 mod alerts {
     mod equality;
+    mod index;
     mod matches;
     mod registry;
 }
