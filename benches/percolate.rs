@@ -63,7 +63,9 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
                 panic!("a new advert is written");
             };
             advert_rows.push(&draft.member.advert).unwrap();
-            property_rows.push(&draft.own_property.unwrap().record).unwrap();
+            property_rows
+                .push(&draft.own_property.unwrap().record)
+                .unwrap();
         }
         of_properties.push(property_rows.finish().unwrap());
         of_adverts.push(advert_rows.finish().unwrap());
@@ -74,7 +76,10 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
 /// Resident memory, bytes; 0 where the system does not tell.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = status.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    let pages = status
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok());
     pages.map_or(0, |pages: usize| pages * 4_096)
 }
 
@@ -110,7 +115,9 @@ fn percolate(criterion: &mut Criterion) {
                 batch.map(|batch| black_box(index.matches(&batch).unwrap()))
             });
         });
-        let matches = batches.iter().map(|rows| index.matches(&decoded(rows)).unwrap().len());
+        let matches = batches
+            .iter()
+            .map(|rows| index.matches(&decoded(rows)).unwrap().len());
         let matches: usize = matches.sum();
         println!(
             "{:.2} matches an item",
@@ -166,12 +173,16 @@ fn ingest(criterion: &mut Criterion) {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::system();
-        let account = account::find_or_create(&store, &clock, "default").unwrap().account_id;
+        let account = account::find_or_create(&store, &clock, "default")
+            .unwrap()
+            .account_id;
         let registry = Alerts::new(store.clone(), clock.clone(), config::Alerts::default());
         for listing in [Listing::Property, Listing::Advert] {
             let saved = alerts::Alerts::new(listing, 1, HOOK);
             for first in (0..count / 2).step_by(100) {
-                let bodies: Vec<Value> = (first..first + 100).map(|number| saved.body(number)).collect();
+                let bodies: Vec<Value> = (first..first + 100)
+                    .map(|number| saved.body(number))
+                    .collect();
                 let many = parse_alerts(listing, &serde_json::json!({"alerts": bodies})).unwrap();
                 registry.create_many(account, listing, many).unwrap();
             }

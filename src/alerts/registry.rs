@@ -111,7 +111,14 @@ impl Alerts {
                     Ok(alert) => {
                         room -= 1;
                         change += 1;
-                        Ok(insert(transaction, account, listing, &alert, change, now_ms)?)
+                        Ok(insert(
+                            transaction,
+                            account,
+                            listing,
+                            &alert,
+                            change,
+                            now_ms,
+                        )?)
                     }
                     Err(refused) => Err(refused),
                 });
@@ -137,7 +144,8 @@ impl Alerts {
         );
         Ok(self.store.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map((account.to_string(), kind_of(listing)), alert::alert)?;
+            let rows =
+                statement.query_map((account.to_string(), kind_of(listing)), alert::alert)?;
             rows.collect()
         })?)
     }
@@ -246,9 +254,10 @@ impl Alerts {
                 return Ok(None);
             };
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map((alert.number, page.0 as i64, page.1 as i64), |row| {
-                Ok(FlxId(Uuid::from_bytes(row.get(0)?)))
-            })?;
+            let rows = statement
+                .query_map((alert.number, page.0 as i64, page.1 as i64), |row| {
+                    Ok(FlxId(Uuid::from_bytes(row.get(0)?)))
+                })?;
             rows.collect::<rusqlite::Result<Vec<FlxId>>>().map(Some)
         })?;
         found.ok_or(Error::NoAlert)

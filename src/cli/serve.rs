@@ -90,6 +90,7 @@ pub fn serve(
     let store = Store::open(data)?;
     let clock = Clock::system();
     let listings = Listings::new(store.clone(), clock.clone()).with_contours(kept_contours(data));
+    listings.load_alerts()?;
     let properties = Arc::new(Projection::open(
         listings,
         engine,

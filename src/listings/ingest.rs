@@ -239,6 +239,7 @@ fn take_one(
         .ok_or_else(|| failed("an advert has no identifier"))?;
     member.advert.property_flx_id = Some(property_flx_id);
     member.advert.main_property_ad_flx_id = Some(property_flx_id);
+    member.advert.charges = None;
     tables.percolate_advert(AdvertWritten {
         advert: number,
         is_new: plan.basis.is_none(),

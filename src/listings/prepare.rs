@@ -17,10 +17,10 @@ use super::incoming::Incoming;
 use super::property::{Member, of_members};
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;
-use crate::wire::listings::{Advert, Property};
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::deliveries::AdvertEvent;
 use crate::wire::listings::market::Meta;
+use crate::wire::listings::{Advert, Property};
 use crate::wire::read::read;
 
 /// Fields of a stored record that no sighting gives.

@@ -122,7 +122,11 @@ impl<'t> Tables<'t> {
             .into_iter()
             .map(|(_, member)| member)
             .collect();
-        self.update_property(property, &MadeProperty::of(id, &members).map_err(failed)?, occasion)
+        self.update_property(
+            property,
+            &MadeProperty::of(id, &members).map_err(failed)?,
+            occasion,
+        )
     }
 
     /// Replaces the record of a property, and lets a merged one stand for itself again.

@@ -80,7 +80,8 @@ impl Alerts {
         let (offer, price) = match is_rent {
             true => ("OFFER_RENT", 50 * (stream.between(10, 30) + area / 10)),
             false => {
-                let level = place.price_level * area as f64 / 10_000.0 * (0.8 + 0.6 * stream.unit());
+                let level =
+                    place.price_level * area as f64 / 10_000.0 * (0.8 + 0.6 * stream.unit());
                 ("OFFER_BUY", 10_000 * (level as i64).max(3))
             }
         };
@@ -93,7 +94,8 @@ impl Alerts {
             habitation["roomCount"] = json!({"min": (area / 22).max(1)});
         }
         if stream.chance(0.2) {
-            let classes = ["A", "B", "C", "D"].map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
+            let classes =
+                ["A", "B", "C", "D"].map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
             habitation["climate"] = json!({"epcEnergy": classes});
         }
         filter["habitation"] = habitation;
@@ -108,7 +110,8 @@ impl Alerts {
             0 => ("CLASS_BUILDING", 50_000 * stream.between(2, 30)),
             1 => ("CLASS_LAND", 5_000 * stream.between(2, 20)),
             _ => {
-                filter["habitation"] = json!({"surface": {"total": {"min": 10 * stream.between(5, 12)}}});
+                filter["habitation"] =
+                    json!({"surface": {"total": {"min": 10 * stream.between(5, 12)}}});
                 ("CLASS_FLAT", 5_000 * stream.between(6, 14))
             }
         };

@@ -60,6 +60,7 @@ const GAUGES: [(&str, &str); 14] = [
     ("toise_column_cache_bytes", "Bytes of decoded columns in memory."),
     ("toise_column_cache_capacity_bytes", "Most bytes of decoded columns kept in memory."),
     ("toise_store_bytes", "Bytes of the store, its write-ahead log included."),
+    ("toise_active_alerts", "Active alerts as the last ingestion saw them, by what they are about."),
     ("toise_ready", "1 when requests are taken, 0 while starting or draining."),
     ("process_resident_memory_bytes", "Memory resident."),
     ("process_open_fds", "File descriptors open."),

@@ -97,10 +97,7 @@ pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
 ///
 /// # Errors
 /// The first fault of the list itself.
-pub fn parse_alerts(
-    listing: Listing,
-    body: &Value,
-) -> Result<Vec<Result<NewAlert, Fault>>, Fault> {
+pub fn parse_alerts(listing: Listing, body: &Value) -> Result<Vec<Result<NewAlert, Fault>>, Fault> {
     let at = At::Body;
     let mut alerts = None;
     for (key, value) in object(body, at)? {
@@ -210,7 +207,9 @@ fn bounded(metadata: &Map<String, Value>, at: At<'_>) -> Result<Map<String, Valu
     // A map of JSON values always has a text.
     let bytes = serde_json::to_vec(metadata).map_or(usize::MAX, |text| text.len());
     if bytes > METADATA_BYTES_MAX {
-        return Err(at.fault(format!("must not exceed {METADATA_BYTES_MAX} bytes of JSON")));
+        return Err(at.fault(format!(
+            "must not exceed {METADATA_BYTES_MAX} bytes of JSON"
+        )));
     }
     Ok(metadata.clone())
 }
@@ -243,28 +242,68 @@ mod tests {
     #[test]
     fn what_a_search_refuses_an_alert_refuses_and_the_rest_has_limits() {
         for (key, value, message) in [
-            ("search_query", json!({"filterProperty": {"locations": []}}), "search_query.filterProperty.locations:"),
-            ("search_query", json!({"filterAd": {}}), "search_query.filterAd: unknown field"),
-            ("search_query", json!({}), "search_query.filterProperty: is required"),
+            (
+                "search_query",
+                json!({"filterProperty": {"locations": []}}),
+                "search_query.filterProperty.locations:",
+            ),
+            (
+                "search_query",
+                json!({"filterAd": {}}),
+                "search_query.filterAd: unknown field",
+            ),
+            (
+                "search_query",
+                json!({}),
+                "search_query.filterProperty: is required",
+            ),
             ("webhook_url", json!(7), "webhook_url: must be a string"),
-            ("webhook_url", json!(""), "webhook_url: must hold 1 to 2048 bytes"),
+            (
+                "webhook_url",
+                json!(""),
+                "webhook_url: must hold 1 to 2048 bytes",
+            ),
             ("match", json!([]), "match: must hold at least one item"),
-            ("match", json!(["ALERT_MATCH_UNKNOWN"]), "match[0]: must be one of: ALERT_MATCH_CREATED, ALERT_MATCH_MERGED"),
-            ("match", json!(["ALERT_MATCH_ADVERT_EVENT"]), "match[0]: must be one of"),
-            ("search_name", json!("  "), "search_name: must hold 1 to 200 characters"),
-            ("context", json!({"meta": {}}), "context.meta: unknown field"),
-            ("context", json!({"metadata": {"a": "x".repeat(20_000)}}), "context.metadata: must not exceed 16384 bytes"),
+            (
+                "match",
+                json!(["ALERT_MATCH_UNKNOWN"]),
+                "match[0]: must be one of: ALERT_MATCH_CREATED, ALERT_MATCH_MERGED",
+            ),
+            (
+                "match",
+                json!(["ALERT_MATCH_ADVERT_EVENT"]),
+                "match[0]: must be one of",
+            ),
+            (
+                "search_name",
+                json!("  "),
+                "search_name: must hold 1 to 200 characters",
+            ),
+            (
+                "context",
+                json!({"meta": {}}),
+                "context.meta: unknown field",
+            ),
+            (
+                "context",
+                json!({"metadata": {"a": "x".repeat(20_000)}}),
+                "context.metadata: must not exceed 16384 bytes",
+            ),
             ("active", json!(true), "active: unknown field"),
         ] {
             let mut body = body();
             body[key] = value;
-            let fault = parse_alert(Listing::Property, &body).unwrap_err().to_string();
+            let fault = parse_alert(Listing::Property, &body)
+                .unwrap_err()
+                .to_string();
             assert!(fault.starts_with(message), "{fault}");
         }
         for key in ["search_query", "webhook_url", "match", "search_name"] {
             let mut body = body();
             body.as_object_mut().unwrap().remove(key);
-            let fault = parse_alert(Listing::Property, &body).unwrap_err().to_string();
+            let fault = parse_alert(Listing::Property, &body)
+                .unwrap_err()
+                .to_string();
             assert_eq!(fault, format!("{key}: is required"));
         }
     }
@@ -283,7 +322,10 @@ mod tests {
 
     #[test]
     fn a_patch_holds_what_it_names() {
-        let patch = parse_patch(Listing::Advert, &json!({"match": ["ALERT_MATCH_ADVERT_EVENT", "ALERT_MATCH_ADVERT_EVENT"]}));
+        let patch = parse_patch(
+            Listing::Advert,
+            &json!({"match": ["ALERT_MATCH_ADVERT_EVENT", "ALERT_MATCH_ADVERT_EVENT"]}),
+        );
         let expected = AlertPatch {
             match_kinds: Some(vec!["ALERT_MATCH_ADVERT_EVENT"]),
             ..AlertPatch::default()

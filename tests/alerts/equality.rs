@@ -163,11 +163,17 @@ impl Desk {
                 (kept.filter, kept.is_active) = (filter.clone(), true);
             }
             Act::Delete(nth) => {
-                self.office.alerts.delete(self.alerts[*nth].address).unwrap();
+                self.office
+                    .alerts
+                    .delete(self.alerts[*nth].address)
+                    .unwrap();
                 self.alerts[*nth].is_active = false;
             }
             Act::Activate(nth) => {
-                self.office.alerts.activate(self.alerts[*nth].address).unwrap();
+                self.office
+                    .alerts
+                    .activate(self.alerts[*nth].address)
+                    .unwrap();
                 self.alerts[*nth].is_active = true;
             }
         }
@@ -186,7 +192,14 @@ impl Desk {
         self.last_told = last;
         let mut told: Vec<_> = told
             .into_iter()
-            .map(|told| (told.alert, told.branch, told.item, told.record["event"]["type"].clone()))
+            .map(|told| {
+                (
+                    told.alert,
+                    told.branch,
+                    told.item,
+                    told.record["event"]["type"].clone(),
+                )
+            })
             .collect();
         // Alerts are told in any order; each is told in order.
         told.sort_by_key(|told| told.0);
@@ -201,7 +214,9 @@ impl Desk {
         expected: &mut Vec<(i64, String, FlxId, Value)>,
         counts: &mut Counts,
     ) {
-        let record = self.office.record(Listing::Property, receipt.property_flx_id);
+        let record = self
+            .office
+            .record(Listing::Property, receipt.property_flx_id);
         let id = FlxId::parse(record["flxId"].as_str().unwrap()).unwrap();
         let adverts = record["adverts"].as_array().unwrap().iter();
         let now: BTreeSet<String> = adverts.map(|advert| advert["flxId"].to_string()).collect();
@@ -345,7 +360,10 @@ fn a_first_match_is_what_a_plain_reading_finds_and_the_rest_follows_it() {
         for (advert, receipt) in batch.into_iter().zip(receipts) {
             let url = advert["url"].as_str().unwrap().to_owned();
             let single = one_by_one.take_and_judge(advert, &mut counts);
-            assert_eq!((single.change, &single.events), (receipt.change, &receipt.events));
+            assert_eq!(
+                (single.change, &single.events),
+                (receipt.change, &receipt.events)
+            );
             if single.change == Change::Created {
                 urls[0].insert(single.flx_id, url.clone());
                 urls[1].insert(receipt.flx_id, url);
@@ -355,7 +373,11 @@ fn a_first_match_is_what_a_plain_reading_finds_and_the_rest_follows_it() {
     }
     assert_eq!(one_by_one.story(&urls[0]), together.story(&urls[1]));
     for kept in &one_by_one.alerts {
-        let history = one_by_one.office.alerts.history(kept.address, 0, 100).unwrap();
+        let history = one_by_one
+            .office
+            .alerts
+            .history(kept.address, 0, 100)
+            .unwrap();
         let distinct: BTreeSet<&FlxId> = history.iter().collect();
         assert_eq!(distinct.len(), history.len(), "each item once");
         assert!(history.iter().all(|id| kept.matched.contains(id)));

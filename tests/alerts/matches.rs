@@ -71,7 +71,12 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
     // Dear again, offline, back: the alert follows what it has matched.
     office.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 300_000}})));
     office.take_one(seen("a", 1, 5, json!({"isOnline": false})));
-    office.take_one(seen("a", 1, 6, json!({"isOnline": true, "currentPrice": {"value": 310_000}})));
+    office.take_one(seen(
+        "a",
+        1,
+        6,
+        json!({"isOnline": true, "currentPrice": {"value": 310_000}}),
+    ));
     office.take_one(seen("a", 1, 7, json!({"title": "Autre"})));
     let events = [updated(id), updated(id), updated(id), updated(id)];
     assert_eq!(office.told(told), [&[created(id)], &events[..]].concat());
@@ -96,7 +101,11 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
 fn a_snapshot_is_the_advert_as_it_was_whole_but_for_its_charges() {
     let office = Office::open();
     let first = office.alert(Listing::Advert, &json!({}), &[CREATED]);
-    office.alert(Listing::Advert, &json!({"type": ["CLASS_FLAT"]}), &[CREATED]);
+    office.alert(
+        Listing::Advert,
+        &json!({"type": ["CLASS_FLAT"]}),
+        &[CREATED],
+    );
     let id = office.take_one(flat("a", 1, 0)).flx_id;
     let mut expected = office.record(Listing::Advert, id);
     assert!(expected["charges"].is_object());
@@ -133,7 +142,10 @@ fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
     office.take_one(seen("a", 3, 9, json!({})));
     let expected = [created(second), updated(second), created(missed)];
     assert_eq!(office.told(alert), expected);
-    assert_eq!(office.alerts.history(alert, 0, 20).unwrap(), [missed, second]);
+    assert_eq!(
+        office.alerts.history(alert, 0, 20).unwrap(),
+        [missed, second]
+    );
 }
 
 #[test]
@@ -157,8 +169,14 @@ fn a_patched_alert_keeps_what_it_matched_and_judges_the_rest_anew() {
 #[test]
 fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stays() {
     let office = Office::open();
-    let of_first = of_properties(&office, json!({"price": {"latest": {"value": {"max": 300_000}}}}));
-    let of_second = of_properties(&office, json!({"price": {"latest": {"value": {"min": 300_000}}}}));
+    let of_first = of_properties(
+        &office,
+        json!({"price": {"latest": {"value": {"max": 300_000}}}}),
+    );
+    let of_second = of_properties(
+        &office,
+        json!({"price": {"latest": {"value": {"min": 300_000}}}}),
+    );
     let of_both = of_properties(&office, json!({}));
     let unsubscribed = office.alert(Listing::Property, &json!({}), &[CREATED]);
     let first = office.take_one(flat("a", 1, 0)).flx_id;
@@ -206,7 +224,10 @@ fn a_property_that_is_taken_out_of_another_is_judged_as_a_new_one() {
 #[test]
 fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
     let office = Office::open();
-    let properties = of_properties(&office, json!({"price": {"latest": {"value": {"min": 250_000}}}}));
+    let properties = of_properties(
+        &office,
+        json!({"price": {"latest": {"value": {"min": 250_000}}}}),
+    );
     let adverts = office.alert(
         Listing::Advert,
         &json!({"currentPrice": {"value": {"min": 250_000}}}),
@@ -222,7 +243,12 @@ fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
     assert_eq!(office.told(properties), [created(first), updated(first)]);
     assert_eq!(
         office.told(adverts),
-        [created(first), updated(first), created(second), updated(first)]
+        [
+            created(first),
+            updated(first),
+            created(second),
+            updated(first)
+        ]
     );
 }
 

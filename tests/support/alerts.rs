@@ -66,8 +66,7 @@ impl Office {
     /// Makes an alert that subscribes to some kinds of match.
     pub fn alert(&self, listing: Listing, filter: &Value, kinds: &[&str]) -> Address {
         let body = body(listing, filter, kinds);
-        let alert =
-            parse_alert(listing, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
+        let alert = parse_alert(listing, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
         let account = self.account;
         Address {
             account,
@@ -95,9 +94,8 @@ impl Office {
                     alert: row.get(1)?,
                     branch: row.get(2)?,
                     item: FlxId(Uuid::from_bytes(row.get(3)?)),
-                    record: record.map_or(Value::Null, |text| {
-                        serde_json::from_slice(&text).unwrap()
-                    }),
+                    record: record
+                        .map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap()),
                 };
                 Ok((told, row.get(0)?))
             })?;

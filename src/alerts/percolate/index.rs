@@ -14,10 +14,10 @@ use datafusion::error::DataFusionError;
 pub use super::clauses::ROWS_MAX;
 use super::clauses::{ClauseId, Clauses, Words, cost};
 use super::keys::{CELL_DEGREES, Cell, Key, cell_of, keys};
+use crate::engine::Error;
 use crate::engine::batch::DecodedBatch;
 use crate::engine::filter::{Clause, Filter};
 use crate::engine::select::Columns;
-use crate::engine::Error;
 use crate::lake::schema::{Kind, TableSchema};
 
 /// Place of an alert in an index.
@@ -259,7 +259,9 @@ struct Found<'a> {
 impl Found<'_> {
     fn look(&mut self) -> Result<(), Error> {
         let count = self.batch.rows().num_rows();
-        let all = u128::MAX.checked_shr((ROWS_MAX - count) as u32).unwrap_or(0);
+        let all = u128::MAX
+            .checked_shr((ROWS_MAX - count) as u32)
+            .unwrap_or(0);
         let index = self.index;
         self.verify(&index.anywhere, all)?;
         for (column, lists) in &index.by_text {
@@ -307,7 +309,10 @@ impl Found<'_> {
 
     /// The cells that rows lie in, and the rows of each.
     fn cells(&self, columns: [usize; 2], kept: &Cells) -> Result<Vec<(Cell, u128)>, Error> {
-        let [lats, lons] = [self.batch.column(columns[0])?, self.batch.column(columns[1])?];
+        let [lats, lons] = [
+            self.batch.column(columns[0])?,
+            self.batch.column(columns[1])?,
+        ];
         let (lats, lons) = (
             lats.values.as_primitive::<Float64Type>(),
             lons.values.as_primitive::<Float64Type>(),

@@ -88,7 +88,10 @@ fn of_clause(schema: &TableSchema, clause: &Clause) -> Option<Selective> {
         }
         Test::Within { lat, lon, radius_m } => {
             let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
-            let (lats, lons) = ([lat - lat_span, lat + lat_span], [lon - lon_span, lon + lon_span]);
+            let (lats, lons) = (
+                [lat - lat_span, lat + lat_span],
+                [lon - lon_span, lon + lon_span],
+            );
             of_place(schema, &clause.column, lats, lons)
         }
         Test::InBox {
@@ -184,7 +187,10 @@ mod tests {
         assert_eq!(keys_of(asked), Some(codes.to_vec()));
         let national = json!({"type": ["CLASS_FLAT"], "offer": [{"type": "OFFER_BUY"}]});
         assert_eq!(keys_of(national), Some(vec![text("type", "CLASS_FLAT")]));
-        assert_eq!(keys_of(json!({"habitation": {"roomCount": {"min": 3}}})), None);
+        assert_eq!(
+            keys_of(json!({"habitation": {"roomCount": {"min": 3}}})),
+            None
+        );
         assert_eq!(keys_of(json!({})), None);
     }
 
@@ -198,7 +204,10 @@ mod tests {
         assert!((1..=16).contains(&cells.count()));
         let far = json!({"locationCoordinate": {"location": {"geoDistance":
             {"pin": {"lat": 45.75, "lon": 4.85}, "distanceKm": 2_000}}}});
-        assert_eq!(keys_of(json!({"location": [{"inseeCode": "48095"}, far]})), None);
+        assert_eq!(
+            keys_of(json!({"location": [{"inseeCode": "48095"}, far]})),
+            None
+        );
     }
 
     #[test]
@@ -217,7 +226,10 @@ mod tests {
                             Key::Cell(_, cell) => *cell == cell_of(cell.0.into(), at.0, at.1),
                             Key::Text(..) => false,
                         };
-                        assert!(keys.iter().any(is_kept), "{at:?} of {km} km around {lat}, {lon}");
+                        assert!(
+                            keys.iter().any(is_kept),
+                            "{at:?} of {km} km around {lat}, {lon}"
+                        );
                     }
                 }
             }

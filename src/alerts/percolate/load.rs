@@ -3,7 +3,7 @@
 //! Reading and compiling 100,000 of them takes one to two seconds on two cores: bodies are read on all cores, and a
 //! clause that another alert has is not compiled again.
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rusqlite::{Connection, Row};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::wire::listings::filters::{Listing, parse_search_query};
 
 /// Alerts read before they are compiled: bounds what lies in memory twice.
 const CHUNK: usize = 10_000;
+/// Alerts from which all cores take part; fewer do not wait for what else the cores do.
+const ALL_CORES_MIN: usize = 500;
 
 /// An alert as the store tells it.
 struct Stored {
@@ -31,9 +33,7 @@ type Meaning = Option<(Wants, Filter)>;
 
 /// Takes in what changed since.
 pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::Result<()> {
-    let newest: i64 = connection
-        .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
-        .query_row([], |row| row.get(0))?;
+    let newest = last_change(connection)?;
     if newest < state.change {
         // The store was put back to what it was.
         state.forget();
@@ -43,16 +43,23 @@ pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::
         let Some(last) = changed.last().map(|stored| stored.change) else {
             break;
         };
-        let read = changed.into_par_iter().map(|stored| {
-            let meaning = meaning(&stored);
-            (stored, meaning)
-        });
-        for (stored, meaning) in read.collect::<Vec<_>>() {
-            take(state, &stored, meaning);
+        let meanings: Vec<_> = match changed.len() < ALL_CORES_MIN {
+            true => changed.iter().map(meaning).collect(),
+            false => changed.par_iter().map(meaning).collect(),
+        };
+        for (stored, meaning) in changed.iter().zip(meanings) {
+            take(state, stored, meaning);
         }
         state.change = last;
     }
     Ok(())
+}
+
+/// Number of the last change of any alert; 0 when there is none.
+pub(super) fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
+        .query_row([], |row| row.get(0))
 }
 
 fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<Stored>> {
@@ -80,8 +87,7 @@ fn meaning(stored: &Stored) -> Result<Meaning, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     };
     let query = json(&stored.search_query)?;
-    let filter =
-        parse_search_query(stored.listing, &query).map_err(|fault| fault.to_string())?;
+    let filter = parse_search_query(stored.listing, &query).map_err(|fault| fault.to_string())?;
     Ok(Some((wants(&json(&stored.match_kinds)?), filter)))
 }
 

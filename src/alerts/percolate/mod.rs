@@ -12,6 +12,7 @@ mod keys;
 mod load;
 mod turn;
 
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
@@ -24,6 +25,15 @@ pub use turn::{AdvertWritten, Occasion, PropertyWritten, Turn};
 #[derive(Debug)]
 pub struct Percolator {
     state: Mutex<State>,
+    seen: Seen,
+}
+
+/// What is told of the state without waiting for whoever percolates.
+#[derive(Debug, Default)]
+struct Seen {
+    change: AtomicI64,
+    on_properties: AtomicUsize,
+    on_adverts: AtomicUsize,
 }
 
 /// The active alerts as of a change.
@@ -55,30 +65,23 @@ impl Percolator {
     pub fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
         Self {
             state: Mutex::new(State::new(properties, adverts)),
+            seen: Seen::default(),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned: PoisonError<_>| {
-            // Whoever panicked may have left half a change: all of it is loaded again.
-            let mut state = poisoned.into_inner();
-            state.forget();
-            self.state.clear_poison();
-            state
-        })
     }
 
     /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take a second or two, so
     /// this is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
-        load::catch_up(&mut self.state(), connection)
+        if load::last_change(connection)? != self.seen.change.load(Ordering::Acquire) {
+            drop(self.caught_up(connection)?);
+        }
+        Ok(())
     }
 
     /// The alerts as they are inside a transaction; `None` when none is active. Nobody else percolates until the turn
     /// is dropped.
     pub fn begin(&self, connection: &Connection) -> rusqlite::Result<Option<Turn<'_>>> {
-        let mut state = self.state();
-        load::catch_up(&mut state, connection)?;
+        let state = self.caught_up(connection)?;
         let is_idle = state.properties.is_empty() && state.adverts.is_empty();
         Ok((!is_idle).then(|| Turn::new(state)))
     }
@@ -86,12 +89,45 @@ impl Percolator {
     /// Forgets every alert, to load them again: for whoever saw a transaction fail after [`Self::begin`], for what was
     /// seen in it may never have been.
     pub fn forget(&self) {
-        self.state().forget();
+        let mut state = self.state();
+        state.forget();
+        self.tell(&state);
     }
 
     /// Active alerts: on properties, on adverts. Those that changed since the last percolation are not counted yet.
     pub fn active(&self) -> (usize, usize) {
-        let state = self.state();
-        (state.properties.len(), state.adverts.len())
+        let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        (
+            count(&self.seen.on_properties),
+            count(&self.seen.on_adverts),
+        )
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned: PoisonError<_>| {
+                // Whoever panicked may have left half a change: all of it is loaded again.
+                let mut state = poisoned.into_inner();
+                state.forget();
+                self.state.clear_poison();
+                state
+            })
+    }
+
+    fn caught_up(&self, connection: &Connection) -> rusqlite::Result<MutexGuard<'_, State>> {
+        let mut state = self.state();
+        let outcome = load::catch_up(&mut state, connection);
+        self.tell(&state);
+        outcome.map(|()| state)
+    }
+
+    fn tell(&self, state: &State) {
+        let seen = &self.seen;
+        seen.change.store(state.change, Ordering::Release);
+        seen.on_properties
+            .store(state.properties.len(), Ordering::Relaxed);
+        seen.on_adverts
+            .store(state.adverts.len(), Ordering::Relaxed);
     }
 }

@@ -57,7 +57,7 @@ pub struct AdvertWritten {
     pub advert: i64,
     /// Whether it was not there before.
     pub is_new: bool,
-    /// Its record, with the identifier of its property.
+    /// Its record as it is told: with the identifier of its property, without charges.
     pub record: Advert,
     /// What happened to it.
     pub events: Vec<AdvertEvent>,
@@ -103,7 +103,8 @@ impl<'p> Turn<'p> {
                 Occasion::Changed if firsts.is_empty() => Vec::new(),
                 _ => matches::of_property(transaction, property.property)?,
             };
-            let tell = |alert, branch| enqueue(transaction, alert, branch, property.id, None, at_ms);
+            let tell =
+                |alert, branch| enqueue(transaction, alert, branch, property.id, None, at_ms);
             if property.occasion == Occasion::Joined {
                 for alert in followers(index, &known) {
                     tell(alert, Branch::Updated)?;
@@ -159,7 +160,7 @@ impl<'p> Turn<'p> {
                 if index.wants(alert).is_some_and(|wants| wants.created) {
                     let record = match told {
                         Some(record) => record,
-                        None => keep(transaction, &whole(&advert.record))?,
+                        None => keep(transaction, &advert.record)?,
                     };
                     told = Some(record);
                     tell(alert, Branch::Created, record)?;
@@ -204,14 +205,6 @@ fn followers(index: &Index, known: &[i64]) -> impl Iterator<Item = i64> {
 
 fn keep(transaction: &Transaction<'_>, record: &impl Serialize) -> rusqlite::Result<i64> {
     snapshot(transaction, &serde_json::to_vec(record).map_err(failed)?)
-}
-
-/// An advert as a first match tells it: whole, but for its charges.
-fn whole(record: &Advert) -> Advert {
-    Advert {
-        charges: None,
-        ..record.clone()
-    }
 }
 
 /// An advert as an event on it is told.
