@@ -1,6 +1,11 @@
 //! What users rely on: the contract through a real socket, the engine against a plain reading of the contract, the
 //! lake under faults, the command as a process. One module per resource.
 
+mod alerts {
+    mod delivering;
+    mod operating;
+    mod receivers;
+}
 mod contract {
     mod accounts;
     mod admin;
