@@ -2,9 +2,12 @@
 //! lake under faults, the command as a process. One module per resource.
 
 mod alerts {
+    mod delivering;
     mod equality;
     mod index;
     mod matches;
+    mod operating;
+    mod receivers;
     mod registry;
 }
 mod contract {

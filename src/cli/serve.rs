@@ -16,6 +16,8 @@ use super::{CommandResult, Common};
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
+use crate::alerts::dispatch::{self, Dispatcher};
+use crate::alerts::retention::Retention;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::prices::Prices;
@@ -33,6 +35,8 @@ use crate::listings::Listings;
 use crate::listings::columns::properties;
 use crate::listings::projection::Projection;
 use crate::listings::texts::Texts;
+use crate::net::post::Poster;
+use crate::net::receiver::Gate;
 use crate::opendata::{OpenData, dpe, dvf};
 use crate::store::Store;
 use crate::telemetry::{Metrics, logs};
@@ -109,7 +113,10 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
+    let dispatcher = Dispatcher::start(deliveries(data, &app, config)?, runtime.handle().clone())?;
     let outcome = runtime.block_on(listen(config, tls, app, on_ready));
+    // Finishes the deliveries under way while there is a runtime to finish them on.
+    drop(dispatcher);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
 }
@@ -170,10 +177,32 @@ pub fn app(
     })
 }
 
+/// What deliveries to webhooks need.
+fn deliveries(
+    data: &Path,
+    app: &App,
+    config: &Config,
+) -> Result<dispatch::Setup, Box<dyn Error + Send + Sync>> {
+    Ok(dispatch::Setup {
+        data: data.to_owned(),
+        store: app.store.clone(),
+        clock: app.clock.clone(),
+        poster: Poster::new(Gate::new(config.webhooks.allowed()))?,
+        prices: Arc::clone(&app.prices),
+        retention: Retention::from(&config.webhooks),
+        metrics: app.metrics.clone(),
+    })
+}
+
 /// Has the sizes of store and tables told when the numbers are asked for.
 fn observe(app: &App, store: Store, open_data: OpenData) {
+    let properties = Arc::clone(&app.properties);
     app.metrics.observe(move |gauges| {
         gauges.set("toise_store_bytes", &[], store.bytes() as f64);
+        let (on_properties, on_adverts) = properties.listings().active_alerts();
+        for (about, count) in [("properties", on_properties), ("adverts", on_adverts)] {
+            gauges.set("toise_active_alerts", &[("about", about)], count as f64);
+        }
         open_data.engine().observe(gauges);
     });
 }

@@ -138,6 +138,12 @@ impl Store {
         self.shared.writer.write(change)
     }
 
+    /// Has `listener` called after every commit of this process from now on, by the thread that writes: it must not
+    /// block, nor write.
+    pub fn on_commit(&self, listener: impl Fn() + Send + 'static) {
+        self.shared.writer.listen(Box::new(listener));
+    }
+
     /// A connection of the caller's own that cannot write.
     pub fn connect_reader(&self) -> Result<Connection> {
         let connection = connect(&self.shared.path)?;

@@ -6,7 +6,9 @@ pub mod listings;
 pub mod plain;
 pub mod plain_listings;
 pub mod process;
+pub mod receiver;
 pub mod rows;
+pub mod sending;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

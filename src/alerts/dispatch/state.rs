@@ -1,0 +1,397 @@
+//! What the dispatcher keeps in memory: which alerts have something to tell, to whom, and what is under way.
+//!
+//! Everything here can be read again from the store; nothing here does I/O. An alert has one new delivery under way at
+//! a time, so its items leave in order; what failed and is tried again holds back only items it contains (the reading
+//! leaves them out). Memory grows with alerts that wait, never with what they wait to tell.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::alerts::endpoint::Endpoint;
+
+/// Deliveries under way at once.
+const UNDER_WAY_MAX: usize = 256;
+/// Of these, those to endpoints whose last answer was not a good one: the rest is kept for the others.
+const UNPROVEN_MAX: usize = 128;
+
+/// A receiver: one URL of one account.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Receiver {
+    pub account_id: Uuid,
+    pub url: String,
+}
+
+/// A receiver, shared.
+pub(super) type Key = Arc<Receiver>;
+
+/// Where an alert with notifications that wait for a group stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// In line at its endpoint, or among the retired.
+    Queued,
+    /// It has a new delivery under way; whether notifications are left.
+    Busy { more: bool },
+    /// All that is left waits for deliveries of the same items.
+    Held,
+}
+
+/// An alert with notifications that wait; no receiver once it is not active any more.
+#[derive(Debug)]
+struct Waiting {
+    receiver: Option<Key>,
+    stage: Stage,
+}
+
+/// How a delivery ended, for what is thought of its endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It was taken.
+    Taken,
+    /// It was not; the receiver may ask for a pause, in milliseconds.
+    Failed { asked_ms: i64 },
+    /// That says nothing of the endpoint.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    alert: i64,
+    receiver: Key,
+    is_new: bool,
+    unproven: bool,
+}
+
+/// What the dispatcher knows. See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    endpoints: HashMap<Key, Endpoint>,
+    alerts: HashMap<i64, Waiting>,
+    /// Endpoints with alerts in line, in turn.
+    turns: VecDeque<Key>,
+    /// Alerts in line that are not active any more.
+    retired: VecDeque<i64>,
+    under_way: HashMap<Uuid, UnderWay>,
+    unproven: usize,
+    /// Last notification seen.
+    pub last_notification: i64,
+    /// Last change of an alert seen.
+    pub last_change: i64,
+    /// Endpoints the store knows as failing.
+    pub failing: HashSet<Key>,
+}
+
+impl State {
+    /// An alert has notifications that wait.
+    pub(super) fn note(&mut self, alert: i64, receiver: Option<Key>) {
+        match self.alerts.get_mut(&alert) {
+            Some(waiting) => match &mut waiting.stage {
+                Stage::Queued => {}
+                Stage::Busy { more } => *more = true,
+                Stage::Held => self.queue(alert),
+            },
+            None => {
+                let stage = Stage::Held;
+                self.alerts.insert(alert, Waiting { receiver, stage });
+                self.queue(alert);
+            }
+        }
+    }
+
+    /// Whether an alert has notifications that wait, as far as is known.
+    pub(super) fn knows(&self, alert: i64) -> bool {
+        self.alerts.contains_key(&alert)
+    }
+
+    /// An alert goes to another receiver from now on, or to none.
+    pub(super) fn move_to(&mut self, alert: i64, receiver: Option<Key>) {
+        let Some(waiting) = self.alerts.get_mut(&alert) else {
+            return;
+        };
+        if waiting.receiver == receiver {
+            return;
+        }
+        let former = std::mem::replace(&mut waiting.receiver, receiver);
+        if waiting.stage == Stage::Queued {
+            let line = match former {
+                Some(former) => self
+                    .endpoints
+                    .get_mut(&former)
+                    .map(|endpoint| &mut endpoint.waiting),
+                None => Some(&mut self.retired),
+            };
+            if let Some(line) = line {
+                line.retain(|other| *other != alert);
+            }
+            self.queue(alert);
+        }
+    }
+
+    fn queue(&mut self, alert: i64) {
+        let Some(waiting) = self.alerts.get_mut(&alert) else {
+            return;
+        };
+        waiting.stage = Stage::Queued;
+        match waiting.receiver.clone() {
+            None => self.retired.push_back(alert),
+            Some(receiver) => {
+                let endpoint = self.endpoints.entry(Arc::clone(&receiver)).or_default();
+                if endpoint.waiting.is_empty() {
+                    self.turns.push_back(receiver);
+                }
+                endpoint.waiting.push_back(alert);
+            }
+        }
+    }
+
+    /// Takes the next alert whose endpoint has room for a new delivery out of its line; endpoints come in turn.
+    pub(super) fn pick(&mut self, now_ms: i64) -> Option<(i64, Key)> {
+        for _ in 0..self.turns.len() {
+            let receiver = self.turns.pop_front()?;
+            let has_place = self.has_place(&receiver);
+            let Some(endpoint) = self.endpoints.get_mut(&receiver) else {
+                continue;
+            };
+            let picked = match has_place && endpoint.room(now_ms) > 0 {
+                true => endpoint.waiting.pop_front(),
+                false => None,
+            };
+            if !endpoint.waiting.is_empty() {
+                self.turns.push_back(Arc::clone(&receiver));
+            }
+            if let Some(alert) = picked {
+                return Some((alert, receiver));
+            }
+        }
+        None
+    }
+
+    /// Takes the next alert that is not active any more out of its line.
+    pub(super) fn pick_retired(&mut self) -> Option<i64> {
+        self.retired.pop_front()
+    }
+
+    /// Whether a delivery that failed before may begin again.
+    pub(super) fn may_retry(&self, receiver: &Key) -> bool {
+        let has_room = |endpoint: &Endpoint| endpoint.room_to_retry() > 0;
+        self.has_place(receiver) && self.endpoints.get(receiver).is_none_or(has_room)
+    }
+
+    /// How long a retry that may not begin is put off.
+    pub(super) fn put_off_ms(&self, receiver: &Key) -> i64 {
+        let endpoint = self.endpoints.get(receiver);
+        endpoint.map_or_else(|| Endpoint::default().put_off_ms(), Endpoint::put_off_ms)
+    }
+
+    fn has_place(&self, receiver: &Key) -> bool {
+        let proven = self
+            .endpoints
+            .get(receiver)
+            .is_some_and(Endpoint::is_proven);
+        self.under_way.len() < UNDER_WAY_MAX && (proven || self.unproven < UNPROVEN_MAX)
+    }
+
+    /// Whether a delivery is under way.
+    pub(super) fn is_under_way(&self, delivery_id: Uuid) -> bool {
+        self.under_way.contains_key(&delivery_id)
+    }
+
+    /// Deliveries under way.
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Endpoints whose circuit is open.
+    pub(super) fn open_circuits(&self) -> usize {
+        self.endpoints
+            .values()
+            .filter(|endpoint| endpoint.is_open())
+            .count()
+    }
+
+    /// A delivery begins. For a new one of an alert that was picked, `more` says whether notifications are left.
+    pub(super) fn begin(
+        &mut self,
+        delivery_id: Uuid,
+        alert: i64,
+        receiver: &Key,
+        more: Option<bool>,
+    ) {
+        let endpoint = self.endpoints.entry(Arc::clone(receiver)).or_default();
+        endpoint.begin();
+        let unproven = !endpoint.is_proven();
+        self.unproven += usize::from(unproven);
+        if let Some(more) = more {
+            self.set_stage(alert, Stage::Busy { more });
+        }
+        let under_way = UnderWay {
+            alert,
+            receiver: Arc::clone(receiver),
+            is_new: more.is_some(),
+            unproven,
+        };
+        self.under_way.insert(delivery_id, under_way);
+    }
+
+    /// An alert that was picked has nothing to tell now; `left` says whether something waits for other deliveries.
+    pub(super) fn set_aside(&mut self, alert: i64, left: bool) {
+        match left {
+            true => self.set_stage(alert, Stage::Held),
+            false => {
+                self.alerts.remove(&alert);
+            }
+        }
+    }
+
+    /// An alert that was picked goes back in line.
+    pub(super) fn put_back(&mut self, alert: i64) {
+        self.queue(alert);
+    }
+
+    fn set_stage(&mut self, alert: i64, stage: Stage) {
+        if let Some(waiting) = self.alerts.get_mut(&alert) {
+            waiting.stage = stage;
+        }
+    }
+
+    /// A delivery ends; its alert goes on.
+    pub(super) fn end(&mut self, delivery_id: Uuid, end: End, now_ms: i64) {
+        let Some(ended) = self.under_way.remove(&delivery_id) else {
+            return;
+        };
+        self.unproven -= usize::from(ended.unproven);
+        if let Some(endpoint) = self.endpoints.get_mut(&ended.receiver) {
+            match end {
+                End::Taken => endpoint.taken(),
+                End::Failed { asked_ms } => endpoint.failed(now_ms, asked_ms),
+                End::Unknown => endpoint.abandon(),
+            }
+        }
+        let stage = self.alerts.get(&ended.alert).map(|waiting| waiting.stage);
+        match stage {
+            Some(Stage::Busy { more: true }) if ended.is_new => self.queue(ended.alert),
+            Some(Stage::Busy { more: false }) if ended.is_new => {
+                self.alerts.remove(&ended.alert);
+            }
+            // What waited for this delivery may be free now.
+            Some(Stage::Busy { more }) if !more => {
+                self.set_stage(ended.alert, Stage::Busy { more: true })
+            }
+            Some(Stage::Held) => self.queue(ended.alert),
+            _ => {}
+        }
+    }
+
+    /// Forgets endpoints nothing is remembered of that a stranger would not get.
+    pub(super) fn forget_idle(&mut self) {
+        self.endpoints.retain(|_, endpoint| !endpoint.is_idle());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver(name: &str) -> Key {
+        Arc::new(Receiver {
+            account_id: Uuid::nil(),
+            url: format!("https://{name}/"),
+        })
+    }
+
+    /// Picks an alert and begins its delivery.
+    fn begin(state: &mut State, more: bool) -> Option<(i64, Uuid)> {
+        let (alert, receiver) = state.pick(0)?;
+        let delivery_id = Uuid::now_v7();
+        state.begin(delivery_id, alert, &receiver, Some(more));
+        Some((alert, delivery_id))
+    }
+
+    #[test]
+    fn an_alert_has_one_new_delivery_under_way_and_then_the_next() {
+        let mut state = State::default();
+        state.note(1, Some(receiver("a")));
+        state.note(1, Some(receiver("a")));
+        let (alert, first) = begin(&mut state, false).unwrap();
+        assert_eq!(alert, 1);
+        assert!(begin(&mut state, false).is_none());
+        state.note(1, Some(receiver("a")));
+        assert!(begin(&mut state, false).is_none());
+        state.end(first, End::Taken, 0);
+        let (_, second) = begin(&mut state, false).unwrap();
+        state.end(second, End::Failed { asked_ms: 0 }, 0);
+        assert!(begin(&mut state, false).is_none() && !state.knows(1));
+    }
+
+    #[test]
+    fn what_waits_for_another_delivery_is_looked_at_when_that_one_ends() {
+        let mut state = State::default();
+        let a = receiver("a");
+        let retry = Uuid::now_v7();
+        state.begin(retry, 1, &a, None);
+        state.note(1, Some(Arc::clone(&a)));
+        let (alert, _) = state.pick(0).unwrap();
+        state.set_aside(alert, true);
+        assert!(state.pick(0).is_none());
+        state.end(retry, End::Failed { asked_ms: 0 }, 0);
+        assert_eq!(state.pick(0).unwrap().0, 1);
+        state.set_aside(1, true);
+        state.note(1, Some(a));
+        assert_eq!(
+            state.pick(0).unwrap().0,
+            1,
+            "another notification may be free"
+        );
+    }
+
+    #[test]
+    fn hanging_endpoints_take_no_place_from_the_proven_ones() {
+        let mut state = State::default();
+        let good = receiver("good");
+        let first = Uuid::now_v7();
+        state.begin(first, 0, &good, None);
+        state.end(first, End::Taken, 0);
+        for alert in 1..=1_000 {
+            state.note(alert, Some(receiver(&format!("hanging{alert}"))));
+        }
+        let mut hanging = 0;
+        while begin(&mut state, false).is_some() {
+            hanging += 1;
+        }
+        assert_eq!(hanging, UNPROVEN_MAX);
+        state.note(2_000, Some(Arc::clone(&good)));
+        assert_eq!(begin(&mut state, false).unwrap().0, 2_000);
+        assert!(!state.may_retry(&receiver("other")));
+        assert!(state.may_retry(&good));
+    }
+
+    #[test]
+    fn endpoints_come_in_turn() {
+        let mut state = State::default();
+        for alert in 0..6 {
+            let name = if alert < 4 { "busy" } else { "quiet" };
+            state.note(alert, Some(receiver(name)));
+        }
+        let order: Vec<i64> = std::iter::from_fn(|| begin(&mut state, false))
+            .map(|(alert, _)| alert)
+            .collect();
+        assert_eq!(order, [0, 4, 1, 5, 2, 3]);
+    }
+
+    #[test]
+    fn an_alert_in_line_follows_its_receiver_and_retires_without_one() {
+        let mut state = State::default();
+        let (a, b) = (receiver("a"), receiver("b"));
+        state.note(1, Some(Arc::clone(&a)));
+        state.note(2, Some(a));
+        state.move_to(1, Some(Arc::clone(&b)));
+        state.move_to(2, None);
+        assert_eq!(state.pick(0), Some((1, b)));
+        assert_eq!((state.pick(0), state.pick_retired()), (None, Some(2)));
+        state.set_aside(1, false);
+        state.set_aside(2, false);
+        state.forget_idle();
+        assert!(state.endpoints.is_empty() && state.alerts.is_empty());
+    }
+}
