@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::percolate::index::Wants;
@@ -51,6 +51,27 @@ pub enum Reason {
     Gone,
     /// Its receiver failed for days.
     Failing,
+}
+
+impl Alert {
+    /// The alert as answers carry it.
+    pub fn answer(&self) -> Value {
+        let mut answer = json!({
+            "alert_id": self.id,
+            "flxId": self.id,
+            "activated": self.deactivated.is_none(),
+            "search_query": self.search_query,
+            "webhook_url": self.webhook_url,
+            "search_name": self.search_name,
+            "match": self.match_kinds,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        });
+        if let Some(context) = &self.context {
+            answer["context"] = json!(context);
+        }
+        answer
+    }
 }
 
 impl Reason {

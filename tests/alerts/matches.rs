@@ -1,8 +1,13 @@
 //! When an alert is told of something, and when it is not.
 
+use std::sync::Arc;
+
+use rusqlite::Connection;
 use serde_json::{Value, json};
+use toise::alerts::percolate::Percolator;
 use toise::alerts::registry::Address;
 use toise::listings::Listings;
+use toise::listings::columns::{adverts, properties};
 use toise::store::Store;
 use toise::wire::listings::codes::FlxId;
 use toise::wire::listings::filters::Listing;
@@ -270,4 +275,39 @@ fn an_alert_of_another_process_counts_from_its_commit_on() {
     take(flat("a", 3, 9));
     assert_eq!(office.told(alert), [created(second)]);
     assert_eq!(other.active_alerts(), (0, 0));
+}
+
+#[test]
+fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_reading() {
+    let office = Office::open();
+    let percolator = Arc::new(Percolator::new(properties(), adverts()));
+    let older = office.store.connect_reader().unwrap();
+    let begin = |connection: &Connection| {
+        let turn = percolator.begin(connection).unwrap();
+        turn.is_some_and(|turn| turn.is_for_properties())
+    };
+    older
+        .execute_batch("BEGIN; SELECT count(*) FROM alerts")
+        .unwrap();
+    of_properties(&office, json!({}));
+    let newer = office.store.connect_reader().unwrap();
+    assert!(begin(&newer));
+    percolator.catch_up(&older).unwrap();
+    assert_eq!(percolator.active(), (1, 0));
+    // A transaction that made an alert and failed.
+    let seen = Arc::clone(&percolator);
+    let failed = office.store.write(move |transaction| {
+        transaction.execute(
+            "INSERT INTO alerts SELECT alert + 1, randomblob(16), account_id, 'ADVERT', activated, deactivated_because,
+               search_name, '{\"filterAd\": {}}', webhook_url, match_kinds, context, 0, 0, change + 1 FROM alerts",
+            [],
+        )?;
+        let turn = seen.begin(transaction)?;
+        assert!(turn.is_some_and(|turn| turn.is_for_adverts()));
+        Err::<(), _>(rusqlite::Error::QueryReturnedNoRows)
+    });
+    assert!(failed.is_err());
+    assert_eq!(percolator.active(), (1, 1));
+    assert!(begin(&newer));
+    assert_eq!(percolator.active(), (1, 0));
 }

@@ -31,7 +31,17 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
         .alerts
         .all(office.account, Listing::Property)
         .unwrap();
+    let answer = alert.answer();
     assert_eq!(all, [alert]);
+    assert_eq!(answer["alert_id"], json!(address.id));
+    assert_eq!(
+        (
+            &answer["activated"],
+            &answer["match"],
+            answer.get("context")
+        ),
+        (&json!(true), &json!(CREATED), None)
+    );
     let stranger = account::find_or_create(&office.store, &office.clock, "stranger").unwrap();
     let patch = || parse_patch(Listing::Property, &json!({"search_name": "x"})).unwrap();
     for address in [

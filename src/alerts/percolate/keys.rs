@@ -4,6 +4,8 @@
 //! fulfils. A clause on a text of the listing itself gives the texts as keys, a place gives the cells of a grid that
 //! cover it, alternatives give the keys of each. A key only ever leaves out listings on which its clause is not true.
 
+use std::collections::HashSet;
+
 use crate::engine::filter::{Clause, Filter, Test, position_columns};
 use crate::geo::distance::covering_span_degrees;
 use crate::lake::schema::{Kind, TableSchema};
@@ -37,7 +39,7 @@ const VALUE_SHARE: f64 = 0.5;
 pub(super) type Cell = (u8, i32, i32);
 
 /// Something a listing must have for an alert to match it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// A text in a column.
     Text(usize, String),
@@ -116,20 +118,16 @@ fn share_of_value(column: &str) -> f64 {
 
 /// One of the alternatives holds: the keys of all of them.
 fn of_alternatives(schema: &TableSchema, filters: &[Filter]) -> Option<Selective> {
-    let mut all = Selective {
-        share: 0.0,
-        keys: Vec::new(),
-    };
+    let (mut share, mut keys) = (0.0, HashSet::new());
     for filter in filters {
         let one = best(schema, filter)?;
-        all.share += one.share;
-        for key in one.keys {
-            if !all.keys.contains(&key) {
-                all.keys.push(key);
-            }
-        }
+        share += one.share;
+        keys.extend(one.keys);
     }
-    Some(all)
+    Some(Selective {
+        share,
+        keys: keys.into_iter().collect(),
+    })
 }
 
 /// The cells that cover a box of latitudes and longitudes, of the finest grid of which few do.

@@ -33,15 +33,10 @@ type Meaning = Option<(Wants, Filter)>;
 
 /// Takes in what changed since.
 pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::Result<()> {
-    let newest = last_change(connection)?;
-    if newest < state.change {
-        // The store was put back to what it was.
-        state.forget();
-    }
-    while state.change < newest {
+    loop {
         let changed = changed_after(connection, state.change)?;
         let Some(last) = changed.last().map(|stored| stored.change) else {
-            break;
+            return Ok(());
         };
         let meanings: Vec<_> = match changed.len() < ALL_CORES_MIN {
             true => changed.iter().map(meaning).collect(),
@@ -52,7 +47,6 @@ pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::
         }
         state.change = last;
     }
-    Ok(())
 }
 
 /// Number of the last change of any alert; 0 when there is none.

@@ -72,16 +72,26 @@ impl Percolator {
     /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take a second or two, so
     /// this is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
-        if load::last_change(connection)? != self.seen.change.load(Ordering::Acquire) {
-            drop(self.caught_up(connection)?);
+        if load::last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
+            return Ok(());
         }
-        Ok(())
+        let mut state = self.state();
+        let outcome = load::catch_up(&mut state, connection);
+        self.tell(&state);
+        outcome
     }
 
     /// The alerts as they are inside a transaction; `None` when none is active. Nobody else percolates until the turn
     /// is dropped.
     pub fn begin(&self, connection: &Connection) -> rusqlite::Result<Option<Turn<'_>>> {
-        let state = self.caught_up(connection)?;
+        let mut state = self.state();
+        if load::last_change(connection)? < state.change {
+            // The store was put back to what it was. Outside a transaction it may only seem so.
+            state.forget();
+        }
+        let outcome = load::catch_up(&mut state, connection);
+        self.tell(&state);
+        outcome?;
         let is_idle = state.properties.is_empty() && state.adverts.is_empty();
         Ok((!is_idle).then(|| Turn::new(state)))
     }
@@ -113,13 +123,6 @@ impl Percolator {
                 self.state.clear_poison();
                 state
             })
-    }
-
-    fn caught_up(&self, connection: &Connection) -> rusqlite::Result<MutexGuard<'_, State>> {
-        let mut state = self.state();
-        let outcome = load::catch_up(&mut state, connection);
-        self.tell(&state);
-        outcome.map(|()| state)
     }
 
     fn tell(&self, state: &State) {
