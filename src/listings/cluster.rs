@@ -49,7 +49,7 @@ impl Tables<'_> {
         };
         let advert = self.insert_advert(digest, property, draft)?;
         let property = self.join(property, &bridged)?;
-        self.rebuild(property, Occasion::Joined)?;
+        self.rebuild(property, Some(Occasion::Joined))?;
         Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
@@ -57,13 +57,13 @@ impl Tables<'_> {
     pub(super) fn replace(&mut self, advert: i64, draft: &Draft) -> rusqlite::Result<FlxId> {
         self.update_advert(advert, draft)?;
         let mut property = self.property_of_advert(advert)?;
-        let mut occasion = Occasion::Changed;
+        let mut occasion = (draft.change != Change::Unchanged).then_some(Occasion::Changed);
         if draft.change == Change::Updated && self.fingerprints_of(property)?.len() == 1 {
             let own = Some((advert, property));
             if let Some((found, bridged)) = self.property_of(&draft.fingerprint, own)? {
                 let others = [&[found], bridged.as_slice()].concat();
                 if let Some(joined) = self.join_any(property, &others)? {
-                    (property, occasion) = (joined, Occasion::Joined);
+                    (property, occasion) = (joined, Some(Occasion::Joined));
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Tables<'_> {
         let made = MadeProperty::of(id, &parting).map_err(failed)?;
         let parted = match former {
             Some(former) => {
-                self.update_property(former, &made, Occasion::Changed)?;
+                self.update_property(former, &made, Some(Occasion::Changed))?;
                 former
             }
             None => self.insert_property(id, &made)?,
@@ -188,7 +188,7 @@ impl Tables<'_> {
         for (advert, _) in &leave {
             self.move_advert(*advert, parted)?;
         }
-        self.rebuild(property, Occasion::Changed)?;
+        self.rebuild(property, Some(Occasion::Changed))?;
         Ok(id)
     }
 

@@ -237,15 +237,17 @@ fn take_one(
         .advert
         .flx_id
         .ok_or_else(|| failed("an advert has no identifier"))?;
-    member.advert.property_flx_id = Some(property_flx_id);
-    member.advert.main_property_ad_flx_id = Some(property_flx_id);
-    member.advert.charges = None;
-    tables.percolate_advert(AdvertWritten {
-        advert: number,
-        is_new: plan.basis.is_none(),
-        record: member.advert,
-        events: events.clone(),
-    })?;
+    if change != Change::Unchanged {
+        member.advert.property_flx_id = Some(property_flx_id);
+        member.advert.main_property_ad_flx_id = Some(property_flx_id);
+        member.advert.charges = None;
+        tables.percolate_advert(AdvertWritten {
+            advert: number,
+            is_new: change == Change::Created,
+            record: member.advert,
+            events: events.clone(),
+        })?;
+    }
     Ok(Ok(Receipt {
         flx_id,
         property_flx_id,

@@ -115,8 +115,13 @@ impl<'t> Tables<'t> {
         Ok(property)
     }
 
-    /// Replaces the record of a property by what its adverts make; it must have one.
-    pub(super) fn rebuild(&mut self, property: i64, occasion: Occasion) -> rusqlite::Result<()> {
+    /// Replaces the record of a property by what its adverts make; it must have one. `occasion` is what the alerts are
+    /// to look at it for, if they are.
+    pub(super) fn rebuild(
+        &mut self,
+        property: i64,
+        occasion: Option<Occasion>,
+    ) -> rusqlite::Result<()> {
         let id = property_id(self.transaction, property)?;
         let members: Vec<Member> = members(self.transaction, property)?
             .into_iter()
@@ -134,16 +139,21 @@ impl<'t> Tables<'t> {
         &mut self,
         property: i64,
         made: &MadeProperty,
-        occasion: Occasion,
+        occasion: Option<Occasion>,
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
         self.execute(
             "UPDATE properties SET document = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
             (property, &made.document, sequence),
         )?;
-        let record = &made.record;
-        self.percolation
-            .property(self.transaction, property, record, occasion)
+        match occasion {
+            Some(occasion) => {
+                let record = &made.record;
+                self.percolation
+                    .property(self.transaction, property, record, occasion)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes one property's identifier answer with another's record; its adverts move there.

@@ -132,19 +132,19 @@ fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
     let office = Office::open();
     office.take_one(flat("a", 1, 0));
     let alert = of_properties(&office, json!({}));
-    assert_eq!(office.told(alert), []);
-    office.take(vec![flat("a", 1, 0)]);
-    assert_eq!(office.told(alert), [], "a sighting that tells nothing new");
+    office.take(vec![flat("a", 1, 0), seen("a", 1, 2, json!({}))]);
+    assert_eq!(office.told(alert), [], "seen again as it was");
     let second = office.take_one(flat("a", 2, 5)).flx_id;
     office.alerts.delete(alert).unwrap();
     let missed = office.take_one(flat("a", 3, 9)).flx_id;
     office.take_one(flat("b", 3, 5));
     office.alerts.activate(alert).unwrap();
     assert_eq!(office.told(alert), [created(second)]);
-    // What it matched before it ended is still matched; what it missed is judged when it is next written.
+    // What it matched before it ended is still matched; what it missed is judged when it changes.
     office.take_one(flat("c", 4, 5));
     assert_eq!(office.told(alert), [created(second), updated(second)]);
     office.take_one(seen("a", 3, 9, json!({})));
+    office.take_one(seen("a", 3, 10, json!({"title": "Autre"})));
     let expected = [created(second), updated(second), created(missed)];
     assert_eq!(office.told(alert), expected);
     assert_eq!(
@@ -203,7 +203,7 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
     }
     // A person takes them apart again: each is known under its own identifier, and nothing is announced twice.
     assert_eq!(office.listings.split(first, &[second]).unwrap(), second);
-    office.take_one(seen("b", 7, 9, json!({})));
+    office.take_one(seen("b", 7, 9, json!({"title": "Autre"})));
     assert_eq!(office.told(of_second), [created(second), updated(first)]);
     assert_eq!(
         office.told(of_both),

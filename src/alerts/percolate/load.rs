@@ -6,6 +6,7 @@
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rusqlite::{Connection, Row};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::State;
 use super::index::Wants;
@@ -21,6 +22,7 @@ const ALL_CORES_MIN: usize = 500;
 /// An alert as the store tells it.
 struct Stored {
     alert: i64,
+    id: Uuid,
     change: i64,
     listing: Listing,
     is_active: bool,
@@ -57,7 +59,8 @@ pub(super) fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<Stored>> {
-    let sql = "SELECT alert, change, kind, activated, search_query, match_kinds FROM alerts
+    let sql =
+        "SELECT alert, change, kind, activated, search_query, match_kinds, alert_id FROM alerts
          WHERE change > ?1 ORDER BY change LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((change, CHUNK as i64), |row: &Row<'_>| {
@@ -68,6 +71,7 @@ fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<S
             is_active: row.get(3)?,
             search_query: row.get(4)?,
             match_kinds: row.get(5)?,
+            id: Uuid::from_bytes(row.get(6)?),
         })
     })?;
     rows.collect()
@@ -103,7 +107,7 @@ fn take(state: &mut State, stored: &Stored, meaning: Result<Meaning, String>) {
         index.remove(stored.alert);
         // It was valid when it was made; ingestion must not stop for what a later version reads differently.
         tracing::error!(
-            alert = stored.alert,
+            alert_id = %stored.id,
             kind = kind_of(stored.listing),
             reason,
             "an alert cannot be read and matches nothing until it is changed"

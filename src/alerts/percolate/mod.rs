@@ -1,4 +1,4 @@
-//! Percolation: what is written is tested against every active alert, in the transaction that writes it.
+//! Percolation: what is new or changed is tested against every active alert, in the transaction that writes it.
 //!
 //! A [`Percolator`] keeps the active alerts compiled, as searches are, in one [`index::Index`] a table. It follows the
 //! number of the alerts' last change: [`Percolator::catch_up`] loads what changed before a transaction,

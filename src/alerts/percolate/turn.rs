@@ -10,8 +10,9 @@
 //! - An advert alert is told of an advert once as created, if it subscribed to that, and of events on adverts it
 //!   matched before they happened.
 //!
-//! An item is judged when its record is written: a sighting that tells nothing new writes none. No alert is told of
-//! what lies before its creation, and one that is not active remembers nothing.
+//! An item is judged when it is new or its content changes. A sighting that finds it as it was is no news: otherwise
+//! all that an alert could have matched before it was made would be announced as it is seen again. An alert that is not
+//! active is told nothing and remembers nothing.
 
 use std::sync::MutexGuard;
 
@@ -35,11 +36,11 @@ pub enum Occasion {
     Founded,
     /// An advert joined it, alone or with another property.
     Joined,
-    /// Its record was made anew for another reason.
+    /// One of its adverts changed or left.
     Changed,
 }
 
-/// A property whose record was written.
+/// A property that is new or whose content changed.
 #[derive(Clone, Debug)]
 pub struct PropertyWritten {
     /// Its number in the store.
@@ -50,7 +51,7 @@ pub struct PropertyWritten {
     pub occasion: Occasion,
 }
 
-/// An advert whose record was written.
+/// An advert that is new or whose content changed.
 #[derive(Clone, Debug)]
 pub struct AdvertWritten {
     /// Its number in the store.
