@@ -34,6 +34,8 @@ pub enum Changed {
     },
     /// A property.
     Property {
+        /// Its number, the same for life.
+        number: i64,
         /// Its identifier.
         id: FlxId,
         /// Its record, JSON text; `None` once it was joined to another: it is no property of its own any more.
@@ -52,9 +54,29 @@ impl Listings {
 
     /// The records of many properties, in the order of their identifiers; `None` for those there are not. Blocks.
     pub fn properties(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
-        let all =
-            |connection: &Connection| ids.iter().map(|id| property(connection, *id)).collect();
-        Ok(self.store.read(all)?)
+        Ok(self.store.read_at_once(|connection| {
+            let all = ids.iter().map(|id| property(connection, *id));
+            all.collect()
+        })?)
+    }
+
+    /// Writes the records of properties that stand for themselves, by their numbers and in their order, separated by
+    /// commas; the others are left out. Blocks: one row each, by its key.
+    pub fn write_properties(&self, numbers: &[i64], to: &mut Vec<u8>) -> Result<()> {
+        let sql = "SELECT document FROM properties WHERE property = ?1 AND document IS NOT NULL";
+        Ok(self.store.read_at_once(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let start = to.len();
+            for number in numbers {
+                let mut rows = statement.query([number])?;
+                let Some(row) = rows.next()? else { continue };
+                if to.len() > start {
+                    to.push(b',');
+                }
+                document::decode_onto(row.get_ref(0)?.as_blob()?, to).map_err(failed)?;
+            }
+            Ok(())
+        })?)
     }
 
     /// The record of the property an advert belongs to. Blocks.
@@ -96,15 +118,13 @@ impl Listings {
     pub fn changes_since(&self, sequence: i64, limit: usize) -> Result<Vec<Change>> {
         let limit = limit.min(CHANGES_MAX);
         let reading = |connection: &Connection| {
-            // One transaction: both tables are seen at the same moment.
-            let transaction = connection.unchecked_transaction()?;
-            let mut changes = changed_adverts(&transaction, sequence, limit)?;
-            changes.extend(changed_properties(&transaction, sequence, limit)?);
+            let mut changes = changed_adverts(connection, sequence, limit)?;
+            changes.extend(changed_properties(connection, sequence, limit)?);
             changes.sort_by_key(|change| change.sequence);
             changes.truncate(limit);
             Ok(changes)
         };
-        Ok(self.store.read(reading)?)
+        Ok(self.store.read_at_once(reading)?)
     }
 
     /// Moves adverts out of a property into one of their own, whose identifier is given; they are never joined to those
@@ -200,7 +220,7 @@ fn changed_properties(
     after: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<Change>> {
-    let sql = "SELECT sequence, property_id, document FROM properties
+    let sql = "SELECT sequence, property_id, document, property FROM properties
          WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((after, limit as i64), |row| {
@@ -208,6 +228,7 @@ fn changed_properties(
         Ok(Change {
             sequence: row.get(0)?,
             record: Changed::Property {
+                number: row.get(3)?,
                 id: flx_id(row, 1)?,
                 record: document.map(document::decode).transpose().map_err(failed)?,
             },

@@ -7,12 +7,13 @@
 //! The index is derived: when it cannot be read it is made anew from the store. Every commit carries the number of the
 //! last change in it, so a restart goes on from there.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::store::{Change, Changed};
+use crate::wire::listings::filters::Search;
 use serde::Deserialize;
 use tantivy::directory::MmapDirectory;
 use tantivy::query::{
@@ -29,10 +30,6 @@ use tantivy::{
     Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError,
     Term,
 };
-use uuid::Uuid;
-
-use super::store::{Change, Changed};
-use crate::wire::listings::filters::Search;
 
 /// Folder of the index under a data folder.
 pub const FOLDER: &str = "index/properties";
@@ -44,6 +41,7 @@ const WORD_BYTES_MAX: usize = 40;
 const TOLERANT_FROM: [usize; 2] = [4, 8];
 /// How much more a word as it is written counts than one that resembles it.
 const AS_WRITTEN_BOOST: f32 = 2.0;
+const NUMBER: &str = "number";
 const WORDS: &str = "words";
 const STEMS: &str = "stems";
 
@@ -65,14 +63,31 @@ pub enum Error {
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// How well each property found fits, by its identifier; greater is better.
-pub type Fits = HashMap<Uuid, f32>;
+/// The properties that texts find, by their numbers in the store.
+pub enum Fits {
+    /// One bit a number: whether it is found.
+    Found(Vec<u64>),
+    /// How well each number fits; greater is better, 0 where it is not found.
+    Scored(Vec<f32>),
+}
+
+impl Fits {
+    /// How well a property fits; `None` when it is not found, 1 when fits were not compared.
+    pub fn score(&self, number: i64) -> Option<f32> {
+        let number = usize::try_from(number).ok()?;
+        match self {
+            Fits::Found(bits) => {
+                let word = bits.get(number / 64)?;
+                (word >> (number % 64) & 1 == 1).then_some(1.0)
+            }
+            Fits::Scored(scores) => scores.get(number).copied().filter(|score| *score > 0.0),
+        }
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Fields {
-    id: Field,
-    high: Field,
-    low: Field,
+    number: Field,
     words: Field,
     stems: Field,
 }
@@ -164,18 +179,17 @@ impl Texts {
             slot => slot.insert(self.index.writer_with_num_threads(1, WRITER_BYTES)?),
         };
         for change in changes {
-            let Changed::Property { id, record } = &change.record else {
+            let Changed::Property { number, record, .. } = &change.record else {
                 continue;
             };
-            let key = id.0.as_u128();
-            writer.delete_term(Term::from_field_bytes(self.fields.id, id.0.as_bytes()));
+            // Numbers of rows are never negative.
+            let number = number.cast_unsigned();
+            writer.delete_term(Term::from_field_u64(self.fields.number, number));
             let Some(record) = record else { continue };
             // A record that is none has no words; the table says what is wrong with it.
             let written: Written = serde_json::from_slice(record).unwrap_or_default();
             let mut document = TantivyDocument::default();
-            document.add_bytes(self.fields.id, id.0.as_bytes());
-            document.add_u64(self.fields.high, (key >> 64) as u64);
-            document.add_u64(self.fields.low, key as u64);
+            document.add_u64(self.fields.number, number);
             let texts = [&written.title, &written.description].into_iter();
             for text in texts.chain(&written.tags) {
                 document.add_text(self.fields.words, text);
@@ -210,33 +224,50 @@ impl Texts {
         Ok(())
     }
 
-    /// The properties that the texts of a search find; `None` when it has none.
+    /// The properties that the texts of a search find; `None` when it has none. Comparing how well they fit takes
+    /// several times as long as finding them.
     ///
     /// # Errors
     /// The index cannot be read.
-    pub fn find(&self, search: &Search) -> Result<Option<Fits>> {
+    pub fn find(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
         let Some(query) = self.query(search) else {
             return Ok(None);
         };
         let searcher = self.reader.searcher();
-        let weight = query.weight(EnableScoring::enabled_from_searcher(&searcher))?;
-        let mut fits = Fits::new();
+        let mut numbers = Vec::with_capacity(searcher.segment_readers().len());
         for segment in searcher.segment_readers() {
-            let columns = segment.fast_fields();
-            let (high, low) = (
-                columns.u64("high")?.first_or_default_col(0),
-                columns.u64("low")?.first_or_default_col(0),
-            );
+            numbers.push(segment.fast_fields().u64(NUMBER)?.first_or_default_col(0));
+        }
+        let greatest = numbers.iter().map(|numbers| numbers.max_value()).max();
+        let length = greatest.map_or(0, |greatest| greatest as usize + 1);
+        let segments = searcher.segment_readers().iter().zip(numbers);
+        if is_compared {
+            let weight = query.weight(EnableScoring::enabled_from_searcher(&searcher))?;
+            let mut scores = vec![0.0; length];
+            for (segment, numbers) in segments {
+                let alive = segment.alive_bitset();
+                weight.for_each(segment, &mut |document, score| {
+                    if alive.is_none_or(|alive| alive.is_alive(document)) {
+                        scores[numbers.get_val(document) as usize] = score;
+                    }
+                })?;
+            }
+            return Ok(Some(Fits::Scored(scores)));
+        }
+        let weight = query.weight(EnableScoring::disabled_from_searcher(&searcher))?;
+        let mut bits = vec![0; length.div_ceil(64)];
+        for (segment, numbers) in segments {
             let alive = segment.alive_bitset();
-            weight.for_each(segment, &mut |document, score| {
-                if alive.is_none_or(|alive| alive.is_alive(document)) {
-                    let key = u128::from(high.get_val(document)) << 64
-                        | u128::from(low.get_val(document));
-                    fits.insert(Uuid::from_u128(key), score);
+            weight.for_each_no_score(segment, &mut |documents| {
+                for document in documents {
+                    if alive.is_none_or(|alive| alive.is_alive(*document)) {
+                        let number = numbers.get_val(*document) as usize;
+                        bits[number / 64] |= 1u64 << (number % 64);
+                    }
                 }
             })?;
         }
-        Ok(Some(fits))
+        Ok(Some(Fits::Found(bits)))
     }
 
     fn query(&self, search: &Search) -> Option<Box<dyn Query>> {
@@ -314,9 +345,7 @@ fn schema() -> (Schema, Fields) {
     };
     let mut schema = Schema::builder();
     let fields = Fields {
-        id: schema.add_bytes_field("id", INDEXED),
-        high: schema.add_u64_field("high", FAST),
-        low: schema.add_u64_field("low", FAST),
+        number: schema.add_u64_field(NUMBER, FAST | INDEXED),
         words: schema.add_text_field(WORDS, text(WORDS)),
         stems: schema.add_text_field(STEMS, text(STEMS)),
     };
@@ -350,28 +379,33 @@ mod tests {
     use super::*;
     use crate::wire::listings::codes::FlxId;
     use serde_json::json;
+    use uuid::Uuid;
 
-    fn property(number: u128, sequence: i64, record: Option<serde_json::Value>) -> Change {
+    fn property(number: i64, sequence: i64, record: Option<serde_json::Value>) -> Change {
         Change {
             sequence,
             record: Changed::Property {
-                id: FlxId(Uuid::from_u128(number)),
+                number,
+                id: FlxId(Uuid::nil()),
                 record: record.map(|record| record.to_string().into_bytes()),
             },
         }
     }
 
-    fn found(texts: &Texts, keywords: &[&str], full_texts: &[&str]) -> Vec<u128> {
+    fn found(texts: &Texts, keywords: &[&str], full_texts: &[&str]) -> Vec<i64> {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let search = Search {
             filter: Vec::new(),
             keywords: owned(keywords),
             full_texts: owned(full_texts),
         };
-        let fits = texts.find(&search).unwrap().unwrap();
-        let mut ids: Vec<u128> = fits.keys().map(Uuid::as_u128).collect();
-        ids.sort_unstable();
-        ids
+        let of = |is_compared| {
+            let fits = texts.find(&search, is_compared).unwrap().unwrap();
+            let is_found = |number: &i64| fits.score(*number).is_some();
+            (-1..200).filter(is_found).collect::<Vec<i64>>()
+        };
+        assert_eq!(of(true), of(false));
+        of(false)
     }
 
     #[test]
@@ -399,9 +433,9 @@ mod tests {
         assert_eq!(found(&texts, &["CHEMINEE"], &[]), [1]);
         assert_eq!(found(&texts, &["cheminée", "jardin"], &[]), [1]);
         assert_eq!(found(&texts, &["jardin clos"], &[]), [1]);
-        assert_eq!(found(&texts, &["clos jardin"], &[]), [0u128; 0]);
+        assert_eq!(found(&texts, &["clos jardin"], &[]), [0i64; 0]);
         assert_eq!(found(&texts, &["vue mer"], &[]), [3]);
-        assert_eq!(found(&texts, &["!"], &[]), [0u128; 0]);
+        assert_eq!(found(&texts, &["!"], &[]), [0i64; 0]);
         assert_eq!(found(&texts, &[], &["cheminee"]), [1, 2]);
         assert_eq!(found(&texts, &[], &["jardin chemniée"]), [1, 2]);
         assert_eq!(found(&texts, &[], &["aparttement", "mer"]), [2, 3]);
@@ -419,7 +453,7 @@ mod tests {
         texts
             .take(&[property(1, 3, title("villa")), property(2, 4, None)])
             .unwrap();
-        assert_eq!(found(&texts, &["loft"], &[]), [0u128; 0]);
+        assert_eq!(found(&texts, &["loft"], &[]), [0i64; 0]);
         drop(texts);
         let texts = Texts::open(folder.path()).unwrap();
         assert_eq!(texts.through(), 4);

@@ -127,8 +127,8 @@ impl Desk {
             let page = self.projection.search(&request, &interrupt).unwrap();
             let counted = self.projection.count(&request.search, &interrupt);
             assert_eq!(counted.unwrap(), page.count);
-            assert!(page.ids.len() <= size);
-            found.extend(page.ids);
+            assert!(page.items.len() <= size);
+            found.extend(page.items.iter().map(|found| found.id));
             let Some(next) = page.next else {
                 break page.count;
             };

@@ -25,6 +25,8 @@ use crate::lake::schema::{Column, TableSchema};
 
 /// Column that identifies a property or an advert.
 pub const ID: &str = "flx_id";
+/// Column of a property with its number in the store: what its words and its record are found by.
+pub const NUMBER: &str = "number";
 /// Column of a property with its adverts.
 pub const ADVERTS: &str = "adverts";
 

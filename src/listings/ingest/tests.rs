@@ -404,7 +404,7 @@ fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
     );
     let changes = desk.listings.changes_since(0, 100).unwrap();
     let gone = changes.iter().filter(|change| {
-        matches!(&change.record, Changed::Property { id, record: None } if *id == alone.flx_id)
+        matches!(&change.record, Changed::Property { id, record: None, .. } if *id == alone.flx_id)
     });
     assert_eq!(gone.count(), 1);
     // Undone, the identifier is that property's again.

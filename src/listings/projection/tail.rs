@@ -198,8 +198,11 @@ impl Tail {
         for change in changes {
             match change.record {
                 Changed::Advert { .. } => {}
-                Changed::Property { id, record: None } => gone.push((id.0, change.sequence)),
                 Changed::Property {
+                    id, record: None, ..
+                } => gone.push((id.0, change.sequence)),
+                Changed::Property {
+                    number,
                     id,
                     record: Some(record),
                 } => {
@@ -208,7 +211,7 @@ impl Tail {
                             id: id.to_string(),
                             error,
                         })?;
-                    rows.push(&property)?;
+                    rows.push(number, &property)?;
                     ids.push(id.0);
                 }
             }
