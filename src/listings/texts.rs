@@ -7,6 +7,8 @@
 //! The index is derived: when it cannot be read it is made anew from the store. Every commit carries the number of the
 //! last change in it, so a restart goes on from there.
 
+mod fill;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +33,10 @@ use tantivy::{
 };
 use uuid::Uuid;
 
+pub use fill::Filling;
+
 use super::store::{Change, Changed};
+use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::Search;
 
 /// Folder of the index under a data folder.
@@ -167,27 +172,38 @@ impl Texts {
             let Changed::Property { id, record } = &change.record else {
                 continue;
             };
-            let key = id.0.as_u128();
             writer.delete_term(Term::from_field_bytes(self.fields.id, id.0.as_bytes()));
             let Some(record) = record else { continue };
             // A record that is none has no words; the table says what is wrong with it.
             let written: Written = serde_json::from_slice(record).unwrap_or_default();
-            let mut document = TantivyDocument::default();
-            document.add_bytes(self.fields.id, id.0.as_bytes());
-            document.add_u64(self.fields.high, (key >> 64) as u64);
-            document.add_u64(self.fields.low, key as u64);
             let texts = [&written.title, &written.description].into_iter();
-            for text in texts.chain(&written.tags) {
-                document.add_text(self.fields.words, text);
-                document.add_text(self.fields.stems, text);
-            }
+            let document = self.document(*id, texts.chain(&written.tags));
             writer.add_document(document)?;
         }
+        self.commit(writer, last.sequence)
+    }
+
+    /// What the index keeps of a property.
+    fn document<'t>(&self, id: FlxId, texts: impl Iterator<Item = &'t String>) -> TantivyDocument {
+        let key = id.0.as_u128();
+        let mut document = TantivyDocument::default();
+        document.add_bytes(self.fields.id, id.0.as_bytes());
+        document.add_u64(self.fields.high, (key >> 64) as u64);
+        document.add_u64(self.fields.low, key as u64);
+        for text in texts {
+            document.add_text(self.fields.words, text);
+            document.add_text(self.fields.stems, text);
+        }
+        document
+    }
+
+    /// Has everything written be found, and the index hold every change through a number.
+    fn commit(&self, writer: &mut IndexWriter, through: i64) -> Result<()> {
         let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&last.sequence.to_string());
+        commit.set_payload(&through.to_string());
         commit.commit()?;
         self.reader.reload()?;
-        self.through.fetch_max(last.sequence, Ordering::AcqRel);
+        self.through.fetch_max(through, Ordering::AcqRel);
         Ok(())
     }
 
@@ -348,7 +364,6 @@ fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::listings::codes::FlxId;
     use serde_json::json;
 
     fn property(number: u128, sequence: i64, record: Option<serde_json::Value>) -> Change {
