@@ -20,6 +20,7 @@ mod contract {
     mod server;
 }
 mod engine {
+    mod bulk;
     mod listings;
     mod matching;
     mod projection;

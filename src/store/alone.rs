@@ -72,6 +72,7 @@ fn leave_log(connection: &Connection) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::FILE_NAME;
     use super::*;
 
     const INSERT: &str = "INSERT INTO accounts VALUES (?1, ?1, 0)";
@@ -113,6 +114,37 @@ mod tests {
             .read(|connection| connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)))
             .unwrap();
         assert_eq!(mode, "wal");
+    }
+
+    #[test]
+    fn who_is_stopped_on_the_way_leaves_the_store_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, left) = (folder.path().join("data"), folder.path().join("left"));
+        let store = Store::open(&data).unwrap();
+        store
+            .write(|transaction| transaction.execute(INSERT, ["before"]))
+            .unwrap();
+        drop(store);
+        let empty = std::fs::metadata(data.join(FILE_NAME)).unwrap().len();
+        Store::alone(&data, |transaction| -> Result<()> {
+            // So little memory that most pages are in the file before the change ends.
+            transaction.pragma_update(None, "cache_size", 10)?;
+            for number in 0..20_000 {
+                transaction.execute(INSERT, [format!("account {number}")])?;
+            }
+            // What lies on disk now is what a killed process would leave.
+            std::fs::create_dir(&left).unwrap();
+            for file in std::fs::read_dir(&data).unwrap() {
+                let file = file.unwrap();
+                std::fs::copy(file.path(), left.join(file.file_name())).unwrap();
+            }
+            Ok(())
+        })
+        .unwrap();
+        let grown = std::fs::metadata(left.join(FILE_NAME)).unwrap().len();
+        assert!(grown > 2 * empty, "{grown} bytes");
+        assert_eq!(accounts(&Store::open(&left).unwrap()), ["before"]);
+        assert_eq!(accounts(&Store::open(&data).unwrap()).len(), 20_001);
     }
 
     #[test]
