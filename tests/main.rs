@@ -33,6 +33,7 @@ mod journeys {
     mod killed_imports;
     mod killed_ingest;
     mod killed_ledger;
+    mod made_up;
     mod operating;
     mod operators;
     mod serving;
