@@ -48,6 +48,9 @@ pub fn into_listings(
     let market = Market::new(request);
     let filled = bulk::fill(data, &market, iris.as_ref(), at, &|adverts| {
         bar.inc(adverts);
+        if bar.position() == request.adverts {
+            bar.set_message("adverts, closing the files");
+        }
     })?;
     bar.finish_and_clear();
     Ok(filled)
