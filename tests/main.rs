@@ -20,6 +20,7 @@ mod contract {
     mod server;
 }
 mod engine {
+    mod bulk;
     mod listings;
     mod matching;
     mod projection;
@@ -32,6 +33,7 @@ mod journeys {
     mod killed_imports;
     mod killed_ingest;
     mod killed_ledger;
+    mod made_up;
     mod operating;
     mod operators;
     mod serving;

@@ -38,7 +38,7 @@ impl Tables<'_> {
                 Some(document) => document,
                 None => &own_property(own_id, &draft.member).map_err(failed)?,
             };
-            let property = self.insert_property(own_id, document)?;
+            let property = self.insert_property(None, own_id, document)?;
             self.insert_advert(digest, property, draft)?;
             return Ok(own_id);
         };
@@ -168,7 +168,7 @@ impl Tables<'_> {
                 self.update_property(former, &document)?;
                 former
             }
-            None => self.insert_property(id, &document)?,
+            None => self.insert_property(None, id, &document)?,
         };
         for (advert, _) in &leave {
             self.move_advert(*advert, parted)?;

@@ -3,12 +3,14 @@
 //! An advert's way in: [`incoming`] reads it, [`identity`] tells which listing it is, [`prepare`] lays it over what is
 //! stored, completes it ([`complete`]), doubts it ([`anomaly`]) and says what changed ([`change`]), on all cores;
 //! [`ingest`] then takes it into the store with others in one transaction, where `cluster` finds the property it
-//! belongs to by [`dedup`] and [`property`] makes that property from its adverts. [`store`] reads what is there.
+//! belongs to by [`dedup`] and [`property`] makes that property from its adverts. [`store`] reads what is there. Where
+//! it is known which adverts show one asset, [`bulk`] fills empty listings with millions of them.
 //!
 //! The store is the truth about listings; tables of columns are kept from it through [`Listings::changes_since`].
 
 pub mod analytics;
 pub mod anomaly;
+pub mod bulk;
 pub mod change;
 mod cluster;
 pub mod columns;

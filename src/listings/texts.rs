@@ -7,13 +7,13 @@
 //! The index is derived: when it cannot be read it is made anew from the store. Every commit carries the number of the
 //! last change in it, so a restart goes on from there.
 
+mod fill;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::store::{Change, Changed};
-use crate::wire::listings::filters::Search;
 use serde::Deserialize;
 use tantivy::directory::MmapDirectory;
 use tantivy::query::{
@@ -30,6 +30,11 @@ use tantivy::{
     Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError,
     Term,
 };
+
+pub use fill::Filling;
+
+use super::store::{Change, Changed};
+use crate::wire::listings::filters::Search;
 
 /// Folder of the index under a data folder.
 pub const FOLDER: &str = "index/properties";
@@ -183,25 +188,40 @@ impl Texts {
                 continue;
             };
             // Numbers of rows are never negative.
-            let number = number.cast_unsigned();
-            writer.delete_term(Term::from_field_u64(self.fields.number, number));
+            let key = Term::from_field_u64(self.fields.number, number.cast_unsigned());
+            writer.delete_term(key);
             let Some(record) = record else { continue };
             // A record that is none has no words; the table says what is wrong with it.
             let written: Written = serde_json::from_slice(record).unwrap_or_default();
-            let mut document = TantivyDocument::default();
-            document.add_u64(self.fields.number, number);
             let texts = [&written.title, &written.description].into_iter();
-            for text in texts.chain(&written.tags) {
-                document.add_text(self.fields.words, text);
-                document.add_text(self.fields.stems, text);
-            }
+            let document = self.document(*number, texts.chain(&written.tags));
             writer.add_document(document)?;
         }
+        self.commit(writer, last.sequence)
+    }
+
+    /// What the index keeps of a property.
+    fn document<'t>(
+        &self,
+        number: i64,
+        texts: impl Iterator<Item = &'t String>,
+    ) -> TantivyDocument {
+        let mut document = TantivyDocument::default();
+        document.add_u64(self.fields.number, number.cast_unsigned());
+        for text in texts {
+            document.add_text(self.fields.words, text);
+            document.add_text(self.fields.stems, text);
+        }
+        document
+    }
+
+    /// Has everything written be found, and the index hold every change through a number.
+    fn commit(&self, writer: &mut IndexWriter, through: i64) -> Result<()> {
         let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&last.sequence.to_string());
+        commit.set_payload(&through.to_string());
         commit.commit()?;
         self.reader.reload()?;
-        self.through.fetch_max(last.sequence, Ordering::AcqRel);
+        self.through.fetch_max(through, Ordering::AcqRel);
         Ok(())
     }
 

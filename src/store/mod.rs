@@ -5,6 +5,7 @@
 //! processes may open the file at once (a command beside a running server): SQLite's own lock orders them.
 //! Every call here blocks its thread: asynchronous callers use a blocking thread.
 
+mod alone;
 mod backup;
 mod migrations;
 mod writer;
@@ -65,6 +66,12 @@ pub enum Error {
         /// What SQLite says of it.
         reason: String,
     },
+    /// Another process, or another part of this one, has the file open.
+    #[error("{path} is in use: stop the server, and whatever else has it open, and try again")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// The commit that held this write, among others, failed.
     #[error("store: commit failed: {0}")]
     Commit(String),
@@ -95,17 +102,9 @@ struct Shared {
 impl Store {
     /// Opens the store of a data folder, making folder and file when they are not there. Blocks.
     pub fn open(data: &Path) -> Result<Self> {
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |source| Error::Io { path, source }
-        };
-        std::fs::create_dir_all(data).map_err(at(data))?;
-        let path = data.join(FILE_NAME);
-        create_private(&path).map_err(at(&path))?;
-        let mut connection = connect(&path)?;
+        let (path, connection) = open_writer(data)?;
         connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        migrations::apply(&mut connection)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 writer: Writer::start(connection),
@@ -183,6 +182,20 @@ impl Store {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The file of a data folder, made when it is not there and brought to today's schema, with a connection to it.
+fn open_writer(data: &Path) -> Result<(PathBuf, Connection)> {
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { path, source }
+    };
+    std::fs::create_dir_all(data).map_err(at(data))?;
+    let path = data.join(FILE_NAME);
+    create_private(&path).map_err(at(&path))?;
+    let mut connection = connect(&path)?;
+    migrations::apply(&mut connection)?;
+    Ok((path, connection))
 }
 
 /// Makes the file readable by its owner only, because it holds secrets; SQLite's side files take the same mode.

@@ -19,6 +19,7 @@ pub mod dpe;
 pub mod dvf;
 pub mod lake;
 pub mod lambert;
+pub mod listings;
 pub mod places;
 pub mod portfolio;
 pub mod prices;

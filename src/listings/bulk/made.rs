@@ -1,0 +1,122 @@
+//! From the sightings of assets to what is written of them, on all cores.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arrow::array::RecordBatch;
+use chrono::{DateTime, Utc};
+
+use super::{Error, Result};
+use crate::geo::iris::IrisIndex;
+use crate::listings::columns::PropertyRows;
+use crate::listings::document;
+use crate::listings::identity::UrlDigest;
+use crate::listings::incoming::Incoming;
+use crate::listings::prepare::{Draft, Known, News, Seen};
+use crate::listings::property::of_members;
+use crate::listings::texts::Filling;
+use crate::wire::Fault;
+use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::{Advert, Property};
+
+/// A property with its adverts, ready to be written.
+pub(super) struct Asset {
+    /// Number of the property in the store.
+    pub number: i64,
+    pub id: FlxId,
+    pub document: Vec<u8>,
+    pub adverts: Vec<(UrlDigest, Draft)>,
+}
+
+/// The assets of a block, ready to be written.
+pub(super) struct Block {
+    pub assets: Vec<Asset>,
+    /// The properties as rows of their table.
+    pub rows: RecordBatch,
+    pub sightings: u64,
+}
+
+/// What blocks are made with.
+pub(super) struct Workshop<'w> {
+    /// Where the words of properties go.
+    pub words: Filling<'w>,
+    pub iris: Option<&'w IrisIndex>,
+    /// When all of it arrives.
+    pub at: DateTime<Utc>,
+    /// Numbers of properties given away: each block takes its own before it is written.
+    pub numbers: AtomicI64,
+}
+
+impl Workshop<'_> {
+    /// Makes the block of these assets; each is sightings in time order.
+    pub fn make(&self, assets: Vec<Vec<Advert>>) -> Result<Block> {
+        let mut made = Vec::with_capacity(assets.len());
+        let mut rows = PropertyRows::default();
+        let mut sightings = 0;
+        let count = assets.len() as i64;
+        let numbers = self.numbers.fetch_add(count, Ordering::Relaxed) + 1..;
+        for (number, seen) in numbers.zip(assets) {
+            sightings += seen.len() as u64;
+            let Some((asset, property)) = self.asset(number, seen)? else {
+                continue;
+            };
+            rows.push(number, &property)?;
+            self.words.add(number, &property)?;
+            made.push(asset);
+        }
+        Ok(Block {
+            assets: made,
+            rows: rows.finish()?,
+            sightings,
+        })
+    }
+
+    /// The property of an asset, and both as they are written; `None` when nothing was seen.
+    fn asset(&self, number: i64, sightings: Vec<Advert>) -> Result<Option<(Asset, Property)>> {
+        let mut adverts = Vec::with_capacity(4);
+        for sighting in sightings {
+            self.see(&mut adverts, sighting)?;
+        }
+        let adverts: Vec<(UrlDigest, Draft)> = adverts
+            .into_iter()
+            .map(|(digest, news)| Ok((digest, Draft::of(news, self.iris)?)))
+            .collect::<Result<_>>()?;
+        let first = adverts.first();
+        let Some(id) = first.and_then(|(_, draft)| draft.member.advert.flx_id) else {
+            return Ok(None);
+        };
+        let property = of_members(id, adverts.iter().map(|(_, draft)| &draft.member));
+        let asset = Asset {
+            number,
+            id,
+            document: document::encode(&property)?,
+            adverts,
+        };
+        Ok(Some((asset, property)))
+    }
+
+    /// Lays a sighting over what is known of its advert.
+    fn see(&self, adverts: &mut Vec<(UrlDigest, News)>, sighting: Advert) -> Result<()> {
+        let url = sighting.url.clone().unwrap_or_default();
+        let refused = |fault: Fault| Error::Advert { url, fault };
+        let incoming = match Incoming::read(serde_json::to_value(&sighting)?, self.at) {
+            Ok(incoming) => incoming,
+            Err(fault) => return Err(refused(fault)),
+        };
+        let digest = incoming.url.digest();
+        let known = adverts.iter_mut().find(|(known, _)| *known == digest);
+        let seen = match &known {
+            None => Known::begin(&incoming),
+            Some((_, news)) => news.known.then(&incoming),
+        };
+        match (seen, known) {
+            (Seen::Refused(fault), _) => return Err(refused(fault)),
+            (Seen::Nothing(_), _) => {}
+            (Seen::News(next), None) => adverts.push((digest, *next)),
+            (Seen::News(next), Some((_, news))) => {
+                news.known = next.known;
+                news.events.extend(next.events);
+            }
+        }
+        Ok(())
+    }
+}
