@@ -8,7 +8,6 @@ use toise::engine::cursor::CursorKey;
 use toise::engine::interrupt::Interrupt;
 use toise::listings::Listings;
 use toise::listings::projection::Projection;
-use toise::listings::store::Changed;
 use toise::store::Store;
 use toise::synth::adverts::level::Level;
 use toise::synth::adverts::{Market, Request};
@@ -55,20 +54,16 @@ impl Desk {
         let mut records = Vec::new();
         let mut sequence = 0;
         loop {
-            let changes = self.listings.changes_since(sequence, 1_000).unwrap();
-            let Some(last) = changes.last() else {
+            let of = Listing::Property;
+            let changes = self.listings.changes_since(of, sequence, 1_000).unwrap();
+            if changes.through == sequence {
                 return records;
-            };
-            sequence = last.sequence;
-            for change in changes {
-                if let Changed::Property {
-                    record: Some(record),
-                    ..
-                } = change.record
-                {
-                    let record = serde_json::from_slice(&record).unwrap();
-                    records.push(plain_listings::with_both_floors(record));
-                }
+            }
+            sequence = changes.through;
+            let there = changes.records.into_iter();
+            for record in there.filter_map(|change| change.record) {
+                let record = serde_json::from_slice(&record).unwrap();
+                records.push(plain_listings::with_both_floors(record));
             }
         }
     }
@@ -181,7 +176,7 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
         let folds = draw.once_in(3);
         std::thread::scope(|scope| {
             if folds {
-                scope.spawn(|| desk.projection.fold().unwrap());
+                scope.spawn(|| desk.projection.fold(Listing::Property).unwrap());
             }
             let (first, rest) = batch.split_at(batch.len() / 2);
             for part in [first, rest] {
@@ -194,7 +189,7 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
             matched += desk.compare(&records, &mut draw);
         }
         match draw.below(4) {
-            0 => desk.projection.fold().unwrap(),
+            0 => desk.projection.fold(Listing::Property).unwrap(),
             1 => desk.projection = projection(desk.folder.path(), desk.listings.clone()),
             _ => {}
         }

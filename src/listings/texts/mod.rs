@@ -1,0 +1,248 @@
+//! The words of properties: an index on disk of titles, descriptions and tags, kept from the store like the table.
+//!
+//! The index is derived: one that cannot be read is made anew from the store, and a restart goes on from the number of
+//! the last change it holds. It lies in a numbered folder, and the one with the greatest number counts. So
+//! [`rebuild`] makes the next beside it, whoever has the present one open, and gives it its number when it is whole;
+//! [`Texts::take_up_newer`] then goes over to it and deletes the former.
+
+mod words;
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use tantivy::TantivyError;
+
+use super::Listings;
+use super::store::{CHANGES_MAX, Changes};
+use crate::wire::listings::filters::{Listing, Search};
+pub use words::{Fits, Words};
+
+/// Folder of the indexes under a data folder.
+pub const FOLDER: &str = "index/properties";
+/// Name of an index that is being made.
+const DRAFT: &str = "draft";
+/// Held by the process that makes one.
+const LOCK: &str = "rebuild.lock";
+/// Changes gathered before they are committed, by who has many to take.
+const COMMIT_EVERY: usize = 20 * CHANGES_MAX;
+
+/// Why the index could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The index refused.
+    #[error("index of words: {0}")]
+    Index(#[from] TantivyError),
+    /// Its folder cannot be used.
+    #[error("{path}: {error}", path = path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// Another process is making the next index.
+    #[error("{path}: another process makes the index of words anew; wait for it to end", path = .0.display())]
+    Busy(PathBuf),
+    /// The store could not be read.
+    #[error(transparent)]
+    Listings(#[from] super::Error),
+}
+
+impl Error {
+    fn folder(path: &Path, error: std::io::Error) -> Self {
+        Self::Folder {
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
+/// Result of an operation on the index.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The present index. Shared by all questions.
+pub struct Texts {
+    folder: PathBuf,
+    present: ArcSwap<Numbered>,
+    /// Held while a newer one is taken up.
+    renewing: Mutex<()>,
+}
+
+struct Numbered {
+    number: u64,
+    words: Words,
+}
+
+impl Texts {
+    /// Opens the index under a data folder; one that cannot be read is made anew.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub fn open(data: &Path) -> Result<Self> {
+        let folder = data.join(FOLDER);
+        let number = latest(&folder)?.unwrap_or(1);
+        let path = folder.join(name(number));
+        let words = match Words::open(&path) {
+            Ok(words) => words,
+            Err(error) => {
+                tracing::warn!(%error, "the index of words is made anew");
+                fs::remove_dir_all(&path).map_err(|error| Error::folder(&path, error))?;
+                Words::open(&path)?
+            }
+        };
+        delete_before(&folder, number)?;
+        Ok(Self {
+            folder,
+            present: ArcSwap::from_pointee(Numbered { number, words }),
+            renewing: Mutex::default(),
+        })
+    }
+
+    /// Number of the last change it holds.
+    pub fn through(&self) -> i64 {
+        self.present.load().words.through()
+    }
+
+    /// Takes the changes after those it holds. Durable, and found from then on, when it returns.
+    ///
+    /// # Errors
+    /// The index cannot be written, or another process does.
+    pub fn take(&self, changes: &Changes) -> Result<()> {
+        self.present.load().words.take(changes)
+    }
+
+    /// Forgets everything: the store is not the one these words came from.
+    ///
+    /// # Errors
+    /// The index cannot be written.
+    pub fn clear(&self) -> Result<()> {
+        self.present.load().words.clear()
+    }
+
+    /// The properties that the texts of a search find; `None` when it has none.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn find(&self, search: &Search) -> Result<Option<Fits>> {
+        self.present.load().words.find(search)
+    }
+
+    /// Has the index hold every change through a number: it may have been left behind, or made anew. Blocks.
+    ///
+    /// # Errors
+    /// Store or index cannot be used.
+    pub fn bring_up(&self, listings: &Listings, through: i64) -> Result<()> {
+        bring_up(&self.present.load().words, listings, through, &|_| {})
+    }
+
+    /// Goes over to an index that was made anew, once it holds what the present one does. Costs one look into a folder
+    /// where there is none.
+    ///
+    /// # Errors
+    /// Store or index cannot be used; the present one stays.
+    pub fn take_up_newer(&self, listings: &Listings) -> Result<()> {
+        let _renewing = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+        let former = self.present.load_full();
+        let Some(number) = latest(&self.folder)?.filter(|number| *number > former.number) else {
+            return Ok(());
+        };
+        let words = Words::open(&self.folder.join(name(number)))?;
+        bring_up(&words, listings, former.words.through(), &|_| {})?;
+        self.present.store(Arc::new(Numbered { number, words }));
+        delete_before(&self.folder, number)
+    }
+}
+
+/// Makes the index under a data folder anew from the store, and gives the number of its properties; `progress` is told
+/// of properties as they are taken. Killed midway, the former index stays. A running server goes over to the new one.
+///
+/// # Errors
+/// The folder cannot be used, the store cannot be read, or another process does the same.
+pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Result<()> {
+    let folder = data.join(FOLDER);
+    fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, error))?;
+    let path = folder.join(LOCK);
+    let lock = File::create(&path).map_err(|error| Error::folder(&path, error))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(Error::Busy(path)),
+        Err(TryLockError::Error(error)) => return Err(Error::folder(&path, error)),
+    }
+    let draft = folder.join(DRAFT);
+    match fs::remove_dir_all(&draft) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Error::folder(&draft, error));
+        }
+        _ => {}
+    }
+    let words = Words::open(&draft)?;
+    bring_up(&words, listings, listings.last_sequence()?, progress)?;
+    words.close()?;
+    drop(words);
+    let next = folder.join(name(latest(&folder)?.unwrap_or(0) + 1));
+    fs::rename(&draft, &next).map_err(|error| Error::folder(&next, error))?;
+    let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| Error::folder(&folder, error))
+}
+
+fn bring_up(
+    words: &Words,
+    listings: &Listings,
+    through: i64,
+    progress: &dyn Fn(u64),
+) -> Result<()> {
+    let mut reached = words.through();
+    let mut gathered = 0;
+    while reached < through {
+        let changes = listings.changes_since(Listing::Property, reached, CHANGES_MAX)?;
+        words.gather(&changes)?;
+        progress(changes.records.len() as u64);
+        reached = changes.through;
+        gathered += changes.records.len();
+        if gathered >= COMMIT_EVERY || reached >= through {
+            words.commit(reached)?;
+            gathered = 0;
+        }
+    }
+    Ok(())
+}
+
+/// The greatest number of an index in a folder.
+fn latest(folder: &Path) -> Result<Option<u64>> {
+    Ok(numbers(folder)?.into_iter().max())
+}
+
+/// Deletes the indexes before a number. Questions that run on one keep its files open.
+fn delete_before(folder: &Path, number: u64) -> Result<()> {
+    for former in numbers(folder)?
+        .into_iter()
+        .filter(|former| *former < number)
+    {
+        let path = folder.join(name(former));
+        if let Err(error) = fs::remove_dir_all(&path) {
+            // Tried again when the next index is opened.
+            tracing::warn!(path = %path.display(), %error, "a former index of words stays on disk for now");
+        }
+    }
+    Ok(())
+}
+
+fn numbers(folder: &Path) -> Result<Vec<u64>> {
+    let failed = |error| Error::folder(folder, error);
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(failed)?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.parse::<u64>().ok()));
+    }
+    Ok(numbers)
+}
+
+fn name(number: u64) -> String {
+    format!("{number:06}")
+}
