@@ -34,6 +34,7 @@ mod journeys {
     mod killed_ledger;
     mod operating;
     mod operators;
+    mod rebuilding;
     mod serving;
     mod upkeep;
 }
