@@ -151,19 +151,19 @@ impl Projection {
         Ok(())
     }
 
-    /// The same after a long absence: what waits goes straight into the table, and its words into the index meanwhile.
+    /// The same after a long absence: the words of all that waits are committed at once, and many rows go straight into
+    /// the table meanwhile.
     fn catch_up(&self) -> Result<()> {
-        if fold::is_due(&self.listings, &self.lake, Listing::Property)? {
-            let through = self.listings.last_sequence()?;
-            let (folded, words) = rayon::join(
-                || self.fold(Listing::Property),
-                || self.texts.bring_up(&self.listings, through),
-            );
-            if let Err(error) = folded {
-                tracing::warn!(%error, "changed properties stay in memory for now");
-            }
-            words?;
+        let through = self.listings.last_sequence()?;
+        let fold = || match fold::is_due(&self.listings, &self.lake, Listing::Property)? {
+            true => self.fold(Listing::Property),
+            false => Ok(()),
+        };
+        let (folded, words) = rayon::join(fold, || self.texts.bring_up(&self.listings, through));
+        if let Err(error) = folded {
+            tracing::warn!(%error, "changed properties stay in memory for now");
         }
+        words?;
         self.refresh()
     }
 
