@@ -16,8 +16,6 @@ use crate::listings::columns::table_of;
 use crate::listings::store::CHANGES_MAX;
 use crate::wire::listings::filters::Listing;
 
-/// Changed records from which they are folded, at least.
-const FOLD_ROWS_MIN: usize = 65_536;
 /// Share of the table's rows that may have changed before they are folded: each fold rewrites files.
 const FOLD_SHARE: usize = 16;
 /// How long a table that another process writes is waited for.
@@ -25,14 +23,15 @@ const FREE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked whether it is free.
 const FREE_EVERY: Duration = Duration::from_millis(200);
 
-/// Whether so many records changed since a table was written that a fold pays. Costs milliseconds.
+/// Whether so many records changed since a table was written that a fold pays: `rows_min` and a share of the table.
+/// Costs milliseconds.
 ///
 /// # Errors
 /// Store or snapshot cannot be read, or the table is not of this store.
-pub fn is_due(listings: &Listings, lake: &Lake, listing: Listing) -> Result<bool> {
+pub fn is_due(listings: &Listings, lake: &Lake, listing: Listing, rows_min: usize) -> Result<bool> {
     let snapshot = lake.snapshot(table_of(listing))?;
     let through = reaches(listings, listing, snapshot.through)?;
-    let limit = FOLD_ROWS_MIN.max(snapshot.rows() as usize / FOLD_SHARE);
+    let limit = rows_min.max(snapshot.rows() as usize / FOLD_SHARE);
     Ok(listings.count_since(listing, through, limit)? >= limit)
 }
 

@@ -35,6 +35,8 @@ use view::View;
 
 /// How often the store is asked for changes.
 const REFRESH_EVERY: Duration = Duration::from_millis(100);
+/// Changed records from which they are folded, at least: in memory they cost little.
+const FOLD_ROWS_MIN: usize = 65_536;
 /// How often it is looked whether a fold pays.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// How long after a failure it is tried again.
@@ -155,10 +157,7 @@ impl Projection {
     /// the table meanwhile.
     fn catch_up(&self) -> Result<()> {
         let through = self.listings.last_sequence()?;
-        let fold = || match fold::is_due(&self.listings, &self.lake, Listing::Property)? {
-            true => self.fold(Listing::Property),
-            false => Ok(()),
-        };
+        let fold = || self.fold_if_due(Listing::Property);
         let (folded, words) = rayon::join(fold, || self.texts.bring_up(&self.listings, through));
         if let Err(error) = folded {
             tracing::warn!(%error, "changed properties stay in memory for now");
@@ -209,14 +208,11 @@ impl Projection {
         Ok(())
     }
 
-    /// Folds where it pays.
-    fn fold_what_is_due(&self) -> Result<()> {
-        for listing in [Listing::Property, Listing::Advert] {
-            if fold::is_due(&self.listings, &self.lake, listing)? {
-                self.fold(listing)?;
-            }
+    fn fold_if_due(&self, listing: Listing) -> Result<()> {
+        match fold::is_due(&self.listings, &self.lake, listing, FOLD_ROWS_MIN)? {
+            true => self.fold(listing),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Keeps the projection up with the store, and folds it, from two threads of its own, until the guard is dropped.
@@ -232,11 +228,14 @@ impl Projection {
                 AGAIN_AFTER
             }
         };
-        let fold = |projection: &Projection| match projection.fold_what_is_due() {
-            Ok(()) => FOLD_EVERY,
-            Err(error) => {
-                tracing::warn!(%error, "changed listings are not folded into their tables for now");
-                AGAIN_AFTER
+        let fold = |projection: &Projection| {
+            let properties = projection.fold_if_due(Listing::Property);
+            match properties.and_then(|()| projection.fold_if_due(Listing::Advert)) {
+                Ok(()) => FOLD_EVERY,
+                Err(error) => {
+                    tracing::warn!(%error, "changed listings are not folded into their tables for now");
+                    AGAIN_AFTER
+                }
             }
         };
         Ok(Keeping {

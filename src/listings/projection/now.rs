@@ -13,6 +13,9 @@ use crate::listings::columns::table_of;
 use crate::listings::store::CHANGES_MAX;
 use crate::wire::listings::filters::Listing;
 
+/// Changed records from which they are folded, at least: laid out in memory they cost each query what a fold costs once.
+const FOLD_ROWS_MIN: usize = 16_384;
+
 /// Folds what waits for some tables where it is much, so that the rest fits in memory; `before` is told which table is
 /// written. Blocks; waits for another process that writes the table.
 ///
@@ -26,7 +29,7 @@ pub fn make_ready(
 ) -> Result<()> {
     for listing in wanted {
         fold::when_free(|| {
-            if fold::is_due(listings, lake, *listing)? {
+            if fold::is_due(listings, lake, *listing, FOLD_ROWS_MIN)? {
                 before(*listing);
                 fold::fold(listings, lake, *listing, &|_| {})?;
             }

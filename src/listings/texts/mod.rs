@@ -155,7 +155,7 @@ impl Texts {
     }
 }
 
-/// Makes the index under a data folder anew from the store, and gives the number of its properties; `progress` is told
+/// Makes the index under a data folder anew from the store; `progress` is told
 /// of properties as they are taken. Killed midway, the former index stays. A running server goes over to the new one.
 ///
 /// # Errors
@@ -245,4 +245,59 @@ fn numbers(folder: &Path) -> Result<Vec<u64>> {
 
 fn name(number: u64) -> String {
     format!("{number:06}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::store::Store;
+    use serde_json::json;
+
+    #[test]
+    fn a_damaged_index_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Texts::open(folder.path()).unwrap());
+        let damaged = folder.path().join(FOLDER).join(name(1)).join("meta.json");
+        fs::write(damaged, "{").unwrap();
+        assert_eq!(Texts::open(folder.path()).unwrap().through(), 0);
+    }
+
+    #[test]
+    fn an_index_made_anew_is_taken_up_and_the_former_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
+        let take = |number: u32, title: &str| {
+            let advert = json!({
+                "url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
+                "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 * number}, "title": title,
+                "location": {"postalCode": "48000"},
+            });
+            assert!(listings.ingest(vec![advert]).unwrap()[0].is_ok());
+            listings.last_sequence().unwrap()
+        };
+        let count = |texts: &Texts, keyword: &str| {
+            let search = Search {
+                filter: Vec::new(),
+                keywords: vec![keyword.to_owned()],
+                full_texts: Vec::new(),
+            };
+            texts.find(&search).unwrap().unwrap().len()
+        };
+        let texts = Texts::open(data).unwrap();
+        texts.bring_up(&listings, take(1, "Loft")).unwrap();
+        rebuild(data, &listings, &|_| {}).unwrap();
+        // The present index goes on, and the next is no older once it is taken up.
+        let through = take(2, "Villa");
+        texts.bring_up(&listings, through).unwrap();
+        texts.take_up_newer(&listings).unwrap();
+        assert_eq!(texts.through(), through);
+        assert_eq!((count(&texts, "loft"), count(&texts, "villa")), (1, 1));
+        assert_eq!(numbers(&data.join(FOLDER)).unwrap(), [2]);
+        texts.bring_up(&listings, take(3, "Loft")).unwrap();
+        assert_eq!(count(&texts, "loft"), 2);
+        drop(texts);
+        assert_eq!(count(&Texts::open(data).unwrap(), "loft"), 2);
+    }
 }
