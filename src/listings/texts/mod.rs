@@ -9,7 +9,7 @@ mod words;
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use tantivy::TantivyError;
@@ -66,8 +66,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Texts {
     folder: PathBuf,
     present: ArcSwap<Numbered>,
-    /// Held while a newer one is taken up.
-    renewing: Mutex<()>,
+    /// Held while many changes, or a newer index, are taken up.
+    catching_up: Mutex<()>,
 }
 
 struct Numbered {
@@ -96,7 +96,7 @@ impl Texts {
         Ok(Self {
             folder,
             present: ArcSwap::from_pointee(Numbered { number, words }),
-            renewing: Mutex::default(),
+            catching_up: Mutex::default(),
         })
     }
 
@@ -134,6 +134,7 @@ impl Texts {
     /// # Errors
     /// Store or index cannot be used.
     pub fn bring_up(&self, listings: &Listings, through: i64) -> Result<()> {
+        let _catching_up = self.catching_up();
         bring_up(&self.present.load().words, listings, through, &|_| {})
     }
 
@@ -143,7 +144,7 @@ impl Texts {
     /// # Errors
     /// Store or index cannot be used; the present one stays.
     pub fn take_up_newer(&self, listings: &Listings) -> Result<()> {
-        let _renewing = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _catching_up = self.catching_up();
         let former = self.present.load_full();
         let Some(number) = latest(&self.folder)?.filter(|number| *number > former.number) else {
             return Ok(());
@@ -152,6 +153,13 @@ impl Texts {
         bring_up(&words, listings, former.words.through(), &|_| {})?;
         self.present.store(Arc::new(Numbered { number, words }));
         delete_before(&self.folder, number)
+    }
+
+    /// Whoever panicked left what was committed.
+    fn catching_up(&self) -> MutexGuard<'_, ()> {
+        self.catching_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -193,11 +201,33 @@ fn bring_up(
     through: i64,
     progress: &dyn Fn(u64),
 ) -> Result<()> {
+    let taken = take_through(words, listings, through, progress);
+    if taken.is_err() {
+        // Tried again, it starts from what is committed.
+        words.roll_back();
+    }
+    taken
+}
+
+fn take_through(
+    words: &Words,
+    listings: &Listings,
+    through: i64,
+    progress: &dyn Fn(u64),
+) -> Result<()> {
     let mut reached = words.through();
+    if reached >= through {
+        return Ok(());
+    }
+    // A record that changes while an empty index is filled comes again with a later number.
+    let new_through = match reached {
+        0 => listings.last_sequence()?,
+        _ => 0,
+    };
     let mut gathered = 0;
     while reached < through {
         let changes = listings.changes_since(Listing::Property, reached, CHANGES_MAX)?;
-        words.gather(&changes)?;
+        words.gather(&changes, new_through)?;
         progress(changes.records.len() as u64);
         reached = changes.through;
         gathered += changes.records.len();

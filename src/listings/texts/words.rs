@@ -116,17 +116,20 @@ impl Words {
     /// # Errors
     /// The index cannot be written, or another process does.
     pub fn take(&self, changes: &Changes) -> Result<()> {
-        self.gather(changes)?;
+        self.gather(changes, 0)?;
         self.commit(changes.through)
     }
 
-    /// Takes changes that nothing finds before the next commit.
-    pub(super) fn gather(&self, changes: &Changes) -> Result<()> {
+    /// Takes changes that nothing finds before the next commit. Of records that last changed at `new_through` or before
+    /// nothing is here yet: looking for what they replace would cost more than taking them.
+    pub(super) fn gather(&self, changes: &Changes, new_through: i64) -> Result<()> {
         let mut writer = self.writer();
         let writer = self.opened(&mut writer)?;
         for change in &changes.records {
             let (id, key) = (change.id.0.as_bytes(), change.id.0.as_u128());
-            writer.delete_term(Term::from_field_bytes(self.fields.id, id));
+            if change.sequence > new_through {
+                writer.delete_term(Term::from_field_bytes(self.fields.id, id));
+            }
             let Some(record) = &change.record else {
                 continue;
             };
@@ -167,6 +170,11 @@ impl Words {
         self.commit(0)?;
         self.through.store(0, Ordering::Release);
         Ok(())
+    }
+
+    /// Leaves what was gathered since the last commit.
+    pub(super) fn roll_back(&self) {
+        drop(self.writer().take());
     }
 
     /// Ends writing: the files are as they will stay.
