@@ -20,6 +20,8 @@ pub const CHANGES_MAX: usize = 10_000;
 pub struct Change {
     /// Number of its last change; every change of any record has its own, in order of commit.
     pub sequence: i64,
+    /// Its number in its table, the same for life.
+    pub number: i64,
     /// Its identifier.
     pub id: FlxId,
     /// Its record, JSON text; `None` of a property that was joined to another: it is none of its own any more.
@@ -224,6 +226,7 @@ impl Moment<'_> {
 /// A changed record as the store keeps it.
 struct StoredChange {
     sequence: i64,
+    number: i64,
     id: FlxId,
     document: Option<Vec<u8>>,
     /// Of an advert: its property.
@@ -239,6 +242,7 @@ impl StoredChange {
         }
         Ok(Change {
             sequence: self.sequence,
+            number: self.number,
             id: self.id,
             record,
         })
@@ -250,16 +254,17 @@ fn changed_adverts(
     after: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<StoredChange>> {
-    let sql = "SELECT adverts.sequence, advert_id, adverts.document, property_id
+    let sql = "SELECT adverts.sequence, advert, advert_id, adverts.document, property_id
          FROM adverts JOIN properties USING (property)
          WHERE adverts.sequence > ?1 ORDER BY adverts.sequence LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((after, limit as i64), |row| {
         Ok(StoredChange {
             sequence: row.get(0)?,
-            id: flx_id(row, 1)?,
-            document: row.get(2)?,
-            property: Some(flx_id(row, 3)?),
+            number: row.get(1)?,
+            id: flx_id(row, 2)?,
+            document: row.get(3)?,
+            property: Some(flx_id(row, 4)?),
         })
     })?;
     rows.collect()
@@ -270,14 +275,15 @@ fn changed_properties(
     after: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<StoredChange>> {
-    let sql = "SELECT sequence, property_id, document FROM properties
+    let sql = "SELECT sequence, property, property_id, document FROM properties
          WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((after, limit as i64), |row| {
         Ok(StoredChange {
             sequence: row.get(0)?,
-            id: flx_id(row, 1)?,
-            document: row.get(2)?,
+            number: row.get(1)?,
+            id: flx_id(row, 2)?,
+            document: row.get(3)?,
             property: None,
         })
     })?;

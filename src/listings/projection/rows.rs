@@ -34,14 +34,16 @@ pub(super) fn lay_out(listing: Listing, changes: &[Change]) -> Result<Laid> {
     let batches: Result<Vec<RecordBatch>> = changes
         .par_chunks(RECORDS_AT_ONCE)
         .map(|changes| match listing {
-            Listing::Property => {
-                let rows = PropertyRows::default();
-                batch(changes, rows, PropertyRows::push, PropertyRows::finish)
-            }
-            Listing::Advert => {
-                let rows = AdvertRows::default();
-                batch(changes, rows, AdvertRows::push, AdvertRows::finish)
-            }
+            Listing::Property => batch(
+                changes,
+                |rows: &mut PropertyRows, _, property| rows.push(property),
+                PropertyRows::finish,
+            ),
+            Listing::Advert => batch(
+                changes,
+                |rows: &mut AdvertRows, _, advert| rows.push(advert),
+                AdvertRows::finish,
+            ),
         })
         .collect();
     let (there, gone): (Vec<&Change>, Vec<&Change>) =
@@ -56,19 +58,19 @@ pub(super) fn lay_out(listing: Listing, changes: &[Change]) -> Result<Laid> {
     })
 }
 
-fn batch<R: DeserializeOwned, B>(
+fn batch<R: DeserializeOwned, B: Default>(
     changes: &[Change],
-    mut rows: B,
-    push: impl Fn(&mut B, &R) -> std::result::Result<(), columns::Error>,
+    push: impl Fn(&mut B, &Change, &R) -> std::result::Result<(), columns::Error>,
     finish: impl Fn(&mut B) -> std::result::Result<RecordBatch, ArrowError>,
 ) -> Result<RecordBatch> {
+    let mut rows = B::default();
     for change in changes {
         let Some(text) = &change.record else { continue };
         let record = serde_json::from_slice(text).map_err(|error| Error::Record {
             id: change.id.to_string(),
             error,
         })?;
-        push(&mut rows, &record)?;
+        push(&mut rows, change, &record)?;
     }
     Ok(finish(&mut rows)?)
 }

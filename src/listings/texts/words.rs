@@ -342,6 +342,7 @@ mod tests {
     fn property(number: u128, sequence: i64, record: Option<serde_json::Value>) -> Change {
         Change {
             sequence,
+            number: number as i64,
             id: FlxId(Uuid::from_u128(number)),
             record: record.map(|record| record.to_string().into_bytes()),
         }
