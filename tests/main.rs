@@ -36,6 +36,7 @@ mod journeys {
     mod made_up;
     mod operating;
     mod operators;
+    mod rebuilding;
     mod serving;
     mod upkeep;
 }

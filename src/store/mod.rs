@@ -114,6 +114,14 @@ impl Store {
         })
     }
 
+    /// Opens the store of a data folder where there is one; makes nothing. Blocks.
+    pub fn open_existing(data: &Path) -> Result<Option<Self>> {
+        match data.join(FILE_NAME).is_file() {
+            true => Self::open(data).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Runs a reading; it sees every write that returned before. Blocks.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let idle = self.idle_readers().pop();

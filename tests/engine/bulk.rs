@@ -15,7 +15,6 @@ use toise::listings::Listings;
 use toise::listings::bulk::{self, Filled};
 use toise::listings::columns::properties;
 use toise::listings::projection::Projection;
-use toise::listings::store::Changed;
 use toise::listings::texts::Texts;
 use toise::progress::Progress;
 use toise::store::Store;
@@ -92,27 +91,24 @@ impl Desk {
 
     /// Every record of the store: adverts by address, and properties.
     fn records(&self) -> (BTreeMap<String, Value>, Vec<Value>) {
-        let (mut adverts, mut properties) = (BTreeMap::new(), Vec::new());
-        let mut sequence = 0;
-        loop {
-            let changes = self.listings.changes_since(sequence, 1_000).unwrap();
-            let Some(last) = changes.last() else {
-                return (adverts, properties);
-            };
-            sequence = last.sequence;
-            for change in changes {
-                match change.record {
-                    Changed::Advert { record, .. } => {
-                        let record: Value = serde_json::from_slice(&record).unwrap();
-                        adverts.insert(record["url"].as_str().unwrap().to_owned(), record);
-                    }
-                    Changed::Property { record, .. } => {
-                        properties
-                            .extend(record.map(|text| serde_json::from_slice(&text).unwrap()));
-                    }
+        let every = |of: Listing| {
+            let (mut records, mut through) = (Vec::<Value>::new(), 0);
+            loop {
+                let changes = self.listings.changes_since(of, through, 1_000).unwrap();
+                if changes.through == through {
+                    return records;
                 }
+                through = changes.through;
+                let texts = changes
+                    .records
+                    .into_iter()
+                    .filter_map(|change| change.record);
+                records.extend(texts.map(|text| serde_json::from_slice::<Value>(&text).unwrap()));
             }
-        }
+        };
+        let adverts = every(Listing::Advert).into_iter();
+        let by_address = |advert: Value| (advert["url"].as_str().unwrap().to_owned(), advert);
+        (adverts.map(by_address).collect(), every(Listing::Property))
     }
 
     /// Every property by the addresses of its adverts.

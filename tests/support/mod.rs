@@ -6,6 +6,7 @@ pub mod plain;
 pub mod plain_listings;
 pub mod process;
 pub mod rows;
+pub mod sql;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ pub(super) struct Block {
 /// What blocks are made with.
 pub(super) struct Workshop<'w> {
     /// Where the words of properties go.
-    pub words: Filling<'w>,
+    pub words: Filling,
     pub iris: Option<&'w IrisIndex>,
     /// When all of it arrives.
     pub at: DateTime<Utc>,

@@ -22,6 +22,7 @@ pub use property::PropertyRows;
 use std::sync::LazyLock;
 
 use crate::lake::schema::{Column, TableSchema};
+use crate::wire::listings::filters::Listing;
 
 /// Column that identifies a property or an advert.
 pub const ID: &str = "flx_id";
@@ -63,6 +64,14 @@ pub fn properties() -> &'static TableSchema {
 /// The table of adverts.
 pub fn adverts() -> &'static TableSchema {
     &ADVERT_TABLE
+}
+
+/// The table of properties, or that of adverts.
+pub fn table_of(listing: Listing) -> &'static TableSchema {
+    match listing {
+        Listing::Property => properties(),
+        Listing::Advert => adverts(),
+    }
 }
 
 #[cfg(test)]

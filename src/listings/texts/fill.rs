@@ -3,11 +3,11 @@
 //! Several threads write large segments and nothing is committed before the end: a process that stops on the way leaves
 //! the index as it was.
 
-use std::sync::PoisonError;
+use std::sync::Arc;
 
 use tantivy::IndexWriter;
 
-use super::{Result, Texts};
+use super::{Numbered, Result, Texts};
 use crate::wire::listings::Property;
 
 /// Threads that take texts apart.
@@ -16,8 +16,8 @@ const THREADS: usize = 2;
 const WRITER_BYTES: usize = 256 << 20;
 
 /// Words being gathered.
-pub struct Filling<'t> {
-    texts: &'t Texts,
+pub struct Filling {
+    index: Arc<Numbered>,
     writer: IndexWriter,
 }
 
@@ -26,20 +26,17 @@ impl Texts {
     ///
     /// # Errors
     /// The index cannot be written, or another process does.
-    pub fn fill(&self) -> Result<Filling<'_>> {
-        if self.through() > 0 {
-            self.clear()?;
+    pub fn fill(&self) -> Result<Filling> {
+        let index = self.present.load_full();
+        if index.words.through() > 0 {
+            index.words.clear()?;
         }
-        // A folder has one writer: the one for changes is opened again when the next one comes.
-        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        Ok(Filling {
-            writer: self.index.writer_with_num_threads(THREADS, WRITER_BYTES)?,
-            texts: self,
-        })
+        let writer = index.words.wide_writer(THREADS, WRITER_BYTES)?;
+        Ok(Filling { index, writer })
     }
 }
 
-impl Filling<'_> {
+impl Filling {
     /// Adds the words of a property under its number in the store; waits while too many wait. Any thread may.
     ///
     /// # Errors
@@ -48,7 +45,7 @@ impl Filling<'_> {
         let texts = [&property.title, &property.description];
         let texts = texts.into_iter().flatten().chain(&property.tags);
         self.writer
-            .add_document(self.texts.document(number, texts))?;
+            .add_document(self.index.words.document(number, texts))?;
         Ok(())
     }
 
@@ -57,9 +54,8 @@ impl Filling<'_> {
     /// # Errors
     /// The index cannot be written.
     pub fn finish(mut self, through: i64) -> Result<()> {
-        self.texts.commit(&mut self.writer, through)?;
+        self.index.words.commit_of(&mut self.writer, through)?;
         self.writer.wait_merging_threads()?;
-        self.texts.reader.reload()?;
-        Ok(())
+        self.index.words.reload()
     }
 }
