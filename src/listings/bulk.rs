@@ -19,6 +19,7 @@ use chrono::{DateTime, Utc};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use rusqlite::Transaction;
+use serde_json::Value;
 
 use super::columns::{self, properties};
 use super::dedup::BlockKey;
@@ -30,7 +31,6 @@ use crate::lake::import::Import;
 use crate::lake::{self, Lake, RowSink};
 use crate::store::{self, Store};
 use crate::wire::Fault;
-use crate::wire::listings::Advert;
 use made::{Block, Workshop};
 
 /// Keys of adverts put into the store together, in their own order: 16 bytes each.
@@ -57,9 +57,6 @@ pub enum Error {
         /// What is wrong with it.
         fault: Fault,
     },
-    /// An advert cannot be written as JSON.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
     /// A record cannot be written.
     #[error(transparent)]
     Document(#[from] document::Error),
@@ -93,8 +90,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub trait Assets: Sync {
     /// Number of blocks.
     fn blocks(&self) -> u64;
-    /// The assets of a block in order of arrival: of each, the sightings of its adverts in time order.
-    fn block(&self, block: u64) -> Vec<Vec<Advert>>;
+    /// The assets of a block in order of arrival: of each, the sightings of its adverts in time order, as ingestion takes
+    /// them. What a sighting leaves out is unchanged.
+    fn block(&self, block: u64) -> Vec<Vec<Value>>;
 }
 
 /// What came in.

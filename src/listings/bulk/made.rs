@@ -2,6 +2,7 @@
 
 use arrow::array::RecordBatch;
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use super::{Error, Result};
 use crate::geo::iris::IrisIndex;
@@ -13,8 +14,8 @@ use crate::listings::prepare::{Draft, Known, News, Seen};
 use crate::listings::property::of_members;
 use crate::listings::texts::Filling;
 use crate::wire::Fault;
+use crate::wire::listings::Property;
 use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::{Advert, Property};
 
 /// A property with its adverts, ready to be written.
 pub(super) struct Asset {
@@ -42,7 +43,7 @@ pub(super) struct Workshop<'w> {
 
 impl Workshop<'_> {
     /// Makes the block of these assets; each is sightings in time order.
-    pub fn make(&self, assets: Vec<Vec<Advert>>) -> Result<Block> {
+    pub fn make(&self, assets: Vec<Vec<Value>>) -> Result<Block> {
         let mut made = Vec::with_capacity(assets.len());
         let mut rows = PropertyRows::default();
         let mut sightings = 0;
@@ -63,7 +64,7 @@ impl Workshop<'_> {
     }
 
     /// The property of an asset, and both as they are written; `None` when nothing was seen.
-    fn asset(&self, sightings: Vec<Advert>) -> Result<Option<(Asset, Property)>> {
+    fn asset(&self, sightings: Vec<Value>) -> Result<Option<(Asset, Property)>> {
         let mut adverts = Vec::with_capacity(4);
         for sighting in sightings {
             self.see(&mut adverts, sighting)?;
@@ -86,10 +87,10 @@ impl Workshop<'_> {
     }
 
     /// Lays a sighting over what is known of its advert.
-    fn see(&self, adverts: &mut Vec<(UrlDigest, News)>, sighting: Advert) -> Result<()> {
-        let url = sighting.url.clone().unwrap_or_default();
+    fn see(&self, adverts: &mut Vec<(UrlDigest, News)>, sighting: Value) -> Result<()> {
+        let url = sighting["url"].as_str().unwrap_or_default().to_owned();
         let refused = |fault: Fault| Error::Advert { url, fault };
-        let incoming = match Incoming::read(serde_json::to_value(&sighting)?, self.at) {
+        let incoming = match Incoming::read(sighting, self.at) {
             Ok(incoming) => incoming,
             Err(fault) => return Err(refused(fault)),
         };
