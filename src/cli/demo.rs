@@ -31,7 +31,7 @@ const DIAGNOSTICS: u64 = 150_000;
 const ADVERTS: u64 = 30_000;
 /// What all of them are divided by for a small demo.
 const SMALL: u64 = 100;
-/// Seed of the demo: every one is the same.
+/// Seed of the demo: every one is the same, but for the identifiers of adverts and properties.
 const SEED: u64 = 1;
 
 /// Arguments of `demo`.

@@ -3,7 +3,7 @@
 //! Ordinary ingestion looks, for each sighting, for what is stored and for what it resembles, and waits for the disk.
 //! Here whoever brings the adverts brings them asset by asset with all their sightings, so none of that is needed:
 //! sightings are laid over each other in memory ([`made`]), and only what comes out is written, to the store in one
-//! transaction and at the same time to the table of properties and the index of words. It is what ordinary ingestion
+//! transaction and at the same time to their tables and the index of words. It is what ordinary ingestion
 //! would have written, for the same functions decide it; no alert is asked.
 //!
 //! The store is committed first, table and words follow. Who is stopped before leaves nothing; who is stopped after
@@ -20,8 +20,9 @@ use chrono::{DateTime, Utc};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use rusqlite::Transaction;
+use serde_json::Value;
 
-use super::columns::{self, properties};
+use super::columns::{self, adverts, properties};
 use super::dedup::BlockKey;
 use super::tables::Tables;
 use super::texts::{self, Texts};
@@ -31,7 +32,6 @@ use crate::lake::import::Import;
 use crate::lake::{self, Lake, RowSink};
 use crate::store::{self, Store};
 use crate::wire::Fault;
-use crate::wire::listings::Advert;
 use made::{Block, Workshop};
 
 /// Keys of adverts put into the store together, in their own order: 16 bytes each.
@@ -47,7 +47,7 @@ pub enum Error {
     NotEmpty(String),
     /// The table is of another store.
     #[error(
-        "{0} holds properties that the store knows nothing of: it is of another store, remove it"
+        "{0} holds listings that the store knows nothing of: it is of another store, remove it"
     )]
     ForeignTable(String),
     /// An advert is not one.
@@ -58,9 +58,6 @@ pub enum Error {
         /// What is wrong with it.
         fault: Fault,
     },
-    /// An advert cannot be written as JSON.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
     /// A record cannot be written.
     #[error(transparent)]
     Document(#[from] document::Error),
@@ -94,8 +91,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub trait Assets: Sync {
     /// Number of blocks.
     fn blocks(&self) -> u64;
-    /// The assets of a block in order of arrival: of each, the sightings of its adverts in time order.
-    fn block(&self, block: u64) -> Vec<Vec<Advert>>;
+    /// The assets of a block in order of arrival: of each, the sightings of its adverts in time order, as ingestion takes
+    /// them. What a sighting leaves out is unchanged.
+    fn block(&self, block: u64) -> Vec<Vec<Value>>;
 }
 
 /// What came in.
@@ -125,7 +123,7 @@ pub fn fill(
 ) -> Result<Filled> {
     let texts = Texts::open(data)?;
     let lake = Lake::open(data)?;
-    let (filled, mut import, words, through) = Store::alone(data, |transaction| {
+    let (filled, imports, words, through) = Store::alone(data, |transaction| {
         refuse_listings(data, &lake, transaction)?;
         let workshop = Workshop {
             words: texts.fill()?,
@@ -135,7 +133,8 @@ pub fn fill(
         };
         let mut writing = Writing {
             tables: Tables::begin(transaction)?,
-            import: lake.import(properties())?,
+            properties: lake.import(properties())?,
+            adverts: lake.import(adverts())?,
             keys: Vec::new(),
             filled: Filled::default(),
         };
@@ -153,10 +152,13 @@ pub fn fill(
         })?;
         writing.put_keys()?;
         let through = writing.tables.last_sequence();
-        Ok::<_, Error>((writing.filled, writing.import, workshop.words, through))
+        let imports = [writing.properties, writing.adverts];
+        Ok::<_, Error>((writing.filled, imports, workshop.words, through))
     })?;
-    import.reaches(through);
-    import.publish(Vec::new(), Vec::new())?;
+    for mut import in imports {
+        import.reaches(through);
+        import.publish(Vec::new(), Vec::new())?;
+    }
     words.finish(through)?;
     Ok(filled)
 }
@@ -165,9 +167,11 @@ fn refuse_listings(data: &Path, lake: &Lake, transaction: &Transaction<'_>) -> R
     if rows::last_sequence(transaction)? > 0 {
         return Err(Error::NotEmpty(data.display().to_string()));
     }
-    if lake.snapshot(properties())?.rows() > 0 {
-        let folder = lake.folder(properties());
-        return Err(Error::ForeignTable(folder.display().to_string()));
+    for table in [properties(), adverts()] {
+        if lake.snapshot(table)?.rows() > 0 {
+            let folder = lake.folder(table);
+            return Err(Error::ForeignTable(folder.display().to_string()));
+        }
     }
     Ok(())
 }
@@ -190,7 +194,8 @@ fn make(assets: &impl Assets, workshop: &Workshop<'_>, making: SyncSender<Result
 /// What blocks are written to.
 struct Writing<'t> {
     tables: Tables<'t>,
-    import: Import,
+    properties: Import,
+    adverts: Import,
     keys: Vec<(BlockKey, i64)>,
     filled: Filled,
 }
@@ -214,7 +219,8 @@ impl Writing<'_> {
         }
         self.filled.properties += block.assets.len() as u64;
         self.filled.sightings += block.sightings;
-        self.import.push(block.rows)?;
+        self.properties.push(block.properties)?;
+        self.adverts.push(block.adverts)?;
         if self.keys.len() >= KEYS_TOGETHER {
             self.put_keys()?;
         }

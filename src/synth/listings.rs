@@ -5,6 +5,7 @@ use std::error::Error;
 use std::path::Path;
 
 use chrono::DateTime;
+use serde_json::{Value, json};
 
 use super::adverts::{Market, Request};
 use crate::geo::iris::IrisIndex;
@@ -17,18 +18,34 @@ impl Assets for Market {
         Market::blocks(self)
     }
 
-    fn block(&self, block: u64) -> Vec<Vec<Advert>> {
-        let mut assets: Vec<Vec<Advert>> = Vec::new();
+    fn block(&self, block: u64) -> Vec<Vec<Value>> {
+        let mut assets: Vec<Vec<Value>> = Vec::new();
         let mut places: HashMap<u64, usize> = HashMap::new();
         for seen in Market::block(self, block) {
+            let sighting = match seen.first {
+                // Every field of an advert has a JSON form.
+                true => serde_json::to_value(&seen.advert).unwrap_or_default(),
+                false => later_sighting(&seen.advert),
+            };
             let place = *places.entry(seen.asset).or_insert(assets.len());
             match assets.get_mut(place) {
-                Some(sightings) => sightings.push(seen.advert),
-                None => assets.push(vec![seen.advert]),
+                Some(sightings) => sightings.push(sighting),
+                None => assets.push(vec![sighting]),
             }
         }
         assets
     }
+}
+
+/// What a sighting says that the first of the advert did not: all else is the same, and need not be read again.
+fn later_sighting(advert: &Advert) -> Value {
+    json!({
+        "url": advert.url,
+        "currentPrice": advert.current_price,
+        "isOnline": advert.is_online,
+        "firstSeenAt": advert.first_seen_at,
+        "lastSeenAt": advert.last_seen_at,
+    })
 }
 
 /// Makes what is asked for as it stands at the end of the market; `contours` tell the quarters of positions. Durable on

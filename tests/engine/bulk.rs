@@ -13,8 +13,9 @@ use toise::engine::interrupt::Interrupt;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::bulk::{self, Filled};
-use toise::listings::columns::properties;
+use toise::listings::columns::{adverts, properties};
 use toise::listings::projection::Projection;
+use toise::listings::projection::fold::fold;
 use toise::listings::texts::Texts;
 use toise::progress::Progress;
 use toise::store::Store;
@@ -24,6 +25,7 @@ use toise::wire::listings::codes::FlxId;
 use toise::wire::listings::filters::{Listing, Part, parse_search};
 
 use crate::support::draw::Draw;
+use crate::support::sql::{answered, session};
 use crate::support::{listings, projection};
 
 /// The listings of a folder, at the end of a market.
@@ -325,6 +327,11 @@ fn table_and_words_are_those_made_from_the_store_and_reach_its_last_change() {
         (Some(last), report.properties)
     );
     assert_eq!(Texts::open(filled.path()).unwrap().through(), last);
+    let snapshot = table.snapshot(adverts()).unwrap();
+    assert_eq!(
+        (snapshot.through, snapshot.rows()),
+        (Some(last), report.adverts)
+    );
 
     let written = projection(filled.path(), filled.listings.clone());
     let elsewhere = tempfile::tempdir().unwrap();
@@ -338,6 +345,14 @@ fn table_and_words_are_those_made_from_the_store_and_reach_its_last_change() {
         found += one.len();
     }
     assert!(found > 5_000, "{found}");
+    let every_advert = |data: &Path| {
+        let session = session(data, &filled.listings);
+        answered(&session, "select * from adverts order by flx_id").unwrap()
+    };
+    // Nothing waits in memory: one was written with the adverts, the other folds them first.
+    let lake = Lake::open(elsewhere.path()).unwrap();
+    fold(&filled.listings, &lake, Listing::Advert, &|_| {}).unwrap();
+    assert_eq!(every_advert(filled.path()), every_advert(elsewhere.path()));
 }
 
 #[test]

@@ -17,14 +17,14 @@ if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
 fi
 
 data=$(mktemp -d)
-RUST_LOG=error "$toise" --data "$data" --json demo --listen 127.0.0.1:0 > "$data/ready.json" &
+RUST_LOG=error "$toise" --data "$data" --json demo --small --listen 127.0.0.1:0 > "$data/ready.json" &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
 waited=0
 while [ ! -s "$data/ready.json" ]; do
     kill -0 "$server" || { echo "the demo ended before it was ready"; exit 1; }
     waited=$((waited + 1))
-    [ "$waited" -lt 6000 ] || { echo "the demo is not ready after 10 minutes"; exit 1; }
+    [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
     sleep 0.1
 done
 ready() { "$venv/bin/python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$data/ready.json" "$1"; }

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use arrow::array::RecordBatch;
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use super::{Error, Result};
 use crate::geo::iris::IrisIndex;
-use crate::listings::columns::PropertyRows;
+use crate::listings::columns::{AdvertRows, PropertyRows};
 use crate::listings::document;
 use crate::listings::identity::UrlDigest;
 use crate::listings::incoming::Incoming;
@@ -31,7 +32,9 @@ pub(super) struct Asset {
 pub(super) struct Block {
     pub assets: Vec<Asset>,
     /// The properties as rows of their table.
-    pub rows: RecordBatch,
+    pub properties: RecordBatch,
+    /// The adverts as rows of theirs.
+    pub adverts: RecordBatch,
     pub sightings: u64,
 }
 
@@ -48,9 +51,9 @@ pub(super) struct Workshop<'w> {
 
 impl Workshop<'_> {
     /// Makes the block of these assets; each is sightings in time order.
-    pub fn make(&self, assets: Vec<Vec<Advert>>) -> Result<Block> {
+    pub fn make(&self, assets: Vec<Vec<Value>>) -> Result<Block> {
         let mut made = Vec::with_capacity(assets.len());
-        let mut rows = PropertyRows::default();
+        let (mut properties, mut adverts) = (PropertyRows::default(), AdvertRows::default());
         let mut sightings = 0;
         let count = assets.len() as i64;
         let numbers = self.numbers.fetch_add(count, Ordering::Relaxed) + 1..;
@@ -59,19 +62,28 @@ impl Workshop<'_> {
             let Some((asset, property)) = self.asset(number, seen)? else {
                 continue;
             };
-            rows.push(number, &property)?;
+            properties.push(number, &property)?;
+            for (_, draft) in &asset.adverts {
+                let of_property = Some(asset.id);
+                adverts.push(&Advert {
+                    main_property_ad_flx_id: of_property,
+                    property_flx_id: of_property,
+                    ..draft.member.advert.clone()
+                })?;
+            }
             self.words.add(number, &property)?;
             made.push(asset);
         }
         Ok(Block {
             assets: made,
-            rows: rows.finish()?,
+            properties: properties.finish()?,
+            adverts: adverts.finish()?,
             sightings,
         })
     }
 
     /// The property of an asset, and both as they are written; `None` when nothing was seen.
-    fn asset(&self, number: i64, sightings: Vec<Advert>) -> Result<Option<(Asset, Property)>> {
+    fn asset(&self, number: i64, sightings: Vec<Value>) -> Result<Option<(Asset, Property)>> {
         let mut adverts = Vec::with_capacity(4);
         for sighting in sightings {
             self.see(&mut adverts, sighting)?;
@@ -95,10 +107,10 @@ impl Workshop<'_> {
     }
 
     /// Lays a sighting over what is known of its advert.
-    fn see(&self, adverts: &mut Vec<(UrlDigest, News)>, sighting: Advert) -> Result<()> {
-        let url = sighting.url.clone().unwrap_or_default();
+    fn see(&self, adverts: &mut Vec<(UrlDigest, News)>, sighting: Value) -> Result<()> {
+        let url = sighting["url"].as_str().unwrap_or_default().to_owned();
         let refused = |fault: Fault| Error::Advert { url, fault };
-        let incoming = match Incoming::read(serde_json::to_value(&sighting)?, self.at) {
+        let incoming = match Incoming::read(sighting, self.at) {
             Ok(incoming) => incoming,
             Err(fault) => return Err(refused(fault)),
         };
