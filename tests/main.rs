@@ -29,6 +29,7 @@ mod contract {
     mod server;
 }
 mod engine {
+    mod bulk;
     mod listings;
     mod matching;
     mod projection;
@@ -41,8 +42,10 @@ mod journeys {
     mod killed_imports;
     mod killed_ingest;
     mod killed_ledger;
+    mod made_up;
     mod operating;
     mod operators;
+    mod rebuilding;
     mod serving;
     mod upkeep;
 }

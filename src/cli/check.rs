@@ -33,7 +33,8 @@ pub struct CheckArgs {
 pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let lake = Lake::open_existing(&common.data)?;
     let mut tables = Vec::new();
-    for schema in LakeTable::chosen(&arguments.tables) {
+    for table in LakeTable::chosen(&arguments.tables) {
+        let schema = table.schema();
         let reading = lake.check(schema);
         let bar = Progress::new(common.json).bytes(schema.name, Some(reading.bytes()));
         tables.push(reading.run(&|bytes| bar.inc(bytes)));
@@ -59,7 +60,8 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         return Ok(());
     }
     Err(format!(
-        "damaged: {}; restore from a backup, or delete the table's folder and import it again",
+        "damaged: {}; restore from a backup, or delete the table's folder and import it again \
+         (properties and adverts: `toise compact --rebuild`)",
         files.join(", ")
     )
     .into())

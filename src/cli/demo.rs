@@ -1,4 +1,5 @@
-//! `toise demo`: a lake of invented data on the first run, the service over it, a key, and lines to try.
+//! `toise demo`: a data folder of invented sales, diagnostics and adverts on the first run, the service over it, a key,
+//! and lines to try.
 
 use std::path::Path;
 
@@ -6,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::config::SettingArgs;
+use super::import::kept_contours;
 use super::serve::serve;
 use super::{CommandResult, Common};
 use crate::accounts::DEFAULT_ACCOUNT;
@@ -14,16 +16,22 @@ use crate::accounts::scopes::{Scope, Scopes};
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::lake::Lake;
-use crate::opendata::Dataset;
+use crate::listings::columns::properties;
+use crate::opendata::{Dataset, dpe, dvf};
 use crate::progress::Progress;
 use crate::store::Store;
-use crate::synth::{Request, lake::into_lake};
+use crate::synth::adverts::{self, Level};
+use crate::synth::{Request, lake::into_lake, listings::into_listings};
 
-/// Sales the demo lake holds.
+/// Sales of a demo.
 const SALES: u64 = 200_000;
-/// Diagnostics the demo lake holds.
+/// Diagnostics of a demo.
 const DIAGNOSTICS: u64 = 150_000;
-/// Seed of the demo lake: every demo is the same.
+/// Adverts of a demo, of some 20,000 properties.
+const ADVERTS: u64 = 30_000;
+/// What all of them are divided by for a small demo.
+const SMALL: u64 = 100;
+/// Seed of the demo: every one is the same, but for the identifiers of adverts and properties.
 const SEED: u64 = 1;
 
 /// Arguments of `demo`.
@@ -33,6 +41,9 @@ Example: on a free port, ready for a script
 
   toise demo --listen 127.0.0.1:0 --json")]
 pub struct DemoArgs {
+    /// A hundredth of the data: there in an instant, even from an unoptimised build
+    #[arg(long)]
+    small: bool,
     #[command(flatten)]
     settings: SettingArgs,
 }
@@ -40,7 +51,7 @@ pub struct DemoArgs {
 /// Runs `demo`.
 pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     let config = common.configuration(arguments.settings.flags()?)?.config;
-    fill(common)?;
+    fill(common, if arguments.small { SMALL } else { 1 })?;
     let as_json = common.json;
     serve(&common.data, &config, move |address| {
         // Only now: a demo that finds its address taken leaves the keys of the running one alone.
@@ -81,52 +92,60 @@ fn make_keys(
     Ok((key, make([Scope::Admin].into_iter().collect())?))
 }
 
-/// Makes the demo lake where there is no data yet.
-fn fill(common: &Common) -> CommandResult {
-    let lake = Lake::open(&common.data)?;
+/// Makes the demo's data, divided by a number, where there is none yet.
+fn fill(common: &Common, divided_by: u64) -> CommandResult {
+    let data = &common.data;
+    let lake = Lake::open(data)?;
     let mut rows = 0;
-    for dataset in [Dataset::Dvf, Dataset::Dpe] {
-        rows += lake.snapshot(dataset.schema())?.rows();
+    for table in [dvf::schema(), dpe::schema(), properties()] {
+        rows += lake.snapshot(table)?.rows();
     }
     if rows > 0 {
-        eprintln!(
-            "{} already holds {rows} rows: nothing added",
-            common.data.display()
-        );
+        let data = data.display();
+        eprintln!("{data} already holds {rows} rows: nothing added");
         return Ok(());
     }
     let progress = Progress::new(common.json);
     for (dataset, items) in [(Dataset::Dvf, SALES), (Dataset::Dpe, DIAGNOSTICS)] {
         let request = Request {
             dataset,
-            items,
+            items: items / divided_by,
             seed: SEED,
             full_width: false,
         };
-        into_lake(&common.data, request, progress)?;
-        eprintln!("made {items} invented rows of {}", dataset.name());
+        into_lake(data, request, progress)?;
+        let (items, name) = (request.items, dataset.name());
+        eprintln!("made {items} invented rows of {name}");
     }
+    let request = adverts::Request::new(ADVERTS / divided_by, SEED, Level::Middle);
+    let filled = into_listings(data, request, kept_contours(data).as_deref(), progress)?;
+    let (adverts, properties) = (filled.adverts, filled.properties);
+    eprintln!("made {adverts} invented adverts of {properties} properties");
     Ok(())
 }
 
 fn print_welcome(address: &str, key: &str, admin_key: &str) {
     let ask = |path: &str, body: &str| {
         println!(
-            "curl -s {address}/v2/protected/opendata/{path} -H 'x-api-key: {key}' \
+            "curl -s {address}/v2/protected/{path} -H 'x-api-key: {key}' \
              -H 'content-type: application/json' -d '{body}'\n"
         );
     };
     println!("toise listens on {address}\nkey:       {key}\nadmin key: {admin_key}\n\nTry:\n");
     ask(
-        "dvf/search",
+        "properties/search",
+        r#"{"search":{"filterProperty":{"type":["CLASS_FLAT"],"offer":[{"type":"OFFER_BUY"}],"location":[{"locationCoordinate":{"location":{"geoDistance":{"pin":{"lat":48.86,"lon":2.35},"distanceKm":10}}}}],"meta":{"isTotallyOffline":false}},"fullTexts":["balcon"]},"sortBy":"PRICE","orderBy":"ASC","size":3}"#,
+    );
+    ask(
+        "opendata/dvf/search",
         r#"{"filters":{"insee_code":"75111","property_type":["Appartement"],"surface_m2":{"min":30,"max":50}},"sortBy":"price_eur","sortOrder":"asc","size":3}"#,
     );
     ask(
-        "dpe/search",
+        "opendata/dpe/search",
         r#"{"filters":{"location":{"lat":45.76,"lon":4.84,"distance":"2km"},"etiquette_dpe":["F","G"]},"size":3}"#,
     );
     ask(
-        "dpe/match",
+        "opendata/dpe/match",
         r#"{"filters":{"code_departement_ban":"48","type_batiment":"maison","surface_habitable_logement":{"min":90,"max":110}},"scoring_targets":{"conso_5_usages_par_m2_ep":250,"etiquette_ges":"C"},"size":3}"#,
     );
 }

@@ -18,9 +18,16 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::{CommandResult, Common};
-use crate::engine::Error;
-use crate::engine::session::Session;
-use crate::opendata::{OpenData, functions};
+use crate::clock::Clock;
+use crate::engine::session::{ChangedTable, Session};
+use crate::engine::{Budget, Engine, Error};
+use crate::lake::Lake;
+use crate::listings::Listings;
+use crate::listings::columns::{adverts, properties};
+use crate::listings::projection::now;
+use crate::opendata::{dpe, dvf, functions};
+use crate::store::Store;
+use crate::wire::listings::filters::Listing;
 
 /// Rows a printed table shows at most.
 const TABLE_ROWS_MAX: usize = 1_000;
@@ -28,7 +35,8 @@ const TABLE_ROWS_MAX: usize = 1_000;
 /// Arguments of `sql`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Tables: dvf (recorded sales), dpe (energy diagnostics). Functions beside DataFusion's own:
+Tables: dvf (recorded sales), dpe (energy diagnostics), properties and adverts (listings, every change committed before
+the query included, whether or not a server runs; `describe properties` lists the columns). Functions beside DataFusion's own:
   geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
   dpe_match_score(body, conso_5_usages_par_m2_ep, emission_ges_5_usages_par_m2, etiquette_dpe, etiquette_ges,
     nombre_niveau_immeuble, numero_etage_appartement, periode_construction, nombre_niveau_logement,
@@ -37,7 +45,8 @@ Tables: dvf (recorded sales), dpe (energy diagnostics). Functions beside DataFus
 
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
-  toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet")]
+  toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet
+  toise sql \"select source, count(*), avg(current_price_value) from adverts where is_online group by 1\"")]
 pub struct SqlArgs {
     /// The query
     pub query: String,
@@ -70,8 +79,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         Format::Table
     };
     let format = arguments.format.unwrap_or(default);
-    let open_data = OpenData::open(&common.data, common.budget()?)?;
-    let session = Session::open(open_data.engine(), functions::scalar_functions())?;
+    let session = session(&common.data, common.budget()?, &arguments.query)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -94,12 +102,44 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
     })
 }
 
+/// A session over the tables as a query finds them.
+fn session(
+    data: &Path,
+    budget: Budget,
+    query: &str,
+) -> Result<Session, Box<dyn std::error::Error + Send + Sync>> {
+    let named = Session::tables_of(query);
+    let mut wanted = vec![Listing::Property, Listing::Advert];
+    wanted.retain(|listing| named.iter().any(|name| name == listing.table()));
+    let store = Store::open_existing(data)?.filter(|_| !wanted.is_empty());
+    let listings = store.map(|store| Listings::new(store, Clock::system()));
+    if let Some(listings) = &listings {
+        now::make_ready(listings, &Lake::open(data)?, &wanted, |listing| {
+            eprintln!(
+                "many {} changed: they are folded into their table first",
+                listing.table()
+            );
+        })?;
+    }
+    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
+    let engine = Engine::open(data, &tables, budget)?;
+    let changed: Vec<ChangedTable> = match &listings {
+        Some(listings) => now::tables(listings, &engine, &wanted)?,
+        None => Vec::new(),
+    };
+    Ok(Session::open_changed(
+        &engine,
+        changed,
+        functions::scalar_functions(),
+    )?)
+}
+
 /// A query names 230 columns wrong far more easily than it reads them all in an error.
 fn explain(error: &Error) -> String {
     let text = error.to_string();
     match text.split_once("\nValid fields are") {
         Some((fault, _)) => {
-            format!("{fault} `toise sql \"describe dvf\"` (or dpe) lists the columns.")
+            format!("{fault} `toise sql \"describe dvf\"` (or another table) lists the columns.")
         }
         None => text,
     }

@@ -1,6 +1,7 @@
 //! `toise synth`: made-up sales and diagnostics in the official file formats, portfolios to match against them, and
-//! adverts as ingestion takes them.
+//! adverts as ingestion takes them; or all of it straight into a data folder.
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,10 +14,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::evaluate_dedup::NoiseLevel;
+use super::import::kept_contours;
 use super::{CommandResult, Common};
 use crate::opendata::Dataset;
 use crate::progress::Progress;
 use crate::synth::lake::into_lake;
+use crate::synth::listings::into_listings;
 use crate::synth::{self, Request, Summary, SynthReader, adverts, portfolio};
 
 /// Options of `toise synth`.
@@ -29,7 +32,12 @@ Example: a small pair of files and 1,000 queries on the diagnostics
 
 Example: adverts of four portals, and which of them show one asset
 
-  toise synth --adverts 30000 --labels --output ./made-up")]
+  toise synth --adverts 30000 --labels --output ./made-up
+
+Example: two million properties in a folder of their own, to measure with
+
+  toise synth --adverts 3050000 --lake --data ./large
+  toise serve --data ./large")]
 pub struct SynthOptions {
     /// Sales (mutations) to make
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -61,7 +69,8 @@ pub struct SynthOptions {
     /// Compress the files (.gz)
     #[arg(long)]
     gzip: bool,
-    /// Import into the lake instead of writing sales and diagnostics to files
+    /// Put sales, diagnostics and adverts into the data folder instead of files; adverts, with the properties they make,
+    /// only where there are none yet and while no server runs on it
     #[arg(long)]
     lake: bool,
     /// Diagnostics with all 230 published columns
@@ -82,11 +91,16 @@ enum PortfolioOf {
 #[derive(Debug, Serialize)]
 struct Made {
     what: &'static str,
-    /// None when it went into the lake.
+    /// None when it went into the data folder.
     path: Option<PathBuf>,
     items: u64,
     rows: u64,
-    bytes_uncompressed: u64,
+    /// What adverts make; none when they went to a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    properties: Option<u64>,
+    /// None where no bytes were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_uncompressed: Option<u64>,
     seconds: f64,
 }
 
@@ -148,12 +162,10 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
     }
     if options.adverts > 0 {
         let request = adverts::Request::new(options.adverts, options.seed, options.level.into());
-        made.push(write_adverts(
-            options,
-            "adverts",
-            "ndjson",
-            adverts::documents(request)?,
-        )?);
+        made.push(match options.lake {
+            true => fill_listings(common, request)?,
+            false => write_adverts(options, "adverts", "ndjson", adverts::documents(request)?)?,
+        });
         if options.labels {
             made.push(write_adverts(
                 options,
@@ -202,6 +214,25 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<Request>, String> 
         ));
     }
     Ok(Some(source))
+}
+
+fn fill_listings(
+    common: &Common,
+    request: adverts::Request,
+) -> Result<Made, Box<dyn Error + Send + Sync>> {
+    let started = Instant::now();
+    let contours = kept_contours(&common.data);
+    let progress = Progress::new(common.json);
+    let filled = into_listings(&common.data, request, contours.as_deref(), progress)?;
+    Ok(Made {
+        what: "adverts",
+        path: None,
+        items: filled.adverts,
+        rows: filled.sightings,
+        properties: Some(filled.properties),
+        bytes_uncompressed: None,
+        seconds: started.elapsed().as_secs_f64(),
+    })
 }
 
 fn write_adverts(
@@ -276,7 +307,8 @@ fn report(what: &'static str, path: Option<PathBuf>, summary: Summary, started: 
         path,
         items: summary.items,
         rows: summary.rows,
-        bytes_uncompressed: summary.bytes,
+        properties: None,
+        bytes_uncompressed: Some(summary.bytes),
         seconds: started.elapsed().as_secs_f64(),
     }
 }
@@ -290,17 +322,17 @@ fn print_report(common: &Common, report: &Report) -> CommandResult {
     for made in &report.made {
         let place = match &made.path {
             Some(path) => path.display().to_string(),
-            None => "the lake".into(),
+            None => common.data.display().to_string(),
         };
-        writeln!(
-            out,
-            "{}: {} items in {} rows, {:.1} MB, to {place} in {:.1} s",
-            made.what,
-            made.items,
-            made.rows,
-            made.bytes_uncompressed as f64 / 1e6,
-            made.seconds
-        )?;
+        let (what, items, rows) = (made.what, made.items, made.rows);
+        write!(out, "{what}: {items} items in {rows} rows, ")?;
+        if let Some(properties) = made.properties {
+            write!(out, "{properties} properties, ")?;
+        }
+        if let Some(bytes) = made.bytes_uncompressed {
+            write!(out, "{:.1} MB, ", bytes as f64 / 1e6)?;
+        }
+        writeln!(out, "to {place} in {:.1} s", made.seconds)?;
     }
     Ok(())
 }

@@ -3,8 +3,9 @@
 use clap::ValueEnum;
 
 use crate::lake::schema::TableSchema;
-use crate::listings::columns::properties;
+use crate::listings::columns::{adverts, properties};
 use crate::opendata::{dpe, dvf};
+use crate::wire::listings::filters::Listing;
 
 /// A table of the lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -15,19 +16,33 @@ pub enum LakeTable {
     Dpe,
     /// Properties, as the store tells them
     Properties,
+    /// Adverts, as the store tells them
+    Adverts,
 }
 
 impl LakeTable {
     /// The tables named, each once and in one order; all of them where none is.
-    pub fn chosen(named: &[Self]) -> impl Iterator<Item = &'static TableSchema> {
+    pub fn chosen(named: &[Self]) -> impl Iterator<Item = Self> {
         let wanted = |table: &&Self| named.is_empty() || named.contains(table);
-        Self::value_variants()
-            .iter()
-            .filter(wanted)
-            .map(|table| match table {
-                Self::Dvf => dvf::schema(),
-                Self::Dpe => dpe::schema(),
-                Self::Properties => properties(),
-            })
+        Self::value_variants().iter().filter(wanted).copied()
+    }
+
+    /// Its description.
+    pub fn schema(self) -> &'static TableSchema {
+        match self {
+            Self::Dvf => dvf::schema(),
+            Self::Dpe => dpe::schema(),
+            Self::Properties => properties(),
+            Self::Adverts => adverts(),
+        }
+    }
+
+    /// The records of the store that it shows, where it does.
+    pub fn listing(self) -> Option<Listing> {
+        match self {
+            Self::Dvf | Self::Dpe => None,
+            Self::Properties => Some(Listing::Property),
+            Self::Adverts => Some(Listing::Advert),
+        }
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod cache;
+mod changed;
 pub mod cursor;
 pub mod decoded;
 mod expression;

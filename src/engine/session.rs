@@ -1,8 +1,9 @@
 //! SQL over the lake: a DataFusion session under a memory limit with spilling, with the project's functions, read-only.
 //!
 //! Tables are the Parquet files of the snapshots present when the session was opened, read through the descriptors of
-//! their views (`engine::parts_store`): imports may come and go meanwhile. Anything that would write, define or set is
-//! refused before it is planned.
+//! their views (`engine::parts_store`): imports may come and go meanwhile. A table of which more is known than its files
+//! say ([`ChangedTable`]) is those files without the rows that changed, and the rows that took their place
+//! (`engine::changed`). Anything that would write, define or set is refused before it is planned.
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 use object_store::path::Path;
 use url::Url;
 
+pub use super::changed::ChangedTable;
 use super::parts_store::PartsStore;
 use super::view::TableView;
 use super::{Engine, Error, functions};
@@ -34,8 +36,17 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session; `functions` are registered beside the engine's own.
+    /// Opens a session; `extra_functions` are registered beside the engine's own.
     pub fn open(engine: &Engine, extra_functions: Vec<ScalarUDF>) -> Result<Self, Error> {
+        Self::open_changed(engine, Vec::new(), extra_functions)
+    }
+
+    /// The same where of some tables more is known than their files say.
+    pub fn open_changed(
+        engine: &Engine,
+        changed: Vec<ChangedTable>,
+        extra_functions: Vec<ScalarUDF>,
+    ) -> Result<Self, Error> {
         let budget = engine.budget();
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(FairSpillPool::new(budget.sql_bytes)))
@@ -50,9 +61,20 @@ impl Session {
             Url::parse(STORE).map_err(|error| DataFusionError::External(error.into()))?;
         let mut store = PartsStore::default();
         for schema in engine.schemas() {
+            if changed
+                .iter()
+                .any(|table| table.view.schema().name == schema.name)
+            {
+                continue;
+            }
             let view = engine.view(schema)?;
             let places = store.add(&view);
-            context.register_table(schema.name, table(&view, &store_url, &places)?)?;
+            context.register_table(schema.name, files(&view, &store_url, &places)?)?;
+        }
+        for table in changed {
+            let places = store.add(&table.view);
+            let files = files(&table.view, &store_url, &places)?;
+            context.register_table(table.view.schema().name, table.over(files, &places))?;
         }
         context.register_object_store(&store_url, Arc::new(store));
         Ok(Self { context })
@@ -73,6 +95,16 @@ impl Session {
             .map_err(refusal)
     }
 
+    /// Names of the tables a query reads; none of one that cannot be parsed.
+    pub fn tables_of(sql: &str) -> Vec<String> {
+        let state = SessionContext::new().state();
+        let dialect = state.config_options().sql_parser.dialect;
+        let statement = state.sql_to_statement(sql, &dialect);
+        let named = statement.and_then(|statement| state.resolve_table_references(&statement));
+        let named = named.unwrap_or_default().into_iter();
+        named.map(|name| name.table().to_owned()).collect()
+    }
+
     /// The DataFusion context behind the session.
     pub fn context(&self) -> &SessionContext {
         &self.context
@@ -89,7 +121,8 @@ fn refusal(error: DataFusionError) -> Error {
     }
 }
 
-fn table(
+/// The files of a view as a table.
+fn files(
     view: &TableView,
     store_url: &Url,
     places: &[Path],

@@ -41,6 +41,8 @@ pub struct Import {
     /// Digests of the ids of rows to remove.
     gone: Vec<u128>,
     through: Option<i64>,
+    /// Whether what is there goes, unread.
+    is_anew: bool,
 }
 
 impl Import {
@@ -50,14 +52,31 @@ impl Import {
         clock: Clock,
     ) -> Result<Self, Error> {
         let table = LockedTable::lock(folder, schema, clock)?;
-        let sorter = Sorter::new(&table.incoming, schema);
+        snapshot::sweep(folder, &Snapshot::load(folder)?)?;
+        Ok(Self::of(table))
+    }
+
+    /// Starts an import that takes the place of the whole table, which may be damaged.
+    pub(super) fn start_anew(
+        folder: &Path,
+        schema: &'static TableSchema,
+        clock: Clock,
+    ) -> Result<Self, Error> {
         Ok(Self {
+            is_anew: true,
+            ..Self::of(LockedTable::lock(folder, schema, clock)?)
+        })
+    }
+
+    fn of(table: LockedTable) -> Self {
+        Self {
+            sorter: Sorter::new(&table.incoming, table.schema),
             table,
-            sorter,
             entries: Vec::new(),
             gone: Vec::new(),
             through: None,
-        })
+            is_anew: false,
+        }
     }
 
     /// Removes the row with an id, unless a row with it is pushed too.
@@ -73,15 +92,36 @@ impl Import {
     /// Compares the gathered rows with the table and publishes the result; returns once it is durable. `slices` are
     /// those an official edition covers whole; empty for files that are merged by id.
     pub fn publish(self, sources: Vec<Source>, slices: Vec<Slice>) -> Result<ImportOutcome, Error> {
+        self.publish_all(sources, slices, &|_| {})
+    }
+
+    /// The same for rows without a source; `progress` is told of rows as they are written.
+    pub fn publish_telling(self, progress: &dyn Fn(u64)) -> Result<ImportOutcome, Error> {
+        self.publish_all(Vec::new(), Vec::new(), progress)
+    }
+
+    fn publish_all(
+        self,
+        sources: Vec<Source>,
+        slices: Vec<Slice>,
+        progress: &dyn Fn(u64),
+    ) -> Result<ImportOutcome, Error> {
         let Self {
             table,
             sorter,
             mut entries,
             mut gone,
             through,
+            is_anew,
         } = self;
-        let snapshot = Snapshot::load(&table.folder)?;
-        let parts = table.open_parts(&snapshot)?;
+        let snapshot = match is_anew {
+            false => Snapshot::load(&table.folder)?,
+            true => Snapshot::load_or_after(&table.folder)?,
+        };
+        let parts = match is_anew {
+            false => table.open_parts(&snapshot)?,
+            true => Vec::new(),
+        };
         let mut alive = Alive::all(entries.len());
         // Entries come in the order rows were pushed in; the next step sorts them.
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
@@ -125,7 +165,7 @@ impl Import {
             }
         }
         let reached = through.is_none() || through == snapshot.through;
-        if kept == 0 && dead.iter().all(HashSet::is_empty) && reached {
+        if kept == 0 && dead.iter().all(HashSet::is_empty) && reached && !is_anew {
             outcome.total = snapshot.rows();
             return Ok(outcome);
         }
@@ -137,7 +177,11 @@ impl Import {
             sources,
             through,
         };
-        let next = table.rewrite(&snapshot, &parts, change, &|_| {})?;
+        let next = table.rewrite(&snapshot, &parts, change, progress)?;
+        if is_anew {
+            // What no readable snapshot named was not retired.
+            snapshot::sweep(&table.folder, &next)?;
+        }
         outcome.total = next.rows();
         Ok(outcome)
     }
@@ -166,6 +210,7 @@ pub(super) fn compact(
 ) -> Result<u64, Error> {
     let table = LockedTable::lock(folder, schema, clock)?;
     let snapshot = Snapshot::load(folder)?;
+    snapshot::sweep(folder, &snapshot)?;
     let runs: BTreeSet<u64> = snapshot.parts.iter().map(|part| part.run).collect();
     if runs.len() <= 1 {
         return Ok(0);
@@ -276,7 +321,7 @@ struct LockedTable {
 }
 
 impl LockedTable {
-    /// Takes the table's lock and clears what a killed import left.
+    /// Takes the table's lock and clears what a killed import left in its scratch folder.
     fn lock(folder: &Path, schema: &'static TableSchema, clock: Clock) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
         let path = folder.join("import.lock");
@@ -290,7 +335,6 @@ impl LockedTable {
             }
             Err(TryLockError::Error(error)) => return Err(Error::io(&path, error)),
         }
-        snapshot::sweep(folder, &Snapshot::load(folder)?)?;
         let incoming = folder.join(INCOMING);
         clear(&incoming)?;
         fs::create_dir_all(&incoming).map_err(|error| Error::io(&incoming, error))?;

@@ -187,6 +187,12 @@ impl Lake {
         import::Import::start(&self.folder(schema), schema, self.clock.clone())
     }
 
+    /// Starts an import whose rows take the place of all that is in a table, which may be damaged; until it is published,
+    /// and when it never is, the table stays what it was.
+    pub fn import_anew(&self, schema: &'static TableSchema) -> Result<import::Import, Error> {
+        import::Import::start_anew(&self.folder(schema), schema, self.clock.clone())
+    }
+
     /// The table's present snapshot; an empty one when nothing was imported yet.
     pub fn snapshot(&self, schema: &TableSchema) -> Result<snapshot::Snapshot, Error> {
         snapshot::Snapshot::load(&self.folder(schema))

@@ -102,6 +102,29 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// Reads the snapshot of a table that is about to be replaced whole. In place of one that cannot be read stands an
+    /// empty one, numbered after every file there, so that no name is given twice.
+    pub(super) fn load_or_after(folder: &Path) -> Result<Self, Error> {
+        if let Ok(snapshot) = Self::load(folder) {
+            return Ok(snapshot);
+        }
+        let mut sequence = 0;
+        let entries = fs::read_dir(folder).map_err(|error| Error::io(folder, error))?;
+        for entry in entries {
+            let name = entry.map_err(|error| Error::io(folder, error))?.file_name();
+            let name = name.to_string_lossy();
+            let number = name
+                .split('-')
+                .next()
+                .and_then(|number| number.parse().ok());
+            sequence = sequence.max(number.unwrap_or(0));
+        }
+        Ok(Self {
+            sequence,
+            ..Self::default()
+        })
+    }
+
     fn digest(&self) -> serde_json::Result<String> {
         let bare = Self {
             checksum: String::new(),

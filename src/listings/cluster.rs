@@ -38,12 +38,11 @@ impl Tables<'_> {
             .flx_id
             .ok_or_else(|| failed("an advert has no identifier"))?;
         let Some((property, bridged)) = self.property_of(&draft.fingerprint, None)? else {
-            let alone = std::slice::from_ref(&draft.member);
             let made = match &draft.own_property {
                 Some(made) => made,
-                None => &MadeProperty::of(own_id, alone).map_err(failed)?,
+                None => &MadeProperty::of(own_id, [&draft.member]).map_err(failed)?,
             };
-            let property = self.insert_property(own_id, made)?;
+            let property = self.insert_property(None, own_id, made)?;
             let advert = self.insert_advert(digest, property, draft)?;
             return Ok((advert, own_id));
         };
@@ -183,7 +182,7 @@ impl Tables<'_> {
                 self.update_property(former, &made, Some(Occasion::Changed))?;
                 former
             }
-            None => self.insert_property(id, &made)?,
+            None => self.insert_property(None, id, &made)?,
         };
         for (advert, _) in &leave {
             self.move_advert(*advert, parted)?;

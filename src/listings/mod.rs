@@ -4,12 +4,14 @@
 //! stored, completes it ([`complete`]), doubts it ([`anomaly`]) and says what changed ([`change`]), on all cores;
 //! [`ingest`] then takes it into the store with others in one transaction, where `cluster` finds the property it
 //! belongs to by [`dedup`], [`property`] makes that property from its adverts, and `percolation` has the alerts look at
-//! both. [`store`] reads what is there.
+//! both. [`store`] reads what is there. Where it is known which adverts show one asset, [`bulk`] fills empty listings
+//! with millions of them.
 //!
 //! The store is the truth about listings; tables of columns are kept from it through [`Listings::changes_since`].
 
 pub mod analytics;
 pub mod anomaly;
+pub mod bulk;
 pub mod change;
 mod cluster;
 pub mod columns;

@@ -27,6 +27,11 @@ struct Waiting<'p> {
 }
 
 impl<'p> Percolation<'p> {
+    /// Nothing is kept for the alerts to look at.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
     /// Begins with the alerts as they are inside a transaction; what matches is dated `at_ms`.
     pub fn begin(
         percolator: &'p Percolator,
@@ -58,7 +63,10 @@ impl<'p> Percolation<'p> {
         if !waiting.turn.is_for_properties() {
             return Ok(());
         }
-        waiting.property_rows.push(record).map_err(failed)?;
+        waiting
+            .property_rows
+            .push(property, record)
+            .map_err(failed)?;
         let id = record
             .flx_id
             .ok_or_else(|| failed("a property has no identifier"))?;

@@ -1,7 +1,8 @@
 //! What an incoming advert makes of a stored one: the next record with its history and events, or nothing, or a fault.
 //!
 //! A pure function of both, so it runs on all cores before the transaction, and again inside it in the rare case that
-//! another writer came first.
+//! another writer came first. In two steps: a [`Known`] advert and a sighting make the next, which is all that counts
+//! while sightings follow each other in memory; a [`Draft`] is what is made of it to be stored.
 
 use std::borrow::Cow;
 
@@ -105,7 +106,10 @@ pub struct MadeProperty {
 
 impl MadeProperty {
     /// The property that adverts make under an identifier.
-    pub(super) fn of(id: FlxId, members: &[Member]) -> Result<Self, document::Error> {
+    pub(super) fn of<'m>(
+        id: FlxId,
+        members: impl IntoIterator<Item = &'m Member>,
+    ) -> Result<Self, document::Error> {
         let record = of_members(id, members);
         Ok(Self {
             document: document::encode(&record)?,
@@ -125,6 +129,37 @@ pub enum Step {
     Reject(Fault),
 }
 
+/// What sightings said of an advert so far: its content, without what was derived from it, and its history.
+#[derive(Clone, Debug)]
+pub struct Known {
+    flx_id: FlxId,
+    url: Option<String>,
+    content: Advert,
+    history: History,
+}
+
+/// What is known of an advert after a sighting, and what that changed.
+#[derive(Clone, Debug)]
+pub struct News {
+    /// What is known now.
+    pub known: Known,
+    /// What happened to it.
+    pub events: Vec<AdvertEvent>,
+    /// What happened to its content.
+    pub change: Change,
+}
+
+/// What a sighting comes to.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// It says something new.
+    News(Box<News>),
+    /// Everything it says is known, or older than what is known.
+    Nothing(FlxId),
+    /// It is not taken.
+    Refused(Fault),
+}
+
 /// Decides what to do about an incoming advert, given what is stored under its address.
 ///
 /// # Errors
@@ -134,86 +169,137 @@ pub fn prepare(
     stored: Option<&Stored>,
     iris: Option<&IrisIndex>,
 ) -> Result<Step, document::Error> {
-    let step = match stored {
-        None => create(incoming, iris)?,
-        Some(stored) => update(incoming, stored, iris)?,
-    };
-    Ok(step)
-}
-
-fn create(incoming: &Incoming, iris: Option<&IrisIndex>) -> Result<Step, document::Error> {
-    let mut content = incoming.content.clone();
-    content.is_online.get_or_insert(true);
-    if let Err(fault) = require(&content) {
-        return Ok(Step::Reject(fault));
-    }
-    if !incoming.states_price {
-        let fault = Fault::new(
-            "currentPrice.value",
-            "is required; null for a price on request",
-        );
-        return Ok(Step::Reject(fault));
-    }
-    let sighting = Sighting::of(&content, incoming.observed_at, incoming.first_seen_at);
-    content.flx_id = Some(FlxId(Uuid::now_v7()));
-    content.url = Some(incoming.url.address().to_owned());
-    let history = History::begin(sighting);
-    finish(content, history, Change::Created, Vec::new(), iris)
-}
-
-fn update(
-    incoming: &Incoming,
-    stored: &Stored,
-    iris: Option<&IrisIndex>,
-) -> Result<Step, document::Error> {
-    let damaged = |error: &dyn std::fmt::Display| document::Error::Damaged(error.to_string());
-    let mut given: Map<String, Value> =
-        serde_json::from_slice(&stored.text).map_err(|error| damaged(&error))?;
-    let text_of = |field: &str| given.get(field).and_then(Value::as_str);
-    let flx_id = text_of("flxId").and_then(FlxId::parse);
-    let flx_id = flx_id.ok_or_else(|| damaged(&"it has no flxId"))?;
-    let url = text_of("url").map(str::to_owned);
-    stored.derived.remove_from(&mut given);
-    given.retain(|field, _| !NOT_CONTENT.contains(&field.as_str()));
-    let given = Value::Object(given);
-    let mut was: Advert = read(&given).map_err(|fault| damaged(&fault))?;
-    forget_price_per_area(&mut was);
-    let Value::Object(given) = given else {
-        return Ok(Step::Nothing(flx_id));
-    };
-    let whole = |mut content: Advert| {
-        content.flx_id = Some(flx_id);
-        content.url = url;
-        content
-    };
-    if stored.history.is_later_than(incoming.observed_at) {
-        let history = stored.history.with_earlier(incoming.first_seen_at);
-        if history == stored.history {
-            return Ok(Step::Nothing(flx_id));
+    let seen = match stored {
+        None => Known::begin(incoming),
+        Some(stored) => {
+            let (known, given) = Known::read(stored)?;
+            known.update(given, incoming)
         }
-        return finish(whole(was), history, Change::Unchanged, Vec::new(), iris);
-    }
-    let mut is = match incoming.over(given) {
-        Ok(content) => content,
-        Err(fault) => return Ok(Step::Reject(fault)),
     };
-    forget_price_per_area(&mut is);
-    is.is_online = is.is_online.or(was.is_online).or(Some(true));
-    if let Err(fault) = require(&is) {
-        return Ok(Step::Reject(fault));
+    Ok(match seen {
+        Seen::Nothing(flx_id) => Step::Nothing(flx_id),
+        Seen::Refused(fault) => Step::Reject(fault),
+        Seen::News(news) => {
+            let mut draft = Draft::of(*news, iris)?;
+            if draft.change == Change::Created
+                && let Some(id) = draft.member.advert.flx_id
+            {
+                draft.own_property = Some(MadeProperty::of(id, [&draft.member])?);
+            }
+            Step::Write(Box::new(draft))
+        }
+    })
+}
+
+impl Known {
+    /// What the first sighting of an advert says of it; it gets its identifier here.
+    pub fn begin(incoming: &Incoming) -> Seen {
+        let mut content = incoming.content.clone();
+        content.is_online.get_or_insert(true);
+        forget_price_per_area(&mut content);
+        if let Err(fault) = require(&content) {
+            return Seen::Refused(fault);
+        }
+        if !incoming.states_price {
+            return Seen::Refused(Fault::new(
+                "currentPrice.value",
+                "is required; null for a price on request",
+            ));
+        }
+        let sighting = Sighting::of(&content, incoming.observed_at, incoming.first_seen_at);
+        let known = Self {
+            flx_id: FlxId(Uuid::now_v7()),
+            url: Some(incoming.url.address().to_owned()),
+            content,
+            history: History::begin(sighting),
+        };
+        known.news(Change::Created, Vec::new())
     }
-    let is_changed = is != was;
-    let sighting = Sighting::of(&is, incoming.observed_at, incoming.first_seen_at);
-    let (history, events) = stored.history.after(&was, sighting, is_changed);
-    if !is_changed && history == stored.history {
-        return Ok(Step::Nothing(flx_id));
+
+    /// What is known after a further sighting of the advert.
+    pub fn then(&self, incoming: &Incoming) -> Seen {
+        match serde_json::to_value(&self.content) {
+            Ok(Value::Object(given)) => self.update(given, incoming),
+            // Every advert is written as an object.
+            _ => Seen::Nothing(self.flx_id),
+        }
     }
-    let change = if is_changed {
-        Change::Updated
-    } else {
-        Change::Unchanged
-    };
-    finish(whole(is), history, change, events, iris)
+
+    /// What is known of a stored advert; its content also as JSON.
+    fn read(stored: &Stored) -> Result<(Self, Map<String, Value>), document::Error> {
+        let damaged = |error: &dyn std::fmt::Display| document::Error::Damaged(error.to_string());
+        let mut given: Map<String, Value> =
+            serde_json::from_slice(&stored.text).map_err(|error| damaged(&error))?;
+        let text_of = |field: &str| given.get(field).and_then(Value::as_str);
+        let flx_id = text_of("flxId").and_then(FlxId::parse);
+        let flx_id = flx_id.ok_or_else(|| damaged(&"it has no flxId"))?;
+        let url = text_of("url").map(str::to_owned);
+        stored.derived.remove_from(&mut given);
+        given.retain(|field, _| !NOT_CONTENT.contains(&field.as_str()));
+        let given = Value::Object(given);
+        let mut content: Advert = read(&given).map_err(|fault| damaged(&fault))?;
+        forget_price_per_area(&mut content);
+        let known = Self {
+            flx_id,
+            url,
+            content,
+            history: stored.history,
+        };
+        match given {
+            Value::Object(given) => Ok((known, given)),
+            _ => Err(damaged(&"it is no object")),
+        }
+    }
+
+    /// The same as [`Known::then`], its content given as JSON.
+    fn update(&self, given: Map<String, Value>, incoming: &Incoming) -> Seen {
+        let was = &self.content;
+        if self.history.is_later_than(incoming.observed_at) {
+            let history = self.history.with_earlier(incoming.first_seen_at);
+            if history == self.history {
+                return Seen::Nothing(self.flx_id);
+            }
+            let known = self.with(was.clone(), history);
+            return known.news(Change::Unchanged, Vec::new());
+        }
+        let mut is = match incoming.over(given) {
+            Ok(content) => content,
+            Err(fault) => return Seen::Refused(fault),
+        };
+        forget_price_per_area(&mut is);
+        is.is_online = is.is_online.or(was.is_online).or(Some(true));
+        if let Err(fault) = require(&is) {
+            return Seen::Refused(fault);
+        }
+        let is_changed = is != *was;
+        let sighting = Sighting::of(&is, incoming.observed_at, incoming.first_seen_at);
+        let (history, events) = self.history.after(was, sighting, is_changed);
+        if !is_changed && history == self.history {
+            return Seen::Nothing(self.flx_id);
+        }
+        let change = match is_changed {
+            true => Change::Updated,
+            false => Change::Unchanged,
+        };
+        self.with(is, history).news(change, events)
+    }
+
+    fn with(&self, content: Advert, history: History) -> Self {
+        Self {
+            flx_id: self.flx_id,
+            url: self.url.clone(),
+            content,
+            history,
+        }
+    }
+
+    fn news(self, change: Change, events: Vec<AdvertEvent>) -> Seen {
+        Seen::News(Box::new(News {
+            known: self,
+            events,
+            change,
+        }))
+    }
 }
 
 /// What every advert must say, whatever else it leaves open.
@@ -245,48 +331,49 @@ fn require(content: &Advert) -> Result<(), Fault> {
     ))
 }
 
-/// The record made of content and history.
-fn finish(
-    mut advert: Advert,
-    history: History,
-    change: Change,
-    events: Vec<AdvertEvent>,
-    iris: Option<&IrisIndex>,
-) -> Result<Step, document::Error> {
-    let completed = complete(&mut advert, iris);
-    let anomalies = Anomalies::of(&advert);
-    advert.has_anomaly = Some(!anomalies.is_empty());
-    advert.first_seen_at = Some(history.first_seen_at);
-    advert.last_seen_at = Some(history.observed_at);
-    advert.last_modified_at = Some(history.modified_at);
-    advert.meta = Some(Meta {
-        first_seen_at: Some(history.first_seen_at),
-        last_published_at: Some(history.published_at),
-        last_seen_at: Some(history.observed_at),
-        last_updated_at: Some(history.modified_at),
-        ..Meta::default()
-    });
-    let mut warnings = completed.warnings;
-    warnings.extend(anomalies.reasons().map(Cow::Borrowed));
-    let document = document::encode(&advert)?;
-    let fingerprint = Fingerprint::of(&advert);
-    let own_id = advert.flx_id.filter(|_| change == Change::Created);
-    let member = Member {
-        advert,
-        history,
-        derived: completed.derived,
-    };
-    let alone = std::slice::from_ref(&member);
-    let own_property = own_id.map(|id| MadeProperty::of(id, alone));
-    let own_property = own_property.transpose()?;
-    Ok(Step::Write(Box::new(Draft {
-        fingerprint,
-        own_property,
-        member,
-        anomalies,
-        events,
-        change,
-        warnings,
-        document,
-    })))
+impl Draft {
+    /// The record made of content and history: completed, doubted, and written as the store keeps it.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn of(news: News, iris: Option<&IrisIndex>) -> Result<Self, document::Error> {
+        let News {
+            known,
+            events,
+            change,
+        } = news;
+        let history = known.history;
+        let mut advert = known.content;
+        advert.flx_id = Some(known.flx_id);
+        advert.url = known.url;
+        let completed = complete(&mut advert, iris);
+        let anomalies = Anomalies::of(&advert);
+        advert.has_anomaly = Some(!anomalies.is_empty());
+        advert.first_seen_at = Some(history.first_seen_at);
+        advert.last_seen_at = Some(history.observed_at);
+        advert.last_modified_at = Some(history.modified_at);
+        advert.meta = Some(Meta {
+            first_seen_at: Some(history.first_seen_at),
+            last_published_at: Some(history.published_at),
+            last_seen_at: Some(history.observed_at),
+            last_updated_at: Some(history.modified_at),
+            ..Meta::default()
+        });
+        let mut warnings = completed.warnings;
+        warnings.extend(anomalies.reasons().map(Cow::Borrowed));
+        Ok(Self {
+            document: document::encode(&advert)?,
+            fingerprint: Fingerprint::of(&advert),
+            own_property: None,
+            member: Member {
+                advert,
+                history,
+                derived: completed.derived,
+            },
+            anomalies,
+            events,
+            change,
+            warnings,
+        })
+    }
 }

@@ -41,8 +41,11 @@ impl Member {
 }
 
 /// The property that members make; they may come in any order, none is an empty property.
-pub fn of_members(property_id: FlxId, members: &[Member]) -> Property {
-    let mut seen: Vec<&Member> = members.iter().collect();
+pub fn of_members<'m>(
+    property_id: FlxId,
+    members: impl IntoIterator<Item = &'m Member>,
+) -> Property {
+    let mut seen: Vec<&Member> = members.into_iter().collect();
     seen.sort_by_key(|member| (member.history.first_seen_at, member.advert.flx_id));
     let mut present = seen.clone();
     present.sort_by_key(|member| !member.is_online());

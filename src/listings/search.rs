@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use arrow::array::AsArray;
-use uuid::Uuid;
+use arrow::datatypes::Int64Type;
 
-use super::columns::{ID, properties};
+use super::columns::{ID, NUMBER, properties};
 use super::projection::view::{Rows, View};
 use super::projection::{Projection, Result};
 use super::texts::Fits;
@@ -22,11 +22,20 @@ use crate::wire::enums::EnumSearchRequestSortBy;
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::{Listing, Search, SearchRequest};
 
+/// A property that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its identifier.
+    pub id: FlxId,
+    /// Its number in the store.
+    pub number: i64,
+}
+
 /// A page of properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// Identifiers, in order.
-    pub ids: Vec<FlxId>,
+    /// What was found, in order.
+    pub items: Vec<Found>,
     /// All properties that match, whatever the page.
     pub count: u64,
     /// Where the next page starts, when there is one.
@@ -42,11 +51,12 @@ pub(super) struct Asked {
 }
 
 impl Projection {
-    pub(super) fn asked(&self, search: &Search) -> Result<Asked> {
+    /// Prepares a search; whether its texts are to be compared is whether they order what is found.
+    pub(super) fn asked(&self, search: &Search, is_compared: bool) -> Result<Asked> {
         Ok(Asked {
             view: self.view(),
             predicate: Predicate::compile(properties(), &search.filter).map_err(Error::from)?,
-            fits: self.texts().find(search)?,
+            fits: self.texts().find(search, is_compared)?,
         })
     }
 
@@ -58,15 +68,14 @@ impl Projection {
         start: impl Fn() -> S + Sync,
         visit: impl Fn(&mut S, &Rows<'_>) -> std::result::Result<(), Error> + Sync,
     ) -> Result<Vec<S>> {
-        let id = column(ID)?;
+        let number = column(NUMBER)?;
         let among_fits = |state: &mut S, rows: Rows<'_>| {
             let Some(fits) = &asked.fits else {
                 return visit(state, &rows);
             };
-            let ids = rows.column(id)?;
-            let ids = ids.values.as_string::<i32>();
-            let fits = |row| Uuid::try_parse(ids.value(row)).is_ok_and(|id| fits.contains_key(&id));
-            let rows = rows.only(fits);
+            let numbers = rows.column(number)?;
+            let numbers = numbers.values.as_primitive::<Int64Type>();
+            let rows = rows.only(|row| fits.score(numbers.value(row)).is_some());
             match rows.selected.runs.is_empty() {
                 true => Ok(()),
                 false => visit(state, &rows),
@@ -81,11 +90,10 @@ impl Projection {
     /// # Errors
     /// A column or the index of words cannot be read, or nobody waits any more.
     pub fn search(&self, request: &SearchRequest, interrupt: &Interrupt) -> Result<Page> {
-        let asked = self.asked(&request.search)?;
+        let is_by_relevance = request.sort_by == EnumSearchRequestSortBy::Relevance;
+        let asked = self.asked(&request.search, is_by_relevance)?;
         match &asked.fits {
-            Some(fits) if request.sort_by == EnumSearchRequestSortBy::Relevance => {
-                self.by_relevance(request, &asked, fits, interrupt)
-            }
+            Some(fits) if is_by_relevance => self.by_relevance(request, &asked, fits, interrupt),
             _ => self.by_column(request, &asked, interrupt),
         }
     }
@@ -133,18 +141,16 @@ impl Projection {
                 .map(|last| self.position(&asked.view, sort, last, request.descending)),
             _ => None,
         };
+        let items = hits.iter().take(request.size);
+        let items = items.filter_map(|hit| self.found(&asked.view, hit).transpose());
         Ok(Page {
-            ids: hits
-                .iter()
-                .take(request.size)
-                .filter_map(|hit| FlxId::parse(hit.id()))
-                .collect(),
+            items: items.collect::<Result<Vec<Found>>>()?,
             count,
             next: next.transpose()?,
         })
     }
 
-    /// The page of what fits the texts best, or worst when ascending; ties by identifier.
+    /// The page of what fits the texts best, or worst when ascending; of two that fit alike the first that came.
     fn by_relevance(
         &self,
         request: &SearchRequest,
@@ -152,46 +158,55 @@ impl Projection {
         fits: &Fits,
         interrupt: &Interrupt,
     ) -> Result<Page> {
-        let id = column(ID)?;
-        let states = self.visit_found(asked, interrupt, Vec::new, |found, rows| {
-            let ids = rows.column(id)?;
-            let ids = ids.values.as_string::<i32>();
-            rows.selected.for_each(|row| {
-                let id = Uuid::try_parse(ids.value(row)).ok();
-                found.extend(id.and_then(|id| Some((f64::from(*fits.get(&id)?), id))));
-            });
-            Ok(())
-        })?;
-        let mut found: Vec<(f64, Uuid)> = states.into_iter().flatten().collect();
-        let order = |one: &(f64, Uuid), other: &(f64, Uuid)| {
-            let scores = one.0.total_cmp(&other.0);
-            let scores = match request.descending {
-                true => scores.reverse(),
-                false => scores,
-            };
-            scores.then(one.1.cmp(&other.1))
-        };
-        found.sort_unstable_by(order);
-        let count = found.len() as u64;
-        let after = request.after.as_ref().and_then(|position| {
-            let Some(SortValue::Number(score)) = position.value else {
-                return None;
-            };
-            Some((score, Uuid::try_parse(&position.id).ok()?))
+        let number = column(NUMBER)?;
+        let after = request.after.as_ref();
+        let after = after.and_then(|position| Fit::of(position, request.descending));
+        let states = self.visit_found(
+            asked,
+            interrupt,
+            || (0u64, Vec::new()),
+            |(count, rest), rows| {
+                let numbers = rows.column(number)?;
+                let numbers = numbers.values.as_primitive::<Int64Type>();
+                rows.selected.for_each(|row| {
+                    let number = numbers.value(row);
+                    let Some(score) = fits.score(number) else {
+                        return;
+                    };
+                    *count += 1;
+                    let fit = Fit::new(score, number, request.descending);
+                    if after.is_none_or(|after| after < fit) {
+                        rest.push((fit, rows.index, row));
+                    }
+                });
+                Ok(())
+            },
+        )?;
+        let (mut count, mut rest) = (0, Vec::new());
+        for (counted, found) in states {
+            count += counted;
+            rest.extend(found);
+        }
+        let has_more = rest.len() > request.size;
+        if has_more {
+            // Only the page is sorted, not all there is.
+            rest.select_nth_unstable(request.size);
+            rest.truncate(request.size);
+        }
+        rest.sort_unstable();
+        let items = rest.iter().map(|(fit, chunk, row)| {
+            let ids = asked.view.column(self.engine(), *chunk, column(ID)?)?;
+            let id = FlxId::parse(ids.values.as_string::<i32>().value(*row));
+            let number = fit.number;
+            Ok(id.map(|id| Found { id, number }))
         });
-        let passed = after.map_or(0, |after| {
-            found.partition_point(|place| order(place, &after).is_le())
-        });
-        let rest = found.get(passed..).unwrap_or_default();
-        let page = rest.get(..request.size).unwrap_or(rest);
-        let next = page.last().filter(|_| rest.len() > page.len());
         Ok(Page {
-            ids: page.iter().map(|(_, id)| FlxId(*id)).collect(),
+            items: items.filter_map(Result::transpose).collect::<Result<_>>()?,
             count,
-            next: next.map(|(score, id)| Position {
-                value: Some(SortValue::Number(*score)),
-                id: id.to_string(),
-            }),
+            next: rest
+                .last()
+                .filter(|_| has_more)
+                .map(|(fit, ..)| fit.position()),
         })
     }
 
@@ -200,7 +215,7 @@ impl Projection {
     /// # Errors
     /// A column or the index of words cannot be read, or nobody waits any more.
     pub fn count(&self, search: &Search, interrupt: &Interrupt) -> Result<u64> {
-        let asked = self.asked(search)?;
+        let asked = self.asked(search, false)?;
         let counts = self.visit_found(
             &asked,
             interrupt,
@@ -213,6 +228,13 @@ impl Projection {
         Ok(counts.into_iter().sum())
     }
 
+    /// What a hit is; `None` for an identifier that is none.
+    fn found(&self, view: &View, hit: &Hit) -> Result<Option<Found>> {
+        let numbers = view.column(self.engine(), hit.chunk, column(NUMBER)?)?;
+        let number = numbers.values.as_primitive::<Int64Type>().value(hit.row);
+        Ok(FlxId::parse(hit.id()).map(|id| Found { id, number }))
+    }
+
     fn position(&self, view: &View, sort: usize, hit: &Hit, descending: bool) -> Result<Position> {
         let values = view.column(self.engine(), hit.chunk, sort)?;
         let ids = view.column(self.engine(), hit.chunk, column(ID)?)?;
@@ -221,6 +243,39 @@ impl Projection {
             value: sort.value(hit.row),
             id: hit.id().to_owned(),
         })
+    }
+}
+
+/// How well a property fits, ordered as asked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Fit {
+    /// The bits of the score, which is never negative, turned over when the best come first.
+    rank: u32,
+    number: i64,
+    bits: u32,
+}
+
+impl Fit {
+    fn new(score: f32, number: i64, is_descending: bool) -> Self {
+        let bits = score.to_bits();
+        let rank = if is_descending { !bits } else { bits };
+        Self { rank, number, bits }
+    }
+
+    /// Where a page ended.
+    fn of(position: &Position, is_descending: bool) -> Option<Self> {
+        let Some(SortValue::Number(score)) = position.value else {
+            return None;
+        };
+        let number = position.id.parse().ok()?;
+        Some(Self::new(score as f32, number, is_descending))
+    }
+
+    fn position(&self) -> Position {
+        Position {
+            value: Some(SortValue::Number(f64::from(f32::from_bits(self.bits)))),
+            id: self.number.to_string(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::percolation::Percolation;
@@ -12,6 +13,7 @@ use super::rows::{self, failed, flx_id};
 use super::tables::Tables;
 use super::{Error, Listings, Result, document};
 use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::filters::Listing;
 
 /// Changes one call gives at most.
 pub const CHANGES_MAX: usize = 10_000;
@@ -21,27 +23,21 @@ pub const CHANGES_MAX: usize = 10_000;
 pub struct Change {
     /// Number of its last change; every change of any record has its own, in order of commit.
     pub sequence: i64,
-    /// The record.
-    pub record: Changed,
+    /// Its number in its table, the same for life.
+    pub number: i64,
+    /// Its identifier.
+    pub id: FlxId,
+    /// Its record, JSON text; `None` of a property that was joined to another: it is none of its own any more.
+    pub record: Option<Vec<u8>>,
 }
 
-/// What changed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Changed {
-    /// An advert.
-    Advert {
-        /// Its identifier.
-        id: FlxId,
-        /// Its record, JSON text.
-        record: Vec<u8>,
-    },
-    /// A property.
-    Property {
-        /// Its identifier.
-        id: FlxId,
-        /// Its record, JSON text; `None` once it was joined to another: it is no property of its own any more.
-        record: Option<Vec<u8>>,
-    },
+/// The adverts, or the properties, that changed after a number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// The records, in order of their last change. One that changed again comes once, with its later number.
+    pub records: Vec<Change>,
+    /// Number they reach through: what changed after it is still to be asked for, nothing else is.
+    pub through: i64,
 }
 
 /// The columns of an advert's record: document, then the identifier of its property.
@@ -55,9 +51,29 @@ impl Listings {
 
     /// The records of many properties, in the order of their identifiers; `None` for those there are not. Blocks.
     pub fn properties(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
-        let all =
-            |connection: &Connection| ids.iter().map(|id| property(connection, *id)).collect();
-        Ok(self.store.read(all)?)
+        Ok(self.store.read_at_once(|connection| {
+            let all = ids.iter().map(|id| property(connection, *id));
+            all.collect()
+        })?)
+    }
+
+    /// Writes the records of properties that stand for themselves, by their numbers and in their order, separated by
+    /// commas; the others are left out. Blocks: one row each, by its key.
+    pub fn write_properties(&self, numbers: &[i64], to: &mut Vec<u8>) -> Result<()> {
+        let sql = "SELECT document FROM properties WHERE property = ?1 AND document IS NOT NULL";
+        Ok(self.store.read_at_once(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let start = to.len();
+            for number in numbers {
+                let mut rows = statement.query([number])?;
+                let Some(row) = rows.next()? else { continue };
+                if to.len() > start {
+                    to.push(b',');
+                }
+                document::decode_onto(row.get_ref(0)?.as_blob()?, to).map_err(failed)?;
+            }
+            Ok(())
+        })?)
     }
 
     /// The record of the property an advert belongs to. Blocks.
@@ -91,23 +107,38 @@ impl Listings {
         Ok(self.store.read(rows::last_sequence)?)
     }
 
-    /// The records that changed after a number, in order of their last change, at most `limit` of them (and at most
-    /// [`CHANGES_MAX`]). A record that changed again comes once, with its later number. Blocks.
-    ///
-    /// A projection that starts at 0 and goes on from the last number it was given misses nothing: numbers are given in
-    /// the order of commits, under the store's one write lock.
-    pub fn changes_since(&self, sequence: i64, limit: usize) -> Result<Vec<Change>> {
-        let limit = limit.min(CHANGES_MAX);
-        let reading = |connection: &Connection| {
-            // One transaction: both tables are seen at the same moment.
-            let transaction = connection.unchecked_transaction()?;
-            let mut changes = changed_adverts(&transaction, sequence, limit)?;
-            changes.extend(changed_properties(&transaction, sequence, limit)?);
-            changes.sort_by_key(|change| change.sequence);
-            changes.truncate(limit);
-            Ok(changes)
+    /// The adverts or properties that changed after a number; see [`Moment::changes_since`]. Blocks.
+    pub fn changes_since(&self, of: Listing, sequence: i64, limit: usize) -> Result<Changes> {
+        self.at_one_moment(|moment| moment.changes_since(of, sequence, limit))
+    }
+
+    /// How many adverts or properties changed after a number; counts to `limit` and no further. Blocks: milliseconds for
+    /// 100,000.
+    pub fn count_since(&self, of: Listing, sequence: i64, limit: usize) -> Result<usize> {
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM {} WHERE sequence > ?1 LIMIT ?2)",
+            of.table()
+        );
+        let counting = |connection: &Connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            statement.query_row((sequence, limit as i64), |row| row.get::<_, i64>(0))
         };
-        Ok(self.store.read(reading)?)
+        Ok(self.store.read(counting)? as usize)
+    }
+
+    /// Runs several readings that see the same state, whatever is committed meanwhile. The store's log of writes grows
+    /// until they end. Blocks.
+    pub fn at_one_moment<T, E: From<Error>>(
+        &self,
+        reading: impl FnOnce(&Moment<'_>) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let all = self.store.read(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            Ok(reading(&Moment {
+                connection: &transaction,
+            }))
+        });
+        all.map_err(Error::from)?
     }
 
     /// Moves adverts out of a property into one of their own, whose identifier is given; they are never joined to those
@@ -177,32 +208,96 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
 /// The text of an advert's record: its document with the property's identifier at the end.
 fn advert_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     let mut record = text(row, column)?;
-    let property = flx_id(row, column + 1)?;
-    if record.pop() != Some(b'}') {
+    append_property(&mut record, flx_id(row, column + 1)?)?;
+    Ok(record)
+}
+
+/// Puts the property's identifier at the end of an advert's document.
+fn append_property(document: &mut Vec<u8>, property: FlxId) -> rusqlite::Result<()> {
+    if document.pop() != Some(b'}') {
         return Err(failed("a stored advert is no JSON object"));
     }
     let end = format!(r#","mainPropertyAdFlxId":"{property}","propertyFlxId":"{property}"}}"#);
-    record.extend_from_slice(end.as_bytes());
-    Ok(record)
+    document.extend_from_slice(end.as_bytes());
+    Ok(())
+}
+
+/// The listings as one reading sees them.
+pub struct Moment<'c> {
+    connection: &'c Connection,
+}
+
+impl Moment<'_> {
+    /// The adverts or properties that changed after a number, the earliest `limit` of them (and at most
+    /// [`CHANGES_MAX`]).
+    ///
+    /// A projection that starts at 0 and goes on from the last number it was given misses nothing: numbers are given in
+    /// the order of commits, under the store's one write lock.
+    pub fn changes_since(&self, of: Listing, sequence: i64, limit: usize) -> Result<Changes> {
+        let limit = limit.min(CHANGES_MAX);
+        let changes = self.read_changes(of, sequence, limit);
+        Ok(changes.map_err(crate::store::Error::from)?)
+    }
+
+    fn read_changes(&self, of: Listing, after: i64, limit: usize) -> rusqlite::Result<Changes> {
+        let stored = match of {
+            Listing::Advert => changed_adverts(self.connection, after, limit)?,
+            Listing::Property => changed_properties(self.connection, after, limit)?,
+        };
+        let through = match stored.last() {
+            Some(last) if stored.len() == limit => last.sequence,
+            _ => rows::last_sequence(self.connection)?.max(after),
+        };
+        let records = stored.into_par_iter().map(StoredChange::read);
+        Ok(Changes {
+            records: records.collect::<rusqlite::Result<_>>()?,
+            through,
+        })
+    }
+}
+
+/// A changed record as the store keeps it.
+struct StoredChange {
+    sequence: i64,
+    number: i64,
+    id: FlxId,
+    document: Option<Vec<u8>>,
+    /// Of an advert: its property.
+    property: Option<FlxId>,
+}
+
+impl StoredChange {
+    fn read(self) -> rusqlite::Result<Change> {
+        let text = self.document.as_deref().map(document::decode).transpose();
+        let mut record = text.map_err(failed)?;
+        if let (Some(text), Some(property)) = (&mut record, self.property) {
+            append_property(text, property)?;
+        }
+        Ok(Change {
+            sequence: self.sequence,
+            number: self.number,
+            id: self.id,
+            record,
+        })
+    }
 }
 
 fn changed_adverts(
     connection: &Connection,
     after: i64,
     limit: usize,
-) -> rusqlite::Result<Vec<Change>> {
-    let sql = format!(
-        "SELECT {ADVERT_RECORD}, adverts.sequence, advert_id FROM adverts JOIN properties USING (property)
-         WHERE adverts.sequence > ?1 ORDER BY adverts.sequence LIMIT ?2"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
+) -> rusqlite::Result<Vec<StoredChange>> {
+    let sql = "SELECT adverts.sequence, advert, advert_id, adverts.document, property_id
+         FROM adverts JOIN properties USING (property)
+         WHERE adverts.sequence > ?1 ORDER BY adverts.sequence LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((after, limit as i64), |row| {
-        Ok(Change {
-            sequence: row.get(2)?,
-            record: Changed::Advert {
-                id: flx_id(row, 3)?,
-                record: advert_text(row, 0)?,
-            },
+        Ok(StoredChange {
+            sequence: row.get(0)?,
+            number: row.get(1)?,
+            id: flx_id(row, 2)?,
+            document: row.get(3)?,
+            property: Some(flx_id(row, 4)?),
         })
     })?;
     rows.collect()
@@ -212,18 +307,17 @@ fn changed_properties(
     connection: &Connection,
     after: i64,
     limit: usize,
-) -> rusqlite::Result<Vec<Change>> {
-    let sql = "SELECT sequence, property_id, document FROM properties
+) -> rusqlite::Result<Vec<StoredChange>> {
+    let sql = "SELECT sequence, property, property_id, document FROM properties
          WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((after, limit as i64), |row| {
-        let document = row.get_ref(2)?.as_blob_or_null()?;
-        Ok(Change {
+        Ok(StoredChange {
             sequence: row.get(0)?,
-            record: Changed::Property {
-                id: flx_id(row, 1)?,
-                record: document.map(document::decode).transpose().map_err(failed)?,
-            },
+            number: row.get(1)?,
+            id: flx_id(row, 2)?,
+            document: row.get(3)?,
+            property: None,
         })
     })?;
     rows.collect()

@@ -64,6 +64,11 @@ impl<'t> Tables<'t> {
         self.transaction
     }
 
+    /// Number of the last change.
+    pub(super) fn last_sequence(&self) -> i64 {
+        self.last_sequence
+    }
+
     fn next_sequence(&mut self) -> i64 {
         self.last_sequence += 1;
         self.last_sequence
@@ -97,16 +102,17 @@ impl<'t> Tables<'t> {
             .query_row([digest], |row| flx_id(row, 0))
     }
 
-    /// Inserts a property and gives its number.
+    /// Inserts a property, under the next number unless one is given, and gives its number.
     pub(super) fn insert_property(
         &mut self,
+        number: Option<i64>,
         id: FlxId,
         made: &MadeProperty,
     ) -> rusqlite::Result<i64> {
         let sequence = self.next_sequence();
         self.execute(
-            "INSERT INTO properties (property_id, sequence, document) VALUES (?1, ?2, ?3)",
-            (id.0.as_bytes(), sequence, &made.document),
+            "INSERT INTO properties (property, property_id, sequence, document) VALUES (?1, ?2, ?3, ?4)",
+            (number, id.0.as_bytes(), sequence, &made.document),
         )?;
         let property = self.transaction.last_insert_rowid();
         let record = &made.record;
@@ -189,13 +195,25 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Inserts an advert under a property, with its fingerprint and its events.
+    /// Inserts an advert under a property, with its fingerprint, where others of its keys find it.
     pub(super) fn insert_advert(
         &mut self,
         digest: &UrlDigest,
         property: i64,
         draft: &Draft,
     ) -> rusqlite::Result<i64> {
+        let (advert, keys) = self.insert_unfound_advert(digest, property, draft)?;
+        self.put_keys(advert, &keys)?;
+        Ok(advert)
+    }
+
+    /// Inserts an advert that no other finds before its keys, given with its number, are put.
+    pub(super) fn insert_unfound_advert(
+        &mut self,
+        digest: &UrlDigest,
+        property: i64,
+        draft: &Draft,
+    ) -> rusqlite::Result<(i64, Vec<BlockKey>)> {
         let id = draft
             .member
             .advert
@@ -215,8 +233,7 @@ impl<'t> Tables<'t> {
             "INSERT INTO fingerprints (advert, property, keys, fingerprint) VALUES (?1, ?2, ?3, ?4)",
             (advert, property, key_bytes(&keys), draft.fingerprint.encode()),
         )?;
-        self.put_keys(advert, &keys)?;
-        Ok(advert)
+        Ok((advert, keys))
     }
 
     /// Replaces the record of an advert, its fingerprint, and adds its events.
@@ -275,7 +292,8 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    fn put_keys(&self, advert: i64, keys: &[BlockKey]) -> rusqlite::Result<()> {
+    /// Has an advert be found by its keys.
+    pub(super) fn put_keys(&self, advert: i64, keys: &[BlockKey]) -> rusqlite::Result<()> {
         for key in keys {
             self.execute(
                 "INSERT OR IGNORE INTO blocks (key, advert) VALUES (?1, ?2)",
@@ -285,7 +303,8 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
+    /// Notes something that happened to an advert.
+    pub(super) fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO advert_events (advert, type, occurred_at_ms, previous_price, previous_is_online)
              VALUES (?1, ?2, ?3, ?4, ?5)",

@@ -73,6 +73,13 @@ pub fn compress(text: &[u8]) -> Result<Vec<u8>, Error> {
 
 /// The JSON text of a stored record.
 pub fn decode(document: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    decode_onto(document, &mut text)?;
+    Ok(text)
+}
+
+/// Appends the JSON text of a stored record. What was appended of a damaged one is removed again.
+pub fn decode_onto(document: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
     let (head, compressed) = document
         .split_at_checked(HEAD_BYTES)
@@ -88,19 +95,22 @@ pub fn decode(document: &[u8]) -> Result<Vec<u8>, Error> {
     if length > RECORD_BYTES_MAX {
         return Err(damaged("its length is absurd"));
     }
-    let text = DECOMPRESSOR.with_borrow_mut(|slot| {
+    let start = to.len();
+    to.resize(start + length, 0);
+    let written = DECOMPRESSOR.with_borrow_mut(|slot| {
         let decompressor = match slot {
             Some(decompressor) => decompressor,
             None => slot.insert(Decompressor::with_prepared_dictionary(&DECODER)?),
         };
-        decompressor.decompress(compressed, length)
+        decompressor.decompress_to_buffer(compressed, &mut to[start..])
     });
-    let text = text.map_err(|error| Error::Damaged(error.to_string()))?;
-    if text.len() == length {
-        Ok(text)
-    } else {
-        Err(damaged("it is shorter than it says"))
-    }
+    let error = match written {
+        Ok(written) if written == length => return Ok(()),
+        Ok(_) => damaged("it is shorter than it says"),
+        Err(error) => Error::Damaged(error.to_string()),
+    };
+    to.truncate(start);
+    Err(error)
 }
 
 #[cfg(test)]

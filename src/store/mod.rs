@@ -5,6 +5,7 @@
 //! processes may open the file at once (a command beside a running server): SQLite's own lock orders them.
 //! Every call here blocks its thread: asynchronous callers use a blocking thread.
 
+mod alone;
 mod backup;
 pub mod document;
 mod migrations;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use writer::Writer;
@@ -65,6 +67,12 @@ pub enum Error {
         /// What SQLite says of it.
         reason: String,
     },
+    /// Another process, or another part of this one, has the file open.
+    #[error("{path} is in use: stop the server, and whatever else has it open, and try again")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// The commit that held this write, among others, failed.
     #[error("store: commit failed: {0}")]
     Commit(String),
@@ -95,17 +103,9 @@ struct Shared {
 impl Store {
     /// Opens the store of a data folder, making folder and file when they are not there. Blocks.
     pub fn open(data: &Path) -> Result<Self> {
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |source| Error::Io { path, source }
-        };
-        std::fs::create_dir_all(data).map_err(at(data))?;
-        let path = data.join(FILE_NAME);
-        create_private(&path).map_err(at(&path))?;
-        let mut connection = connect(&path)?;
+        let (path, connection) = open_writer(data)?;
         connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        migrations::apply(&mut connection)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 writer: Writer::start(connection),
@@ -113,6 +113,14 @@ impl Store {
                 idle_readers: Mutex::new(Vec::new()),
             }),
         })
+    }
+
+    /// Opens the store of a data folder where there is one; makes nothing. Blocks.
+    pub fn open_existing(data: &Path) -> Result<Option<Self>> {
+        match data.join(FILE_NAME).is_file() {
+            true => Self::open(data).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Runs a reading; it sees every write that returned before. Blocks.
@@ -128,6 +136,18 @@ impl Store {
             idle_readers.push(connection);
         }
         Ok(outcome?)
+    }
+
+    /// Runs a reading of several statements that see the store at one moment. Many short ones cost less this way too: the
+    /// file is locked once. Blocks.
+    pub fn read_at_once<T>(
+        &self,
+        reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.read(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            reading(&transaction)
+        })
     }
 
     /// Runs a change and returns once it is durable; one that fails leaves nothing behind. Blocks.
@@ -179,6 +199,20 @@ impl Store {
     }
 }
 
+/// The file of a data folder, made when it is not there and brought to today's schema, with a connection to it.
+fn open_writer(data: &Path) -> Result<(PathBuf, Connection)> {
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { path, source }
+    };
+    std::fs::create_dir_all(data).map_err(at(data))?;
+    let path = data.join(FILE_NAME);
+    create_private(&path).map_err(at(&path))?;
+    let mut connection = connect(&path)?;
+    migrations::apply(&mut connection)?;
+    Ok((path, connection))
+}
+
 /// Makes the file readable by its owner only, because it holds secrets; SQLite's side files take the same mode.
 fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
@@ -192,6 +226,8 @@ fn connect(path: &Path) -> Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Plans do not depend on what is bound: else statements on tables with partial indexes are planned at each use.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

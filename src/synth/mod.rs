@@ -20,6 +20,7 @@ pub mod dpe;
 pub mod dvf;
 pub mod lake;
 pub mod lambert;
+pub mod listings;
 pub mod places;
 pub mod portfolio;
 pub mod prices;

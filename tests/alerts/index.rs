@@ -30,7 +30,7 @@ fn batch(listing: Listing, count: usize, draw: &mut Draw) -> DecodedBatch {
     for number in 0..count {
         let record = listings::record(listing, number, draw);
         match listing {
-            Listing::Property => property_rows.push(&read(&record).unwrap()).unwrap(),
+            Listing::Property => property_rows.push(0, &read(&record).unwrap()).unwrap(),
             Listing::Advert => advert_rows.push(&read(&record).unwrap()).unwrap(),
         }
     }

@@ -55,7 +55,7 @@ impl Listings {
                 Listing::Property => {
                     let property: Property =
                         read(&record).unwrap_or_else(|fault| panic!("{fault}: {record}"));
-                    property_rows.push(&property).unwrap();
+                    property_rows.push(0, &property).unwrap();
                     serde_json::to_value(property).unwrap()
                 }
                 Listing::Advert => {
@@ -319,7 +319,7 @@ fn files_without_a_fitting_advert_are_not_looked_into() {
                 }
             };
             let id = format!("019a53c0-7a55-7c40-8a11-{number:012x}");
-            rows.push(&read(&json!({"flxId": id, "adverts": adverts})).unwrap())
+            rows.push(0, &read(&json!({"flxId": id, "adverts": adverts})).unwrap())
                 .unwrap();
         }
         let mut import = lake.import(properties()).unwrap();
@@ -361,7 +361,7 @@ fn conditions_of_one_entry_hold_on_the_same_advert() {
     ];
     let mut rows = PropertyRows::default();
     for record in &records {
-        rows.push(&read(record).unwrap()).unwrap();
+        rows.push(0, &read(record).unwrap()).unwrap();
     }
     let batch = DecodedBatch::new(properties(), rows.finish().unwrap()).unwrap();
     let found = |adverts: Value| -> Vec<usize> {

@@ -1,14 +1,15 @@
-//! Whatever happens to adverts, searches of properties find what the store holds, whether rows lie in memory or in
-//! files.
+//! Whatever happens to adverts, searches of properties and SQL find what the store holds, whether rows lie in memory or
+//! in files.
 
 use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};
 use toise::clock::Clock;
 use toise::engine::cursor::CursorKey;
 use toise::engine::interrupt::Interrupt;
-use toise::listings::Listings;
-use toise::listings::projection::Projection;
-use toise::listings::store::Changed;
+use toise::lake::Lake;
+use toise::listings::columns::{properties, table_of};
+use toise::listings::projection::{Projection, fold};
+use toise::listings::{Listings, texts};
 use toise::store::Store;
 use toise::synth::adverts::level::Level;
 use toise::synth::adverts::{Market, Request};
@@ -19,6 +20,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::support::draw::Draw;
+use crate::support::sql::{answered, session};
 use crate::support::{listings, plain_listings, projection};
 
 const SORTS: [(&str, &str); 4] = [
@@ -55,22 +57,53 @@ impl Desk {
         let mut records = Vec::new();
         let mut sequence = 0;
         loop {
-            let changes = self.listings.changes_since(sequence, 1_000).unwrap();
-            let Some(last) = changes.last() else {
+            let of = Listing::Property;
+            let changes = self.listings.changes_since(of, sequence, 1_000).unwrap();
+            if changes.through == sequence {
                 return records;
-            };
-            sequence = last.sequence;
-            for change in changes {
-                if let Changed::Property {
-                    record: Some(record),
-                    ..
-                } = change.record
-                {
-                    let record = serde_json::from_slice(&record).unwrap();
-                    records.push(plain_listings::with_both_floors(record));
-                }
+            }
+            sequence = changes.through;
+            let there = changes.records.into_iter();
+            for record in there.filter_map(|change| change.record) {
+                let record = serde_json::from_slice(&record).unwrap();
+                records.push(plain_listings::with_both_floors(record));
             }
         }
+    }
+
+    /// Holds the tables in SQL against the store.
+    fn compare_sql(&self, records: &[Value]) {
+        let session = session(self.folder.path(), &self.listings);
+        let mut ids: Vec<&str> = records
+            .iter()
+            .map(|record| record["flxId"].as_str().unwrap())
+            .collect();
+        ids.sort_unstable();
+        let sql = "select flx_id from properties order by flx_id";
+        assert_eq!(answered(&session, sql).unwrap(), ids);
+        let sum = |values: &mut dyn Iterator<Item = &Value>| -> f64 {
+            values.filter_map(Value::as_f64).sum()
+        };
+        let prices = sum(&mut records
+            .iter()
+            .map(|record| &record["price"]["latest"]["value"]));
+        let sql = "select cast(coalesce(sum(price_latest_value), 0) as bigint) from properties";
+        assert_eq!(
+            answered(&session, sql).unwrap(),
+            [(prices as i64).to_string()]
+        );
+        // The adverts in their own table are those inside the properties.
+        let within: Vec<&Value> = records
+            .iter()
+            .flat_map(|record| record["adverts"].as_array().unwrap())
+            .collect();
+        let online = within.iter().filter(|advert| advert["isOnline"] == true);
+        let sql = "select count(*), count(case when is_online then 1 end), count(distinct flx_id) from adverts";
+        let counted = format!("{} {} {}", within.len(), online.count(), within.len());
+        assert_eq!(answered(&session, sql).unwrap(), [counted]);
+        let sql =
+            "select count(*) from adverts join properties on property_flx_id = properties.flx_id";
+        assert_eq!(answered(&session, sql).unwrap(), [within.len().to_string()]);
     }
 
     /// Asks a random question page by page, and holds the answer against a plain reading of every record.
@@ -127,8 +160,8 @@ impl Desk {
             let page = self.projection.search(&request, &interrupt).unwrap();
             let counted = self.projection.count(&request.search, &interrupt);
             assert_eq!(counted.unwrap(), page.count);
-            assert!(page.ids.len() <= size);
-            found.extend(page.ids);
+            assert!(page.items.len() <= size);
+            found.extend(page.items.iter().map(|found| found.id));
             let Some(next) = page.next else {
                 break page.count;
             };
@@ -181,7 +214,7 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
         let folds = draw.once_in(3);
         std::thread::scope(|scope| {
             if folds {
-                scope.spawn(|| desk.projection.fold().unwrap());
+                scope.spawn(|| desk.projection.fold(Listing::Property).unwrap());
             }
             let (first, rest) = batch.split_at(batch.len() / 2);
             for part in [first, rest] {
@@ -193,14 +226,23 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
         for _ in 0..4 {
             matched += desk.compare(&records, &mut draw);
         }
-        match draw.below(4) {
-            0 => desk.projection.fold().unwrap(),
-            1 => desk.projection = projection(desk.folder.path(), desk.listings.clone()),
+        desk.compare_sql(&records);
+        let (data, lake) = (desk.folder.path(), Lake::open(desk.folder.path()).unwrap());
+        let listing = *draw.one_of(&[Listing::Property, Listing::Advert]);
+        match draw.below(6) {
+            0 => desk.projection.fold(listing).unwrap(),
+            1 => desk.projection = projection(data, desk.listings.clone()),
+            2 => drop(lake.compact(table_of(listing), &|_| {}).unwrap()),
+            3 => drop(fold::rebuild(&desk.listings, &lake, listing, &|_| {}).unwrap()),
+            4 => texts::rebuild(data, &desk.listings, &|_| {}).unwrap(),
             _ => {}
         }
+        desk.projection.engine().look_again(properties()).unwrap();
+        desk.projection.refresh().unwrap();
         for _ in 0..4 {
             matched += desk.compare(&records, &mut draw);
         }
+        desk.compare_sql(&records);
     }
     assert!(matched > 1_000, "{matched}");
 }

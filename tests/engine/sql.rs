@@ -1,19 +1,21 @@
 //! SQL-level behaviour from text files: a query, then the rows it must answer, or the word its error must hold.
-//!
-//! The form is a small part of sqllogictest's: blocks between blank lines, `#` comments; `query` or `error WORD` on the
-//! first line, then the SQL, then `----` and the rows, values between blanks, `NULL` where missing.
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
-use serde_json::json;
+use serde_json::{Value, json};
+use toise::clock::Clock;
 use toise::engine::Budget;
 use toise::engine::session::Session;
 use toise::lake::Lake;
+use toise::listings::Listings;
+use toise::listings::columns::table_of;
+use toise::listings::projection::{fold, now};
 use toise::opendata::{Dataset, OpenData};
+use toise::store::Store;
+use toise::wire::listings::filters::Listing;
 
 use crate::support::rows::{self, Record};
+use crate::support::sql::{answered, holds, session};
 
 /// Three sales by a pin, one far away and one without position.
 fn sales() -> Vec<Record> {
@@ -41,90 +43,141 @@ fn sales() -> Vec<Record> {
         .collect()
 }
 
-fn lines(batches: &[RecordBatch]) -> Vec<String> {
-    let options = FormatOptions::default().with_null("NULL");
-    let mut lines = Vec::new();
-    for batch in batches {
-        let columns: Vec<ArrayFormatter> = batch
-            .columns()
-            .iter()
-            .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
-            .collect();
-        for row in 0..batch.num_rows() {
-            let values: Vec<String> = columns
-                .iter()
-                .map(|column| column.value(row).to_string())
-                .collect();
-            lines.push(values.join(" "));
-        }
-    }
-    lines
-}
-
-async fn answer(session: &Session, sql: &str) -> Result<Vec<String>, String> {
-    let frame = session
-        .query(sql)
-        .await
-        .map_err(|error| error.to_string())?;
-    Ok(lines(
-        &frame.collect().await.map_err(|error| error.to_string())?,
-    ))
-}
-
-#[tokio::test]
-async fn text_files_of_queries_answer_as_written() {
+#[test]
+fn sales_and_functions_answer_as_written_and_nothing_is_written_or_defined() {
     let folder = tempfile::tempdir().unwrap();
     let lake = Lake::open(folder.path()).unwrap();
     rows::import(&lake, Dataset::Dvf, &sales(), Vec::new());
     let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
     let session = Session::open(open_data.engine(), Vec::new()).unwrap();
-    let mut blocks = 0;
-    for file in
-        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine")).unwrap()
-    {
-        let path = file.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "slt") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
-        for block in text.split("\n\n") {
-            let block: Vec<&str> = block
-                .lines()
-                .filter(|line| !line.starts_with('#') && !line.is_empty())
-                .collect();
-            let Some((head, rest)) = block.split_first() else {
-                continue;
-            };
-            let mut parts = rest.splitn(2, |line| *line == "----");
-            let sql = parts.next().unwrap_or_default().join("\n");
-            let expected: Vec<&str> = parts.next().unwrap_or_default().to_vec();
-            let found = answer(&session, &sql).await;
-            match head.split_once(' ') {
-                None if *head == "query" => {
-                    assert_eq!(
-                        found.as_deref(),
-                        Ok(&expected
-                            .iter()
-                            .map(|row| row.to_string())
-                            .collect::<Vec<_>>()[..]),
-                        "{}: {sql}",
-                        path.display()
-                    );
-                }
-                Some(("error", word)) => {
-                    let error = found.expect_err(&format!("{}: {sql}", path.display()));
-                    assert!(error.contains(word), "{}: {sql}: {error}", path.display());
-                }
-                _ => panic!("{}: {head}", path.display()),
-            }
-            blocks += 1;
-        }
-    }
+    let blocks = holds(&session, "geo_distance.slt") + holds(&session, "read_only.slt");
     assert!(blocks >= 20, "{blocks} blocks");
     // Nothing that was refused left a trace.
     assert_eq!(
-        answer(&session, "select count(*) from dvf").await.unwrap(),
+        answered(&session, "select count(*) from dvf").unwrap(),
         ["5"]
     );
     assert!(!Path::new("/tmp/toise-refused.csv").exists());
+}
+
+const BOTH: [Listing; 2] = [Listing::Property, Listing::Advert];
+
+/// An advert of a portal as it was seen on a day of March 2026.
+fn advert(portal: &str, number: u32, day: u32, fields: Value) -> Value {
+    let mut advert = json!({
+        "url": format!("https://{portal}.example/annonce/{number}"), "source": format!("{portal}.example"),
+        "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "title": format!("Bien {number}"),
+        "lastSeenAt": format!("2026-03-{day:02}T08:00:00Z"),
+    });
+    for (field, value) in fields.as_object().unwrap() {
+        advert[field] = value.clone();
+    }
+    advert
+}
+
+fn in_mende(price: u32, area: f64) -> Value {
+    json!({
+        "currentPrice": {"value": price}, "habitation": {"roomCount": 3, "floor": 2, "surface": {"total": area}},
+        "description": "Au coeur de la ville haute, trois pieces traversant refait a neuf, cuisine ouverte, deux \
+            chambres sur jardin, cave voutee et grenier. Reference AB1234.", "tags": ["cave", "grenier"],
+        "location": {"postalCode": "48000", "city": "Mende", "locationCoordinate": {"location": [3.49871, 44.51823]}},
+        "seller": {"name": "Agence de la Tour", "siren": "123456780"},
+    })
+}
+
+fn in_lyon(price: u32, area: f64) -> Value {
+    json!({
+        "currentPrice": {"value": price}, "habitation": {"roomCount": 2, "surface": {"total": area}},
+        "location": {"postalCode": "69003", "city": "Lyon", "locationCoordinate": {"location": [4.8512, 45.7598]}},
+    })
+}
+
+#[test]
+fn listings_answer_as_written_whether_in_memory_folded_compacted_or_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let clock = Clock::steered("2026-03-31T12:00:00Z".parse().unwrap());
+    let listings = Listings::new(Store::open(data).unwrap(), clock);
+    let take = |adverts: Vec<Value>| {
+        let outcomes = listings.ingest(adverts).unwrap();
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    };
+    let lake = Lake::open(data).unwrap();
+    let none = session(data, &listings);
+    for table in ["properties", "adverts"] {
+        let sql = format!("select count(*) from {table}");
+        assert_eq!(answered(&none, &sql).unwrap(), ["0"]);
+    }
+    let first = vec![
+        advert("un", 1, 1, in_mende(98_000, 67.4)),
+        advert("deux", 1, 2, in_mende(98_000, 67.4)),
+        advert("un", 3, 2, in_lyon(305_000, 61.0)),
+        advert("un", 5, 2, in_lyon(150_000, 30.0)),
+    ];
+    take(first);
+    for listing in BOTH {
+        assert!(fold::fold(&listings, &lake, listing, &|_| {}).unwrap() > 0);
+        assert_eq!(fold::fold(&listings, &lake, listing, &|_| {}).unwrap(), 0);
+    }
+    take(vec![
+        advert("un", 1, 9, json!({"currentPrice": {"value": 95_500}})),
+        advert("un", 5, 9, json!({"isOnline": false})),
+        advert("deux", 4, 9, in_lyon(240_000, 48.0)),
+    ]);
+    let as_written = |state: &str| {
+        let blocks = holds(&session(data, &listings), "listings.slt");
+        assert!(blocks >= 8, "{state}: {blocks} blocks");
+    };
+    as_written("changed");
+    fold::fold(&listings, &lake, Listing::Property, &|_| {}).unwrap();
+    as_written("one table folded");
+    for listing in BOTH {
+        fold::fold(&listings, &lake, listing, &|_| {}).unwrap();
+        lake.compact(table_of(listing), &|_| {}).unwrap();
+    }
+    as_written("compacted");
+    for listing in BOTH {
+        let rows = fold::rebuild(&listings, &lake, listing, &|_| {}).unwrap();
+        assert_eq!(rows, if listing == Listing::Advert { 5 } else { 4 });
+    }
+    as_written("made anew");
+    // Damage and loss are errors, until the tables are made anew.
+    let broken = lake
+        .folder(table_of(Listing::Property))
+        .join("snapshot.json");
+    std::fs::write(broken, "{").unwrap();
+    std::fs::remove_dir_all(lake.folder(table_of(Listing::Advert))).unwrap();
+    assert!(fold::fold(&listings, &lake, Listing::Property, &|_| {}).is_err());
+    for listing in BOTH {
+        fold::rebuild(&listings, &lake, listing, &|_| {}).unwrap();
+        assert!(
+            lake.check(table_of(listing))
+                .run(&|_| {})
+                .damaged
+                .is_empty()
+        );
+    }
+    as_written("healed");
+}
+
+#[test]
+fn a_table_of_another_store_is_refused_with_what_helps() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let open = |folder: &tempfile::TempDir| {
+        Listings::new(Store::open(folder.path()).unwrap(), Clock::system())
+    };
+    let (listings, nobody) = (open(&one), open(&other));
+    let outcomes = listings.ingest(vec![advert("un", 3, 2, in_lyon(305_000, 61.0))]);
+    assert!(outcomes.unwrap()[0].is_ok());
+    let lake = Lake::open(one.path()).unwrap();
+    fold::fold(&listings, &lake, Listing::Advert, &|_| {}).unwrap();
+    let ready = now::make_ready(&nobody, &lake, &BOTH, |_| {});
+    let error = ready.unwrap_err().to_string();
+    assert!(error.contains("lake/adverts"), "{error}");
+    assert!(error.contains("toise compact --rebuild"), "{error}");
+    assert_eq!(
+        fold::rebuild(&nobody, &lake, Listing::Advert, &|_| {}).unwrap(),
+        0
+    );
+    assert!(now::make_ready(&nobody, &lake, &BOTH, |_| {}).is_ok());
 }

@@ -17,7 +17,7 @@ if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
 fi
 
 data=$(mktemp -d)
-RUST_LOG=error "$toise" --data "$data" --json demo --listen 127.0.0.1:0 > "$data/ready.json" &
+RUST_LOG=error "$toise" --data "$data" --json demo --small --listen 127.0.0.1:0 > "$data/ready.json" &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
 waited=0

@@ -9,6 +9,7 @@ pub mod process;
 pub mod receiver;
 pub mod rows;
 pub mod sending;
+pub mod sql;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

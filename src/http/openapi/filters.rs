@@ -72,8 +72,8 @@ fn search_payload(search: Value, size_max: usize, found: &mut Map<String, Value>
         json!({
             "size": {"type": "integer", "minimum": 1, "maximum": size_max, "description": "Properties of a page"},
             "sortBy": described(enumeration(EnumSearchRequestSortBy::TABLE, found),
-                "Records without the value come last in both orders, ties by identifier; RELEVANCE without texts is \
-                 LAST_SEEN_AT"),
+                "Records without the value come last in both orders, ties by identifier; RELEVANCE is of texts, ties by \
+                 order of arrival; without texts it is LAST_SEEN_AT"),
             "orderBy": enumeration(EnumSearchRequestOrderBy::TABLE, found),
             "search": search,
             "searchAfterHash": {"type": "string",

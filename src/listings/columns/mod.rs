@@ -22,9 +22,12 @@ pub use property::PropertyRows;
 use std::sync::LazyLock;
 
 use crate::lake::schema::{Column, TableSchema};
+use crate::wire::listings::filters::Listing;
 
 /// Column that identifies a property or an advert.
 pub const ID: &str = "flx_id";
+/// Column of a property with its number in the store: what its words and its record are found by.
+pub const NUMBER: &str = "number";
 /// Column of a property with its adverts.
 pub const ADVERTS: &str = "adverts";
 
@@ -61,6 +64,14 @@ pub fn properties() -> &'static TableSchema {
 /// The table of adverts.
 pub fn adverts() -> &'static TableSchema {
     &ADVERT_TABLE
+}
+
+/// The table of properties, or that of adverts.
+pub fn table_of(listing: Listing) -> &'static TableSchema {
+    match listing {
+        Listing::Property => properties(),
+        Listing::Advert => adverts(),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ListArray, RecordBatch, StructArray};
+use arrow::array::{Int64Builder, ListArray, RecordBatch, StructArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use super::dwelling::dwelling;
 use super::rows::{ColumnOf, Read, Rows};
 use super::shared::{Priced, Sold, columns, listed, placed, priced, sold};
-use super::{ADVERTS, Error, ID, properties};
+use super::{ADVERTS, Error, ID, NUMBER, properties};
 use crate::lake::schema::{Column, ITEM, Kind, struct_fields};
 use crate::wire::enums::WireEnum;
 use crate::wire::listings::market::LightSeller;
@@ -113,6 +113,11 @@ static ADVERT_FIELDS: LazyLock<Vec<Column>> =
 pub(super) fn columns() -> Vec<Column> {
     let mut columns: Vec<Column> = COLUMNS.iter().map(ColumnOf::described).collect();
     columns.push(Column {
+        name: NUMBER.into(),
+        kind: Kind::Integer,
+        filterable: true,
+    });
+    columns.push(Column {
         name: ADVERTS.into(),
         kind: Kind::Items(&ADVERT_FIELDS),
         filterable: true,
@@ -123,6 +128,7 @@ pub(super) fn columns() -> Vec<Column> {
 /// Properties being laid out as rows.
 pub struct PropertyRows {
     rows: Rows<Property>,
+    numbers: Int64Builder,
     adverts: Rows<PropertyAdvert>,
     advert_counts: Vec<usize>,
 }
@@ -131,6 +137,7 @@ impl Default for PropertyRows {
     fn default() -> Self {
         Self {
             rows: Rows::new(&COLUMNS),
+            numbers: Int64Builder::new(),
             adverts: Rows::new(&ADVERT_COLUMNS),
             advert_counts: Vec::new(),
         }
@@ -138,15 +145,16 @@ impl Default for PropertyRows {
 }
 
 impl PropertyRows {
-    /// Adds a property.
+    /// Adds a property with its number in the store.
     ///
     /// # Errors
     /// It has no identifier.
-    pub fn push(&mut self, property: &Property) -> Result<(), Error> {
+    pub fn push(&mut self, number: i64, property: &Property) -> Result<(), Error> {
         if property.flx_id.is_none() {
             return Err(Error::NoId);
         }
         self.rows.push(property);
+        self.numbers.append_value(number);
         for advert in &property.adverts {
             self.adverts.push(advert);
         }
@@ -165,6 +173,7 @@ impl PropertyRows {
     /// More than 2^31 adverts.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let mut columns = self.rows.finish();
+        columns.push(Arc::new(self.numbers.finish()));
         let fields = struct_fields(&ADVERT_FIELDS);
         let count = self.adverts.count();
         let adverts =

@@ -102,7 +102,7 @@ fn a_property_is_a_row_with_its_adverts_as_a_list() {
     let samples = samples(include_str!("../../../data/samples/properties.json"));
     let mut rows = PropertyRows::default();
     for (_, property) in &samples {
-        rows.push(property).unwrap();
+        rows.push(7, property).unwrap();
     }
     assert_eq!(rows.count(), samples.len());
     let batch = rows.finish().unwrap();
@@ -110,6 +110,7 @@ fn a_property_is_a_row_with_its_adverts_as_a_list() {
     for (row, (record, _)) in samples.iter().enumerate() {
         let cell = |column| cell(&batch, row, column);
         assert_eq!(cell("flx_id"), record["flxId"]);
+        assert_eq!(cell("number"), 7);
         assert_eq!(cell("type"), record["type"]);
         assert_eq!(
             cell("location_department"),

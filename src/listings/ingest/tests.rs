@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::clock::Clock;
-use crate::listings::store::Changed;
 use crate::store::Store;
+use crate::wire::listings::filters::Listing;
 use crate::wire::listings::{Advert, Property};
 
 /// Listings in a folder of their own, at noon of a day in March.
@@ -402,10 +402,12 @@ fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
         desk.property(first.flx_id),
         "the former identifier goes on answering"
     );
-    let changes = desk.listings.changes_since(0, 100).unwrap();
-    let gone = changes.iter().filter(|change| {
-        matches!(&change.record, Changed::Property { id, record: None } if *id == alone.flx_id)
-    });
+    let changes = desk
+        .listings
+        .changes_since(Listing::Property, 0, 100)
+        .unwrap();
+    let gone = changes.records.iter();
+    let gone = gone.filter(|change| change.id == alone.flx_id && change.record.is_none());
     assert_eq!(gone.count(), 1);
     // Undone, the identifier is that property's again.
     assert_eq!(
@@ -420,31 +422,36 @@ fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
     let desk = Desk::open();
     let outcomes = desk.take((0..150).map(|n| flat("a", n, n * 3)).collect());
     assert!(outcomes.iter().all(|outcome| outcome.is_ok()));
-    let mut after = 0;
-    let mut adverts = 0;
-    loop {
-        let changes = desk.listings.changes_since(after, 37).unwrap();
-        assert!(
-            changes
-                .windows(2)
-                .all(|pair| pair[0].sequence < pair[1].sequence)
-        );
-        let Some(last) = changes.last() else { break };
-        assert!(changes[0].sequence > after);
-        adverts += changes
-            .iter()
-            .filter(|change| matches!(change.record, Changed::Advert { .. }))
-            .count();
-        after = last.sequence;
+    let last = desk.listings.last_sequence().unwrap();
+    for of in [Listing::Advert, Listing::Property] {
+        let (mut after, mut count) = (0, 0);
+        while after < last {
+            let changes = desk.listings.changes_since(of, after, 37).unwrap();
+            let numbers: Vec<i64> = changes
+                .records
+                .iter()
+                .map(|change| change.sequence)
+                .collect();
+            assert!(numbers.is_sorted_by(|one, next| one < next));
+            assert!(
+                numbers
+                    .iter()
+                    .all(|number| *number > after && *number <= changes.through)
+            );
+            assert!(changes.through > after);
+            count += numbers.len();
+            after = changes.through;
+        }
+        assert_eq!(after, last);
+        assert_eq!(count, desk.listings.count_since(of, 0, usize::MAX).unwrap());
+        assert!(count >= 100, "{count}");
     }
-    assert_eq!(adverts, 150);
-    assert_eq!(after, desk.listings.last_sequence().unwrap());
     desk.take_one(with(flat("a", 3, 9), json!({"lastSeenAt": "2026-03-02"})));
-    assert_eq!(
-        desk.listings.changes_since(after, 10).unwrap().len(),
-        2,
-        "the advert and its property"
-    );
+    for of in [Listing::Advert, Listing::Property] {
+        let changes = desk.listings.changes_since(of, last, 10).unwrap();
+        assert_eq!(changes.records.len(), 1);
+        assert_eq!(changes.through, desk.listings.last_sequence().unwrap());
+    }
 }
 
 #[test]

@@ -1,14 +1,18 @@
-//! The properties as questions read them: the lake's table, and in memory what changed since it was written.
+//! The tables of listings, kept from the store: what the lake holds of them, and in memory what changed since.
 //!
-//! The store is the truth and numbers its changes. The table says through which number it reaches; the rows of later
+//! The store is the truth and numbers its changes. A table says through which number it reaches; the rows of later
 //! changes lie in batches in memory ([`tail`]), and a row that changed is hidden wherever it lay before. A
-//! [`view::View`] is one state of both and never changes; [`Projection::refresh`] makes the next from the changes
-//! since, in less than a second after each is on disk. [`Projection::fold`] writes the batches into the table, on a
-//! thread of its own: neither it nor a compaction by another process pauses questions, ingestion or refreshing, and a
-//! fold that fails is tried again later. Restarting goes on from the table's number.
+//! [`view::View`] is one state of both and never changes. Searches of properties ask the view of a [`Projection`];
+//! [`Projection::refresh`] makes the next from the changes since, in less than a second after each is on disk. SQL asks
+//! views of its own ([`now`]). When much waits, it is folded into the table ([`mod@fold`]), on a thread of its own:
+//! neither that nor a compaction or rebuild by another process pauses questions, ingestion or refreshing, and a fold
+//! that fails is tried again later. Restarting goes on from the table's number.
 //!
 //! A changed property costs what parsing its record and laying it out costs, whatever the size of the table.
 
+pub mod fold;
+pub mod now;
+mod rows;
 pub mod tail;
 pub mod view;
 
@@ -20,19 +24,19 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 
 use super::Listings;
-use super::columns::{self, properties};
+use super::columns::{self, properties, table_of};
+use super::store::CHANGES_MAX;
 use super::texts::{self, Texts};
 use crate::engine::Engine;
-use crate::lake::{Lake, RowSink};
+use crate::lake::Lake;
+use crate::wire::listings::filters::Listing;
 use tail::Tail;
 use view::View;
 
 /// How often the store is asked for changes.
 const REFRESH_EVERY: Duration = Duration::from_millis(100);
-/// Rows in memory from which they are folded into the table, at least.
+/// Changed records from which they are folded, at least: in memory they cost little.
 const FOLD_ROWS_MIN: usize = 65_536;
-/// Share of the table's rows that may lie in memory before they are folded: each fold rewrites files.
-const FOLD_SHARE: usize = 16;
 /// How often it is looked whether a fold pays.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// How long after a failure it is tried again.
@@ -50,8 +54,8 @@ pub enum Error {
     /// The table could not be written.
     #[error(transparent)]
     Lake(#[from] crate::lake::Error),
-    /// A stored property is no record.
-    #[error("property {id} in the store cannot be read: {error}")]
+    /// A stored listing is no record.
+    #[error("listing {id} in the store cannot be read: {error}")]
     Record {
         /// Its identifier.
         id: String,
@@ -66,9 +70,12 @@ pub enum Error {
     Texts(#[from] texts::Error),
     /// The table is of another store.
     #[error(
-        "lake/properties reaches through change {table}, the store only through {store}: it is of another store, remove it"
+        "lake/{name} reaches through change {table}, the store only through {store}: it is of another store; \
+         `toise compact --rebuild` makes it anew"
     )]
     Ahead {
+        /// Name of the table.
+        name: &'static str,
         /// Change the table reaches through.
         table: i64,
         /// Last change of the store.
@@ -82,7 +89,7 @@ pub enum Error {
 /// Result of an operation on the projection.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The table of properties with what changed since. Shared by all questions.
+/// The properties, as searches find them. Shared by all questions.
 pub struct Projection {
     listings: Listings,
     engine: Arc<Engine>,
@@ -99,12 +106,9 @@ impl Projection {
     /// # Errors
     /// Table, index of words or store cannot be read, or the table is not of this store.
     pub fn open(listings: Listings, engine: Arc<Engine>, lake: Lake, texts: Texts) -> Result<Self> {
-        let tail = Tail::over(engine.view(properties())?);
-        let (table, store) = (tail.through(), listings.last_sequence()?);
-        if table > store {
-            return Err(Error::Ahead { table, store });
-        }
-        if texts.through() > store {
+        let tail = Tail::over(Listing::Property, engine.view(properties())?);
+        fold::reaches(&listings, Listing::Property, Some(tail.through()))?;
+        if texts.through() > listings.last_sequence()? {
             texts.clear()?;
         }
         let projection = Self {
@@ -139,95 +143,76 @@ impl Projection {
         &self.listings
     }
 
-    /// Takes up what changed in the store since, and a table that was written anew. Blocks.
+    /// Takes up what changed in the store since, a table that was written anew, and an index that was. Blocks.
     ///
     /// # Errors
     /// Table, words or store cannot be read; the former state stays.
     pub fn refresh(&self) -> Result<()> {
+        self.texts.take_up_newer(&self.listings)?;
         while self.take_more()? {}
         Ok(())
     }
 
-    /// The same after a long absence: folds on the way, so that memory holds no more than at other times.
+    /// The same after a long absence: the words of all that waits are committed at once, and many rows go straight into
+    /// the table meanwhile.
     fn catch_up(&self) -> Result<()> {
-        while self.take_more()? {
-            if self.is_full()
-                && let Err(error) = self.fold()
-            {
-                tracing::warn!(%error, "changed properties stay in memory for now");
-                return self.refresh();
-            }
+        let through = self.listings.last_sequence()?;
+        let fold = || self.fold_if_due(Listing::Property);
+        let (folded, words) = rayon::join(fold, || self.texts.bring_up(&self.listings, through));
+        if let Err(error) = folded {
+            tracing::warn!(%error, "changed properties stay in memory for now");
         }
-        Ok(())
+        words?;
+        self.refresh()
     }
 
     /// Takes up the next changes; says whether there may be more.
     fn take_more(&self) -> Result<bool> {
-        let through = {
-            let mut tail = self.tail();
-            if tail.rebase(self.engine.view(properties())?)? {
-                self.view.store(Arc::new(tail.view()));
-            }
-            tail.through()
-        };
-        self.words_through(through)?;
+        let through = self.rebase()?;
+        self.texts.bring_up(&self.listings, through)?;
         if self.listings.last_sequence()? <= through {
             return Ok(false);
         }
         // Read outside the lock: only one caller's changes are taken, the other's are there already.
-        let changes = self.listings.changes_since(through, tail::TAKEN_AT_ONCE)?;
+        let of = Listing::Property;
+        let changes = self.listings.changes_since(of, through, CHANGES_MAX)?;
         if self.texts.through() == through {
             self.texts.take(&changes)?;
         }
         let mut tail = self.tail();
-        if tail.through() == through && tail.take(changes)? {
+        if tail.through() == through && tail.take(&changes)? {
             self.view.store(Arc::new(tail.view()));
         }
         Ok(true)
     }
 
-    /// Whether so many rows lie in memory that a fold pays.
-    fn is_full(&self) -> bool {
-        let tail = self.tail();
-        tail.rows() >= FOLD_ROWS_MIN.max(tail.base_rows() / FOLD_SHARE)
-    }
-
-    /// Has the index of words hold every change through a number: it may have been left behind, or made anew.
-    fn words_through(&self, through: i64) -> Result<()> {
-        while self.texts.through() < through {
-            let known = self.texts.through();
-            let changes = self.listings.changes_since(known, tail::TAKEN_AT_ONCE)?;
-            if changes.is_empty() {
-                return Ok(());
-            }
-            self.texts.take(&changes)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the rows in memory into the table. Blocks for seconds on large tables; questions go on.
-    ///
-    /// # Errors
-    /// The table cannot be written, or another process writes it.
-    pub fn fold(&self) -> Result<()> {
-        let Some(waiting) = self.tail().waiting()? else {
-            return Ok(());
-        };
-        let mut import = self.lake.import(properties())?;
-        for rows in waiting.rows {
-            import.push(rows)?;
-        }
-        for id in waiting.gone {
-            import.remove(&id.to_string());
-        }
-        import.reaches(waiting.through);
-        import.publish(Vec::new(), Vec::new())?;
-        self.engine.look_again(properties())?;
+    /// Goes over to a table that was written anew; gives the number of the last change in memory.
+    fn rebase(&self) -> Result<i64> {
         let mut tail = self.tail();
         if tail.rebase(self.engine.view(properties())?)? {
             self.view.store(Arc::new(tail.view()));
         }
+        Ok(tail.through())
+    }
+
+    /// Writes what changed into the table of properties or adverts. Blocks for seconds on large tables; questions go on.
+    ///
+    /// # Errors
+    /// The table cannot be written, or another process writes it.
+    pub fn fold(&self, listing: Listing) -> Result<()> {
+        fold::fold(&self.listings, &self.lake, listing, &|_| {})?;
+        if listing == Listing::Property {
+            self.engine.look_again(table_of(listing))?;
+            self.rebase()?;
+        }
         Ok(())
+    }
+
+    fn fold_if_due(&self, listing: Listing) -> Result<()> {
+        match fold::is_due(&self.listings, &self.lake, listing, FOLD_ROWS_MIN)? {
+            true => self.fold(listing),
+            false => Ok(()),
+        }
     }
 
     /// Keeps the projection up with the store, and folds it, from two threads of its own, until the guard is dropped.
@@ -243,15 +228,15 @@ impl Projection {
                 AGAIN_AFTER
             }
         };
-        let fold = |projection: &Projection| match projection.is_full() {
-            false => FOLD_EVERY,
-            true => match projection.fold() {
+        let fold = |projection: &Projection| {
+            let properties = projection.fold_if_due(Listing::Property);
+            match properties.and_then(|()| projection.fold_if_due(Listing::Advert)) {
                 Ok(()) => FOLD_EVERY,
                 Err(error) => {
-                    tracing::warn!(%error, "changed properties stay in memory for now");
+                    tracing::warn!(%error, "changed listings are not folded into their tables for now");
                     AGAIN_AFTER
                 }
-            },
+            }
         };
         Ok(Keeping {
             refreshing: Some(self.repeat("projection", &stop, refresh)?),

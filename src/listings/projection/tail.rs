@@ -1,4 +1,4 @@
-//! What changed since the table was written, as batches of rows, and where each changed property lies now.
+//! What changed since the table was written, as batches of rows, and where each changed record lies now.
 //!
 //! Batches are merged like runs of the lake: a new one with those before it while they are no more than twice as large.
 //! So n changes make about log2(n) batches, and a row is copied as often.
@@ -6,32 +6,32 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
+use arrow::array::{BooleanBufferBuilder, RecordBatch};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::compute::concat_batches;
 use uuid::Uuid;
 
+use super::Result;
+use super::rows::lay_out;
 use super::view::{Shown, View};
-use super::{Error, Result};
 use crate::engine::batch::DecodedBatch;
 use crate::engine::decoded::CHUNK_ROWS_MAX;
 use crate::engine::view::TableView;
-use crate::listings::columns::{PropertyRows, properties};
-use crate::listings::store::{Change, Changed};
-use crate::wire::listings::Property;
-
-/// Changes taken at once.
-pub const TAKEN_AT_ONCE: usize = 10_000;
+use crate::lake::schema::TableSchema;
+use crate::listings::columns::table_of;
+use crate::listings::store::Changes;
+use crate::wire::listings::filters::Listing;
 
 /// Changes since the table was written.
 pub struct Tail {
+    listing: Listing,
     base: Arc<TableView>,
     /// Change the table reaches through.
     base_through: i64,
     /// Rows of the table's files that changed since, one bit a row; empty where none did.
     hidden: Vec<BooleanBufferBuilder>,
     batches: Vec<Batch>,
-    /// Where each property that changed since lies now.
+    /// Where each record that changed since lies now.
     places: HashMap<Uuid, Place>,
     through: i64,
     next_serial: u64,
@@ -49,23 +49,13 @@ struct Batch {
     dead_count: usize,
 }
 
-/// Where a changed property lies.
+/// Where a changed record lies.
 #[derive(Clone, Copy)]
 enum Place {
     /// In a batch.
     Row { serial: u64, row: usize },
-    /// Nowhere: it was joined to another by this change.
+    /// Nowhere: this change joined the property to another.
     Gone { sequence: i64 },
-}
-
-/// What a fold writes.
-pub struct Waiting {
-    /// The present rows of changed properties.
-    pub rows: Vec<RecordBatch>,
-    /// Properties that are none any more.
-    pub gone: Vec<Uuid>,
-    /// Change they reach through.
-    pub through: i64,
 }
 
 impl Batch {
@@ -77,13 +67,16 @@ impl Batch {
         (self.dead_count > 0).then(|| self.dead.finish_cloned())
     }
 
+    fn shown(&self) -> Shown {
+        Shown {
+            batch: Arc::clone(&self.rows),
+            hidden: self.hidden(),
+        }
+    }
+
     /// Its rows that did not change again.
     fn alive_rows(&self) -> Result<RecordBatch> {
-        let rows = self.rows.rows();
-        Ok(match self.hidden() {
-            None => rows.clone(),
-            Some(hidden) => filter_record_batch(rows, &BooleanArray::new(!&hidden, None))?,
-        })
+        Ok(self.shown().alive_rows()?)
     }
 }
 
@@ -95,9 +88,10 @@ fn no_bits(count: usize) -> BooleanBufferBuilder {
 
 impl Tail {
     /// Nothing changed since this table was written.
-    pub fn over(base: Arc<TableView>) -> Self {
+    pub fn over(listing: Listing, base: Arc<TableView>) -> Self {
         let base_through = base.snapshot().through.unwrap_or(0);
         Self {
+            listing,
             hidden: empty_sets(&base),
             base,
             base_through,
@@ -113,14 +107,8 @@ impl Tail {
         self.through
     }
 
-    /// Rows in memory, those that changed again included.
-    pub fn rows(&self) -> usize {
-        self.batches.iter().map(|batch| batch.ids.len()).sum()
-    }
-
-    /// Rows of the table.
-    pub fn base_rows(&self) -> usize {
-        self.base.snapshot().rows() as usize
+    fn table(&self) -> &'static TableSchema {
+        table_of(self.listing)
     }
 
     /// The state questions see.
@@ -131,14 +119,7 @@ impl Tail {
             hidden: hidden
                 .map(|bits| (!bits.is_empty()).then(|| bits.finish_cloned()))
                 .collect(),
-            tail: self
-                .batches
-                .iter()
-                .map(|batch| Shown {
-                    batch: Arc::clone(&batch.rows),
-                    hidden: batch.hidden(),
-                })
-                .collect(),
+            tail: self.batches.iter().map(Batch::shown).collect(),
             through: self.through,
         }
     }
@@ -155,7 +136,7 @@ impl Tail {
         if base_through > self.through || base_through < self.base_through {
             // Written by who saw more, or put back: what lies here says nothing about it.
             let next_serial = self.next_serial;
-            *self = Self::over(base);
+            *self = Self::over(self.listing, base);
             self.next_serial = next_serial;
             return Ok(true);
         }
@@ -186,61 +167,22 @@ impl Tail {
         Ok(true)
     }
 
-    /// Takes changes in the order of their numbers; says whether properties are among them.
+    /// Takes the changes after those it holds; says whether there are any.
     ///
     /// # Errors
     /// A record cannot be read: nothing was taken.
-    pub fn take(&mut self, changes: Vec<Change>) -> Result<bool> {
-        let Some(through) = changes.last().map(|change| change.sequence) else {
-            return Ok(false);
-        };
-        let (mut rows, mut ids, mut gone) = (PropertyRows::default(), Vec::new(), Vec::new());
-        for change in changes {
-            match change.record {
-                Changed::Advert { .. } => {}
-                Changed::Property { id, record: None } => gone.push((id.0, change.sequence)),
-                Changed::Property {
-                    id,
-                    record: Some(record),
-                } => {
-                    let property: Property =
-                        serde_json::from_slice(&record).map_err(|error| Error::Record {
-                            id: id.to_string(),
-                            error,
-                        })?;
-                    rows.push(&property)?;
-                    ids.push(id.0);
-                }
-            }
+    pub fn take(&mut self, changes: &Changes) -> Result<bool> {
+        let laid = lay_out(self.listing, &changes.records)?;
+        if !laid.ids.is_empty() {
+            let rows = DecodedBatch::new(self.table(), laid.rows)?;
+            self.push(rows, laid.ids, changes.through)?;
         }
-        let is_changed = !ids.is_empty() || !gone.is_empty();
-        if !ids.is_empty() {
-            let rows = DecodedBatch::new(properties(), rows.finish()?)?;
-            self.push(rows, ids, through)?;
-        }
-        for (id, sequence) in gone {
+        for (id, sequence) in laid.gone {
             self.replace(id, Place::Gone { sequence })?;
         }
-        self.through = through;
+        self.through = changes.through;
         self.merge()?;
-        Ok(is_changed)
-    }
-
-    /// What a fold has to write; `None` when nothing changed.
-    pub fn waiting(&self) -> Result<Option<Waiting>> {
-        if self.through == self.base_through {
-            return Ok(None);
-        }
-        let rows: Result<Vec<RecordBatch>> = self.batches.iter().map(Batch::alive_rows).collect();
-        let gone = self.places.iter();
-        Ok(Some(Waiting {
-            rows: rows?,
-            gone: gone
-                .filter(|(_, place)| matches!(place, Place::Gone { .. }))
-                .map(|(id, _)| *id)
-                .collect(),
-            through: self.through,
-        }))
+        Ok(!changes.records.is_empty())
     }
 
     fn push(&mut self, rows: DecodedBatch, ids: Vec<Uuid>, through: i64) -> Result<()> {
@@ -260,7 +202,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Notes where a property lies from now on, and hides it where it lay before.
+    /// Notes where a record lies from now on, and hides it where it lay before.
     fn replace(&mut self, id: Uuid, place: Place) -> Result<()> {
         match self.places.insert(id, place) {
             None => hide(&self.base, &mut self.hidden, id)?,
@@ -284,11 +226,9 @@ impl Tail {
                 return Ok(());
             }
             let through = one.through.max(other.through);
-            let joined = concat_batches(
-                properties().arrow(),
-                [&one.alive_rows()?, &other.alive_rows()?],
-            )?;
-            let joined = DecodedBatch::new(properties(), joined)?;
+            let table = self.table();
+            let joined = concat_batches(table.arrow(), [&one.alive_rows()?, &other.alive_rows()?])?;
+            let joined = DecodedBatch::new(table, joined)?;
             let ids: Vec<Uuid> = [one, other]
                 .into_iter()
                 .flat_map(|batch| {
@@ -314,7 +254,7 @@ fn empty_sets(base: &TableView) -> Vec<BooleanBufferBuilder> {
         .collect()
 }
 
-/// Hides a row of the table, if it holds the property.
+/// Hides a row of the table, if it holds the record.
 fn hide(base: &TableView, hidden: &mut [BooleanBufferBuilder], id: Uuid) -> Result<()> {
     let Some(row) = base
         .row_of(&id.to_string())

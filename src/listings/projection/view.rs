@@ -1,8 +1,11 @@
-//! One state of the table of properties: files, batches in memory, and the rows of either that no longer count.
+//! One state of a table of listings: files, batches in memory, and the rows of either that no longer count.
 
 use std::sync::Arc;
 
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
+use arrow::error::ArrowError;
 
 use crate::engine::batch::DecodedBatch;
 use crate::engine::decoded::Decoded;
@@ -10,6 +13,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::predicate::Predicate;
 use crate::engine::scan::{Selected, Visited};
 use crate::engine::select::Columns;
+use crate::engine::session::ChangedTable;
 use crate::engine::view::{Chunk, TableView};
 use crate::engine::{Engine, Error};
 
@@ -29,6 +33,17 @@ pub struct View {
 pub(super) struct Shown {
     pub batch: Arc<DecodedBatch>,
     pub hidden: Option<BooleanBuffer>,
+}
+
+impl Shown {
+    /// The rows that are not hidden.
+    pub fn alive_rows(&self) -> Result<RecordBatch, ArrowError> {
+        let rows = self.batch.rows();
+        match &self.hidden {
+            None => Ok(rows.clone()),
+            Some(hidden) => filter_record_batch(rows, &BooleanArray::new(!hidden, None)),
+        }
+    }
 }
 
 /// Selected rows of a chunk of a view.
@@ -68,6 +83,19 @@ impl View {
     /// Number of the last change of the store it shows.
     pub fn through(&self) -> i64 {
         self.through
+    }
+
+    /// The same as a table for SQL.
+    ///
+    /// # Errors
+    /// Arrow refuses to leave rows out, which it does for no batch made here.
+    pub fn in_sql(self) -> Result<ChangedTable, ArrowError> {
+        let rows: Result<_, _> = self.tail.iter().map(Shown::alive_rows).collect();
+        Ok(ChangedTable {
+            view: self.base,
+            hidden: self.hidden,
+            rows: rows?,
+        })
     }
 
     /// Visits the rows that a predicate selects, chunk by chunk; see [`Engine::scan`].

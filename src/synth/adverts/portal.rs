@@ -273,7 +273,8 @@ impl Listing<'_> {
     }
 }
 
-/// The advert as it is seen then.
+/// The advert as it is seen then. Nothing else tells one of its sightings from another: whoever takes them for what
+/// changed relies on it.
 pub fn sighted(advert: &mut Advert, first_s: i64, sighting: &Sighting) {
     let moment = |seconds: i64| chrono::DateTime::from_timestamp(seconds, 0).map(Timestamp::new);
     let surface = advert

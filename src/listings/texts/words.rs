@@ -1,18 +1,19 @@
-//! The words of properties: an index on disk of titles, descriptions and tags, kept from the store like the table.
+//! One index of words: how texts are taken apart, written and searched.
 //!
 //! Words are taken apart at everything but letters and digits, in lower case, without accents. Keywords must occur as
 //! they are: every one of them, its words next to each other. Full texts are compared by their French stems and with
 //! tolerance: any of them, but all words of it; a word of four letters may have one typing error, of eight two.
 //!
-//! The index is derived: when it cannot be read it is made anew from the store. Every commit carries the number of the
-//! last change in it, so a restart goes on from there.
+//! Every commit carries the number of the last change in it.
 
-use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::{Error, Result};
+use crate::listings::store::Changes;
+use crate::wire::listings::filters::Search;
 use serde::Deserialize;
 use tantivy::directory::MmapDirectory;
 use tantivy::query::{
@@ -29,13 +30,7 @@ use tantivy::{
     Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError,
     Term,
 };
-use uuid::Uuid;
 
-use super::store::{Change, Changed};
-use crate::wire::listings::filters::Search;
-
-/// Folder of the index under a data folder.
-pub const FOLDER: &str = "index/properties";
 /// Memory in which new words are gathered before they are written, bytes.
 const WRITER_BYTES: usize = 32 << 20;
 /// Longest word taken, bytes.
@@ -44,41 +39,41 @@ const WORD_BYTES_MAX: usize = 40;
 const TOLERANT_FROM: [usize; 2] = [4, 8];
 /// How much more a word as it is written counts than one that resembles it.
 const AS_WRITTEN_BOOST: f32 = 2.0;
+const NUMBER: &str = "number";
 const WORDS: &str = "words";
 const STEMS: &str = "stems";
 
-/// Why the index could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The index refused.
-    #[error("index of words: {0}")]
-    Index(#[from] TantivyError),
-    /// Its folder cannot be used.
-    #[error("{path}: {error}", path = path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// What the system says.
-        error: std::io::Error,
-    },
+/// The properties that texts find, by their numbers in the store.
+pub enum Fits {
+    /// One bit a number: whether it is found.
+    Found(Vec<u64>),
+    /// How well each number fits; greater is better, 0 where it is not found.
+    Scored(Vec<f32>),
 }
 
-type Result<T> = std::result::Result<T, Error>;
-
-/// How well each property found fits, by its identifier; greater is better.
-pub type Fits = HashMap<Uuid, f32>;
+impl Fits {
+    /// How well a property fits; `None` when it is not found, 1 when fits were not compared.
+    pub fn score(&self, number: i64) -> Option<f32> {
+        let number = usize::try_from(number).ok()?;
+        match self {
+            Fits::Found(bits) => {
+                let word = bits.get(number / 64)?;
+                (word >> (number % 64) & 1 == 1).then_some(1.0)
+            }
+            Fits::Scored(scores) => scores.get(number).copied().filter(|score| *score > 0.0),
+        }
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Fields {
-    id: Field,
-    high: Field,
-    low: Field,
+    number: Field,
     words: Field,
     stems: Field,
 }
 
-/// The index. Shared by all questions.
-pub struct Texts {
+/// An index. Shared by all questions.
+pub struct Words {
     index: Index,
     reader: IndexReader,
     /// Opened with the first change: whoever only asks needs none, and only one process may write.
@@ -96,31 +91,13 @@ struct Written {
     tags: Vec<String>,
 }
 
-impl Texts {
-    /// Opens the index under a data folder; one that cannot be read is made anew.
+impl Words {
+    /// Opens the index in a folder, which is made where it is not there.
     ///
     /// # Errors
-    /// The folder cannot be used.
-    pub fn open(data: &Path) -> Result<Self> {
-        let folder = data.join(FOLDER);
-        match Self::open_folder(&folder) {
-            Ok(texts) => Ok(texts),
-            Err(error) => {
-                tracing::warn!(%error, "the index of words is made anew");
-                fs::remove_dir_all(&folder).map_err(|error| Error::Folder {
-                    path: folder.clone(),
-                    error,
-                })?;
-                Self::open_folder(&folder)
-            }
-        }
-    }
-
-    fn open_folder(folder: &Path) -> Result<Self> {
-        fs::create_dir_all(folder).map_err(|error| Error::Folder {
-            path: folder.to_owned(),
-            error,
-        })?;
+    /// The folder cannot be used, or holds something else.
+    pub fn open(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(|error| Error::folder(folder, error))?;
         let (schema, fields) = schema();
         let directory = MmapDirectory::open(folder).map_err(TantivyError::from)?;
         let index = Index::builder()
@@ -149,45 +126,66 @@ impl Texts {
         self.through.load(Ordering::Acquire)
     }
 
-    /// Takes changes in the order of their numbers. Durable, and found from then on, when it returns.
+    /// Takes the changes after those it holds. Durable, and found from then on, when it returns.
     ///
     /// # Errors
     /// The index cannot be written, or another process does.
-    pub fn take(&self, changes: &[Change]) -> Result<()> {
-        let Some(last) = changes.last() else {
-            return Ok(());
-        };
-        // A writer that panicked wrote nothing: the next commit starts from what is on disk.
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let writer = match &mut *writer {
-            Some(writer) => writer,
-            slot => slot.insert(self.index.writer_with_num_threads(1, WRITER_BYTES)?),
-        };
-        for change in changes {
-            let Changed::Property { id, record } = &change.record else {
+    pub fn take(&self, changes: &Changes) -> Result<()> {
+        self.gather(changes, 0)?;
+        self.commit(changes.through)
+    }
+
+    /// Takes changes that nothing finds before the next commit. Of records that last changed at `new_through` or before
+    /// nothing is here yet: looking for what they replace would cost more than taking them.
+    pub(super) fn gather(&self, changes: &Changes, new_through: i64) -> Result<()> {
+        let mut writer = self.writer();
+        let writer = self.opened(&mut writer)?;
+        for change in &changes.records {
+            // Numbers of rows are never negative.
+            let number = Term::from_field_u64(self.fields.number, change.number.cast_unsigned());
+            if change.sequence > new_through {
+                writer.delete_term(number);
+            }
+            let Some(record) = &change.record else {
                 continue;
             };
-            let key = id.0.as_u128();
-            writer.delete_term(Term::from_field_bytes(self.fields.id, id.0.as_bytes()));
-            let Some(record) = record else { continue };
             // A record that is none has no words; the table says what is wrong with it.
             let written: Written = serde_json::from_slice(record).unwrap_or_default();
-            let mut document = TantivyDocument::default();
-            document.add_bytes(self.fields.id, id.0.as_bytes());
-            document.add_u64(self.fields.high, (key >> 64) as u64);
-            document.add_u64(self.fields.low, key as u64);
             let texts = [&written.title, &written.description].into_iter();
-            for text in texts.chain(&written.tags) {
-                document.add_text(self.fields.words, text);
-                document.add_text(self.fields.stems, text);
-            }
+            let document = self.document(change.number, texts.chain(&written.tags));
             writer.add_document(document)?;
         }
+        Ok(())
+    }
+
+    /// What the index keeps of a property.
+    pub(super) fn document<'t>(
+        &self,
+        number: i64,
+        texts: impl Iterator<Item = &'t String>,
+    ) -> TantivyDocument {
+        let mut document = TantivyDocument::default();
+        document.add_u64(self.fields.number, number.cast_unsigned());
+        for text in texts {
+            document.add_text(self.fields.words, text);
+            document.add_text(self.fields.stems, text);
+        }
+        document
+    }
+
+    /// Makes what was gathered durable and found.
+    pub(super) fn commit(&self, through: i64) -> Result<()> {
+        let mut writer = self.writer();
+        self.commit_of(self.opened(&mut writer)?, through)
+    }
+
+    /// Makes what a writer gathered durable and found.
+    pub(super) fn commit_of(&self, writer: &mut IndexWriter, through: i64) -> Result<()> {
         let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&last.sequence.to_string());
+        commit.set_payload(&through.to_string());
         commit.commit()?;
         self.reader.reload()?;
-        self.through.fetch_max(last.sequence, Ordering::AcqRel);
+        self.through.fetch_max(through, Ordering::AcqRel);
         Ok(())
     }
 
@@ -196,47 +194,93 @@ impl Texts {
     /// # Errors
     /// The index cannot be written.
     pub fn clear(&self) -> Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let writer = match &mut *writer {
-            Some(writer) => writer,
-            slot => slot.insert(self.index.writer_with_num_threads(1, WRITER_BYTES)?),
-        };
-        writer.delete_all_documents()?;
-        let mut commit = writer.prepare_commit()?;
-        commit.set_payload("0");
-        commit.commit()?;
-        self.reader.reload()?;
+        self.opened(&mut self.writer())?.delete_all_documents()?;
+        self.commit(0)?;
         self.through.store(0, Ordering::Release);
         Ok(())
     }
 
-    /// The properties that the texts of a search find; `None` when it has none.
+    /// Has the files as they are now be asked.
+    pub(super) fn reload(&self) -> Result<()> {
+        Ok(self.reader.reload()?)
+    }
+
+    /// A writer of several threads for many documents at once. A folder has one writer: that for changes is opened again
+    /// when the next one comes.
+    pub(super) fn wide_writer(&self, threads: usize, bytes: usize) -> Result<IndexWriter> {
+        self.roll_back();
+        Ok(self.index.writer_with_num_threads(threads, bytes)?)
+    }
+
+    /// Leaves what was gathered since the last commit.
+    pub(super) fn roll_back(&self) {
+        drop(self.writer().take());
+    }
+
+    /// Ends writing: the files are as they will stay.
+    pub(super) fn close(&self) -> Result<()> {
+        match self.writer().take() {
+            None => Ok(()),
+            Some(writer) => Ok(writer.wait_merging_threads()?),
+        }
+    }
+
+    /// A writer that panicked wrote nothing: the next commit starts from what is on disk.
+    fn writer(&self) -> MutexGuard<'_, Option<IndexWriter>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened<'w>(&self, writer: &'w mut Option<IndexWriter>) -> Result<&'w mut IndexWriter> {
+        match writer {
+            Some(writer) => Ok(writer),
+            slot => Ok(slot.insert(self.index.writer_with_num_threads(1, WRITER_BYTES)?)),
+        }
+    }
+
+    /// The properties that the texts of a search find; `None` when it has none. Comparing how well they fit takes
+    /// several times as long as finding them.
     ///
     /// # Errors
     /// The index cannot be read.
-    pub fn find(&self, search: &Search) -> Result<Option<Fits>> {
+    pub fn find(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
         let Some(query) = self.query(search) else {
             return Ok(None);
         };
         let searcher = self.reader.searcher();
-        let weight = query.weight(EnableScoring::enabled_from_searcher(&searcher))?;
-        let mut fits = Fits::new();
+        let mut numbers = Vec::with_capacity(searcher.segment_readers().len());
         for segment in searcher.segment_readers() {
-            let columns = segment.fast_fields();
-            let (high, low) = (
-                columns.u64("high")?.first_or_default_col(0),
-                columns.u64("low")?.first_or_default_col(0),
-            );
+            numbers.push(segment.fast_fields().u64(NUMBER)?.first_or_default_col(0));
+        }
+        let greatest = numbers.iter().map(|numbers| numbers.max_value()).max();
+        let length = greatest.map_or(0, |greatest| greatest as usize + 1);
+        let segments = searcher.segment_readers().iter().zip(numbers);
+        if is_compared {
+            let weight = query.weight(EnableScoring::enabled_from_searcher(&searcher))?;
+            let mut scores = vec![0.0; length];
+            for (segment, numbers) in segments {
+                let alive = segment.alive_bitset();
+                weight.for_each(segment, &mut |document, score| {
+                    if alive.is_none_or(|alive| alive.is_alive(document)) {
+                        scores[numbers.get_val(document) as usize] = score;
+                    }
+                })?;
+            }
+            return Ok(Some(Fits::Scored(scores)));
+        }
+        let weight = query.weight(EnableScoring::disabled_from_searcher(&searcher))?;
+        let mut bits = vec![0; length.div_ceil(64)];
+        for (segment, numbers) in segments {
             let alive = segment.alive_bitset();
-            weight.for_each(segment, &mut |document, score| {
-                if alive.is_none_or(|alive| alive.is_alive(document)) {
-                    let key = u128::from(high.get_val(document)) << 64
-                        | u128::from(low.get_val(document));
-                    fits.insert(Uuid::from_u128(key), score);
+            weight.for_each_no_score(segment, &mut |documents| {
+                for document in documents {
+                    if alive.is_none_or(|alive| alive.is_alive(*document)) {
+                        let number = numbers.get_val(*document) as usize;
+                        bits[number / 64] |= 1u64 << (number % 64);
+                    }
                 }
             })?;
         }
-        Ok(Some(fits))
+        Ok(Some(Fits::Found(bits)))
     }
 
     fn query(&self, search: &Search) -> Option<Box<dyn Query>> {
@@ -314,9 +358,7 @@ fn schema() -> (Schema, Fields) {
     };
     let mut schema = Schema::builder();
     let fields = Fields {
-        id: schema.add_bytes_field("id", INDEXED),
-        high: schema.add_u64_field("high", FAST),
-        low: schema.add_u64_field("low", FAST),
+        number: schema.add_u64_field(NUMBER, FAST | INDEXED),
         words: schema.add_text_field(WORDS, text(WORDS)),
         stems: schema.add_text_field(STEMS, text(STEMS)),
     };
@@ -348,36 +390,46 @@ fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listings::store::Change;
     use crate::wire::listings::codes::FlxId;
     use serde_json::json;
+    use uuid::Uuid;
 
-    fn property(number: u128, sequence: i64, record: Option<serde_json::Value>) -> Change {
+    fn property(number: i64, sequence: i64, record: Option<serde_json::Value>) -> Change {
         Change {
             sequence,
-            record: Changed::Property {
-                id: FlxId(Uuid::from_u128(number)),
-                record: record.map(|record| record.to_string().into_bytes()),
-            },
+            number,
+            id: FlxId(Uuid::nil()),
+            record: record.map(|record| record.to_string().into_bytes()),
         }
     }
 
-    fn found(texts: &Texts, keywords: &[&str], full_texts: &[&str]) -> Vec<u128> {
+    fn take(words: &Words, records: impl Into<Vec<Change>>) {
+        let records = records.into();
+        let through = records.last().unwrap().sequence;
+        words.take(&Changes { records, through }).unwrap();
+    }
+
+    fn found(texts: &Words, keywords: &[&str], full_texts: &[&str]) -> Vec<i64> {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let search = Search {
             filter: Vec::new(),
             keywords: owned(keywords),
             full_texts: owned(full_texts),
         };
-        let fits = texts.find(&search).unwrap().unwrap();
-        let mut ids: Vec<u128> = fits.keys().map(Uuid::as_u128).collect();
-        ids.sort_unstable();
-        ids
+        let of = |is_compared| {
+            let fits = texts.find(&search, is_compared).unwrap().unwrap();
+            let is_found = |number: &i64| fits.score(*number).is_some();
+            (-1..200).filter(is_found).collect::<Vec<i64>>()
+        };
+        assert_eq!(of(true), of(false));
+        of(false)
     }
 
     #[test]
     fn keywords_occur_as_they_are_and_full_texts_by_stem_with_tolerance() {
         let folder = tempfile::tempdir().unwrap();
-        let texts = Texts::open(folder.path()).unwrap();
+        let texts = Words::open(folder.path()).unwrap();
         let changes = [
             property(
                 1,
@@ -395,13 +447,13 @@ mod tests {
             ),
             property(3, 3, Some(json!({"title": "Studio", "tags": ["Vue mer"]}))),
         ];
-        texts.take(&changes).unwrap();
+        take(&texts, changes);
         assert_eq!(found(&texts, &["CHEMINEE"], &[]), [1]);
         assert_eq!(found(&texts, &["cheminée", "jardin"], &[]), [1]);
         assert_eq!(found(&texts, &["jardin clos"], &[]), [1]);
-        assert_eq!(found(&texts, &["clos jardin"], &[]), [0u128; 0]);
+        assert_eq!(found(&texts, &["clos jardin"], &[]), [0i64; 0]);
         assert_eq!(found(&texts, &["vue mer"], &[]), [3]);
-        assert_eq!(found(&texts, &["!"], &[]), [0u128; 0]);
+        assert_eq!(found(&texts, &["!"], &[]), [0i64; 0]);
         assert_eq!(found(&texts, &[], &["cheminee"]), [1, 2]);
         assert_eq!(found(&texts, &[], &["jardin chemniée"]), [1, 2]);
         assert_eq!(found(&texts, &[], &["aparttement", "mer"]), [2, 3]);
@@ -411,26 +463,20 @@ mod tests {
     #[test]
     fn the_index_follows_changes_and_goes_on_where_it_was() {
         let folder = tempfile::tempdir().unwrap();
-        let texts = Texts::open(folder.path()).unwrap();
+        let texts = Words::open(folder.path()).unwrap();
         let title = |title: &str| Some(json!({ "title": title }));
-        texts
-            .take(&[property(1, 1, title("loft")), property(2, 2, title("loft"))])
-            .unwrap();
-        texts
-            .take(&[property(1, 3, title("villa")), property(2, 4, None)])
-            .unwrap();
-        assert_eq!(found(&texts, &["loft"], &[]), [0u128; 0]);
+        take(
+            &texts,
+            [property(1, 1, title("loft")), property(2, 2, title("loft"))],
+        );
+        take(
+            &texts,
+            [property(1, 3, title("villa")), property(2, 4, None)],
+        );
+        assert_eq!(found(&texts, &["loft"], &[]), [0i64; 0]);
         drop(texts);
-        let texts = Texts::open(folder.path()).unwrap();
+        let texts = Words::open(folder.path()).unwrap();
         assert_eq!(texts.through(), 4);
         assert_eq!(found(&texts, &["villa"], &[]), [1]);
-    }
-
-    #[test]
-    fn a_damaged_index_is_made_anew() {
-        let folder = tempfile::tempdir().unwrap();
-        drop(Texts::open(folder.path()).unwrap());
-        fs::write(folder.path().join(FOLDER).join("meta.json"), "{").unwrap();
-        assert_eq!(Texts::open(folder.path()).unwrap().through(), 0);
     }
 }

@@ -1,0 +1,250 @@
+"""toise against PostgreSQL with PostGIS: the same properties, the same questions, interleaved, answers checked equal.
+
+toise is timed from outside, end to end: JSON body, HTTP over a socket (connection kept open), key check, a durable row in
+the ledger for every answer, JSON answer. PostgreSQL is timed from outside too, over its own protocol on a kept
+connection, without any service in front. Of the formulations below the one that is fastest for each question over the
+whole run counts:
+
+  two     count(*), then the hundred best joined to their records
+  once    one pass that counts and picks the hundred best, then their records
+
+Words are compared without checking: toise also finds words with typing errors, PostgreSQL only their stems, and both
+order by measures of their own.
+"""
+
+import argparse
+import datetime
+import http.client
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import postgres_server
+import property_questions as questions
+
+FORMULATIONS = ["two", "once"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--toise", required=True, help="the toise executable")
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="data folder; made when missing")
+    parser.add_argument("--postgres", required=True, type=pathlib.Path, help="folder of PostgreSQL; made when missing")
+    parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder of PostgreSQL's programs")
+    parser.add_argument("--properties", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--warm-up", type=int, default=2, help="rounds that are not counted")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--json", type=pathlib.Path, help="also write the figures here")
+    return parser.parse_args()
+
+
+def make_lake(options):
+    if (options.data / "lake" / "properties" / "snapshot.json").exists():
+        return
+    print(f"making {options.properties:,} properties with their adverts", file=sys.stderr)
+    command = [options.toise, "synth", "--adverts", str(options.properties), "--into", str(options.data)]
+    subprocess.run(command, check=True)
+
+
+class Toise:
+    """A server on the data folder and one kept connection to it."""
+
+    def __init__(self, options):
+        key = subprocess.run(
+            [options.toise, "keys", "create", "--kind", "production", "--json", "--data", str(options.data)],
+            check=True, capture_output=True, text=True,
+        )
+        self.headers = {"x-api-key": json.loads(key.stdout)["key"], "content-type": "application/json"}
+        started = time.perf_counter()
+        self.process = subprocess.Popen(
+            [options.toise, "serve", "--json", "--listen", "127.0.0.1:0", "--data", str(options.data)],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, "RUST_LOG": "warn"},
+        )
+        self.address = json.loads(self.process.stdout.readline())["address"].removeprefix("http://")
+        self.start_seconds = time.perf_counter() - started
+        self.connection = http.client.HTTPConnection(self.address)
+
+    def request(self, method, path, body=None):
+        started = time.perf_counter()
+        self.connection.request(method, path, body, self.headers)
+        response = self.connection.getresponse()
+        answer = response.read()
+        seconds = time.perf_counter() - started
+        if response.status != 200:
+            raise SystemExit(f"toise answered {response.status} to {body}: {answer[:300]!r}")
+        return json.loads(answer), seconds
+
+    def wake(self):
+        """Opens the connection again: the server closes one that has been idle for long. Not timed."""
+        self.connection.close()
+        self.connection.connect()
+        self.request("GET", "/version")
+
+    def ask(self, question, cursor=None):
+        """Count, ids in order, cursor of the next page, records, seconds."""
+        if question.kind == "id":
+            flx_id = question.where[0].split("'")[1]
+            answer, seconds = self.request("GET", f"/v2/protected/properties/{flx_id}")
+            return 1, [answer["data"]["flxId"]], None, [answer["data"]], seconds
+        body = question.body if cursor is None else {**question.body, "searchAfterHash": cursor}
+        answer, seconds = self.request("POST", question.path, json.dumps(body))
+        data = answer["data"]
+        items = data.get("items", [])
+        return data["count"], [item["flxId"] for item in items], data.get("searchAfterHash"), items, seconds
+
+    def resident_mib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        found = {line.split(":")[0]: int(line.split()[1]) for line in status.splitlines() if line.startswith("Vm")}
+        return found["VmRSS"] / 1024, found["VmHWM"] / 1024
+
+    def stop(self):
+        self.connection.close()
+        self.process.terminate()
+        self.process.wait()
+
+
+def walk_to_page(toise, question):
+    """Follows cursors; returns that of the page asked and the last record before it."""
+    cursor, last = None, None
+    for _ in range(question.pages_before):
+        _, _, after, records, _ = toise.ask(question, cursor)
+        if after is None:
+            break
+        cursor, last = after, records[-1]
+    return cursor, last
+
+
+def beyond(question, last):
+    """The condition of what comes after a record; sort values of questions with pages are never missing."""
+    if last is None:
+        return "true"
+    value, against = last["price"]["latest"]["value"], "<" if question.descending else ">"
+    return (f"({question_sort(question)} {against} {value!r} or "
+            f"({question_sort(question)} = {value!r} and flx_id > '{last['flxId']}'))")
+
+
+def question_sort(question):
+    return questions.SORTS[question.sort]
+
+
+def ask_postgres(connection, question, formulation, after):
+    """Count, ids in order, seconds."""
+    sort, direction = question_sort(question), "desc" if question.descending else "asc"
+    order = f"{sort} {direction} nulls last, flx_id"
+    if question.kind == "words":
+        order = f"{question.rank} desc, flx_id"
+    where, page = question.condition, f"limit {questions.PAGE}"
+    started = time.perf_counter()
+    if question.kind == "id":
+        rows = connection.execute(f"select flx_id::text, record::text from records where {where}").fetchall()
+        return 1, [row[0] for row in rows], time.perf_counter() - started
+    count = f"select count(*) from properties where {where}"
+    if question.kind == "count":
+        total = connection.execute(count).fetchone()[0]
+        return total, [], time.perf_counter() - started
+    if formulation == "two":
+        total = connection.execute(count).fetchone()[0]
+        rows = connection.execute(
+            f"with best as (select flx_id, row_number() over (order by {order}) as place from properties "
+            f"where {where} and {after} order by {order} {page}) "
+            "select flx_id::text, record::text from best join records using (flx_id) order by place"
+        ).fetchall()
+    else:
+        rows = connection.execute(
+            f"with found as materialized (select flx_id, {sort}, {question.rank or 0} as rank, {after} as is_after "
+            f"from properties where {where}), "
+            "best as (select flx_id, row_number() over () as place from (select * from found where is_after "
+            f"order by {'rank desc, flx_id' if question.kind == 'words' else order} {page}) as ordered) "
+            "select flx_id::text, record::text, (select count(*) from found) "
+            "from best join records using (flx_id) order by place"
+        ).fetchall()
+        total = rows[0][2] if rows else connection.execute(count).fetchone()[0]
+    return total, [row[0] for row in rows], time.perf_counter() - started
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
+
+
+def main():
+    options = arguments()
+    make_lake(options)
+    server = postgres_server.Server(options)
+    connection = server.start()
+    toise = None
+    try:
+        toise = Toise(options)
+        server.fill(connection, toise)
+        version = connection.execute("select version(), postgis_lib_version()").fetchone()
+        rounds = questions.draw(connection, options.rounds + options.warm_up, options.seed)
+        compare(options, connection, toise, rounds, version)
+    finally:
+        if toise:
+            toise.stop()
+        connection.close()
+        server.stop()
+
+
+def compare(options, connection, toise, rounds, version):
+    ours = {question.name: [] for question in rounds[0]}
+    theirs = {name: {formulation: [] for formulation in FORMULATIONS} for name in ours}
+    totals = {name: [] for name in ours}
+    for number, asked in enumerate(rounds):
+        toise.wake()
+        for question in asked:
+            cursor, last = walk_to_page(toise, question)
+            after = beyond(question, last)
+            total, ids, _, _, seconds = toise.ask(question, cursor)
+            counted = number >= options.warm_up
+            if counted:
+                ours[question.name].append(seconds)
+                totals[question.name].append(total)
+            for turn in range(len(FORMULATIONS)):
+                formulation = FORMULATIONS[(number + turn) % len(FORMULATIONS)]
+                other_total, other_ids, seconds = ask_postgres(connection, question, formulation, after)
+                if question.kind != "words" and (total, ids) != (other_total, other_ids):
+                    raise SystemExit(f"answers differ: {question.name}, {json.dumps(question.body, ensure_ascii=False)}\n"
+                                     f"toise {total} {ids[:5]}\nPostgreSQL ({formulation}) {other_total} {other_ids[:5]}")
+                if counted:
+                    theirs[question.name][formulation].append(seconds)
+        print(f"round {number + 1} of {len(rounds)}: all answers equal", file=sys.stderr)
+    report(options, connection, toise, rounds[0], ours, theirs, totals, version)
+
+
+def report(options, connection, toise, asked, ours, theirs, totals, version):
+    figures = []
+    for question in asked:
+        medians = {name: statistics.median(values) for name, values in theirs[question.name].items()}
+        fastest = min(medians, key=medians.get)
+        mine = ours[question.name]
+        figures.append({
+            "question": question.name, "placed": question.placed, "matched": statistics.median(totals[question.name]),
+            "toise_ms": {"p50": statistics.median(mine) * 1e3, "p95": percentile(mine, 0.95) * 1e3},
+            "postgres_ms": {"p50": medians[fastest] * 1e3,
+                            "p95": percentile(theirs[question.name][fastest], 0.95) * 1e3},
+            "formulation": fastest, "ratio": medians[fastest] / statistics.median(mine),
+        })
+    rows = connection.execute("select count(*) from properties").fetchone()[0]
+    print(f"{rows:,} properties, {options.rounds} rounds after {options.warm_up} of warm-up, {os.cpu_count()} cores, "
+          f"{version[0].split(' on ')[0]}, PostGIS {version[1]}, {datetime.date.today()}, milliseconds")
+    print(f"{'question':42} {'matched':>9} | {'toise p50':>9} {'p95':>8} | {'PG p50':>9} {'p95':>9} {'':5} | ratio")
+    for figure in figures:
+        mine, other = figure["toise_ms"], figure["postgres_ms"]
+        print(f"{figure['question']:42} {figure['matched']:9.0f} | {mine['p50']:9.2f} {mine['p95']:8.2f} | "
+              f"{other['p50']:9.2f} {other['p95']:9.2f} {figure['formulation']:5} | {figure['ratio']:6.1f}")
+    ahead = sum(figure["ratio"] > 1 for figure in figures)
+    print(f"toise ahead on {ahead} of {len(figures)}; smallest ratio {min(f['ratio'] for f in figures):.1f}")
+    now, peak = toise.resident_mib()
+    print(f"start of the server: {toise.start_seconds:.1f} s; resident memory {now:.0f} MiB, peak {peak:.0f} MiB")
+    if options.json:
+        options.json.write_text(json.dumps({"properties": rows, "rounds": options.rounds, "questions": figures}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

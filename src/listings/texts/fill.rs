@@ -1,0 +1,61 @@
+//! The words of many properties at once, into an index that holds none.
+//!
+//! Several threads write large segments and nothing is committed before the end: a process that stops on the way leaves
+//! the index as it was.
+
+use std::sync::Arc;
+
+use tantivy::IndexWriter;
+
+use super::{Numbered, Result, Texts};
+use crate::wire::listings::Property;
+
+/// Threads that take texts apart.
+const THREADS: usize = 2;
+/// Memory in which they gather words before they are written, all together, bytes: few segments, so few merges.
+const WRITER_BYTES: usize = 256 << 20;
+
+/// Words being gathered.
+pub struct Filling {
+    index: Arc<Numbered>,
+    writer: IndexWriter,
+}
+
+impl Texts {
+    /// Begins with the words of many properties, each added once; [`Filling::finish`] ends it. What the index holds goes.
+    ///
+    /// # Errors
+    /// The index cannot be written, or another process does.
+    pub fn fill(&self) -> Result<Filling> {
+        let index = self.present.load_full();
+        if index.words.through() > 0 {
+            index.words.clear()?;
+        }
+        let writer = index.words.wide_writer(THREADS, WRITER_BYTES)?;
+        Ok(Filling { index, writer })
+    }
+}
+
+impl Filling {
+    /// Adds the words of a property under its number in the store; waits while too many wait. Any thread may.
+    ///
+    /// # Errors
+    /// The index cannot be written.
+    pub fn add(&self, number: i64, property: &Property) -> Result<()> {
+        let texts = [&property.title, &property.description];
+        let texts = texts.into_iter().flatten().chain(&property.tags);
+        self.writer
+            .add_document(self.index.words.document(number, texts))?;
+        Ok(())
+    }
+
+    /// Has all be found, and the index hold every change through a number. Durable on return.
+    ///
+    /// # Errors
+    /// The index cannot be written.
+    pub fn finish(mut self, through: i64) -> Result<()> {
+        self.index.words.commit_of(&mut self.writer, through)?;
+        self.writer.wait_merging_threads()?;
+        self.index.words.reload()
+    }
+}

@@ -1,0 +1,133 @@
+//! Made-up data straight into a data folder: a demo from nothing, and adverts at once, whole or not at all.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Server, errors, run, toise};
+
+async fn ask(server: &Server, key: &str, path: &str, body: Value) -> Value {
+    let address = format!("{}/v2/protected/{path}", server.address);
+    let request = reqwest::Client::new()
+        .post(address)
+        .header("x-api-key", key);
+    let response = request.json(&body).send().await.unwrap();
+    assert_eq!(response.status(), 200, "{path} {body}");
+    response.json().await.unwrap()
+}
+
+async fn count(server: &Server, key: &str, filter: Value) -> u64 {
+    let body = json!({"search": {"filterProperty": filter}});
+    let answer = ask(server, key, "properties/search/count", body).await;
+    answer["data"]["count"].as_u64().unwrap()
+}
+
+/// What a command that fails says.
+fn refusal(data: &Path, arguments: &[&str]) -> String {
+    let output = toise(data, arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    errors(&output)
+}
+
+#[tokio::test]
+async fn a_demo_from_nothing_answers_about_sales_diagnostics_and_properties_of_the_same_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_with(folder.path(), "demo", &["--small"], Stdio::null());
+    let key = server.ready["key"].as_str().unwrap();
+    let total =
+        async |path: &str| ask(&server, key, path, json!({"size": 1})).await["total"].clone();
+    assert!(total("opendata/dvf/search").await.as_u64() > Some(1_500));
+    assert_eq!(total("opendata/dpe/search").await, 1_500);
+    let all = count(&server, key, json!({})).await;
+    assert!((180..220).contains(&all), "{all}");
+    let online = count(&server, key, json!({"meta": {"isTotallyOffline": false}})).await;
+    assert!((1..all / 2).contains(&online), "{online} of {all}");
+    let cut = count(
+        &server,
+        key,
+        json!({"price": {"variation": [{"sincePublished": {"max": -1}}]}}),
+    )
+    .await;
+    assert!(cut > 0, "no price ever fell");
+
+    // They lie in the same places, but where sales or diagnostics are not published.
+    let cheapest =
+        json!({"search": {"filterProperty": {}}, "sortBy": "PRICE", "orderBy": "ASC", "size": 10});
+    let page = ask(&server, key, "properties/search", cheapest).await;
+    for property in page["data"]["items"].as_array().unwrap() {
+        let department = &property["location"]["department"];
+        let mut found = 0;
+        for (path, field) in [
+            ("opendata/dvf/search", "departement_code"),
+            ("opendata/dpe/search", "code_departement_ban"),
+        ] {
+            let there = json!({"size": 1, "filters": {field: department}});
+            found += ask(&server, key, path, there).await["total"]
+                .as_u64()
+                .unwrap();
+        }
+        assert!(found > 0, "{department}");
+    }
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[tokio::test]
+async fn adverts_go_straight_into_a_folder_that_has_none_and_nobody_uses() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let adverts = ["synth", "--adverts", "320", "--lake"];
+    let server = Server::start(data, "serve");
+    let message = refusal(data, &adverts);
+    assert!(message.contains("store.sqlite is in use"), "{message}");
+    assert_eq!(server.terminate(), Some(0));
+
+    let report = run(data, &adverts);
+    let made = &report["made"][0];
+    assert_eq!(
+        (&made["items"], &made["properties"]),
+        (&320.into(), &210.into())
+    );
+    assert!(made["rows"].as_u64() > Some(500), "{made}");
+    let key = run(data, &["keys", "create"])["key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let server = Server::start(data, "serve");
+    assert_eq!(count(&server, &key, json!({})).await, 210);
+    assert_eq!(server.terminate(), Some(0));
+
+    let message = refusal(data, &adverts);
+    assert!(message.contains("holds adverts already"), "{message}");
+}
+
+#[test]
+fn who_is_killed_on_the_way_leaves_no_adverts_and_can_begin_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let mut child = toise(data, &["synth", "--adverts", "200000", "--lake"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !data.join("lake/properties/incoming").exists() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it does not begin"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success());
+
+    let again = run(data, &["synth", "--adverts", "96", "--lake"]);
+    assert_eq!(again["made"][0]["items"], 96);
+    let checked = Command::new(env!("CARGO_BIN_EXE_toise"))
+        .args(["check", "--data"])
+        .arg(data)
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{}", errors(&checked));
+}

@@ -1,0 +1,239 @@
+//! Properties and adverts through the executable: SQL and HTTP give the same numbers at every moment, whether rows lie
+//! in the store alone, in files, or in files made anew; what was lost or damaged is made again from the store.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::draw::Draw;
+use crate::support::process::{Server, errors, run, sql_number, toise};
+
+const KILLS: usize = 6;
+
+/// Filters of the contract, and the same in SQL.
+const FILTERS: [(&str, &str); 7] = [
+    ("{}", "true"),
+    (r#"{"type": ["CLASS_FLAT"]}"#, "type = 'CLASS_FLAT'"),
+    (
+        r#"{"offer": [{"type": "OFFER_BUY"}], "price": {"latest": {"value": {"min": 100000, "max": 300000}}}}"#,
+        "offer_type = 'OFFER_BUY' and price_latest_value between 100000 and 300000",
+    ),
+    (
+        r#"{"habitation": {"roomCount": {"min": 3}, "surface": {"total": {"max": 80}}}}"#,
+        "habitation_room_count >= 3 and habitation_surface_total <= 80",
+    ),
+    (
+        r#"{"meta": {"isTotallyOffline": false}}"#,
+        "not meta_is_totally_offline",
+    ),
+    (
+        r#"{"adverts": [{"isOnline": true}]}"#,
+        "flx_id in (select property_flx_id from adverts where is_online)",
+    ),
+    (r#"{"hasAnomaly": true}"#, "has_anomaly"),
+];
+
+/// A server over a data folder, and a key to it.
+struct Desk {
+    data: PathBuf,
+    server: Server,
+    key: String,
+    http: reqwest::Client,
+}
+
+impl Desk {
+    fn open(data: &Path) -> Self {
+        let key = run(data, &["keys", "create"])["key"].take();
+        Self {
+            data: data.to_owned(),
+            server: Server::start(data, "serve"),
+            key: key.as_str().unwrap().to_owned(),
+            http: reqwest::Client::new(),
+        }
+    }
+
+    async fn ask(&self, path: &str, body: &Value) -> Value {
+        let url = format!(
+            "{}/v2/protected/properties/search{path}",
+            self.server.address
+        );
+        let request = self
+            .http
+            .post(url)
+            .header("x-api-key", &self.key)
+            .json(body);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200, "{body}");
+        response.json::<Value>().await.unwrap()["data"].take()
+    }
+
+    /// The numbers SQL gives, which a search gives as well, soon after the last change.
+    async fn agreed(&self) -> Vec<i64> {
+        let until = Instant::now() + Duration::from_secs(10);
+        let mut counts = Vec::new();
+        for (filter, condition) in FILTERS {
+            let filter: Value = serde_json::from_str(filter).unwrap();
+            let body = json!({"search": {"filterProperty": filter}});
+            let sql = format!("select count(*) from properties where {condition}");
+            let count = sql_number(&self.data, &sql);
+            while self.ask("/count", &body).await["count"] != count {
+                assert!(Instant::now() < until, "{body}: not {count}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            counts.push(count);
+        }
+        counts
+    }
+
+    /// Whole pages: cheapest first, and what fits some words best.
+    async fn pages(&self) -> [Value; 2] {
+        let cheapest = json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC", "search": {"filterProperty": {}}});
+        let fitting = json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC",
+            "search": {"filterProperty": {}, "keywords": ["cave"]}});
+        let pages = [self.ask("", &cheapest).await, self.ask("", &fitting).await];
+        for page in &pages {
+            assert!(page["count"].as_u64().unwrap() > 10, "{page}");
+        }
+        pages.map(|mut page| page["items"].take())
+    }
+}
+
+/// Everything of both tables in one number.
+fn digest(data: &Path) -> (i64, i64) {
+    let of = |table: &str, price: &str| {
+        let sql = format!(
+            "select cast(sum(ascii(right(flx_id, 1)) * coalesce({price}, 1)) as bigint) + count(*) from {table}"
+        );
+        sql_number(data, &sql)
+    };
+    (
+        of("properties", "price_latest_value"),
+        of("adverts", "current_price_value"),
+    )
+}
+
+fn index_file(data: &Path, name: &str) -> PathBuf {
+    let indexes = fs::read_dir(data.join("index/properties")).unwrap();
+    let folders = indexes.map(|entry| entry.unwrap().path());
+    let index = folders.filter(|path| path.is_dir()).max().unwrap();
+    index.join(name)
+}
+
+#[tokio::test]
+async fn sql_and_searches_agree_through_folds_rebuilds_kills_and_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (made, data) = (folder.path().join("made"), folder.path().join("data"));
+    run(
+        &data,
+        &[
+            "synth",
+            "--adverts",
+            "300",
+            "--output",
+            made.to_str().unwrap(),
+        ],
+    );
+    let text = fs::read_to_string(made.join("adverts-synth.ndjson")).unwrap();
+    let (early, late) = text.split_at(text[..text.len() / 2].rfind('\n').unwrap() + 1);
+    let ingest = |name: &str, lines: &str| {
+        let file = made.join(name);
+        fs::write(&file, lines).unwrap();
+        let report = run(&data, &["ingest", file.to_str().unwrap()]);
+        assert_eq!(report["rejected"], 0);
+        report["created"].as_i64().unwrap()
+    };
+
+    let desk = Desk::open(&data);
+    let before = ingest("early", early);
+    assert_eq!(sql_number(&data, "select count(*) from adverts"), before);
+    let (counts, pages) = (desk.agreed().await, desk.pages().await);
+    let compacted = run(&data, &["compact"]);
+    for table in [2, 3] {
+        assert!(
+            compacted["tables"][table]["folded"].as_u64().unwrap() > 0,
+            "{compacted}"
+        );
+    }
+    assert_eq!(desk.agreed().await, counts);
+    assert_eq!(desk.pages().await, pages);
+
+    // What one command commits, the next one's SQL shows, folded or not.
+    let all = before + ingest("late", late);
+    assert_eq!(sql_number(&data, "select count(*) from adverts"), all);
+    let (counts, pages) = (desk.agreed().await, desk.pages().await);
+    let whole = digest(&data);
+    let started = Instant::now();
+    let rebuilt = run(&data, &["compact", "--rebuild"]);
+    let takes = started.elapsed();
+    assert_eq!(rebuilt["tables"][1]["rows"], all, "{rebuilt}");
+    assert_eq!(desk.agreed().await, counts);
+    assert_eq!(desk.pages().await, pages);
+    assert_eq!(digest(&data), whole);
+
+    let mut draw = Draw::new(7);
+    for _ in 0..KILLS {
+        let mut rebuilding = toise(&data, &["compact", "--rebuild"]).spawn().unwrap();
+        std::thread::sleep(takes.mul_f64(draw.below(100) as f64 / 100.0));
+        rebuilding.kill().unwrap();
+        rebuilding.wait().unwrap();
+        assert_eq!(digest(&data), whole);
+        assert_eq!(run(&data, &["check"])["damaged"], 0);
+    }
+    assert_eq!(desk.agreed().await, counts);
+    assert_eq!(desk.pages().await, pages);
+    assert_eq!(desk.server.terminate(), Some(0));
+
+    fs::remove_dir_all(data.join("lake/properties")).unwrap();
+    for entry in fs::read_dir(data.join("lake/adverts")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "parquet") {
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x40;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    fs::write(index_file(&data, "meta.json"), "{").unwrap();
+    let checked = toise(&data, &["check", "adverts"]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(
+        errors(&checked).contains("toise compact --rebuild"),
+        "{}",
+        errors(&checked)
+    );
+    run(&data, &["compact", "--rebuild"]);
+    assert_eq!(run(&data, &["check"])["damaged"], 0);
+    assert_eq!(digest(&data), whole);
+    let desk = Desk::open(&data);
+    assert_eq!(desk.agreed().await, counts);
+    assert_eq!(desk.pages().await, pages);
+}
+
+#[test]
+fn what_has_no_store_behind_it_is_not_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let output = toise(data, &["compact", "--rebuild"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(errors(&output).contains("no store"), "{}", errors(&output));
+    run(data, &["keys", "create"]);
+    let output = toise(data, &["compact", "dvf", "--rebuild"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(
+        errors(&output).contains("import it again"),
+        "{}",
+        errors(&output)
+    );
+    // Without listings both tables are there, and empty.
+    run(data, &["compact", "--rebuild"]);
+    for table in ["properties", "adverts"] {
+        assert_eq!(
+            sql_number(data, &format!("select count(*) from {table}")),
+            0
+        );
+    }
+}
