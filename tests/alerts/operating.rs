@@ -12,6 +12,10 @@ use uuid::Uuid;
 use crate::support::receiver::{Act, Receiver};
 use crate::support::sending::{Sending, until};
 
+/// Counts notifications that were not delivered.
+const UNDELIVERED: &str = "SELECT count(*) FROM outbox LEFT JOIN deliveries USING (delivery)
+    WHERE coalesce(status, 'none') != 'delivered'";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
     let sending = Sending::start();
@@ -24,15 +28,7 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
         let advert = json!({"flxId": Uuid::now_v7(), "currentPrice": {"value": price}});
         sending.tell_advert(&[alert], Branch::Created, &advert);
         sending.tell(other, Branch::Created, 1);
-        sending
-            .until_number(
-                "SELECT count(*) FROM deliveries WHERE status != 'delivered'",
-                0,
-            )
-            .await;
-        sending
-            .until_number("SELECT count(*) FROM outbox WHERE delivery IS NULL", 0)
-            .await;
+        sending.until_number(UNDELIVERED, 0).await;
         sending.clock.advance_ms(60_000);
     }
     let window = Window {
@@ -43,15 +39,7 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
     for (items_max, expected) in [(100, vec![90, 80]), (1, vec![90])] {
         let begun = replay(&sending.store, &sending.clock, alert.id, window, items_max).unwrap();
         assert_eq!(begun.items, expected.len());
-        sending
-            .until_number("SELECT count(*) FROM outbox WHERE delivery IS NULL", 0)
-            .await;
-        sending
-            .until_number(
-                "SELECT count(*) FROM deliveries WHERE status != 'delivered'",
-                0,
-            )
-            .await;
+        sending.until_number(UNDELIVERED, 0).await;
         let body = receiver.received().last().unwrap().json();
         let prices: Vec<i64> = body["data"]["created"][0]["adverts"]
             .as_array()

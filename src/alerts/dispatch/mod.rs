@@ -336,6 +336,7 @@ impl Running {
             End::Unknown => false,
         };
         self.state.end(delivery_id, end, now_ms);
+        self.state.settling.insert(delivery_id);
         self.count(&settlement, posted, sent.matched_at_ms, sent_at);
         self.settlements.push(settlement);
     }
@@ -403,7 +404,7 @@ impl Running {
             .write(move |transaction| writing.write(transaction));
         match outcome {
             Ok((written, swept)) => {
-                self.conclude(&work.plan, &written, swept);
+                self.conclude(&work, &written, swept);
                 self.send(&work.plan, &written);
                 Ok(())
             }
@@ -433,6 +434,7 @@ impl Running {
             self.state
                 .end(delivery_id, End::Unknown, now.timestamp_millis());
         }
+        self.state.release_all();
         self.state.forget_idle();
         let open_circuits = self.state.open_circuits();
         self.traffic
@@ -445,7 +447,7 @@ impl Running {
         Ok(())
     }
 
-    fn conclude(&mut self, plan: &Plan, written: &Written, swept: Swept) {
+    fn conclude(&mut self, work: &Work, written: &Written, swept: Swept) {
         let metrics = &self.setup.metrics;
         for charge in &written.charges {
             metrics.record_consumption(charge.consumption.as_str(), charge.credits, 1);
@@ -454,8 +456,12 @@ impl Running {
             self.state.failing.remove(receiver);
             tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days: its alerts have ended");
         }
-        for buried in &plan.buried {
+        for buried in &work.plan.buried {
             self.state.put_back(buried.alert);
+        }
+        for settlement in &work.settlements {
+            self.state.settling.remove(&settlement.delivery_id);
+            self.state.release(settlement.alert);
         }
         self.sweeping = swept.more;
         if swept.undelivered > 0 {

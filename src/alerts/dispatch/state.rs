@@ -74,6 +74,8 @@ pub(super) struct State {
     retired: VecDeque<i64>,
     under_way: HashMap<Uuid, UnderWay>,
     unproven: usize,
+    /// Deliveries that ended and of which the store does not know yet.
+    pub settling: HashSet<Uuid>,
     /// Last notification seen.
     pub last_notification: i64,
     /// Last change of an alert seen.
@@ -85,12 +87,8 @@ pub(super) struct State {
 impl State {
     /// An alert has notifications that wait.
     pub(super) fn note(&mut self, alert: i64, receiver: Option<Key>) {
-        match self.alerts.get_mut(&alert) {
-            Some(waiting) => match &mut waiting.stage {
-                Stage::Queued => {}
-                Stage::Busy { more } => *more = true,
-                Stage::Held => self.queue(alert),
-            },
+        match self.alerts.get(&alert) {
+            Some(_) => self.release(alert),
             None => {
                 let stage = Stage::Held;
                 self.alerts.insert(alert, Waiting { receiver, stage });
@@ -192,9 +190,9 @@ impl State {
         self.under_way.len() < UNDER_WAY_MAX && (proven || self.unproven < UNPROVEN_MAX)
     }
 
-    /// Whether a delivery is under way.
+    /// Whether a delivery is under way, or the store does not know yet that it ended.
     pub(super) fn is_under_way(&self, delivery_id: Uuid) -> bool {
-        self.under_way.contains_key(&delivery_id)
+        self.under_way.contains_key(&delivery_id) || self.settling.contains(&delivery_id)
     }
 
     /// Deliveries under way.
@@ -268,19 +266,35 @@ impl State {
                 End::Unknown => endpoint.abandon(),
             }
         }
-        let stage = self.alerts.get(&ended.alert).map(|waiting| waiting.stage);
-        match stage {
-            Some(Stage::Busy { more: true }) if ended.is_new => self.queue(ended.alert),
-            Some(Stage::Busy { more: false }) if ended.is_new => {
+        if !ended.is_new {
+            return;
+        }
+        match self.alerts.get(&ended.alert).map(|waiting| waiting.stage) {
+            Some(Stage::Busy { more: true }) => self.queue(ended.alert),
+            Some(Stage::Busy { more: false }) => {
                 self.alerts.remove(&ended.alert);
             }
-            // What waited for this delivery may be free now.
-            Some(Stage::Busy { more }) if !more => {
-                self.set_stage(ended.alert, Stage::Busy { more: true })
-            }
-            Some(Stage::Held) => self.queue(ended.alert),
             _ => {}
         }
+    }
+
+    /// A delivery of an alert stands as ended in the store: what waited for it may be free now.
+    pub(super) fn release(&mut self, alert: i64) {
+        let Some(waiting) = self.alerts.get_mut(&alert) else {
+            return;
+        };
+        match &mut waiting.stage {
+            Stage::Queued => {}
+            Stage::Busy { more } => *more = true,
+            Stage::Held => self.queue(alert),
+        }
+    }
+
+    /// Has all that waits for other deliveries looked at again.
+    pub(super) fn release_all(&mut self) {
+        let held = |(alert, waiting): (&i64, &Waiting)| (waiting.stage == Stage::Held).then_some(*alert);
+        let held: Vec<i64> = self.alerts.iter().filter_map(held).collect();
+        held.into_iter().for_each(|alert| self.queue(alert));
     }
 
     /// Forgets endpoints nothing is remembered of that a stranger would not get.
@@ -335,6 +349,8 @@ mod tests {
         state.set_aside(alert, true);
         assert!(state.pick(0).is_none());
         state.end(retry, End::Failed { asked_ms: 0 }, 0);
+        assert!(state.pick(0).is_none(), "the store does not know yet");
+        state.release(1);
         assert_eq!(state.pick(0).unwrap().0, 1);
         state.set_aside(1, true);
         state.note(1, Some(a));
