@@ -24,7 +24,7 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
     let other = sending.property_alert(&receiver.url());
     let mut moments = Vec::new();
     for price in [100, 90, 80, 70] {
-        moments.push(sending.clock.now());
+        moments.push(sending.clock.now().timestamp_millis());
         let advert = json!({"flxId": Uuid::now_v7(), "currentPrice": {"value": price}});
         sending.tell_advert(&[alert], Branch::Created, &advert);
         sending.tell(other, Branch::Created, 1);
@@ -32,8 +32,8 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
         sending.clock.advance_ms(60_000);
     }
     let window = Window {
-        from: moments[1],
-        to: moments[2],
+        from_ms: moments[1],
+        to_ms: moments[2],
     };
     let before = receiver.count();
     for (items_max, expected) in [(100, vec![90, 80]), (1, vec![90])] {

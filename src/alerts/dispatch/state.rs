@@ -292,7 +292,8 @@ impl State {
 
     /// Has all that waits for other deliveries looked at again.
     pub(super) fn release_all(&mut self) {
-        let held = |(alert, waiting): (&i64, &Waiting)| (waiting.stage == Stage::Held).then_some(*alert);
+        let held =
+            |(alert, waiting): (&i64, &Waiting)| (waiting.stage == Stage::Held).then_some(*alert);
         let held: Vec<i64> = self.alerts.iter().filter_map(held).collect();
         held.into_iter().for_each(|alert| self.queue(alert));
     }
