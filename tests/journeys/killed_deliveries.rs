@@ -35,10 +35,18 @@ fn commit(store: &Store, alerts: &[TestAlert], stop: &AtomicBool) -> Vec<(String
             .map(|alert| (*alert, FlxId(Uuid::now_v7())))
             .collect();
         let telling = told.clone();
+        let at_ms = Clock::system().now().timestamp_millis();
         store
             .write(move |transaction| {
                 telling.iter().try_for_each(|(alert, item)| {
-                    enqueue(transaction, alert.number, Branch::Created, *item, None, 0)
+                    enqueue(
+                        transaction,
+                        alert.number,
+                        Branch::Created,
+                        *item,
+                        None,
+                        at_ms,
+                    )
                 })
             })
             .unwrap();
@@ -125,12 +133,16 @@ async fn what_was_committed_arrives_and_again_only_under_the_same_identifier() {
             .filter(|item| !arrived.contains_key(*item))
             .count()
     };
-    until(
-        "arrivals",
-        || (missing() == 0).then_some(()),
-        || missing().to_string(),
-    )
-    .await;
+    let state = || {
+        let sql = "SELECT group_concat(status || ' ' || attempts || ' ' || coalesce(last_error, '') || ' ' || n, '; ')
+            FROM (SELECT coalesce(status, 'ungrouped') AS status, coalesce(attempts, 0) AS attempts, last_error, count(*) AS n
+                  FROM outbox LEFT JOIN deliveries USING (delivery) GROUP BY 1, 2, 3)";
+        let read =
+            |connection: &rusqlite::Connection| connection.query_row(sql, [], |row| row.get(0));
+        let states: String = store.read(read).unwrap();
+        format!("{} of {} missing: {states}", missing(), committed.len())
+    };
+    until("arrivals", || (missing() == 0).then_some(()), state).await;
     assert_eq!(server.terminate(), Some(0));
     let arrived = arrived(&receivers);
     assert_eq!(arrived.len(), committed.len());
