@@ -87,11 +87,11 @@ async fn dead_deliveries_are_listed_and_sent_again_under_their_identifier() {
     let page = Page { skip: 0, take: 10 };
     assert_eq!(
         deliveries::dead(&sending.store, page).unwrap(),
-        [dead.clone()]
+        std::slice::from_ref(&dead)
     );
     let of_status =
         |status| deliveries::of_alert(&sending.store, alert.id, Some(status), page).unwrap();
-    assert_eq!(of_status(DeliveryStatus::Dead), [dead.clone()]);
+    assert_eq!(of_status(DeliveryStatus::Dead), std::slice::from_ref(&dead));
     assert_eq!(of_status(DeliveryStatus::Delivered), []);
 
     deliveries::retry(&sending.store, &sending.clock, dead.delivery_id.0).unwrap();

@@ -506,6 +506,7 @@ impl Running {
             url: parcel.receiver.url.clone(),
             body: parcel.body.clone(),
             credentials: Arc::clone(&parcel.credentials),
+            connection: self.state.connection(&parcel.receiver),
         };
         let first = parcel.items.iter().map(|item| item.created_at_ms).min();
         let sent = Sent {

@@ -6,15 +6,20 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use uuid::Uuid;
 
 use crate::alerts::endpoint::Endpoint;
+use crate::net::post::{Connection, IDLE_TIMEOUT};
 
 /// Deliveries under way at once.
 const UNDER_WAY_MAX: usize = 256;
 /// Of these, those to endpoints whose last answer was not a good one: the rest is kept for the others.
 const UNPROVEN_MAX: usize = 128;
+
+/// Endpoints whose connections are kept for the next delivery: with what is kept for each that bounds open files.
+const KEPT_MAX: usize = 64;
 
 /// A receiver: one URL of one account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -76,6 +81,8 @@ pub(super) struct State {
     unproven: usize,
     /// Deliveries that ended and of which the store does not know yet.
     pub settling: HashSet<Uuid>,
+    /// Endpoints whose connections are kept, and when they were last used.
+    kept: HashMap<Key, Instant>,
     /// Last notification seen.
     pub last_notification: i64,
     /// Last change of an alert seen.
@@ -298,6 +305,20 @@ impl State {
         held.into_iter().for_each(|alert| self.queue(alert));
     }
 
+    /// Whether the connection of a delivery about to be sent is kept: for the endpoints in use, as many as there may be.
+    pub(super) fn connection(&mut self, receiver: &Key) -> Connection {
+        let now = Instant::now();
+        if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {
+            self.kept
+                .retain(|_, used| now.duration_since(*used) < IDLE_TIMEOUT);
+        }
+        if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {
+            return Connection::Close;
+        }
+        self.kept.insert(Arc::clone(receiver), now);
+        Connection::Keep
+    }
+
     /// Forgets endpoints nothing is remembered of that a stranger would not get.
     pub(super) fn forget_idle(&mut self) {
         self.endpoints.retain(|_, endpoint| !endpoint.is_idle());
@@ -381,6 +402,20 @@ mod tests {
         assert_eq!(begin(&mut state, false).unwrap().0, 2_000);
         assert!(!state.may_retry(&receiver("other")));
         assert!(state.may_retry(&good));
+    }
+
+    #[test]
+    fn connections_are_kept_for_so_many_endpoints_and_no_more() {
+        let mut state = State::default();
+        for index in 0..KEPT_MAX {
+            assert_eq!(
+                state.connection(&receiver(&index.to_string())),
+                Connection::Keep
+            );
+        }
+        assert_eq!(state.connection(&receiver("another")), Connection::Close);
+        assert_eq!(state.connection(&receiver("0")), Connection::Keep);
+        assert_eq!(state.kept.len(), KEPT_MAX);
     }
 
     #[test]
