@@ -8,7 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::look::Credentials;
+use super::addresses::Credentials;
 use crate::alerts::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use crate::clock::Clock;
 use crate::net::post::{Connection, Posted, Poster};
