@@ -2,6 +2,7 @@
 //! lake under faults, the command as a process. One module per resource.
 
 mod alerts {
+    mod commands;
     mod delivering;
     mod equality;
     mod index;
@@ -38,6 +39,7 @@ mod engine {
 mod journeys {
     mod backups;
     mod ingesting;
+    mod killed_deliveries;
     mod killed_imports;
     mod killed_ingest;
     mod killed_ledger;

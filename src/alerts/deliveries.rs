@@ -52,6 +52,11 @@ impl Page {
 const SELECT: &str = "SELECT delivery_id, alert_id, status, attempts, next_attempt_at_ms, last_status, last_error, \
                       deliveries.created_at_ms, delivered_at_ms, items FROM deliveries JOIN alerts USING (alert)";
 
+/// Whether there is such an alert.
+pub fn is_alert(store: &Store, alert_id: FlxId) -> store::Result<bool> {
+    store.read(|connection| Ok(find_alert(connection, alert_id)?.is_some()))
+}
+
 /// Deliveries of an alert, newest first, of one status or all.
 pub fn of_alert(
     store: &Store,

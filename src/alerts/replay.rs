@@ -4,7 +4,6 @@
 //! the same format, grouped, signed, retried, priced, under identifiers of their own. What is still to be delivered, and
 //! what a replay sent, is not sent again by one.
 
-use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::deliveries::find_alert;
@@ -29,13 +28,13 @@ pub enum Error {
     Inactive,
 }
 
-/// A window of the past.
+/// A window of the past, in Unix milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First moment, included.
-    pub from: DateTime<Utc>,
+    pub from_ms: i64,
     /// Last moment, included.
-    pub to: DateTime<Utc>,
+    pub to_ms: i64,
 }
 
 /// A replay that was begun.
@@ -68,7 +67,7 @@ pub fn replay(
 ) -> Result<Replay, Error> {
     let replay_id = Uuid::now_v7();
     let now_ms = clock.now().timestamp_millis();
-    let (from_ms, to_ms) = (window.from.timestamp_millis(), window.to.timestamp_millis());
+    let Window { from_ms, to_ms } = window;
     let items_max = items_max.min(ITEMS_MAX) as i64;
     let outcome = store.write(move |transaction| {
         let alert = match find_alert(transaction, alert_id)? {

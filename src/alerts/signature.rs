@@ -117,7 +117,7 @@ mod tests {
     const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const TIMESTAMP_S: i64 = 1_614_265_330;
     const BODY: &[u8] = br#"{"test": 2432232314}"#;
-    const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmKtSyZyE3uFJELVlNIOLJ1OE0=";
+    const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
 
     fn at(seconds: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(TIMESTAMP_S + seconds, 0).unwrap()
@@ -158,8 +158,8 @@ mod tests {
             (ID, b"{}".as_slice(), SIGNATURE),
             (ID, BODY, ""),
             (ID, BODY, "v1,"),
-            (ID, BODY, "g0hM9SsE+OTPJTGt/tmKtSyZyE3uFJELVlNIOLJ1OE0="),
-            (ID, BODY, "v2,g0hM9SsE+OTPJTGt/tmKtSyZyE3uFJELVlNIOLJ1OE0="),
+            (ID, BODY, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
+            (ID, BODY, "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
         ] {
             assert_eq!(
                 verify(id, &timestamp, body, signatures, at(0)),

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::StreamExt;
 use hyper::body::{Frame, SizeHint};
-use reqwest::header::HeaderMap;
+use reqwest::header::{CONNECTION, HeaderMap, HeaderValue};
 use reqwest::redirect;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -31,9 +31,9 @@ const POOL_SLACK: Duration = Duration::from_millis(500);
 /// Bytes of an answer's body that are read, and thrown away.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// How long a connection is kept without use: less than the five seconds after which common servers close theirs.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Connections kept without use for each host.
-const IDLE_PER_HOST_MAX: usize = 64;
+const IDLE_PER_HOST_MAX: usize = 16;
 
 /// Why a request brought no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +62,15 @@ pub struct Answer {
     pub status: u16,
     /// How long it asks to be left alone.
     pub retry_after: Option<Duration>,
+}
+
+/// What becomes of a connection once it has served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// It is kept for [`IDLE_TIMEOUT`]. Open files are finite: callers bound the hosts they ask this for.
+    Keep,
+    /// It is closed.
+    Close,
 }
 
 /// What became of a request.
@@ -106,8 +115,9 @@ impl Poster {
     pub async fn post(
         &self,
         url: &str,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Bytes,
+        connection: Connection,
         now: DateTime<Utc>,
     ) -> Posted {
         let url = match self.gate.check_form(url) {
@@ -119,6 +129,9 @@ impl Poster {
                 };
             }
         };
+        if connection == Connection::Close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         let (body, mut sent) = Sent::new(body);
         let request = self
             .http

@@ -13,7 +13,7 @@ mod writer;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
@@ -23,6 +23,9 @@ use writer::Writer;
 pub const FILE_NAME: &str = "store.sqlite";
 /// How long a write waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often it tries meanwhile. SQLite's own pauses grow to 100 ms: against a process that writes without pause, a
+/// writer that sleeps so long has no chance.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Prepared statements each connection keeps: more than there are on any hot path.
 const STATEMENTS_MAX: usize = 128;
 /// Memory the writing connection keeps pages in, KiB: indexes over millions of listings are written all over.
@@ -189,8 +192,15 @@ fn create_private(path: &Path) -> std::io::Result<()> {
 }
 
 fn connect(path: &Path) -> Result<Connection> {
-    let connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let mut connection = Connection::open(path)?;
+    let mut since = Instant::now();
+    connection.busy_handler(Some(move |tries| {
+        if tries == 0 {
+            since = Instant::now();
+        }
+        std::thread::sleep(BUSY_PAUSE);
+        since.elapsed() < BUSY_TIMEOUT
+    }))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;

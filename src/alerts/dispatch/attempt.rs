@@ -1,22 +1,25 @@
 //! One attempt: signed, posted, told to the dispatcher.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::look::Credentials;
+use super::addresses::Credentials;
 use crate::alerts::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use crate::clock::Clock;
-use crate::net::post::{Posted, Poster};
+use crate::net::post::{Connection, Posted, Poster};
 
 /// What an attempt sends.
 pub(super) struct Attempt {
     pub delivery_id: Uuid,
     pub url: String,
     pub body: Bytes,
-    pub credentials: std::sync::Arc<Credentials>,
+    pub credentials: Arc<Credentials>,
+    pub connection: Connection,
 }
 
 impl Attempt {
@@ -28,7 +31,13 @@ impl Attempt {
     ) -> (Posted, Option<DateTime<Utc>>) {
         let now = clock.now();
         let posted = poster
-            .post(&self.url, self.headers(now), self.body, now)
+            .post(
+                &self.url,
+                self.headers(now),
+                self.body,
+                self.connection,
+                now,
+            )
             .await;
         let sent_at = posted
             .sent_at

@@ -1,18 +1,15 @@
 //! What the dispatcher reads in one turn: what is new, what is due, and the parcels for which there is room.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use reqwest::header::HeaderValue;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::state::{Key, Receiver, State};
-use crate::accounts::account::{self, Signing};
-use crate::alerts::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item, Subject};
-use crate::wire::listings::codes::FlxId;
+use super::addresses::{AddressBook, Credentials, Destination, receiver};
+use super::state::{Key, State};
+use crate::alerts::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item};
 use crate::wire::listings::filters::Listing;
 
 /// Notifications noted in one turn at most.
@@ -23,12 +20,6 @@ const NEW_MAX: usize = 128;
 const DUE_MAX: usize = 128;
 /// Deliveries of alerts that are not active any more, in one turn.
 const BURIED_MAX: usize = 16;
-
-/// What deliveries of an account carry.
-pub(super) struct Credentials {
-    pub webhook_key: HeaderValue,
-    pub secrets: Vec<Signing>,
-}
 
 /// A delivery about to be sent.
 pub(super) struct Parcel {
@@ -75,14 +66,6 @@ impl Plan {
     }
 }
 
-/// An alert as deliveries need it.
-struct Destination {
-    subject: Subject,
-    account_id: Uuid,
-    is_active: bool,
-    url: String,
-}
-
 /// What an alert that was picked has to tell.
 enum Found {
     /// A delivery, and whether notifications are left.
@@ -109,7 +92,7 @@ pub(super) fn begin(connection: &Connection, state: &mut State) -> rusqlite::Res
         .collect::<rusqlite::Result<_>>()?;
     let mut look = Look::new(&transaction, Utc::now());
     for alert in waiting {
-        let receiver = look.receiver_of(alert)?;
+        let receiver = look.addresses.receiver_of(alert)?;
         state.note(alert, receiver);
     }
     Ok(())
@@ -134,8 +117,7 @@ pub(super) fn look(
 struct Look<'c> {
     connection: &'c Connection,
     now: DateTime<Utc>,
-    destinations: HashMap<i64, Option<Arc<Destination>>>,
-    credentials: HashMap<Uuid, Option<Arc<Credentials>>>,
+    addresses: AddressBook<'c>,
 }
 
 impl<'c> Look<'c> {
@@ -143,8 +125,7 @@ impl<'c> Look<'c> {
         Self {
             connection,
             now,
-            destinations: HashMap::new(),
-            credentials: HashMap::new(),
+            addresses: AddressBook::new(connection, now),
         }
     }
 
@@ -159,7 +140,7 @@ impl<'c> Look<'c> {
         for (notification, alert) in new {
             let receiver = match state.knows(alert) {
                 true => None,
-                false => self.receiver_of(alert)?,
+                false => self.addresses.receiver_of(alert)?,
             };
             state.note(alert, receiver);
             state.last_notification = notification;
@@ -179,7 +160,7 @@ impl<'c> Look<'c> {
             .collect::<rusqlite::Result<_>>()?;
         for (change, alert) in changed {
             if state.knows(alert) {
-                let receiver = self.receiver_of(alert)?;
+                let receiver = self.addresses.receiver_of(alert)?;
                 state.move_to(alert, receiver);
             }
             state.last_change = change;
@@ -206,7 +187,7 @@ impl<'c> Look<'c> {
             if state.is_under_way(delivery_id) {
                 continue;
             }
-            let destination = self.destination(alert)?;
+            let destination = self.addresses.destination(alert)?;
             let Some(destination) = destination.filter(|destination| destination.is_active) else {
                 plan.lapsed.push(delivery);
                 continue;
@@ -287,7 +268,7 @@ impl<'c> Look<'c> {
     }
 
     fn new_parcel(&mut self, alert: i64) -> rusqlite::Result<Found> {
-        let destination = self.destination(alert)?;
+        let destination = self.addresses.destination(alert)?;
         let Some(destination) = destination.filter(|destination| destination.is_active) else {
             return Ok(Found::Inactive);
         };
@@ -336,7 +317,7 @@ impl<'c> Look<'c> {
         alert: i64,
         items: Vec<Item>,
     ) -> rusqlite::Result<Option<Parcel>> {
-        let credentials = self.credentials(destination.account_id)?;
+        let credentials = self.addresses.credentials(destination.account_id)?;
         let Some(credentials) = credentials.filter(|_| !items.is_empty()) else {
             return Ok(None);
         };
@@ -354,85 +335,4 @@ impl<'c> Look<'c> {
             body: body.into(),
         }))
     }
-
-    fn credentials(&mut self, account_id: Uuid) -> rusqlite::Result<Option<Arc<Credentials>>> {
-        if let Some(known) = self.credentials.get(&account_id) {
-            return Ok(known.clone());
-        }
-        let found = account::credentials(self.connection, account_id, self.now)?;
-        let credentials = found.and_then(|(key, secrets)| {
-            let mut webhook_key = HeaderValue::from_str(key.reveal()).ok()?;
-            webhook_key.set_sensitive(true);
-            Some(Arc::new(Credentials {
-                webhook_key,
-                secrets,
-            }))
-        });
-        self.credentials.insert(account_id, credentials.clone());
-        Ok(credentials)
-    }
-
-    /// Where an alert's deliveries go; `None` when it is not active.
-    fn receiver_of(&mut self, alert: i64) -> rusqlite::Result<Option<Key>> {
-        let destination = self.destination(alert)?;
-        let active = destination.filter(|destination| destination.is_active);
-        Ok(active.map(|destination| destination.receiver()))
-    }
-
-    fn destination(&mut self, alert: i64) -> rusqlite::Result<Option<Arc<Destination>>> {
-        if let Some(known) = self.destinations.get(&alert) {
-            return Ok(known.clone());
-        }
-        let found = self
-            .connection
-            .prepare_cached(
-                "SELECT alert_id, account_id, kind, activated, webhook_url, context FROM alerts WHERE alert = ?1",
-            )?
-            .query_row([alert], Destination::read)
-            .optional()?
-            .map(Arc::new);
-        self.destinations.insert(alert, found.clone());
-        Ok(found)
-    }
-}
-
-impl Destination {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let kind: String = row.get(2)?;
-        Ok(Self {
-            subject: Subject {
-                alert_id: FlxId(Uuid::from_bytes(row.get(0)?)),
-                listing: match kind.as_str() {
-                    "PROPERTY" => Listing::Property,
-                    _ => Listing::Advert,
-                },
-                context: row.get(5)?,
-            },
-            account_id: parse_account(1, row.get(1)?)?,
-            is_active: row.get(3)?,
-            url: row.get(4)?,
-        })
-    }
-
-    fn receiver(&self) -> Key {
-        Arc::new(Receiver {
-            account_id: self.account_id,
-            url: self.url.clone(),
-        })
-    }
-}
-
-fn receiver(account_id: String, url: String) -> rusqlite::Result<Key> {
-    let account_id = parse_account(0, account_id)?;
-    Ok(Arc::new(Receiver { account_id, url }))
-}
-
-fn parse_account(column: usize, text: String) -> rusqlite::Result<Uuid> {
-    Uuid::try_parse(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            Box::new(error),
-        )
-    })
 }

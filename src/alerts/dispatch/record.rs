@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::LEASE;
 use super::look::{Buried, Parcel};
 use super::state::Key;
+use super::verdict::{Judged, Verdict};
 use crate::accounts::ledger::{self, Entry, NO_KEY, Record};
 use crate::alerts::payload::{Counts, Item};
 use crate::clock::Clock;
@@ -19,22 +20,10 @@ const FAILING_PAUSE_MS: i64 = 24 * 3_600_000;
 /// What a delivery ends with whose alert is not active any more.
 const LAPSED: &str = "not sent: the alert is not active";
 
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// The receiver took it.
-    Delivered,
-    /// It is tried again, at this moment (Unix milliseconds).
-    Retry(i64),
-    /// That was the last attempt.
-    Dead,
-    /// The receiver is gone for good: the alert ends.
-    Gone,
-}
-
-/// A delivery whose attempt ended.
+/// A delivery that was sent.
 #[derive(Clone, Debug)]
-pub(super) struct Settlement {
+pub(super) struct SentParcel {
+    /// Its row.
     pub delivery: i64,
     pub delivery_id: Uuid,
     pub alert: i64,
@@ -43,9 +32,13 @@ pub(super) struct Settlement {
     pub counts: Counts,
     /// Attempts made, this one included.
     pub attempts: u32,
-    pub verdict: Verdict,
-    pub status: Option<u16>,
-    pub error: Option<String>,
+}
+
+/// A delivery whose attempt ended.
+#[derive(Clone, Debug)]
+pub(super) struct Settlement {
+    pub parcel: SentParcel,
+    pub judged: Judged,
     /// Whether the store knows the endpoint as failing.
     pub was_failing: bool,
 }
@@ -98,12 +91,13 @@ impl<'t> Turn<'t> {
 
     /// Writes how an attempt ended; a delivery that ended otherwise meanwhile stays as it is.
     pub(super) fn settle(&mut self, settlement: &Settlement) -> rusqlite::Result<()> {
-        let (status, next) = match settlement.verdict {
+        let Settlement { parcel, judged, .. } = settlement;
+        let (status, next) = match judged.verdict {
             Verdict::Delivered => ("delivered", None),
             Verdict::Retry(at_ms) => ("failed", Some(at_ms)),
             Verdict::Dead | Verdict::Gone => ("dead", None),
         };
-        let delivered_at = (settlement.verdict == Verdict::Delivered).then_some(self.now_ms);
+        let delivered_at = (judged.verdict == Verdict::Delivered).then_some(self.now_ms);
         let changed = self
             .transaction
             .prepare_cached(
@@ -112,33 +106,33 @@ impl<'t> Turn<'t> {
                  WHERE delivery = ?1 AND next_attempt_at_ms IS NOT NULL",
             )?
             .execute((
-                settlement.delivery,
+                parcel.delivery,
                 status,
-                settlement.attempts,
+                parcel.attempts,
                 next,
                 delivered_at,
-                settlement.status,
-                &settlement.error,
+                judged.status,
+                &judged.error,
             ))?;
-        match settlement.verdict {
+        match judged.verdict {
             Verdict::Delivered => {
                 if changed == 1 {
-                    self.charge(settlement)?;
+                    self.charge(parcel)?;
                 }
                 if settlement.was_failing {
-                    self.recovered(&settlement.receiver)?;
+                    self.recovered(&parcel.receiver)?;
                 }
             }
-            Verdict::Retry(_) | Verdict::Dead => self.note_failure(&settlement.receiver)?,
-            Verdict::Gone => self.deactivate(settlement.alert, "gone")?,
+            Verdict::Retry(_) | Verdict::Dead => self.note_failure(&parcel.receiver)?,
+            Verdict::Gone => self.deactivate(parcel.alert, "gone")?,
         }
         Ok(())
     }
 
     /// One row of the ledger for each kind of match delivered.
-    fn charge(&mut self, settlement: &Settlement) -> rusqlite::Result<()> {
-        let Counts { created, updated } = settlement.counts;
-        let parts = match settlement.listing {
+    fn charge(&mut self, parcel: &SentParcel) -> rusqlite::Result<()> {
+        let Counts { created, updated } = parcel.counts;
+        let parts = match parcel.listing {
             Listing::Advert => vec![(Consumption::WebhookAlertAdverts, created + updated)],
             Listing::Property => vec![
                 (Consumption::WebhookAlertPropertiesMatchCreated, created),
@@ -149,8 +143,8 @@ impl<'t> Turn<'t> {
             let credits = items * u64::from(self.prices.of(consumption));
             let at = self.clock.now();
             let entry = Entry {
-                request_id: charge_id(settlement.delivery_id, consumption),
-                account_id: settlement.receiver.account_id,
+                request_id: charge_id(parcel.delivery_id, consumption),
+                account_id: parcel.receiver.account_id,
                 key_id: NO_KEY,
                 consumption,
                 credits,

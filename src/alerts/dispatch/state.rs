@@ -6,15 +6,20 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use uuid::Uuid;
 
 use crate::alerts::endpoint::Endpoint;
+use crate::net::post::{Connection, IDLE_TIMEOUT};
 
 /// Deliveries under way at once.
 const UNDER_WAY_MAX: usize = 256;
 /// Of these, those to endpoints whose last answer was not a good one: the rest is kept for the others.
 const UNPROVEN_MAX: usize = 128;
+
+/// Endpoints whose connections are kept for the next delivery: with what is kept for each that bounds open files.
+const KEPT_MAX: usize = 64;
 
 /// A receiver: one URL of one account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +79,10 @@ pub(super) struct State {
     retired: VecDeque<i64>,
     under_way: HashMap<Uuid, UnderWay>,
     unproven: usize,
+    /// Deliveries that ended and of which the store does not know yet.
+    pub settling: HashSet<Uuid>,
+    /// Endpoints whose connections are kept, and when they were last used.
+    kept: HashMap<Key, Instant>,
     /// Last notification seen.
     pub last_notification: i64,
     /// Last change of an alert seen.
@@ -85,12 +94,8 @@ pub(super) struct State {
 impl State {
     /// An alert has notifications that wait.
     pub(super) fn note(&mut self, alert: i64, receiver: Option<Key>) {
-        match self.alerts.get_mut(&alert) {
-            Some(waiting) => match &mut waiting.stage {
-                Stage::Queued => {}
-                Stage::Busy { more } => *more = true,
-                Stage::Held => self.queue(alert),
-            },
+        match self.alerts.get(&alert) {
+            Some(_) => self.release(alert),
             None => {
                 let stage = Stage::Held;
                 self.alerts.insert(alert, Waiting { receiver, stage });
@@ -192,9 +197,9 @@ impl State {
         self.under_way.len() < UNDER_WAY_MAX && (proven || self.unproven < UNPROVEN_MAX)
     }
 
-    /// Whether a delivery is under way.
+    /// Whether a delivery is under way, or the store does not know yet that it ended.
     pub(super) fn is_under_way(&self, delivery_id: Uuid) -> bool {
-        self.under_way.contains_key(&delivery_id)
+        self.under_way.contains_key(&delivery_id) || self.settling.contains(&delivery_id)
     }
 
     /// Deliveries under way.
@@ -268,19 +273,50 @@ impl State {
                 End::Unknown => endpoint.abandon(),
             }
         }
-        let stage = self.alerts.get(&ended.alert).map(|waiting| waiting.stage);
-        match stage {
-            Some(Stage::Busy { more: true }) if ended.is_new => self.queue(ended.alert),
-            Some(Stage::Busy { more: false }) if ended.is_new => {
+        if !ended.is_new {
+            return;
+        }
+        match self.alerts.get(&ended.alert).map(|waiting| waiting.stage) {
+            Some(Stage::Busy { more: true }) => self.queue(ended.alert),
+            Some(Stage::Busy { more: false }) => {
                 self.alerts.remove(&ended.alert);
             }
-            // What waited for this delivery may be free now.
-            Some(Stage::Busy { more }) if !more => {
-                self.set_stage(ended.alert, Stage::Busy { more: true })
-            }
-            Some(Stage::Held) => self.queue(ended.alert),
             _ => {}
         }
+    }
+
+    /// A delivery of an alert stands as ended in the store: what waited for it may be free now.
+    pub(super) fn release(&mut self, alert: i64) {
+        let Some(waiting) = self.alerts.get_mut(&alert) else {
+            return;
+        };
+        match &mut waiting.stage {
+            Stage::Queued => {}
+            Stage::Busy { more } => *more = true,
+            Stage::Held => self.queue(alert),
+        }
+    }
+
+    /// Has all that waits for other deliveries looked at again.
+    pub(super) fn release_all(&mut self) {
+        let held =
+            |(alert, waiting): (&i64, &Waiting)| (waiting.stage == Stage::Held).then_some(*alert);
+        let held: Vec<i64> = self.alerts.iter().filter_map(held).collect();
+        held.into_iter().for_each(|alert| self.queue(alert));
+    }
+
+    /// Whether the connection of a delivery about to be sent is kept: for the endpoints in use, as many as there may be.
+    pub(super) fn connection(&mut self, receiver: &Key) -> Connection {
+        let now = Instant::now();
+        if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {
+            self.kept
+                .retain(|_, used| now.duration_since(*used) < IDLE_TIMEOUT);
+        }
+        if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {
+            return Connection::Close;
+        }
+        self.kept.insert(Arc::clone(receiver), now);
+        Connection::Keep
     }
 
     /// Forgets endpoints nothing is remembered of that a stranger would not get.
@@ -290,108 +326,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn receiver(name: &str) -> Key {
-        Arc::new(Receiver {
-            account_id: Uuid::nil(),
-            url: format!("https://{name}/"),
-        })
-    }
-
-    /// Picks an alert and begins its delivery.
-    fn begin(state: &mut State, more: bool) -> Option<(i64, Uuid)> {
-        let (alert, receiver) = state.pick(0)?;
-        let delivery_id = Uuid::now_v7();
-        state.begin(delivery_id, alert, &receiver, Some(more));
-        Some((alert, delivery_id))
-    }
-
-    #[test]
-    fn an_alert_has_one_new_delivery_under_way_and_then_the_next() {
-        let mut state = State::default();
-        state.note(1, Some(receiver("a")));
-        state.note(1, Some(receiver("a")));
-        let (alert, first) = begin(&mut state, false).unwrap();
-        assert_eq!(alert, 1);
-        assert!(begin(&mut state, false).is_none());
-        state.note(1, Some(receiver("a")));
-        assert!(begin(&mut state, false).is_none());
-        state.end(first, End::Taken, 0);
-        let (_, second) = begin(&mut state, false).unwrap();
-        state.end(second, End::Failed { asked_ms: 0 }, 0);
-        assert!(begin(&mut state, false).is_none() && !state.knows(1));
-    }
-
-    #[test]
-    fn what_waits_for_another_delivery_is_looked_at_when_that_one_ends() {
-        let mut state = State::default();
-        let a = receiver("a");
-        let retry = Uuid::now_v7();
-        state.begin(retry, 1, &a, None);
-        state.note(1, Some(Arc::clone(&a)));
-        let (alert, _) = state.pick(0).unwrap();
-        state.set_aside(alert, true);
-        assert!(state.pick(0).is_none());
-        state.end(retry, End::Failed { asked_ms: 0 }, 0);
-        assert_eq!(state.pick(0).unwrap().0, 1);
-        state.set_aside(1, true);
-        state.note(1, Some(a));
-        assert_eq!(
-            state.pick(0).unwrap().0,
-            1,
-            "another notification may be free"
-        );
-    }
-
-    #[test]
-    fn hanging_endpoints_take_no_place_from_the_proven_ones() {
-        let mut state = State::default();
-        let good = receiver("good");
-        let first = Uuid::now_v7();
-        state.begin(first, 0, &good, None);
-        state.end(first, End::Taken, 0);
-        for alert in 1..=1_000 {
-            state.note(alert, Some(receiver(&format!("hanging{alert}"))));
-        }
-        let mut hanging = 0;
-        while begin(&mut state, false).is_some() {
-            hanging += 1;
-        }
-        assert_eq!(hanging, UNPROVEN_MAX);
-        state.note(2_000, Some(Arc::clone(&good)));
-        assert_eq!(begin(&mut state, false).unwrap().0, 2_000);
-        assert!(!state.may_retry(&receiver("other")));
-        assert!(state.may_retry(&good));
-    }
-
-    #[test]
-    fn endpoints_come_in_turn() {
-        let mut state = State::default();
-        for alert in 0..6 {
-            let name = if alert < 4 { "busy" } else { "quiet" };
-            state.note(alert, Some(receiver(name)));
-        }
-        let order: Vec<i64> = std::iter::from_fn(|| begin(&mut state, false))
-            .map(|(alert, _)| alert)
-            .collect();
-        assert_eq!(order, [0, 4, 1, 5, 2, 3]);
-    }
-
-    #[test]
-    fn an_alert_in_line_follows_its_receiver_and_retires_without_one() {
-        let mut state = State::default();
-        let (a, b) = (receiver("a"), receiver("b"));
-        state.note(1, Some(Arc::clone(&a)));
-        state.note(2, Some(a));
-        state.move_to(1, Some(Arc::clone(&b)));
-        state.move_to(2, None);
-        assert_eq!(state.pick(0), Some((1, b)));
-        assert_eq!((state.pick(0), state.pick_retired()), (None, Some(2)));
-        state.set_aside(1, false);
-        state.set_aside(2, false);
-        state.forget_idle();
-        assert!(state.endpoints.is_empty() && state.alerts.is_empty());
-    }
-}
+mod tests;

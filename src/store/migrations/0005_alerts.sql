@@ -87,7 +87,7 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_by_alert ON deliveries (alert);
 CREATE INDEX deliveries_due ON deliveries (next_attempt_at_ms) WHERE next_attempt_at_ms IS NOT NULL;
 CREATE INDEX deliveries_open ON deliveries (alert) WHERE next_attempt_at_ms IS NOT NULL;
-CREATE INDEX deliveries_dead ON deliveries (alert) WHERE status = 'dead';
+CREATE INDEX deliveries_dead ON deliveries (status) WHERE status = 'dead';
 
 -- Windows of the past that were asked to be sent again.
 CREATE TABLE replays (
