@@ -16,13 +16,14 @@ use serde_json::{Value, json};
 
 use super::incoming::Incoming;
 use super::percolation::Percolation;
-use super::prepare::{Change, Draft, Step, Stored, prepare};
+use super::prepare::{Change, Step, Stored, prepare};
 use super::rows::{self, failed};
 use super::tables::Tables;
 use super::{Listings, Result, document};
 use crate::alerts::percolate::AdvertWritten;
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;
+use crate::wire::listings::Advert;
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::deliveries::AdvertEvent;
 
@@ -165,20 +166,22 @@ impl Listings {
         let taken = self.store.write(move |transaction| {
             let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
             let mut tables = Tables::begin(transaction, percolation)?;
-            let take_one = |prepared| match prepared {
+            let mut group = group;
+            let outcomes = group.iter_mut().map(|prepared| match prepared {
                 Ok(prepared) => take_one(&mut tables, prepared, iris.as_deref()),
-                Err(fault) => Ok(Err(fault)),
-            };
-            let outcomes = group.into_iter().map(take_one);
+                Err(fault) => Ok(Err(fault.clone())),
+            });
             let outcomes = outcomes.collect::<rusqlite::Result<Vec<Outcome>>>()?;
             tables.end()?;
-            Ok(outcomes)
+            // Taking a group apart costs time that others wait for here, and nobody where it came from.
+            Ok((outcomes, group))
         });
         if taken.is_err() {
             // The alerts it saw may be none: what else it was committed with failed too.
             self.percolator.forget();
         }
-        Ok(taken?)
+        let (outcomes, _) = taken?;
+        Ok(outcomes)
     }
 }
 
@@ -197,24 +200,25 @@ impl Plan {
 
 fn take_one(
     tables: &mut Tables<'_>,
-    prepared: Prepared,
+    prepared: &mut Prepared,
     iris: Option<&IrisIndex>,
 ) -> rusqlite::Result<Outcome> {
     let digest = prepared.incoming.url.digest();
     let version = tables.version(&digest)?;
-    let plan = match prepared.plan {
+    let plan = match &mut prepared.plan {
         Some(plan) if plan.basis == version => plan,
-        _ => {
+        overtaken => {
             let stored = rows::by_url(tables.connection(), &digest)?;
-            Plan::new(&prepared.incoming, stored.as_ref(), iris).map_err(failed)?
+            let plan = Plan::new(&prepared.incoming, stored.as_ref(), iris);
+            overtaken.insert(plan.map_err(failed)?)
         }
     };
-    let draft = match plan.step {
+    let draft = match &mut plan.step {
         Step::Write(draft) => draft,
-        Step::Reject(fault) => return Ok(Err(fault)),
+        Step::Reject(fault) => return Ok(Err(fault.clone())),
         Step::Nothing(flx_id) => {
             return Ok(Ok(Receipt {
-                flx_id,
+                flx_id: *flx_id,
                 property_flx_id: tables.property_of_url(&digest)?,
                 change: Change::Unchanged,
                 events: Vec::new(),
@@ -223,37 +227,32 @@ fn take_one(
         }
     };
     let (number, property_flx_id) = match plan.basis {
-        None => tables.place(&digest, &draft)?,
-        Some((advert, _)) => (advert, tables.replace(advert, &draft)?),
+        None => tables.place(&digest, draft)?,
+        Some((advert, _)) => (advert, tables.replace(advert, draft)?),
     };
-    let Draft {
-        mut member,
-        events,
-        change,
-        warnings,
-        ..
-    } = *draft;
-    let flx_id = member
-        .advert
+    let advert = &mut draft.member.advert;
+    let flx_id = advert
         .flx_id
         .ok_or_else(|| failed("an advert has no identifier"))?;
-    if change != Change::Unchanged {
-        member.advert.property_flx_id = Some(property_flx_id);
-        member.advert.main_property_ad_flx_id = Some(property_flx_id);
-        member.advert.charges = None;
-        tables.percolate_advert(AdvertWritten {
+    if draft.change != Change::Unchanged {
+        tables.percolate_advert(|| AdvertWritten {
             advert: number,
-            is_new: change == Change::Created,
-            record: member.advert,
-            events: events.clone(),
+            is_new: draft.change == Change::Created,
+            record: Advert {
+                property_flx_id: Some(property_flx_id),
+                main_property_ad_flx_id: Some(property_flx_id),
+                charges: None,
+                ..std::mem::take(advert)
+            },
+            events: draft.events.clone(),
         })?;
     }
     Ok(Ok(Receipt {
         flx_id,
         property_flx_id,
-        change,
-        events,
-        warnings,
+        change: draft.change,
+        events: std::mem::take(&mut draft.events),
+        warnings: std::mem::take(&mut draft.warnings),
     }))
 }
 

@@ -85,7 +85,7 @@ impl<'p> Percolation<'p> {
     pub fn advert(
         &mut self,
         transaction: &Transaction<'_>,
-        advert: AdvertWritten,
+        advert: impl FnOnce() -> AdvertWritten,
     ) -> rusqlite::Result<()> {
         let Some(waiting) = &mut self.0 else {
             return Ok(());
@@ -93,6 +93,7 @@ impl<'p> Percolation<'p> {
         if !waiting.turn.is_for_adverts() {
             return Ok(());
         }
+        let advert = advert();
         waiting.advert_rows.push(&advert.record).map_err(failed)?;
         waiting.adverts.push(advert);
         match waiting.adverts.len() < ROWS_MAX {

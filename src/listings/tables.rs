@@ -54,8 +54,11 @@ impl<'t> Tables<'t> {
         self.percolation.tell(self.transaction)
     }
 
-    /// Hands an advert that was written to the alerts; its record names its property.
-    pub(super) fn percolate_advert(&mut self, advert: AdvertWritten) -> rusqlite::Result<()> {
+    /// Hands an advert that was written to the alerts, if there are any on adverts; its record names its property.
+    pub(super) fn percolate_advert(
+        &mut self,
+        advert: impl FnOnce() -> AdvertWritten,
+    ) -> rusqlite::Result<()> {
         self.percolation.advert(self.transaction, advert)
     }
 
