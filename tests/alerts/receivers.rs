@@ -254,6 +254,24 @@ async fn deliveries_follow_an_alert_that_moves_or_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_410_from_where_an_alert_was_does_not_end_it() {
+    let sending = Sending::start();
+    let old = Receiver::always(Act::After(Duration::from_millis(300), 410)).await;
+    let alert = sending.property_alert(&old.url());
+    sending.tell(alert, Branch::Created, 1);
+    until(
+        "a request",
+        || (old.count() == 1).then_some(()),
+        String::new,
+    )
+    .await;
+    let change = "UPDATE alerts SET webhook_url = 'http://127.0.0.1:9/', change = change + 1 WHERE alert = ?1";
+    sending.write(move |transaction| transaction.execute(change, [alert.number]));
+    sending.delivery(alert, DeliveryStatus::Dead, 1).await;
+    assert_eq!(state_of(&sending, alert), (true, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_only_fails_for_five_days_ends_its_alerts() {
     let sending = Sending::start();
     let receiver = Receiver::always(Act::Status(500)).await;
