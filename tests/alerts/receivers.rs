@@ -124,6 +124,21 @@ async fn every_kind_of_answer_has_its_outcome_and_the_log_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_accepts_and_never_shakes_hands_is_given_three_seconds() {
+    let sending = Sending::start();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/hook", silent.local_addr().unwrap());
+    let begun = std::time::Instant::now();
+    let (_, delivery) = first_attempt(&sending, &url, DeliveryStatus::Failed).await;
+    assert_eq!(
+        delivery.last_error.as_deref(),
+        Some("no connection within 3 s")
+    );
+    let took = begun.elapsed();
+    assert!((2_900..4_500).contains(&took.as_millis()), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_not_followed() {
     let sending = Sending::start();
     let inside = Receiver::always(Act::Status(200)).await;
