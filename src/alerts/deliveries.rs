@@ -10,11 +10,10 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::store::{self, Store};
+pub use crate::wire::alerts::queries::Page;
+use crate::wire::alerts::queries::TAKE_MAX;
 use crate::wire::delivery::{Delivery, DeliveryStatus};
 use crate::wire::listings::codes::{FlxId, Timestamp};
-
-/// Deliveries one call lists at most.
-pub const TAKE_MAX: usize = 100;
 
 /// Why a dead delivery is not sent again.
 #[derive(Debug, thiserror::Error)]
@@ -33,17 +32,9 @@ pub enum Error {
     Inactive,
 }
 
-/// Which part of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// Entries left out at the beginning.
-    pub skip: usize,
-    /// Entries, [`TAKE_MAX`] at most.
-    pub take: usize,
-}
-
 impl Page {
-    fn bounds(self) -> (i64, i64) {
+    /// What SQL calls limit and offset.
+    pub(super) fn bounds(self) -> (i64, i64) {
         let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         (bound(self.take.min(TAKE_MAX)), bound(self.skip))
     }

@@ -14,12 +14,10 @@ use crate::clock::Clock;
 use crate::config;
 use crate::store::{self, Store};
 use crate::wire::Fault;
+use crate::wire::alerts::queries::TAKE_MAX;
 use crate::wire::alerts::{AlertPatch, NewAlert, SavedSearch, conditions};
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::Listing;
-
-/// Items a page of a history holds at most.
-pub const HISTORY_TAKE_MAX: usize = 100;
 
 /// What a call about alerts can refuse.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +32,7 @@ pub enum Error {
     #[error(transparent)]
     Refused(#[from] Fault),
     /// The account has as many active alerts as it may.
-    #[error("alerts: the account has {max} active alerts, as many as it may; delete one first")]
+    #[error("the account has {max} active alerts, as many as it may; delete one first")]
     TooMany {
         /// Active alerts an account may have.
         max: usize,
@@ -248,7 +246,7 @@ impl Alerts {
             Listing::Property => PROPERTY_HISTORY,
             Listing::Advert => ADVERT_HISTORY,
         };
-        let page = (take.min(HISTORY_TAKE_MAX), skip);
+        let page = (take.min(TAKE_MAX), skip);
         let found = self.store.read(|connection| {
             let Some(alert) = find(connection, address)? else {
                 return Ok(None);

@@ -9,10 +9,8 @@ use uuid::Uuid;
 use super::deliveries::find_alert;
 use crate::clock::Clock;
 use crate::store::{self, Store};
+pub use crate::wire::alerts::queries::REPLAY_ITEMS_MAX as ITEMS_MAX;
 use crate::wire::listings::codes::FlxId;
-
-/// Items of one replay at most, and unless fewer are asked for.
-pub const ITEMS_MAX: usize = 10_000;
 
 /// Why a window is not replayed.
 #[derive(Debug, thiserror::Error)]

@@ -5,10 +5,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use crate::alerts::deliveries::{self, Page, TAKE_MAX};
+use crate::alerts::deliveries::{self, Page};
 use crate::alerts::replay::{self, ITEMS_MAX, Window, replay};
 use crate::clock::Clock;
 use crate::store::Store;
+use crate::wire::alerts::queries::TAKE_MAX;
 use crate::wire::dates::{DATE_RULE, Moment};
 use crate::wire::delivery::{Delivery, DeliveryStatus};
 use crate::wire::listings::codes::FlxId;

@@ -16,6 +16,7 @@ use super::{CommandResult, Common};
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
+use crate::alerts::Alerts;
 use crate::alerts::dispatch::{self, Dispatcher};
 use crate::alerts::retention::Retention;
 use crate::clock::Clock;
@@ -24,6 +25,7 @@ use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::engine::{Budget, Engine};
+use crate::http::alerts::addresses::Addresses;
 use crate::http::idempotency::Claims;
 use crate::http::listings::INGESTING_MAX;
 use crate::http::opendata::Answers;
@@ -32,7 +34,7 @@ use crate::http::tls::Tls;
 use crate::http::{App, Readiness};
 use crate::lake::Lake;
 use crate::listings::Listings;
-use crate::listings::columns::properties;
+use crate::listings::columns::{adverts, properties};
 use crate::listings::projection::Projection;
 use crate::listings::texts::Texts;
 use crate::net::post::Poster;
@@ -88,7 +90,7 @@ pub fn serve(
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
     };
-    let tables = [dvf::schema(), dpe::schema(), properties()];
+    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
     let open_data = OpenData::over(Arc::clone(&engine));
     let store = Store::open(data)?;
@@ -166,6 +168,8 @@ pub fn app(
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::start(store.clone()),
         properties,
+        alerts: Alerts::new(store.clone(), clock.clone(), config.alerts),
+        addresses: Addresses::new(Gate::new(config.webhooks.allowed())),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: Claims::default(),
         verifier: Verifier::new(store.clone(), clock.clone())?,

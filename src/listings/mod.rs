@@ -23,6 +23,7 @@ pub mod incoming;
 pub mod ingest;
 mod percolation;
 pub mod prepare;
+pub mod preview;
 pub mod projection;
 pub mod property;
 mod rows;

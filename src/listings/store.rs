@@ -40,9 +40,6 @@ pub struct Changes {
     pub through: i64,
 }
 
-/// The columns of an advert's record: document, then the identifier of its property.
-const ADVERT_RECORD: &str = "adverts.document, properties.property_id";
-
 impl Listings {
     /// The record of a property, or of the one it was joined to. Blocks: one or two indexed rows.
     pub fn property(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
@@ -90,16 +87,15 @@ impl Listings {
 
     /// The record of an advert. Blocks.
     pub fn advert(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
-        let sql = format!(
-            "SELECT {ADVERT_RECORD} FROM adverts JOIN properties USING (property) WHERE advert_id = ?1"
-        );
-        let reading = |connection: &Connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            statement
-                .query_row([id.0.as_bytes()], |row| advert_text(row, 0))
-                .optional()
-        };
-        Ok(self.store.read(reading)?)
+        Ok(self.store.read(|connection| advert(connection, id))?)
+    }
+
+    /// The records of many adverts, in the order of their identifiers; `None` for those there are not. Blocks.
+    pub fn adverts(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
+        Ok(self.store.read_at_once(|connection| {
+            let all = ids.iter().map(|id| advert(connection, *id));
+            all.collect()
+        })?)
     }
 
     /// Number of the last change; 0 when there is none. Blocks.
@@ -200,16 +196,21 @@ fn property(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u
         .optional()
 }
 
+/// The text of an advert's record: its document with the property's identifier at the end.
+fn advert(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u8>>> {
+    let sql = "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property) WHERE advert_id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let record = |row: &Row<'_>| {
+        let mut record = text(row, 0)?;
+        append_property(&mut record, flx_id(row, 1)?)?;
+        Ok(record)
+    };
+    statement.query_row([id.0.as_bytes()], record).optional()
+}
+
 /// The text of a document.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     document::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
-}
-
-/// The text of an advert's record: its document with the property's identifier at the end.
-fn advert_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
-    let mut record = text(row, column)?;
-    append_property(&mut record, flx_id(row, column + 1)?)?;
-    Ok(record)
 }
 
 /// Puts the property's identifier at the end of an advert's document.

@@ -3,6 +3,8 @@
 //! The search itself is read as a search is, so an alert is refused for exactly what a search is refused for. Whether
 //! the address of a webhook may be called is not decided here: that takes the network.
 
+pub mod queries;
+
 use serde_json::{Map, Value};
 
 use super::enums::{EnumAdvertAlertMatch, EnumAlertMatch, Enumeration, WireEnum};
@@ -93,7 +95,8 @@ pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
     })
 }
 
-/// Reads the body that makes several alerts, `{alerts: […]}`; each is taken or refused on its own.
+/// Reads the body that makes several alerts, `{alerts: […]}`; each is taken or refused on its own, with paths from its
+/// own body on.
 ///
 /// # Errors
 /// The first fault of the list itself.
@@ -110,12 +113,8 @@ pub fn parse_alerts(listing: Listing, body: &Value) -> Result<Vec<Result<NewAler
     if alerts.is_empty() || alerts.len() > ALERTS_MAX {
         return Err(At::Key(&at, "alerts").fault(format!("must hold 1 to {ALERTS_MAX} items")));
     }
-    let alerts = alerts.iter().enumerate();
-    Ok(alerts
-        .map(|(index, alert)| {
-            parse_alert(listing, alert).map_err(|fault| fault.within(&format!("alerts[{index}]")))
-        })
-        .collect())
+    let alerts = alerts.iter();
+    Ok(alerts.map(|alert| parse_alert(listing, alert)).collect())
 }
 
 /// Reads the body that changes an alert: any of its keys.
@@ -314,7 +313,7 @@ mod tests {
         assert!(alerts[0].is_ok());
         assert_eq!(
             alerts[1].clone().unwrap_err().to_string(),
-            "alerts[1].search_query: is required"
+            "search_query: is required"
         );
         let none = parse_alerts(Listing::Property, &json!({"alerts": []})).unwrap_err();
         assert_eq!(none.to_string(), "alerts: must hold 1 to 100 items");

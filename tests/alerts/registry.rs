@@ -143,7 +143,7 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
         told[0]
     );
     assert!(
-        told[2].starts_with("alerts[2].match: must be an array"),
+        told[2].starts_with("match: must be an array"),
         "{}",
         told[2]
     );
