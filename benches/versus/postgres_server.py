@@ -144,10 +144,11 @@ class Server:
         connection.execute(TABLES)
         lake = duckdb.connect()
         files = f"'{self.options.data}/lake/properties/*.parquet'"
-        copy(connection, "loaded", lake, f"select {', '.join(name for name, _ in COLUMNS)} from {files}")
+        copy(connection, "loaded", lake, f"select {', '.join(name for name, _ in COLUMNS)} from {files}",
+             self.options.data)
         copy(connection, "property_adverts", lake,
              "select flx_id, advert.source, advert.is_online, advert.is_pro, advert.price_latest_value "
-             f"from (select flx_id, unnest(adverts) as advert from {files})")
+             f"from (select flx_id, unnest(adverts) as advert from {files})", self.options.data)
         ids = lake.execute(f"select flx_id from {files}").fetchnumpy()["flx_id"]
         copy_records(connection, toise, ids)
         for statement in FINISH:
@@ -156,12 +157,14 @@ class Server:
         connection.execute("create table filled ()")
 
 
-def copy(connection, table, lake, query):
-    lake.execute(query)
-    with connection.cursor().copy(f"copy {table} from stdin") as rows:
-        while batch := lake.fetchmany(10_000):
-            for row in batch:
-                rows.write_row(row)
+def copy(connection, table, lake, query, folder):
+    """Copies what a query finds in the files, through a file."""
+    path = folder / f"{table}.csv"
+    lake.execute(f"copy ({query}) to '{path}' (header false)")
+    with connection.cursor().copy(f"copy {table} from stdin (format csv)") as rows, path.open("rb") as file:
+        while block := file.read(1 << 20):
+            rows.write(block)
+    path.unlink()
 
 
 def copy_records(connection, toise, ids):
