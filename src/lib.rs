@@ -6,6 +6,7 @@
 )]
 
 pub mod accounts;
+pub mod alerts;
 pub mod backup;
 pub mod cli;
 pub mod clock;

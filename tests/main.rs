@@ -1,6 +1,16 @@
 //! What users rely on: the contract through a real socket, the engine against a plain reading of the contract, the
 //! lake under faults, the command as a process. One module per resource.
 
+mod alerts {
+    mod commands;
+    mod delivering;
+    mod equality;
+    mod index;
+    mod matches;
+    mod operating;
+    mod receivers;
+    mod registry;
+}
 mod contract {
     mod accounts;
     mod admin;
@@ -30,6 +40,7 @@ mod engine {
 mod journeys {
     mod backups;
     mod ingesting;
+    mod killed_deliveries;
     mod killed_imports;
     mod killed_ingest;
     mod killed_ledger;

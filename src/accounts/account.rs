@@ -227,16 +227,37 @@ pub fn signing_secrets(
     account_id: Uuid,
     now: DateTime<Utc>,
 ) -> Result<Vec<Signing>> {
-    Ok(store.read(|connection| {
-        connection
-            .prepare_cached(
-                "SELECT value, valid_until_ms FROM signing_secrets
-                 WHERE account_id = ?1 AND (valid_until_ms IS NULL OR valid_until_ms > ?2)
-                 ORDER BY secret_id DESC",
-            )?
-            .query_map((account_id.to_string(), now.timestamp_millis()), signing)?
-            .collect()
-    })?)
+    Ok(store.read(|connection| signing_at(connection, account_id, now))?)
+}
+
+fn signing_at(
+    connection: &Connection,
+    account_id: Uuid,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<Vec<Signing>> {
+    connection
+        .prepare_cached(
+            "SELECT value, valid_until_ms FROM signing_secrets
+             WHERE account_id = ?1 AND (valid_until_ms IS NULL OR valid_until_ms > ?2)
+             ORDER BY secret_id DESC",
+        )?
+        .query_map((account_id.to_string(), now.timestamp_millis()), signing)?
+        .collect()
+}
+
+/// What deliveries of an account carry at a moment: its webhook key, and the secrets that sign, the present one first.
+pub fn credentials(
+    connection: &Connection,
+    account_id: Uuid,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<Option<(WebhookKey, Vec<Signing>)>> {
+    let Some(account) = find(connection, account_id)? else {
+        return Ok(None);
+    };
+    Ok(Some((
+        account.webhook_key,
+        signing_at(connection, account_id, now)?,
+    )))
 }
 
 fn signing(row: &Row<'_>) -> rusqlite::Result<Signing> {

@@ -20,14 +20,17 @@ const GROUP_MAX: usize = 1_024;
 /// How long a stored answer is given again.
 pub const ANSWER_LIFE: chrono::Duration = chrono::Duration::hours(24);
 
+/// Stands for the key where there is none: deliveries are paid by an account, not asked for with a key.
+pub const NO_KEY: Uuid = Uuid::nil();
+
 /// One row.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The call.
+    /// The call, or the delivery.
     pub request_id: Uuid,
     /// Who pays.
     pub account_id: Uuid,
-    /// With which key.
+    /// With which key, or [`NO_KEY`].
     pub key_id: Uuid,
     /// For what.
     pub consumption: Consumption,

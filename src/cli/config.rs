@@ -15,6 +15,9 @@ pub struct SettingArgs {
     /// Credits of a consumption type; repeatable
     #[arg(long, value_name = "TYPE=CREDITS")]
     pub price: Vec<String>,
+    /// Hosts that webhooks may reach wherever they are, also over plain http; for trials
+    #[arg(long, value_name = "HOST,HOST")]
+    pub allow_webhook_hosts: Option<String>,
     /// Any setting of the configuration; repeatable
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
@@ -42,11 +45,20 @@ impl SettingArgs {
             .iter()
             .map(|text| pair("--price", "prices.", text));
         let mut flags: Vec<Flag> = set.chain(prices).collect::<Result<_, _>>()?;
-        flags.extend(self.listen.as_ref().map(|listen| Flag {
-            name: "--listen",
-            path: "server.listen".into(),
-            text: listen.clone(),
-        }));
+        for (name, path, value) in [
+            ("--listen", "server.listen", &self.listen),
+            (
+                "--allow-webhook-hosts",
+                "webhooks.allow_hosts",
+                &self.allow_webhook_hosts,
+            ),
+        ] {
+            flags.extend(value.as_ref().map(|value| Flag {
+                name,
+                path: path.into(),
+                text: value.clone(),
+            }));
+        }
         Ok(flags)
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
 pub mod accounts;
+mod alerts;
 mod backup;
 mod check;
 mod compact;
@@ -20,6 +21,7 @@ mod sql;
 mod synth;
 mod tables;
 mod usage;
+mod webhook;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -112,6 +114,10 @@ enum Command {
     Compact(compact::CompactArgs),
     /// Make and show accounts, replace their signing secrets, report what they consumed
     Accounts(accounts::AccountsArgs),
+    /// Follow the deliveries of alerts, send again what did not arrive
+    Alerts(alerts::AlertsArgs),
+    /// Receive deliveries, to try alerts
+    Webhook(webhook::WebhookArgs),
     /// Make, list, change and revoke API keys, report what they consumed
     Keys(keys::KeysArgs),
     /// Print the configuration in effect, and where each value came from
@@ -144,6 +150,8 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::run(common, &arguments),
         Command::Compact(arguments) => compact::run(common, &arguments),
         Command::Accounts(arguments) => accounts::run(common, &arguments),
+        Command::Alerts(arguments) => alerts::run(common, &arguments),
+        Command::Webhook(arguments) => webhook::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Config(arguments) => config::run(common, &arguments),
         Command::Backup(arguments) => backup::run(common, &arguments),

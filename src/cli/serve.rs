@@ -16,12 +16,16 @@ use super::{CommandResult, Common};
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
+use crate::alerts::Alerts;
+use crate::alerts::dispatch::{self, Dispatcher};
+use crate::alerts::retention::Retention;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::engine::{Budget, Engine};
+use crate::http::alerts::addresses::Addresses;
 use crate::http::idempotency::Claims;
 use crate::http::listings::INGESTING_MAX;
 use crate::http::opendata::Answers;
@@ -30,9 +34,11 @@ use crate::http::tls::Tls;
 use crate::http::{App, Readiness};
 use crate::lake::Lake;
 use crate::listings::Listings;
-use crate::listings::columns::properties;
+use crate::listings::columns::{adverts, properties};
 use crate::listings::projection::Projection;
 use crate::listings::texts::Texts;
+use crate::net::post::Poster;
+use crate::net::receiver::Gate;
 use crate::opendata::{OpenData, dpe, dvf};
 use crate::store::Store;
 use crate::telemetry::{Metrics, logs};
@@ -84,12 +90,13 @@ pub fn serve(
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
     };
-    let tables = [dvf::schema(), dpe::schema(), properties()];
+    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
     let open_data = OpenData::over(Arc::clone(&engine));
     let store = Store::open(data)?;
     let clock = Clock::system();
     let listings = Listings::new(store.clone(), clock.clone()).with_contours(kept_contours(data));
+    listings.load_alerts()?;
     let properties = Arc::new(Projection::open(
         listings,
         engine,
@@ -108,7 +115,10 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
+    let dispatcher = Dispatcher::start(deliveries(data, &app, config)?, runtime.handle().clone())?;
     let outcome = runtime.block_on(listen(config, tls, app, on_ready));
+    // Finishes the deliveries under way while there is a runtime to finish them on.
+    drop(dispatcher);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
 }
@@ -158,6 +168,8 @@ pub fn app(
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::start(store.clone()),
         properties,
+        alerts: Alerts::new(store.clone(), clock.clone(), config.alerts),
+        addresses: Addresses::new(Gate::new(config.webhooks.allowed())),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: Claims::default(),
         verifier: Verifier::new(store.clone(), clock.clone())?,
@@ -169,10 +181,32 @@ pub fn app(
     })
 }
 
+/// What deliveries to webhooks need.
+fn deliveries(
+    data: &Path,
+    app: &App,
+    config: &Config,
+) -> Result<dispatch::Setup, Box<dyn Error + Send + Sync>> {
+    Ok(dispatch::Setup {
+        data: data.to_owned(),
+        store: app.store.clone(),
+        clock: app.clock.clone(),
+        poster: Poster::new(Gate::new(config.webhooks.allowed()))?,
+        prices: Arc::clone(&app.prices),
+        retention: Retention::from(&config.webhooks),
+        metrics: app.metrics.clone(),
+    })
+}
+
 /// Has the sizes of store and tables told when the numbers are asked for.
 fn observe(app: &App, store: Store, open_data: OpenData) {
+    let properties = Arc::clone(&app.properties);
     app.metrics.observe(move |gauges| {
         gauges.set("toise_store_bytes", &[], store.bytes() as f64);
+        let (on_properties, on_adverts) = properties.listings().active_alerts();
+        for (about, count) in [("properties", on_properties), ("adverts", on_adverts)] {
+            gauges.set("toise_active_alerts", &[("about", about)], count as f64);
+        }
         open_data.engine().observe(gauges);
     });
 }

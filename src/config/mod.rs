@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::net::receiver::Allowed;
 pub use layers::{Flag, Sources};
 use settings::Setting;
 
@@ -65,6 +66,10 @@ pub struct Config {
     pub engine: Engine,
     /// What new keys get unless they are made with values of their own.
     pub limits: Limits,
+    /// What alerts may be.
+    pub alerts: Alerts,
+    /// Deliveries of alerts.
+    pub webhooks: Webhooks,
     /// Credits by consumption type; every type is in it.
     pub prices: BTreeMap<String, u32>,
 }
@@ -76,6 +81,8 @@ impl Default for Config {
             log: Log::default(),
             engine: Engine::default(),
             limits: Limits::default(),
+            alerts: Alerts::default(),
+            webhooks: Webhooks::default(),
             prices: prices::default_prices(),
         }
     }
@@ -204,6 +211,25 @@ impl Engine {
     }
 }
 
+/// `[alerts]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alerts {
+    /// Active alerts an account may have.
+    pub per_account_max: usize,
+    /// Conditions an alert may hold.
+    pub conditions_max: usize,
+}
+
+impl Default for Alerts {
+    fn default() -> Self {
+        Self {
+            per_account_max: 100_000,
+            conditions_max: 2_000,
+        }
+    }
+}
+
 /// `[limits]`
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -229,6 +255,35 @@ impl Default for Limits {
             production_monthly_quota: 0,
             concurrent_estimates_max: 2,
         }
+    }
+}
+
+/// `[webhooks]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhooks {
+    /// Host names and addresses separated by commas.
+    pub allow_hosts: String,
+    /// Days.
+    pub retention_days: u64,
+    /// Notifications.
+    pub outbox_max: u64,
+}
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        Self {
+            allow_hosts: String::new(),
+            retention_days: 30,
+            outbox_max: 5_000_000,
+        }
+    }
+}
+
+impl Webhooks {
+    /// The hosts that webhooks may reach wherever they are. The table of settings has checked the text.
+    pub fn allowed(&self) -> Allowed {
+        Allowed::parse(&self.allow_hosts).unwrap_or_default()
     }
 }
 

@@ -11,6 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::ENVIRONMENT_PREFIX;
 use super::prices::Consumption;
+use crate::net::receiver::Allowed;
 
 /// Longest time a setting takes: a day.
 const SECONDS_MAX: u64 = 86_400;
@@ -22,6 +23,14 @@ const RATE_PER_S_MAX: u64 = 100_000;
 const MONTHLY_QUOTA_MAX: u64 = 1_000_000_000_000;
 /// Greatest number of estimates of a key at once.
 const ESTIMATES_MAX: u64 = 1_000;
+/// Greatest number of alerts of an account.
+const ALERTS_MAX: u64 = 10_000_000;
+/// Greatest number of conditions of an alert.
+const CONDITIONS_MAX: u64 = 100_000;
+/// Longest time notifications are kept, in days: ten years.
+const RETENTION_DAYS_MAX: u64 = 3_650;
+/// Greatest number of notifications kept.
+const OUTBOX_MAX: u64 = 1_000_000_000;
 /// Greatest memory setting: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
@@ -38,6 +47,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A whole number between these, both included.
     Whole(u64, u64),
+    /// Host names and addresses separated by commas; empty for none.
+    Hosts,
 }
 
 /// One setting.
@@ -54,7 +65,7 @@ pub struct Setting {
 }
 
 /// What a section is about.
-pub const SECTIONS: [(&str, &str); 5] = [
+pub const SECTIONS: [(&str, &str); 7] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of questions"),
@@ -62,11 +73,13 @@ pub const SECTIONS: [(&str, &str); 5] = [
         "limits",
         "What a key gets when it is made, unless it is made with values of its own",
     ),
+    ("alerts", "What alerts may be"),
+    ("webhooks", "Deliveries of alerts to their receivers"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, Kind, &str); 20] = [
+const ROWS: [(&str, &str, Kind, &str); 25] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
@@ -107,6 +120,16 @@ const ROWS: [(&str, &str, Kind, &str); 20] = [
         "Calls a month of a production key; 0 for no quota"),
     ("limits", "concurrent_estimates_max", Kind::Whole(1, ESTIMATES_MAX),
         "Estimates of one key that may run at once"),
+    ("alerts", "per_account_max", Kind::Whole(0, ALERTS_MAX),
+        "Active alerts an account may have"),
+    ("alerts", "conditions_max", Kind::Whole(1, CONDITIONS_MAX),
+        "Conditions an alert may hold: every code, value, range and place of its filter counts"),
+    ("webhooks", "allow_hosts", Kind::Hosts,
+        "Hosts that webhooks may reach wherever they are, also over plain http: for trials, never on a public service"),
+    ("webhooks", "retention_days", Kind::Whole(1, RETENTION_DAYS_MAX),
+        "Days that notifications are kept, delivered or not, so that they can be replayed"),
+    ("webhooks", "outbox_max", Kind::Whole(1_000, OUTBOX_MAX),
+        "Notifications kept, delivered or not; past it the oldest leave. About 150 bytes each, and 1 KiB an advert"),
 ];
 
 /// Every setting, section by section.
@@ -169,6 +192,7 @@ impl Kind {
                 text.is_some_and(|text| !text.is_empty() && EnvFilter::try_new(text).is_ok())
             }
             Kind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
+            Kind::Hosts => text.is_some_and(|text| Allowed::parse(text).is_ok()),
             Kind::Whole(min, max) => value
                 .as_integer()
                 .and_then(|number| u64::try_from(number).ok())
@@ -188,6 +212,9 @@ impl Kind {
             Kind::Path => "a path in quotes, empty for none".into(),
             Kind::Level => "error, warn, info, debug, trace, off, or directives by module".into(),
             Kind::OneOf(words) => format!("one of: {}", words.join(", ")),
+            Kind::Hosts => {
+                "host names or addresses in quotes, separated by commas, empty for none".into()
+            }
             Kind::Whole(min, max) => format!("a whole number from {min} to {max}"),
         };
         format!("must be {expected}; found {found}")

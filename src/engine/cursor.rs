@@ -20,7 +20,7 @@ const CURSOR_CHARS_MAX: usize = 2_048;
 const CONTEXT: &[u8] = b"toise cursor 2";
 
 /// Digest of a question: two bodies that ask the same have the same one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QuestionDigest([u8; 32]);
 
 /// Why a cursor is refused.

@@ -6,6 +6,7 @@
 //! and warp's rejections would answer in plain text.
 
 pub mod admin;
+pub mod alerts;
 pub mod answer;
 pub mod auth;
 pub mod body;
@@ -34,6 +35,7 @@ use tokio::sync::Semaphore;
 use crate::accounts::ledger::Ledger;
 use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
+use crate::alerts::Alerts;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::config::prices::Prices;
@@ -43,6 +45,7 @@ use crate::listings::projection::Projection;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
+use alerts::addresses::Addresses;
 use idempotency::Claims;
 use opendata::Answers;
 
@@ -65,6 +68,10 @@ pub struct App {
     pub ledger: Ledger,
     /// Adverts and properties: the store, and the table kept up with it.
     pub properties: Arc<Projection>,
+    /// The alerts of accounts.
+    pub alerts: Alerts,
+    /// Checks where their matches are to be posted.
+    pub addresses: Addresses,
     /// Turns of the calls that bring adverts.
     pub ingesting: Arc<Semaphore>,
     /// Calls under way that may be repeated.

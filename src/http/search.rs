@@ -111,6 +111,9 @@ fn write_in_short(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
 
 impl From<projection::Error> for ApiError {
     fn from(error: projection::Error) -> Self {
-        ApiError::internal(error)
+        match error {
+            projection::Error::Behind => ApiError::Overloaded,
+            error => ApiError::internal(error),
+        }
     }
 }

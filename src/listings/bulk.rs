@@ -24,12 +24,14 @@ use serde_json::Value;
 
 use super::columns::{self, adverts, properties};
 use super::dedup::BlockKey;
+use super::percolation::Percolation;
+use super::rows;
 use super::tables::Tables;
 use super::texts::{self, Texts};
-use super::{document, rows};
 use crate::geo::iris::IrisIndex;
 use crate::lake::import::Import;
 use crate::lake::{self, Lake, RowSink};
+use crate::store::document;
 use crate::store::{self, Store};
 use crate::wire::Fault;
 use made::{Block, Workshop};
@@ -132,7 +134,7 @@ pub fn fill(
             numbers: AtomicI64::new(0),
         };
         let mut writing = Writing {
-            tables: Tables::begin(transaction)?,
+            tables: Tables::begin(transaction, Percolation::none())?,
             properties: lake.import(properties())?,
             adverts: lake.import(adverts())?,
             keys: Vec::new(),
@@ -205,8 +207,7 @@ impl Writing<'_> {
         for asset in &block.assets {
             let property = asset.number;
             let number = Some(property);
-            self.tables
-                .insert_property(number, asset.id, &asset.document)?;
+            self.tables.insert_property(number, asset.id, &asset.made)?;
             for (digest, draft) in &asset.adverts {
                 let (advert, keys) = self.tables.insert_unfound_advert(digest, property, draft)?;
                 self.keys.extend(keys.into_iter().map(|key| (key, advert)));

@@ -10,12 +10,11 @@ use rusqlite::OptionalExtension;
 use uuid::Uuid;
 
 use super::dedup::{Assignment, Candidate, Fingerprint, Verdict, assign, compare};
-use super::document;
 use super::identity::UrlDigest;
-use super::prepare::{Change, Draft, own_property};
-use super::property::of_members;
+use super::prepare::{Change, Draft, MadeProperty};
 use super::rows::{self, failed};
 use super::tables::Tables;
+use crate::alerts::percolate::Occasion;
 use crate::wire::listings::codes::FlxId;
 
 /// Adverts of one key that a new one meets at most, the latest first.
@@ -26,39 +25,48 @@ const MET_MAX: usize = 2_000;
 pub const MEMBERS_MAX: usize = 200;
 
 impl Tables<'_> {
-    /// Stores a new advert under the property it belongs to, or one of its own; gives the property's identifier.
-    pub(super) fn place(&mut self, digest: &UrlDigest, draft: &Draft) -> rusqlite::Result<FlxId> {
+    /// Stores a new advert under the property it belongs to, or one of its own; gives its number and the property's
+    /// identifier.
+    pub(super) fn place(
+        &mut self,
+        digest: &UrlDigest,
+        draft: &Draft,
+    ) -> rusqlite::Result<(i64, FlxId)> {
         let own_id = draft
             .member
             .advert
             .flx_id
             .ok_or_else(|| failed("an advert has no identifier"))?;
         let Some((property, bridged)) = self.property_of(&draft.fingerprint, None)? else {
-            let document = match &draft.own_property {
-                Some(document) => document,
-                None => &own_property(own_id, &draft.member).map_err(failed)?,
+            let made = match &draft.own_property {
+                Some(made) => made,
+                None => &MadeProperty::of(own_id, [&draft.member]).map_err(failed)?,
             };
-            let property = self.insert_property(None, own_id, document)?;
-            self.insert_advert(digest, property, draft)?;
-            return Ok(own_id);
+            let property = self.insert_property(None, own_id, made)?;
+            let advert = self.insert_advert(digest, property, draft)?;
+            return Ok((advert, own_id));
         };
-        self.insert_advert(digest, property, draft)?;
+        let advert = self.insert_advert(digest, property, draft)?;
         let property = self.join(property, &bridged)?;
-        self.rebuild(property)?;
-        rows::property_id(self.connection(), property)
+        self.rebuild(property, Some(Occasion::Joined))?;
+        Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
     /// Stores a known advert's new record; one that is alone in its property may turn out to belong to another.
     pub(super) fn replace(&mut self, advert: i64, draft: &Draft) -> rusqlite::Result<FlxId> {
         self.update_advert(advert, draft)?;
         let mut property = self.property_of_advert(advert)?;
+        let mut occasion = (draft.change != Change::Unchanged).then_some(Occasion::Changed);
         if draft.change == Change::Updated && self.fingerprints_of(property)?.len() == 1 {
             let own = Some((advert, property));
             if let Some((found, bridged)) = self.property_of(&draft.fingerprint, own)? {
-                property = self.join(property, &[&[found], bridged.as_slice()].concat())?;
+                let others = [&[found], bridged.as_slice()].concat();
+                if let Some(joined) = self.join_any(property, &others)? {
+                    (property, occasion) = (joined, Some(Occasion::Joined));
+                }
             }
         }
-        self.rebuild(property)?;
+        self.rebuild(property, occasion)?;
         rows::property_id(self.connection(), property)
     }
 
@@ -115,16 +123,22 @@ impl Tables<'_> {
     /// Joins to a property those that turn out to be the same, as far as nothing speaks against it; gives the one
     /// that stays, whose record is to be rebuilt.
     fn join(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<i64> {
-        let mut survivor = property;
+        Ok(self.join_any(property, others)?.unwrap_or(property))
+    }
+
+    /// The same; `None` when none was joined.
+    fn join_any(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<Option<i64>> {
+        let mut joined = None;
         for other in others {
+            let survivor = joined.unwrap_or(property);
             if *other == survivor || !self.may_join(survivor, *other)? {
                 continue;
             }
             let (first, second) = (survivor.min(*other), survivor.max(*other));
             self.redirect(second, first)?;
-            survivor = first;
+            joined = Some(first);
         }
-        Ok(survivor)
+        Ok(joined)
     }
 
     /// Whether two properties may be one: none of their adverts contradict each other, and nobody split them.
@@ -162,18 +176,18 @@ impl Tables<'_> {
         let ids = leave.iter().filter_map(|(_, member)| member.advert.flx_id);
         let (id, former) = self.identifier_for(ids)?;
         let parting: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
-        let document = document::encode(&of_members(id, &parting)).map_err(failed)?;
+        let made = MadeProperty::of(id, &parting).map_err(failed)?;
         let parted = match former {
             Some(former) => {
-                self.update_property(former, &document)?;
+                self.update_property(former, &made, Some(Occasion::Changed))?;
                 former
             }
-            None => self.insert_property(None, id, &document)?,
+            None => self.insert_property(None, id, &made)?,
         };
         for (advert, _) in &leave {
             self.move_advert(*advert, parted)?;
         }
-        self.rebuild(property)?;
+        self.rebuild(property, Some(Occasion::Changed))?;
         Ok(id)
     }
 

@@ -8,19 +8,22 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-use rusqlite::Transaction;
 use serde_json::{Value, json};
 
 use super::incoming::Incoming;
-use super::prepare::{Change, Draft, Step, Stored, prepare};
+use super::percolation::Percolation;
+use super::prepare::{Change, Step, Stored, prepare};
 use super::rows::{self, failed};
 use super::tables::Tables;
 use super::{Listings, Result, document};
+use crate::alerts::percolate::AdvertWritten;
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;
+use crate::wire::listings::Advert;
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::deliveries::AdvertEvent;
 
@@ -121,6 +124,7 @@ impl Listings {
             .map(|advert| Incoming::read(advert, now))
             .collect();
         let stored = self.store.read(|connection| {
+            self.percolator.catch_up(connection)?;
             let mut met = HashSet::with_capacity(read.len());
             let mut of = |incoming: &Incoming| {
                 let digest = incoming.url.digest();
@@ -157,8 +161,27 @@ impl Listings {
     /// Takes a group; on disk on return.
     fn take_group(&self, group: Group) -> Result<Vec<Outcome>> {
         let iris = self.contours.get()?;
-        let take = move |transaction: &Transaction<'_>| take(transaction, group, iris.as_deref());
-        Ok(self.store.write(take)?)
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        let taken = self.store.write(move |transaction| {
+            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
+            let mut tables = Tables::begin(transaction, percolation)?;
+            let mut group = group;
+            let outcomes = group.iter_mut().map(|prepared| match prepared {
+                Ok(prepared) => take_one(&mut tables, prepared, iris.as_deref()),
+                Err(fault) => Ok(Err(fault.clone())),
+            });
+            let outcomes = outcomes.collect::<rusqlite::Result<Vec<Outcome>>>()?;
+            tables.end()?;
+            // Taking a group apart costs time that others wait for here, and nobody where it came from.
+            Ok((outcomes, group))
+        });
+        if taken.is_err() {
+            // The alerts it saw may be none: what else it was committed with failed too.
+            self.percolator.forget();
+        }
+        let (outcomes, _) = taken?;
+        Ok(outcomes)
     }
 }
 
@@ -175,40 +198,27 @@ impl Plan {
     }
 }
 
-/// Takes a group inside its transaction.
-fn take(
-    transaction: &Transaction<'_>,
-    group: Group,
-    iris: Option<&IrisIndex>,
-) -> rusqlite::Result<Vec<Outcome>> {
-    let mut tables = Tables::begin(transaction)?;
-    let take_one = |prepared| match prepared {
-        Ok(prepared) => take_one(&mut tables, prepared, iris),
-        Err(fault) => Ok(Err(fault)),
-    };
-    group.into_iter().map(take_one).collect()
-}
-
 fn take_one(
     tables: &mut Tables<'_>,
-    prepared: Prepared,
+    prepared: &mut Prepared,
     iris: Option<&IrisIndex>,
 ) -> rusqlite::Result<Outcome> {
     let digest = prepared.incoming.url.digest();
     let version = tables.version(&digest)?;
-    let plan = match prepared.plan {
+    let plan = match &mut prepared.plan {
         Some(plan) if plan.basis == version => plan,
-        _ => {
+        overtaken => {
             let stored = rows::by_url(tables.connection(), &digest)?;
-            Plan::new(&prepared.incoming, stored.as_ref(), iris).map_err(failed)?
+            let plan = Plan::new(&prepared.incoming, stored.as_ref(), iris);
+            overtaken.insert(plan.map_err(failed)?)
         }
     };
-    let draft = match plan.step {
+    let draft = match &mut plan.step {
         Step::Write(draft) => draft,
-        Step::Reject(fault) => return Ok(Err(fault)),
+        Step::Reject(fault) => return Ok(Err(fault.clone())),
         Step::Nothing(flx_id) => {
             return Ok(Ok(Receipt {
-                flx_id,
+                flx_id: *flx_id,
                 property_flx_id: tables.property_of_url(&digest)?,
                 change: Change::Unchanged,
                 events: Vec::new(),
@@ -216,27 +226,33 @@ fn take_one(
             }));
         }
     };
-    let property_flx_id = match plan.basis {
-        None => tables.place(&digest, &draft)?,
-        Some((advert, _)) => tables.replace(advert, &draft)?,
+    let (number, property_flx_id) = match plan.basis {
+        None => tables.place(&digest, draft)?,
+        Some((advert, _)) => (advert, tables.replace(advert, draft)?),
     };
-    let Draft {
-        member,
-        events,
-        change,
-        warnings,
-        ..
-    } = *draft;
-    let flx_id = member
-        .advert
+    let advert = &mut draft.member.advert;
+    let flx_id = advert
         .flx_id
         .ok_or_else(|| failed("an advert has no identifier"))?;
+    if draft.change != Change::Unchanged {
+        tables.percolate_advert(|| AdvertWritten {
+            advert: number,
+            is_new: draft.change == Change::Created,
+            record: Advert {
+                property_flx_id: Some(property_flx_id),
+                main_property_ad_flx_id: Some(property_flx_id),
+                charges: None,
+                ..std::mem::take(advert)
+            },
+            events: draft.events.clone(),
+        })?;
+    }
     Ok(Ok(Receipt {
         flx_id,
         property_flx_id,
-        change,
-        events,
-        warnings,
+        change: draft.change,
+        events: std::mem::take(&mut draft.events),
+        warnings: std::mem::take(&mut draft.warnings),
     }))
 }
 

@@ -3,8 +3,9 @@
 //! An advert's way in: [`incoming`] reads it, [`identity`] tells which listing it is, [`prepare`] lays it over what is
 //! stored, completes it ([`complete`]), doubts it ([`anomaly`]) and says what changed ([`change`]), on all cores;
 //! [`ingest`] then takes it into the store with others in one transaction, where `cluster` finds the property it
-//! belongs to by [`dedup`] and [`property`] makes that property from its adverts. [`store`] reads what is there. Where
-//! it is known which adverts show one asset, [`bulk`] fills empty listings with millions of them.
+//! belongs to by [`dedup`], [`property`] makes that property from its adverts, and `percolation` has the alerts look at
+//! both. [`store`] reads what is there. Where it is known which adverts show one asset, [`bulk`] fills empty listings
+//! with millions of them.
 //!
 //! The store is the truth about listings; tables of columns are kept from it through [`Listings::changes_since`].
 
@@ -16,12 +17,13 @@ mod cluster;
 pub mod columns;
 pub mod complete;
 pub mod dedup;
-pub mod document;
 pub mod explain;
 pub mod identity;
 pub mod incoming;
 pub mod ingest;
+mod percolation;
 pub mod prepare;
+pub mod preview;
 pub mod projection;
 pub mod property;
 mod rows;
@@ -34,9 +36,11 @@ pub mod texts;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::alerts::percolate::Percolator;
 use crate::clock::Clock;
 use crate::geo::iris::IrisIndex;
 use crate::store::Store;
+pub use crate::store::document;
 
 /// Why listings could not be read or written: a failure of ours, never of what was sent.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +68,7 @@ pub struct Listings {
     store: Store,
     clock: Clock,
     contours: Arc<Contours>,
+    percolator: Arc<Percolator>,
 }
 
 /// Contours that tell the quarter and commune of a position: read when the first advert comes, for they take seconds.
@@ -94,7 +99,23 @@ impl Listings {
             store,
             clock,
             contours: Arc::default(),
+            percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),
         }
+    }
+
+    /// Loads the active alerts, so that the first advert does not wait for them. Blocks: a second or two for 100,000.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn load_alerts(&self) -> Result<()> {
+        Ok(self
+            .store
+            .read(|connection| self.percolator.catch_up(connection))?)
+    }
+
+    /// Active alerts, compiled: on properties, on adverts.
+    pub fn active_alerts(&self) -> (usize, usize) {
+        self.percolator.active()
     }
 
     /// Tells the time.

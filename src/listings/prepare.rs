@@ -18,10 +18,10 @@ use super::incoming::Incoming;
 use super::property::{Member, of_members};
 use crate::geo::iris::IrisIndex;
 use crate::wire::Fault;
-use crate::wire::listings::Advert;
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::deliveries::AdvertEvent;
 use crate::wire::listings::market::Meta;
+use crate::wire::listings::{Advert, Property};
 use crate::wire::read::read;
 
 /// Fields of a stored record that no sighting gives.
@@ -91,8 +91,31 @@ pub struct Draft {
     pub warnings: Vec<Cow<'static, str>>,
     /// The record as the store keeps it.
     pub document: Vec<u8>,
-    /// The property it makes alone, as the store keeps it; made beforehand for a new advert, which mostly is alone.
-    pub own_property: Option<Vec<u8>>,
+    /// The property it makes alone; made beforehand for a new advert, which mostly is alone.
+    pub own_property: Option<MadeProperty>,
+}
+
+/// A property made from its adverts.
+#[derive(Clone, Debug)]
+pub struct MadeProperty {
+    /// Its record.
+    pub record: Property,
+    /// The same as the store keeps it.
+    pub document: Vec<u8>,
+}
+
+impl MadeProperty {
+    /// The property that adverts make under an identifier.
+    pub(super) fn of<'m>(
+        id: FlxId,
+        members: impl IntoIterator<Item = &'m Member>,
+    ) -> Result<Self, document::Error> {
+        let record = of_members(id, members);
+        Ok(Self {
+            document: document::encode(&record)?,
+            record,
+        })
+    }
 }
 
 /// What to do about an incoming advert.
@@ -161,7 +184,7 @@ pub fn prepare(
             if draft.change == Change::Created
                 && let Some(id) = draft.member.advert.flx_id
             {
-                draft.own_property = Some(own_property(id, &draft.member)?);
+                draft.own_property = Some(MadeProperty::of(id, [&draft.member])?);
             }
             Step::Write(Box::new(draft))
         }
@@ -306,11 +329,6 @@ fn require(content: &Advert) -> Result<(), Fault> {
         "location",
         "must hold postalCode, inseeCode or locationCoordinate",
     ))
-}
-
-/// The property that an advert makes alone, as the store keeps it.
-pub(super) fn own_property(id: FlxId, member: &Member) -> Result<Vec<u8>, document::Error> {
-    document::encode(&of_members(id, std::slice::from_ref(member)))
 }
 
 impl Draft {

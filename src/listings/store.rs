@@ -3,9 +3,12 @@
 //! Records come as JSON texts ready to be spliced into an answer: they are decompressed, never parsed. An identifier
 //! of a property that was joined to another answers with that other.
 
+use std::sync::Arc;
+
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::percolation::Percolation;
 use super::rows::{self, failed, flx_id};
 use super::tables::Tables;
 use super::{Error, Listings, Result, document};
@@ -36,9 +39,6 @@ pub struct Changes {
     /// Number they reach through: what changed after it is still to be asked for, nothing else is.
     pub through: i64,
 }
-
-/// The columns of an advert's record: document, then the identifier of its property.
-const ADVERT_RECORD: &str = "adverts.document, properties.property_id";
 
 impl Listings {
     /// The record of a property, or of the one it was joined to. Blocks: one or two indexed rows.
@@ -87,16 +87,15 @@ impl Listings {
 
     /// The record of an advert. Blocks.
     pub fn advert(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
-        let sql = format!(
-            "SELECT {ADVERT_RECORD} FROM adverts JOIN properties USING (property) WHERE advert_id = ?1"
-        );
-        let reading = |connection: &Connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            statement
-                .query_row([id.0.as_bytes()], |row| advert_text(row, 0))
-                .optional()
-        };
-        Ok(self.store.read(reading)?)
+        Ok(self.store.read(|connection| advert(connection, id))?)
+    }
+
+    /// The records of many adverts, in the order of their identifiers; `None` for those there are not. Blocks.
+    pub fn adverts(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
+        Ok(self.store.read_at_once(|connection| {
+            let all = ids.iter().map(|id| advert(connection, *id));
+            all.collect()
+        })?)
     }
 
     /// Number of the last change; 0 when there is none. Blocks.
@@ -145,6 +144,9 @@ impl Listings {
     /// [`Error::Refused`] when the property is not there, does not hold an advert, or none would stay.
     pub fn split(&self, property: FlxId, adverts: &[FlxId]) -> Result<FlxId> {
         let adverts = adverts.to_vec();
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        self.load_alerts()?;
         let parted = self.store.write(move |transaction| {
             let number = transaction
                 .prepare_cached(
@@ -172,9 +174,16 @@ impl Listings {
                 let rule = "name some of the property's adverts, but not all";
                 return Ok(Err(format!("nothing to split: {rule}")));
             }
-            Tables::begin(transaction)?.split(number, &leaving).map(Ok)
-        })?;
-        parted.map_err(Error::Refused)
+            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
+            let mut tables = Tables::begin(transaction, percolation)?;
+            let id = tables.split(number, &leaving)?;
+            tables.end()?;
+            Ok(Ok(id))
+        });
+        if parted.is_err() {
+            self.percolator.forget();
+        }
+        parted?.map_err(Error::Refused)
     }
 }
 
@@ -187,16 +196,21 @@ fn property(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u
         .optional()
 }
 
+/// The text of an advert's record: its document with the property's identifier at the end.
+fn advert(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u8>>> {
+    let sql = "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property) WHERE advert_id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let record = |row: &Row<'_>| {
+        let mut record = text(row, 0)?;
+        append_property(&mut record, flx_id(row, 1)?)?;
+        Ok(record)
+    };
+    statement.query_row([id.0.as_bytes()], record).optional()
+}
+
 /// The text of a document.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     document::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
-}
-
-/// The text of an advert's record: its document with the property's identifier at the end.
-fn advert_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
-    let mut record = text(row, column)?;
-    append_property(&mut record, flx_id(row, column + 1)?)?;
-    Ok(record)
 }
 
 /// Puts the property's identifier at the end of an advert's document.

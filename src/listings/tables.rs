@@ -6,11 +6,12 @@
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::dedup::{BlockKey, Fingerprint};
-use super::document;
 use super::identity::UrlDigest;
-use super::prepare::Draft;
-use super::property::{Member, of_members};
+use super::percolation::Percolation;
+use super::prepare::{Draft, MadeProperty};
+use super::property::Member;
 use super::rows::{failed, fingerprint, flx_id, last_sequence, members, property_id};
+use crate::alerts::percolate::{AdvertWritten, Occasion};
 use crate::wire::enums::WireEnum;
 use crate::wire::listings::codes::{FlxId, Timestamp};
 use crate::wire::listings::deliveries::AdvertEvent;
@@ -32,15 +33,33 @@ fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
 pub(super) struct Tables<'t> {
     transaction: &'t Transaction<'t>,
     last_sequence: i64,
+    percolation: Percolation<'t>,
 }
 
 impl<'t> Tables<'t> {
-    /// Begins after the last change any process made.
-    pub(super) fn begin(transaction: &'t Transaction<'t>) -> rusqlite::Result<Self> {
+    /// Begins after the last change any process made; the alerts look at what is written.
+    pub(super) fn begin(
+        transaction: &'t Transaction<'t>,
+        percolation: Percolation<'t>,
+    ) -> rusqlite::Result<Self> {
         Ok(Self {
             last_sequence: last_sequence(transaction)?,
             transaction,
+            percolation,
         })
+    }
+
+    /// Ends: the alerts have looked at everything that was written.
+    pub(super) fn end(mut self) -> rusqlite::Result<()> {
+        self.percolation.tell(self.transaction)
+    }
+
+    /// Hands an advert that was written to the alerts, if there are any on adverts; its record names its property.
+    pub(super) fn percolate_advert(
+        &mut self,
+        advert: impl FnOnce() -> AdvertWritten,
+    ) -> rusqlite::Result<()> {
+        self.percolation.advert(self.transaction, advert)
     }
 
     /// For reading.
@@ -91,43 +110,65 @@ impl<'t> Tables<'t> {
         &mut self,
         number: Option<i64>,
         id: FlxId,
-        document: &[u8],
+        made: &MadeProperty,
     ) -> rusqlite::Result<i64> {
         let sequence = self.next_sequence();
         self.execute(
             "INSERT INTO properties (property, property_id, sequence, document) VALUES (?1, ?2, ?3, ?4)",
-            (number, id.0.as_bytes(), sequence, document),
+            (number, id.0.as_bytes(), sequence, &made.document),
         )?;
-        Ok(self.transaction.last_insert_rowid())
+        let property = self.transaction.last_insert_rowid();
+        let record = &made.record;
+        self.percolation
+            .property(self.transaction, property, record, Occasion::Founded)?;
+        Ok(property)
     }
 
-    /// Replaces the record of a property by what its adverts make; it must have one.
-    pub(super) fn rebuild(&mut self, property: i64) -> rusqlite::Result<()> {
+    /// Replaces the record of a property by what its adverts make; it must have one. `occasion` is what the alerts are
+    /// to look at it for, if they are.
+    pub(super) fn rebuild(
+        &mut self,
+        property: i64,
+        occasion: Option<Occasion>,
+    ) -> rusqlite::Result<()> {
         let id = property_id(self.transaction, property)?;
         let members: Vec<Member> = members(self.transaction, property)?
             .into_iter()
             .map(|(_, member)| member)
             .collect();
-        let document = document::encode(&of_members(id, &members)).map_err(failed)?;
-        self.update_property(property, &document)
+        self.update_property(
+            property,
+            &MadeProperty::of(id, &members).map_err(failed)?,
+            occasion,
+        )
     }
 
     /// Replaces the record of a property, and lets a merged one stand for itself again.
     pub(super) fn update_property(
         &mut self,
         property: i64,
-        document: &[u8],
+        made: &MadeProperty,
+        occasion: Option<Occasion>,
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
         self.execute(
             "UPDATE properties SET document = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
-            (property, document, sequence),
+            (property, &made.document, sequence),
         )?;
-        Ok(())
+        match occasion {
+            Some(occasion) => {
+                let record = &made.record;
+                self.percolation
+                    .property(self.transaction, property, record, occasion)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes one property's identifier answer with another's record; its adverts move there.
     pub(super) fn redirect(&mut self, property: i64, survivor: i64) -> rusqlite::Result<()> {
+        // What was written of both so far was still of two.
+        self.percolation.tell(self.transaction)?;
         for (advert, _) in self.fingerprints_of(property)? {
             self.move_advert(advert, survivor)?;
         }

@@ -1,10 +1,11 @@
-//! The one outgoing HTTP client: time and size limits, patience with servers that ask for it, downloads that resume.
+//! The outgoing HTTP client for downloads: time and size limits, patience with servers that ask for it, downloads that resume.
 //!
-//! It goes where an operator sends it (official sources, mirrors). Addresses that come from customers need the
-//! public-address rule on top, which belongs to whoever takes those addresses.
+//! It goes where an operator sends it (official sources, mirrors). Addresses that come from customers go through
+//! [`super::post`], which asks [`super::receiver`] where it may go.
 
 use std::time::Duration;
 
+use chrono::Utc;
 use futures::StreamExt;
 use reqwest::{Response, StatusCode};
 
@@ -162,7 +163,7 @@ impl Client {
         };
         let status = answer.status();
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-            let asked = retry_after(answer.headers());
+            let asked = retry_after(answer.headers(), Utc::now());
             if let Some(asked) = asked.filter(|asked| *asked > self.policy.retry_after_max) {
                 return Err(Error::TooBusy {
                     url: url.to_owned(),

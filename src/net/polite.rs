@@ -17,14 +17,14 @@ pub(super) fn backoff(policy: &Policy, attempts: u32) -> Duration {
         .mul_f64(rand::random_range(0.5..=1.0))
 }
 
-/// The wait a server asks for, in seconds or as a date.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// The wait a server asks for at a moment, in seconds or as a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
     let date = DateTime::parse_from_rfc2822(value).ok()?;
-    Some((date.to_utc() - Utc::now()).to_std().unwrap_or_default())
+    Some((date.to_utc() - now).to_std().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -44,10 +44,12 @@ mod tests {
         let asked = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, value.parse().unwrap());
-            retry_after(&headers)
+            retry_after(&headers, "2015-10-21T07:27:30Z".parse().unwrap())
         };
         assert_eq!(asked("7"), Some(Duration::from_secs(7)));
-        assert_eq!(asked("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let date = asked("Wed, 21 Oct 2015 07:28:00 GMT");
+        assert_eq!(date, Some(Duration::from_secs(30)));
+        assert_eq!(asked("Wed, 21 Oct 2015 07:27:00 GMT"), Some(Duration::ZERO));
         assert_eq!(asked("soon"), None);
     }
 }

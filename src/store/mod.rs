@@ -7,13 +7,14 @@
 
 mod alone;
 mod backup;
+pub mod document;
 mod migrations;
 mod writer;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -24,6 +25,9 @@ use writer::Writer;
 pub const FILE_NAME: &str = "store.sqlite";
 /// How long a write waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often it tries meanwhile. SQLite's own pauses grow to 100 ms: against a process that writes without pause, a
+/// writer that sleeps so long has no chance.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Prepared statements each connection keeps: more than there are on any hot path.
 const STATEMENTS_MAX: usize = 128;
 /// Memory the writing connection keeps pages in, KiB: indexes over millions of listings are written all over.
@@ -157,6 +161,12 @@ impl Store {
         self.shared.writer.write(change)
     }
 
+    /// Has `listener` called after every commit of this process from now on, by the thread that writes: it must not
+    /// block, nor write.
+    pub fn on_commit(&self, listener: impl Fn() + Send + 'static) {
+        self.shared.writer.listen(Box::new(listener));
+    }
+
     /// A connection of the caller's own that cannot write.
     pub fn connect_reader(&self) -> Result<Connection> {
         let connection = connect(&self.shared.path)?;
@@ -216,8 +226,15 @@ fn create_private(path: &Path) -> std::io::Result<()> {
 }
 
 fn connect(path: &Path) -> Result<Connection> {
-    let connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let mut connection = Connection::open(path)?;
+    let mut since = Instant::now();
+    connection.busy_handler(Some(move |tries| {
+        if tries == 0 {
+            since = Instant::now();
+        }
+        std::thread::sleep(BUSY_PAUSE);
+        since.elapsed() < BUSY_TIMEOUT
+    }))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // Plans do not depend on what is bound: else statements on tables with partial indexes are planned at each use.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

@@ -3,7 +3,9 @@
 //! A commit costs one fsync however many changes it holds, so throughput grows with the callers that wait. Each change
 //! runs in its own savepoint: one that fails is undone alone.
 
+use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -61,18 +63,34 @@ fn in_savepoint<T>(
     outcome
 }
 
+/// What is called after a commit; it must not block.
+pub(super) type Listener = Box<dyn Fn() + Send>;
+
 /// Hands changes to the writing thread, which ends when the last handle is dropped.
-#[derive(Debug)]
 pub(super) struct Writer {
     queue: Sender<Box<dyn Change>>,
+    listeners: Arc<Mutex<Vec<Listener>>>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Writer")
+    }
 }
 
 impl Writer {
     /// Starts the thread.
     pub(super) fn start(connection: Connection) -> Self {
         let (queue, waiting) = channel();
-        std::thread::spawn(move || write_all(connection, waiting));
-        Self { queue }
+        let listeners: Arc<Mutex<Vec<Listener>>> = Arc::default();
+        let told = Arc::clone(&listeners);
+        std::thread::spawn(move || write_all(connection, waiting, &told));
+        Self { queue, listeners }
+    }
+
+    /// Has `listener` called after every commit from now on.
+    pub(super) fn listen(&self, listener: Listener) {
+        lock(&self.listeners).push(listener);
     }
 
     /// Waits for a place, the change and its commit.
@@ -93,13 +111,25 @@ impl Writer {
     }
 }
 
-fn write_all(mut connection: Connection, waiting: Receiver<Box<dyn Change>>) {
+/// Nothing panics while the list is held half-changed, so a poisoned one is still sound.
+fn lock(listeners: &Mutex<Vec<Listener>>) -> MutexGuard<'_, Vec<Listener>> {
+    listeners.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write_all(
+    mut connection: Connection,
+    waiting: Receiver<Box<dyn Change>>,
+    listeners: &Mutex<Vec<Listener>>,
+) {
     while let Ok(first) = waiting.recv() {
         let mut group = vec![first];
         group.extend(waiting.try_iter().take(GROUP_MAX - 1));
         let commit = commit_group(&mut connection, &mut group);
         for change in group {
             change.conclude(commit.as_ref().copied());
+        }
+        if commit.is_ok() {
+            lock(listeners).iter().for_each(|listener| listener());
         }
     }
 }

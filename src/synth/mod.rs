@@ -14,6 +14,7 @@
 //! of a block from [`places`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.
 
 pub mod adverts;
+pub mod alerts;
 pub mod blocks;
 pub mod dpe;
 pub mod dvf;

@@ -2,7 +2,9 @@
 //!
 //! A [`Metrics`] belongs to one service and is cheap to clone. Requests cost one look into a map of some dozens of
 //! series, about 0.2 µs. Labels come from fixed sets only (routes of the table, methods, status classes, consumption
-//! types, table names): never from what a client sends.
+//! types, table names): never from what a client sends, but for a bounded number of receivers' hosts ([`deliveries`]).
+
+mod deliveries;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,6 +18,9 @@ use metrics_exporter_prometheus::{
 };
 
 use super::process;
+use deliveries::{ATTEMPTS, DEAD, EXPIRED, Endpoints, LAG};
+
+pub use deliveries::DeliveryOutcome;
 
 /// Upper bounds of the classes of latency, in seconds.
 const LATENCY_BOUNDS_S: [f64; 15] = [
@@ -38,10 +43,13 @@ const REFUSALS: &str = "toise_refusals_total";
 const CONNECTIONS: &str = "toise_connections";
 
 #[rustfmt::skip]
-const COUNTERS: [(&str, &str); 5] = [
+const COUNTERS: [(&str, &str); 8] = [
     (REQUESTS, "Requests answered, by route, method and class of status."),
     (CREDITS, "Credits charged, by consumption type."),
     (CALLS, "Billable or counted calls, by consumption type."),
+    (ATTEMPTS, "Attempts to deliver to webhooks, by host of the receiver and outcome."),
+    (DEAD, "Deliveries whose last attempt failed."),
+    (EXPIRED, "Notifications that left the outbox before they were delivered, for their age or their number."),
     (REFUSALS, "Requests refused for their number, by reason: rate, quota, concurrency or overload."),
     ("toise_column_cache_lookups_total",
         "Decoded columns asked of the shared cache, by outcome: hit or miss. A thread that used a column lately asks \
@@ -49,7 +57,7 @@ const COUNTERS: [(&str, &str); 5] = [
 ];
 
 #[rustfmt::skip]
-const GAUGES: [(&str, &str); 14] = [
+const GAUGES: [(&str, &str); 23] = [
     (CONNECTIONS, "Connections open."),
     ("toise_build_info", "Always 1; the version is a label."),
     ("toise_query_pool_jobs", "Questions that run or wait on the query pool."),
@@ -60,6 +68,15 @@ const GAUGES: [(&str, &str); 14] = [
     ("toise_column_cache_bytes", "Bytes of decoded columns in memory."),
     ("toise_column_cache_capacity_bytes", "Most bytes of decoded columns kept in memory."),
     ("toise_store_bytes", "Bytes of the store, its write-ahead log included."),
+    ("toise_active_alerts", "Active alerts as the last ingestion saw them, by what they are about."),
+    ("toise_outbox_notifications", "Notifications kept in the outbox."),
+    ("toise_outbox_notifications_max", "Notifications past which the oldest leave."),
+    ("toise_outbox_waiting", "Notifications that wait for a delivery, counted up to 100,000."),
+    ("toise_outbox_age_seconds", "Age of the oldest notification kept."),
+    ("toise_outbox_age_max_seconds", "Age past which notifications leave."),
+    ("toise_deliveries", "Deliveries that are pending, failed (to be tried again) or dead, by status."),
+    ("toise_deliveries_under_way", "Requests to receivers under way."),
+    ("toise_endpoints_open", "Receivers that fail and are only tried now and then."),
     ("toise_ready", "1 when requests are taken, 0 while starting or draining."),
     ("process_resident_memory_bytes", "Memory resident."),
     ("process_open_fds", "File descriptors open."),
@@ -101,6 +118,7 @@ struct Inner {
     handle: PrometheusHandle,
     requests: RwLock<HashMap<RequestLabels, RequestSeries>>,
     connections: Gauge,
+    endpoints: Endpoints,
     observers: RwLock<Vec<Observer>>,
 }
 
@@ -135,6 +153,11 @@ impl Metrics {
                 "Time from request to answer, by route, method and class of status.",
             ),
         );
+        recorder.describe_histogram(
+            KeyName::from_const_str(LAG),
+            Some(Unit::Seconds),
+            SharedString::const_str("Time from a match to the first byte of its first delivery."),
+        );
         let connections = recorder.register_gauge(&Key::from_static_name(CONNECTIONS), &METADATA);
         connections.set(0.0);
         Ok(Self(Arc::new(Inner {
@@ -142,6 +165,7 @@ impl Metrics {
             recorder,
             requests: RwLock::default(),
             connections,
+            endpoints: Endpoints::default(),
             observers: RwLock::default(),
         })))
     }

@@ -4,4 +4,4 @@ pub mod logs;
 pub mod metrics;
 mod process;
 
-pub use metrics::{Gauges, Metrics, Refusal};
+pub use metrics::{DeliveryOutcome, Gauges, Metrics, Refusal};

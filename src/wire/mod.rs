@@ -16,7 +16,9 @@
 pub mod admin;
 pub mod admin_answers;
 pub mod adverts;
+pub mod alerts;
 pub mod dates;
+pub mod delivery;
 pub mod distances;
 pub mod enums;
 pub mod fault;

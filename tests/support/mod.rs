@@ -1,11 +1,14 @@
 //! A running service over a few records in memory, and the calls tests make to it.
 
+pub mod alerts;
 pub mod draw;
 pub mod listings;
 pub mod plain;
 pub mod plain_listings;
 pub mod process;
+pub mod receiver;
 pub mod rows;
+pub mod sending;
 pub mod sql;
 
 use std::net::SocketAddr;
@@ -35,7 +38,7 @@ use toise::http::tls::Tls;
 use toise::http::{App, Readiness};
 use toise::lake::Lake;
 use toise::listings::Listings;
-use toise::listings::columns::properties;
+use toise::listings::columns::{adverts, properties};
 use toise::listings::projection::{Keeping, Projection};
 use toise::listings::texts::Texts;
 use toise::opendata::{
@@ -132,7 +135,7 @@ impl Answers for Rows {
 
 /// The properties of a data folder.
 pub fn projection(data: &Path, listings: Listings) -> Projection {
-    let engine = Engine::open(data, &[properties()], Budget::default()).unwrap();
+    let engine = Engine::open(data, &[properties(), adverts()], Budget::default()).unwrap();
     let (lake, texts) = (Lake::open(data).unwrap(), Texts::open(data).unwrap());
     Projection::open(listings, Arc::new(engine), lake, texts).unwrap()
 }

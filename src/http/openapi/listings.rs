@@ -10,6 +10,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::super::samples::Sample;
 use super::reference;
+use crate::wire::delivery::Delivery;
 use crate::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use crate::wire::listings::{Advert, LiteProperty, Property};
 use crate::wire::read::read;
@@ -26,6 +27,7 @@ pub fn schemas() -> Map<String, Value> {
     collect::<LiteProperty>(&mut found);
     collect::<PropertyDelivery>(&mut found);
     collect::<AdvertDelivery>(&mut found);
+    collect::<Delivery>(&mut found);
     let mut schemas = Map::new();
     for (name, schema) in found {
         // A schema is made of maps with text keys, which always become JSON.

@@ -3,6 +3,7 @@
 //! Nothing here states a filter, a range or an enumeration of its own: what the document says is what the parser does.
 
 pub mod admin;
+mod alerts;
 pub mod filters;
 mod ingestion;
 pub mod listings;
@@ -64,6 +65,7 @@ pub fn document() -> Value {
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
     schemas.extend(filters::schemas());
+    schemas.extend(alerts::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
@@ -139,6 +141,9 @@ fn operation(route: &Route) -> Value {
 
 /// The group a path is shown in.
 fn tag(path: &str) -> &str {
+    if path.contains("/search/alerts") {
+        return "alerts";
+    }
     let under = path.strip_prefix("/v2/protected/");
     let under = under.or_else(|| path.strip_prefix("/v2/"));
     under.map_or("service", |rest| rest.split('/').next().unwrap_or(rest))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
-use super::{JSON, enveloped, ingestion, reference, type_name};
+use super::{JSON, alerts, enveloped, ingestion, reference, type_name};
 use crate::listings::analytics::BARS_MAX;
 use crate::listings::similars;
 use crate::opendata::{Dataset, score};
@@ -30,7 +30,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
+    pub(super) fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
         Self {
             id: id.into(),
             summary: summary.into(),
@@ -41,22 +41,22 @@ impl Operation {
         }
     }
 
-    fn describing(mut self, description: impl Into<String>) -> Self {
+    pub(super) fn describing(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    fn asking(mut self, query: Vec<Value>) -> Self {
+    pub(super) fn asking(mut self, query: Vec<Value>) -> Self {
         self.query = query;
         self
     }
 
-    fn taking(mut self, request: Value) -> Self {
+    pub(super) fn taking(mut self, request: Value) -> Self {
         self.request = Some(request);
         self
     }
 
-    fn answering(mut self, answer: Value) -> Self {
+    pub(super) fn answering(mut self, answer: Value) -> Self {
         self.answer = Some((JSON, answer));
         self
     }
@@ -183,6 +183,7 @@ pub fn describe(route: &Route) -> Operation {
         Endpoint::Advert => {
             Operation::new("advertsGet", "An advert by its identifier").answering(data_of("Advert"))
         }
+        Endpoint::Alerts(listing, action) => alerts::describe(listing, action),
         Endpoint::Search(dataset) => Operation::new(
             id("Search", dataset),
             format!("Filtered, sorted list of {}", of(dataset)),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::error::ApiError;
-use super::super::routes::{Access, BodyRule, Counting, Endpoint, Route};
+use super::super::routes::{Access, AlertAction, BodyRule, Counting, Endpoint, Route};
 use super::operations::Operation;
 use super::{EXAMPLES, content, reference};
 use crate::accounts::meter::Refused;
@@ -37,7 +37,11 @@ pub fn responses(route: &Route, said: &Operation) -> Value {
             success["content"][*media_type]["example"] = example["answer"].clone();
         }
     }
-    let mut responses = json!({"200": success});
+    let status = match route.endpoint {
+        Endpoint::Alerts(_, AlertAction::Replay) => "202",
+        _ => "200",
+    };
+    let mut responses = json!({status: success});
     if route.endpoint == Endpoint::Healthz {
         responses["503"] = json!({
             "description": "Starting or draining",
@@ -100,7 +104,9 @@ fn faults(route: &Route, said: &Operation) -> Vec<ApiError> {
             faults.push(ApiError::NotJson(String::new()));
         }
     }
-    if !said.query.is_empty() || route.body != BodyRule::None {
+    // An account may have no room for another active alert.
+    let may_be_full = matches!(route.endpoint, Endpoint::Alerts(_, AlertAction::Activate));
+    if !said.query.is_empty() || route.body != BodyRule::None || may_be_full {
         faults.push(ApiError::Invalid(Fault::new("", "")));
     }
     faults

@@ -15,7 +15,7 @@ use super::samples::Sample;
 use crate::accounts::scopes::Scope;
 use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
-use crate::wire::listings::filters::Part;
+use crate::wire::listings::filters::{Listing, Part};
 
 pub use table::{ADVERTS_BODY_BYTES_MAX, BODY_BYTES_MAX, MANY_BODY_BYTES_MAX, ROUTES};
 
@@ -94,6 +94,35 @@ pub enum Endpoint {
     PropertiesMany,
     /// An advert by its identifier.
     Advert,
+    /// What an account does with its alerts on such listings.
+    Alerts(Listing, AlertAction),
+}
+
+/// What an account does with its alerts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlertAction {
+    /// Makes one.
+    Create,
+    /// Makes several.
+    CreateMany,
+    /// Every one.
+    List,
+    /// Reads one.
+    Get,
+    /// Changes one in place.
+    Update,
+    /// Ends one.
+    Delete,
+    /// Takes one up again.
+    Activate,
+    /// What one matched.
+    History,
+    /// What became of what its receiver was to be told.
+    Deliveries,
+    /// Has a window of the past sent again.
+    Replay,
+    /// What one would have matched lately.
+    Preview,
 }
 
 /// What an operator does.

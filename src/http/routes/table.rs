@@ -4,13 +4,16 @@ use warp::http::Method;
 
 use super::super::docs;
 use super::super::samples::Sample;
-use super::{Access, AdminAction, BodyRule, Counting, Endpoint, Route};
+use super::{Access, AdminAction, AlertAction, BodyRule, Counting, Endpoint, Route};
 use crate::accounts::scopes::Scope;
 use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
-use crate::wire::listings::filters::Part;
+use crate::wire::listings::filters::{Listing, Part};
 
 use Access::{Keyed, Scoped};
+use AlertAction::{
+    Activate, Create, CreateMany, Delete, Deliveries, Get, History, List, Preview, Replay, Update,
+};
 use Counting::{As, Free};
 
 /// Bytes the body of an ordinary request may have.
@@ -22,6 +25,9 @@ pub const ADVERTS_BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 const JSON_BODY: BodyRule = BodyRule::Json {
     bytes_max: BODY_BYTES_MAX,
+};
+const MANY_JSON_BODY: BodyRule = BodyRule::Json {
+    bytes_max: MANY_BODY_BYTES_MAX,
 };
 
 const fn public(path: &'static str, endpoint: Endpoint) -> Route {
@@ -85,8 +91,40 @@ const fn post(
     }
 }
 
+/// A route to the alerts of an account, under the scope `alerts` or the action's own grant.
+const fn alerts(path: &'static str, listing: Listing, action: AlertAction) -> Route {
+    let none = BodyRule::None;
+    let (method, grant, body) = match action {
+        Create => (Method::PUT, "alerts.create", JSON_BODY),
+        CreateMany => (Method::PUT, "alerts.create_many", MANY_JSON_BODY),
+        List => (Method::GET, "alerts.list", none),
+        Get => (Method::GET, "alerts.get", none),
+        Update => (Method::PATCH, "alerts.update", JSON_BODY),
+        Delete => (Method::DELETE, "alerts.delete", none),
+        Activate => (Method::GET, "alerts.activate", none),
+        History => (Method::GET, "alerts.history", none),
+        Deliveries => (Method::GET, "alerts.deliveries", none),
+        Replay => (Method::POST, "alerts.replay", JSON_BODY),
+        Preview => (Method::POST, "alerts.preview", JSON_BODY),
+    };
+    let counting = match (action, listing) {
+        // A preview is the history an alert would have.
+        (History | Preview, Listing::Property) => As(Consumption::PropertiesGetAlertHistory),
+        (History | Preview, Listing::Advert) => As(Consumption::AdvertsGetAlertHistory),
+        _ => Free,
+    };
+    Route {
+        method,
+        path,
+        access: Scoped(Scope::Alerts, grant),
+        counting,
+        body,
+        endpoint: Endpoint::Alerts(listing, action),
+    }
+}
+
 /// Every route.
-pub static ROUTES: [Route; 39] = [
+pub static ROUTES: [Route; 61] = [
     public("/healthz", Endpoint::Healthz),
     public("/livez", Endpoint::Livez),
     public("/metrics", Endpoint::Metrics),
@@ -284,5 +322,115 @@ pub static ROUTES: [Route; 39] = [
         As(Consumption::OpendataDvfMatch),
         MANY_BODY_BYTES_MAX,
         Endpoint::MatchMany(Dataset::Dvf),
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts",
+        Listing::Property,
+        Create,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/many",
+        Listing::Property,
+        CreateMany,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/all",
+        Listing::Property,
+        List,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/{alertId}",
+        Listing::Property,
+        Get,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/{alertId}",
+        Listing::Property,
+        Update,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/{alertId}",
+        Listing::Property,
+        Delete,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/{alertId}/activate",
+        Listing::Property,
+        Activate,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/history/{alertId}",
+        Listing::Property,
+        History,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/{alertId}/deliveries",
+        Listing::Property,
+        Deliveries,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/{alertId}/replay",
+        Listing::Property,
+        Replay,
+    ),
+    alerts(
+        "/v2/protected/properties/search/alerts/preview",
+        Listing::Property,
+        Preview,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts",
+        Listing::Advert,
+        Create,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/many",
+        Listing::Advert,
+        CreateMany,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/all",
+        Listing::Advert,
+        List,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/{alertId}",
+        Listing::Advert,
+        Get,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/{alertId}",
+        Listing::Advert,
+        Update,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/{alertId}",
+        Listing::Advert,
+        Delete,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/{alertId}/activate",
+        Listing::Advert,
+        Activate,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/history/{alertId}",
+        Listing::Advert,
+        History,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/{alertId}/deliveries",
+        Listing::Advert,
+        Deliveries,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/{alertId}/replay",
+        Listing::Advert,
+        Replay,
+    ),
+    alerts(
+        "/v2/protected/adverts/search/alerts/preview",
+        Listing::Advert,
+        Preview,
     ),
 ];

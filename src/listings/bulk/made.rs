@@ -9,22 +9,20 @@ use serde_json::Value;
 use super::{Error, Result};
 use crate::geo::iris::IrisIndex;
 use crate::listings::columns::{AdvertRows, PropertyRows};
-use crate::listings::document;
 use crate::listings::identity::UrlDigest;
 use crate::listings::incoming::Incoming;
-use crate::listings::prepare::{Draft, Known, News, Seen};
-use crate::listings::property::of_members;
+use crate::listings::prepare::{Draft, Known, MadeProperty, News, Seen};
 use crate::listings::texts::Filling;
 use crate::wire::Fault;
+use crate::wire::listings::Advert;
 use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::{Advert, Property};
 
 /// A property with its adverts, ready to be written.
 pub(super) struct Asset {
     /// Number of the property in the store.
     pub number: i64,
     pub id: FlxId,
-    pub document: Vec<u8>,
+    pub made: MadeProperty,
     pub adverts: Vec<(UrlDigest, Draft)>,
 }
 
@@ -59,10 +57,10 @@ impl Workshop<'_> {
         let numbers = self.numbers.fetch_add(count, Ordering::Relaxed) + 1..;
         for (number, seen) in numbers.zip(assets) {
             sightings += seen.len() as u64;
-            let Some((asset, property)) = self.asset(number, seen)? else {
+            let Some(asset) = self.asset(number, seen)? else {
                 continue;
             };
-            properties.push(number, &property)?;
+            properties.push(number, &asset.made.record)?;
             for (_, draft) in &asset.adverts {
                 let of_property = Some(asset.id);
                 adverts.push(&Advert {
@@ -71,7 +69,7 @@ impl Workshop<'_> {
                     ..draft.member.advert.clone()
                 })?;
             }
-            self.words.add(number, &property)?;
+            self.words.add(number, &asset.made.record)?;
             made.push(asset);
         }
         Ok(Block {
@@ -82,8 +80,8 @@ impl Workshop<'_> {
         })
     }
 
-    /// The property of an asset, and both as they are written; `None` when nothing was seen.
-    fn asset(&self, number: i64, sightings: Vec<Value>) -> Result<Option<(Asset, Property)>> {
+    /// An asset as it is written; `None` when nothing was seen.
+    fn asset(&self, number: i64, sightings: Vec<Value>) -> Result<Option<Asset>> {
         let mut adverts = Vec::with_capacity(4);
         for sighting in sightings {
             self.see(&mut adverts, sighting)?;
@@ -96,14 +94,13 @@ impl Workshop<'_> {
         let Some(id) = first.and_then(|(_, draft)| draft.member.advert.flx_id) else {
             return Ok(None);
         };
-        let property = of_members(id, adverts.iter().map(|(_, draft)| &draft.member));
-        let asset = Asset {
+        let made = MadeProperty::of(id, adverts.iter().map(|(_, draft)| &draft.member))?;
+        Ok(Some(Asset {
             number,
             id,
-            document: document::encode(&property)?,
+            made,
             adverts,
-        };
-        Ok(Some((asset, property)))
+        }))
     }
 
     /// Lays a sighting over what is known of its advert.

@@ -24,7 +24,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 
 use super::Listings;
-use super::columns::{self, properties, table_of};
+use super::columns::{self, adverts, properties, table_of};
 use super::store::CHANGES_MAX;
 use super::texts::{self, Texts};
 use crate::engine::Engine;
@@ -37,6 +37,8 @@ use view::View;
 const REFRESH_EVERY: Duration = Duration::from_millis(100);
 /// Changed records from which they are folded, at least: in memory they cost little.
 const FOLD_ROWS_MIN: usize = 65_536;
+/// Changed adverts that are laid out for one question at most: some seconds on two cores.
+const ADVERTS_LAID_OUT_MAX: usize = 262_144;
 /// How often it is looked whether a fold pays.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// How long after a failure it is tried again.
@@ -81,6 +83,9 @@ pub enum Error {
         /// Last change of the store.
         store: i64,
     },
+    /// So many adverts changed since their table was written that a fold comes first.
+    #[error("the table of adverts is being written")]
+    Behind,
     /// Rows could not be put together.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
@@ -97,6 +102,8 @@ pub struct Projection {
     texts: Texts,
     view: ArcSwap<View>,
     tail: Mutex<Tail>,
+    /// Of adverts, from when they were last asked for.
+    adverts: Mutex<Option<Tail>>,
 }
 
 impl Projection {
@@ -118,6 +125,7 @@ impl Projection {
             texts,
             view: ArcSwap::from_pointee(tail.view()),
             tail: Mutex::new(tail),
+            adverts: Mutex::default(),
         };
         projection.catch_up()?;
         Ok(projection)
@@ -126,6 +134,44 @@ impl Projection {
     /// The present state.
     pub fn view(&self) -> Arc<View> {
         self.view.load_full()
+    }
+
+    /// The adverts as they are now. Few ask for them, so what changed is only laid out when someone does: all since the
+    /// table was written at first, all since the last time afterwards. Blocks.
+    ///
+    /// # Errors
+    /// Table or store cannot be read; [`Error::Behind`] while so much waits to be folded that it is better waited for.
+    pub fn adverts(&self) -> Result<View> {
+        let of = Listing::Advert;
+        let base = self.engine.view(adverts())?;
+        let mut kept = self.adverts.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out while it changes: one that failed midway is not gone on from.
+        let mut tail = match kept.take() {
+            Some(mut tail) => {
+                tail.rebase(base)?;
+                tail
+            }
+            None => Tail::over(of, base),
+        };
+        fold::reaches(&self.listings, of, Some(tail.through()))?;
+        let waiting = self
+            .listings
+            .count_since(of, tail.through(), ADVERTS_LAID_OUT_MAX)?;
+        if waiting == ADVERTS_LAID_OUT_MAX {
+            return Err(Error::Behind);
+        }
+        loop {
+            let changes = self
+                .listings
+                .changes_since(of, tail.through(), CHANGES_MAX)?;
+            if changes.through == tail.through() {
+                break;
+            }
+            tail.take(&changes)?;
+        }
+        let view = tail.view();
+        *kept = Some(tail);
+        Ok(view)
     }
 
     /// The engine of the table.

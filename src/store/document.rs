@@ -46,8 +46,12 @@ pub enum Error {
 
 /// Compresses the JSON of a record.
 pub fn encode(record: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
-    let unwritable = |error: &dyn std::fmt::Display| Error::Unwritable(error.to_string());
-    let text = serde_json::to_vec(record).map_err(|error| unwritable(&error))?;
+    let text = serde_json::to_vec(record).map_err(|error| Error::Unwritable(error.to_string()))?;
+    compress(&text)
+}
+
+/// Compresses a JSON text.
+pub fn compress(text: &[u8]) -> Result<Vec<u8>, Error> {
     let length = u32::try_from(text.len())
         .ok()
         .filter(|length| *length as usize <= RECORD_BYTES_MAX);
@@ -57,9 +61,9 @@ pub fn encode(record: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
             Some(compressor) => compressor,
             None => slot.insert(Compressor::with_prepared_dictionary(&ENCODER)?),
         };
-        compressor.compress(&text)
+        compressor.compress(text)
     });
-    let compressed = compressed.map_err(|error| unwritable(&error))?;
+    let compressed = compressed.map_err(|error| Error::Unwritable(error.to_string()))?;
     let mut document = Vec::with_capacity(HEAD_BYTES + compressed.len());
     document.push(WITH_DICTIONARY_1);
     document.extend_from_slice(&length.to_le_bytes());

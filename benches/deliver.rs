@@ -1,0 +1,177 @@
+//! How fast do matches reach their receivers? Deliveries a second, the time from commit to receipt, and what one
+//! receiver in fifty that hangs costs the others. Receivers run in the same process, on the same cores.
+//!
+//! `cargo bench --bench deliver`; `TOISE_ROUNDS` changes how long it takes.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+#[allow(dead_code)]
+#[path = "../tests/support/receiver.rs"]
+mod receiver;
+#[allow(dead_code)]
+#[path = "../tests/support/sending.rs"]
+mod sending;
+
+use receiver::{Act, Receiver};
+use sending::{Sending, TestAlert};
+use toise::alerts::outbox::Branch;
+
+/// The moment the clock stands at.
+pub const START: &str = "2026-11-21T15:00:00Z";
+/// Receivers, each with a URL of its own.
+const RECEIVERS: usize = 50;
+/// Alerts of each receiver.
+const ALERTS_EACH: usize = 40;
+/// Rounds of one notification for every alert.
+const ROUNDS: usize = 5;
+/// Notifications a second while times are taken.
+const STEADY_PER_S: u64 = 500;
+/// How long times are taken.
+const STEADY: Duration = Duration::from_secs(4);
+/// Pairs of runs with and without a receiver that hangs.
+const PAIRS: usize = 5;
+
+/// A dispatcher, receivers, and alerts in turn among them.
+struct Stage {
+    sending: Sending,
+    receivers: Vec<Receiver>,
+    alerts: Vec<TestAlert>,
+}
+
+impl Stage {
+    /// The first receivers hang, the others answer at once.
+    async fn set(hanging: usize) -> Self {
+        let sending = Sending::start();
+        let mut receivers = Vec::new();
+        for index in 0..RECEIVERS {
+            let act = if index < hanging {
+                Act::Hang
+            } else {
+                Act::Status(200)
+            };
+            receivers.push(Receiver::always(act).await);
+        }
+        let alerts = (0..RECEIVERS * ALERTS_EACH)
+            .map(|index| sending.property_alert(&receivers[index % RECEIVERS].url()))
+            .collect();
+        Self {
+            sending,
+            receivers,
+            alerts,
+        }
+    }
+
+    fn requests(&self) -> usize {
+        self.receivers.iter().map(Receiver::count).sum()
+    }
+
+    async fn until_requests(&self, count: usize) {
+        while self.requests() < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Deliveries of one item each, a second.
+    async fn deliveries_per_s(&self, rounds: usize) -> f64 {
+        let started = Instant::now();
+        let before = self.requests();
+        for round in 1..=rounds {
+            // One transaction of them all, as a full group of adverts makes it.
+            let alerts = self.alerts.clone();
+            self.sending.write(move |transaction| {
+                alerts.iter().try_for_each(|alert| {
+                    let item = toise::wire::listings::codes::FlxId(uuid::Uuid::now_v7());
+                    let now_ms = START
+                        .parse::<chrono::DateTime<chrono::Utc>>()
+                        .unwrap_or_default()
+                        .timestamp_millis();
+                    toise::alerts::outbox::enqueue(
+                        transaction,
+                        alert.number,
+                        Branch::Created,
+                        item,
+                        None,
+                        now_ms,
+                    )
+                })
+            });
+            self.until_requests(before + round * self.alerts.len())
+                .await;
+        }
+        (rounds * self.alerts.len()) as f64 / started.elapsed().as_secs_f64()
+    }
+
+    /// Milliseconds from commit to receipt under a steady stream, in ascending order, at receivers that answer.
+    async fn times_ms(&self, hanging: usize) -> Vec<f64> {
+        let mut committed: HashMap<String, Instant> = HashMap::new();
+        let mut ticks = tokio::time::interval(Duration::from_micros(1_000_000 / STEADY_PER_S));
+        let started = Instant::now();
+        let mut index = 0;
+        while started.elapsed() < STEADY {
+            ticks.tick().await;
+            let alert = self.alerts[index % self.alerts.len()];
+            index += 1;
+            let items =
+                tokio::task::block_in_place(|| self.sending.tell(alert, Branch::Created, 1));
+            if (index - 1) % RECEIVERS >= hanging {
+                committed.insert(items[0].clone(), Instant::now());
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let mut times_ms = Vec::new();
+        for request in self.receivers[hanging..]
+            .iter()
+            .flat_map(Receiver::received)
+        {
+            for item in request.items("created") {
+                let Some(at) = committed.remove(&item) else {
+                    continue;
+                };
+                times_ms.push(request.at.saturating_duration_since(at).as_secs_f64() * 1e3);
+            }
+        }
+        assert!(committed.is_empty(), "{} did not arrive", committed.len());
+        times_ms.sort_by(f64::total_cmp);
+        times_ms
+    }
+}
+
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * share) as usize]
+}
+
+#[tokio::main]
+async fn main() {
+    let rounds = std::env::var("TOISE_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let stage = Stage::set(0).await;
+    stage.deliveries_per_s(1).await;
+    let per_s = stage.deliveries_per_s(rounds.unwrap_or(ROUNDS)).await;
+    println!("{per_s:.0} deliveries/s of one item to {RECEIVERS} receivers");
+    drop(stage);
+
+    let mut ratios = Vec::new();
+    for _ in 0..rounds.unwrap_or(PAIRS) {
+        let mut p99 = [0.0; 2];
+        for hanging in [0, 1] {
+            let stage = Stage::set(hanging).await;
+            let times_ms = stage.times_ms(hanging).await;
+            p99[hanging] = percentile(&times_ms, 0.99);
+            println!(
+                "{hanging} of {RECEIVERS} hanging, {STEADY_PER_S}/s: from commit to receipt p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
+                percentile(&times_ms, 0.5),
+                p99[hanging],
+                percentile(&times_ms, 1.0),
+            );
+        }
+        ratios.push((p99[1] / p99[0], p99[1] - p99[0]));
+    }
+    ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (ratio, difference) = ratios[ratios.len() / 2];
+    println!(
+        "one hanging: p99 of the others {ratio:.2} times, {difference:+.1} ms (median of {})",
+        ratios.len()
+    );
+}

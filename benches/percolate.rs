@@ -1,0 +1,216 @@
+//! "Which of 100,000 alerts does this match?": adverts a second against alerts of realistic shape, beside a plain loop
+//! over all of them in the same run; how long they take to load and how much memory; and whole ingestion with 10,000.
+//!
+//! `TOISE_BENCH_ALERTS` sets how many alerts are percolated (default 100,000).
+
+mod support;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use chrono::Utc;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use serde_json::Value;
+use toise::accounts::account;
+use toise::alerts::Alerts;
+use toise::alerts::percolate::index::{Index, ROWS_MAX, Wants};
+use toise::clock::Clock;
+use toise::config;
+use toise::engine::batch::DecodedBatch;
+use toise::engine::predicate::Predicate;
+use toise::listings::Listings;
+use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
+use toise::listings::incoming::Incoming;
+use toise::listings::prepare::{Step, prepare};
+use toise::store::Store;
+use toise::synth::adverts::{Level, Market, Request};
+use toise::synth::alerts;
+use toise::wire::alerts::{parse_alert, parse_alerts};
+use toise::wire::listings::filters::Listing;
+
+/// Batches that are looked at in turn.
+const BATCHES: usize = 16;
+/// Alerts of the ingestion that has some.
+const INGEST_ALERTS: u64 = 10_000;
+/// Sightings of one call, as the endpoint takes them at most.
+const CALL: usize = 1_000;
+/// Sightings the store holds before anything is measured.
+const BEFORE: usize = 5_000;
+/// Where matches would go.
+const HOOK: &str = "https://client.example/hook";
+const WANTS: Wants = Wants {
+    created: true,
+    followed: false,
+};
+
+fn alert_count() -> u64 {
+    let text = std::env::var("TOISE_BENCH_ALERTS").unwrap_or_default();
+    text.replace('_', "").parse().unwrap_or(100_000)
+}
+
+/// New adverts as rows, and the properties they make alone.
+fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
+    let market = Market::new(Request::new(1_000_000, 3, Level::Middle));
+    let mut seen = market.observations().filter(|seen| seen.first);
+    let (mut of_properties, mut of_adverts) = (Vec::new(), Vec::new());
+    for _ in 0..BATCHES {
+        let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
+        for seen in seen.by_ref().take(ROWS_MAX) {
+            let advert = serde_json::to_value(seen.advert).unwrap();
+            let incoming = Incoming::read(advert, Utc::now()).unwrap();
+            let Step::Write(draft) = prepare(&incoming, None, None).unwrap() else {
+                panic!("a new advert is written");
+            };
+            advert_rows.push(&draft.member.advert).unwrap();
+            property_rows
+                .push(&draft.own_property.unwrap().record)
+                .unwrap();
+        }
+        of_properties.push(property_rows.finish().unwrap());
+        of_adverts.push(advert_rows.finish().unwrap());
+    }
+    (of_properties, of_adverts)
+}
+
+/// Resident memory, bytes; 0 where the system does not tell.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = status
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok());
+    pages.map_or(0, |pages: usize| pages * 4_096)
+}
+
+fn percolate(criterion: &mut Criterion) {
+    let (of_properties, of_adverts) = batches();
+    let count = alert_count();
+    for (listing, schema, batches) in [
+        (Listing::Property, properties(), of_properties),
+        (Listing::Advert, adverts(), of_adverts),
+    ] {
+        let saved = alerts::Alerts::new(listing, 1, HOOK);
+        let bodies: Vec<Value> = (0..count).map(|number| saved.body(number)).collect();
+        let mut index = Index::new(schema);
+        let (started, before) = (Instant::now(), resident());
+        for (number, body) in bodies.iter().enumerate() {
+            let filter = parse_alert(listing, body).unwrap().search.filter;
+            index.put(number as i64, WANTS, &filter).unwrap();
+        }
+        println!(
+            "{count} alerts on {}: read and compiled in {:.2} s on one core, {} distinct clauses, {} bytes an alert",
+            schema.name,
+            started.elapsed().as_secs_f64(),
+            index.clause_count(),
+            resident().saturating_sub(before) as u64 / count.max(1),
+        );
+        let decoded = |rows: &RecordBatch| DecodedBatch::new(schema, rows.clone()).unwrap();
+        let mut group = criterion.benchmark_group(format!("percolate_{}", schema.name));
+        let mut turn = batches.iter().cycle();
+        group.throughput(Throughput::Elements(ROWS_MAX as u64));
+        group.bench_function(format!("indexed_{count}"), |bench| {
+            bench.iter(|| {
+                let batch = turn.next().map(decoded);
+                batch.map(|batch| black_box(index.matches(&batch).unwrap()))
+            });
+        });
+        let matches = batches
+            .iter()
+            .map(|rows| index.matches(&decoded(rows)).unwrap().len());
+        let matches: usize = matches.sum();
+        println!(
+            "{:.2} matches an item",
+            matches as f64 / (ROWS_MAX * batches.len()) as f64
+        );
+        group.throughput(Throughput::Elements(1));
+        let lone: Vec<RecordBatch> = batches.iter().map(|rows| rows.slice(7, 1)).collect();
+        let mut turn = lone.iter().cycle();
+        group.bench_function(format!("one_at_a_time_{count}"), |bench| {
+            bench.iter(|| {
+                let batch = turn.next().map(decoded);
+                batch.map(|batch| black_box(index.matches(&batch).unwrap()))
+            });
+        });
+        drop(group);
+        plain_loop(listing, &bodies, &mut index, &batches[0]);
+    }
+}
+
+/// The same question asked of every alert in turn, timed beside the index.
+fn plain_loop(listing: Listing, bodies: &[Value], index: &mut Index, rows: &RecordBatch) {
+    let schema = index.schema();
+    let predicates: Vec<Predicate> = bodies
+        .iter()
+        .map(|body| parse_alert(listing, body).unwrap().search.filter)
+        .map(|filter| Predicate::compile(schema, &filter).unwrap())
+        .collect();
+    let batch = DecodedBatch::new(schema, rows.clone()).unwrap();
+    let started = Instant::now();
+    let found: u64 = predicates
+        .iter()
+        .map(|predicate| batch.select(predicate).unwrap().count())
+        .sum();
+    let plain = started.elapsed();
+    let started = Instant::now();
+    let indexed = index.matches(&DecodedBatch::new(schema, rows.clone()).unwrap());
+    let elapsed = started.elapsed();
+    assert_eq!(found, indexed.unwrap().len() as u64);
+    println!(
+        "{}: a plain loop over {} alerts takes {:.2} ms a batch, {:.0} times the index",
+        schema.name,
+        bodies.len(),
+        plain.as_secs_f64() * 1e3,
+        plain.as_secs_f64() / elapsed.as_secs_f64(),
+    );
+}
+
+fn ingest(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("ingest");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(CALL as u64));
+    for count in [0, INGEST_ALERTS] {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::system();
+        let account = account::find_or_create(&store, &clock, "default")
+            .unwrap()
+            .account_id;
+        let registry = Alerts::new(store.clone(), clock.clone(), config::Alerts::default());
+        for listing in [Listing::Property, Listing::Advert] {
+            let saved = alerts::Alerts::new(listing, 1, HOOK);
+            for first in (0..count / 2).step_by(100) {
+                let bodies: Vec<Value> = (first..first + 100)
+                    .map(|number| saved.body(number))
+                    .collect();
+                let many = parse_alerts(listing, &serde_json::json!({"alerts": bodies})).unwrap();
+                registry.create_many(account, listing, many).unwrap();
+            }
+        }
+        let listings = Listings::new(store, clock);
+        let market = Market::new(Request::new(10_000_000, 1, Level::Middle));
+        let mut sightings = market
+            .observations()
+            .map(|seen| serde_json::to_value(seen.advert).unwrap());
+        let mut call = || sightings.by_ref().take(CALL).collect::<Vec<Value>>();
+        for _ in 0..BEFORE / CALL {
+            listings.ingest(call()).unwrap();
+        }
+        group.bench_function(format!("sightings_with_{count}_alerts"), |bench| {
+            bench.iter_custom(|calls| {
+                let mut elapsed = Duration::ZERO;
+                for _ in 0..calls {
+                    let adverts = call();
+                    let started = Instant::now();
+                    listings.ingest(adverts).unwrap();
+                    elapsed += started.elapsed();
+                }
+                elapsed
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, percolate, ingest);
+criterion_main!(benches);

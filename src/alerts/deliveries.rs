@@ -1,0 +1,165 @@
+//! Deliveries as the store knows them: listed, and those that are dead asked for again.
+//!
+//! Callers see to it that whoever asks owns the alert. Every call blocks; those that change something return once it is
+//! durable, and the dispatcher takes it up within a moment, in whichever process it runs.
+
+use chrono::{DateTime, Utc};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::store::{self, Store};
+pub use crate::wire::alerts::queries::Page;
+use crate::wire::alerts::queries::TAKE_MAX;
+use crate::wire::delivery::{Delivery, DeliveryStatus};
+use crate::wire::listings::codes::{FlxId, Timestamp};
+
+/// Why a dead delivery is not sent again.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// No such delivery.
+    #[error("no such delivery; it may have left the outbox")]
+    NoDelivery,
+    /// It is not dead.
+    #[error("the delivery is {}: only dead ones are sent again", .0.as_str())]
+    NotDead(DeliveryStatus),
+    /// Its alert is not active.
+    #[error("the alert is not active: activate it first")]
+    Inactive,
+}
+
+impl Page {
+    /// What SQL calls limit and offset.
+    pub(super) fn bounds(self) -> (i64, i64) {
+        let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        (bound(self.take.min(TAKE_MAX)), bound(self.skip))
+    }
+}
+
+const SELECT: &str = "SELECT delivery_id, alert_id, status, attempts, next_attempt_at_ms, last_status, last_error, \
+                      deliveries.created_at_ms, delivered_at_ms, items FROM deliveries JOIN alerts USING (alert)";
+
+/// Whether there is such an alert.
+pub fn is_alert(store: &Store, alert_id: FlxId) -> store::Result<bool> {
+    store.read(|connection| Ok(find_alert(connection, alert_id)?.is_some()))
+}
+
+/// Deliveries of an alert, newest first, of one status or all.
+pub fn of_alert(
+    store: &Store,
+    alert_id: FlxId,
+    status: Option<DeliveryStatus>,
+    page: Page,
+) -> store::Result<Vec<Delivery>> {
+    let (take, skip) = page.bounds();
+    let status = status.map(DeliveryStatus::as_str);
+    let sql = format!(
+        "{SELECT} WHERE alert = (SELECT alert FROM alerts WHERE alert_id = ?1) AND (?2 IS NULL OR status = ?2)
+         ORDER BY delivery DESC LIMIT ?3 OFFSET ?4"
+    );
+    store.read(|connection| {
+        connection
+            .prepare_cached(&sql)?
+            .query_map((alert_id.0.as_bytes(), status, take, skip), delivery)?
+            .collect()
+    })
+}
+
+/// Dead deliveries of every alert, newest first.
+pub fn dead(store: &Store, page: Page) -> store::Result<Vec<Delivery>> {
+    let (take, skip) = page.bounds();
+    let sql = format!("{SELECT} WHERE status = 'dead' ORDER BY delivery DESC LIMIT ?1 OFFSET ?2");
+    store.read(|connection| {
+        connection
+            .prepare_cached(&sql)?
+            .query_map((take, skip), delivery)?
+            .collect()
+    })
+}
+
+/// Begins the schedule of a dead delivery anew, under its identifier.
+///
+/// # Errors
+/// No such delivery, one that is not dead, an alert that is not active.
+pub fn retry(store: &Store, clock: &Clock, delivery_id: Uuid) -> Result<(), Error> {
+    let now_ms = clock.now().timestamp_millis();
+    let found = store.write(move |transaction| {
+        let found: Option<(i64, String, bool)> = transaction
+            .query_row(
+                "SELECT delivery, status, activated FROM deliveries JOIN alerts USING (alert) WHERE delivery_id = ?1",
+                [delivery_id.as_bytes()],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .optional()?;
+        if let Some((delivery, status, true)) = &found
+            && status == DeliveryStatus::Dead.as_str()
+        {
+            let sql = format!("{REVIVE} WHERE delivery = ?2");
+            transaction.execute(&sql, (now_ms, delivery))?;
+        }
+        Ok(found)
+    })?;
+    let (_, status, is_active) = found.ok_or(Error::NoDelivery)?;
+    match DeliveryStatus::parse(&status) {
+        Some(DeliveryStatus::Dead) if is_active => Ok(()),
+        Some(DeliveryStatus::Dead) | None => Err(Error::Inactive),
+        Some(status) => Err(Error::NotDead(status)),
+    }
+}
+
+/// Begins the schedule of all dead deliveries of active alerts anew, of one alert or all; gives how many.
+pub fn retry_all(store: &Store, clock: &Clock, alert_id: Option<FlxId>) -> store::Result<usize> {
+    let now_ms = clock.now().timestamp_millis();
+    store.write(move |transaction| {
+        let sql = format!(
+            "{REVIVE} WHERE status = 'dead'
+             AND alert IN (SELECT alert FROM alerts WHERE activated = 1 AND (?2 IS NULL OR alert_id = ?2))"
+        );
+        transaction.execute(&sql, (now_ms, alert_id.map(|id| id.0.into_bytes())))
+    })
+}
+
+const REVIVE: &str =
+    "UPDATE deliveries SET status = 'pending', attempts = 0, next_attempt_at_ms = ?1";
+
+fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
+    let status: String = row.get(2)?;
+    let status = DeliveryStatus::parse(&status)
+        .ok_or_else(|| rusqlite::Error::InvalidColumnType(2, status, Type::Text))?;
+    let next_attempt_at: Option<i64> = row.get(4)?;
+    Ok(Delivery {
+        delivery_id: FlxId(Uuid::from_bytes(row.get(0)?)),
+        alert_id: FlxId(Uuid::from_bytes(row.get(1)?)),
+        status,
+        attempts: row.get(3)?,
+        next_attempt_at: next_attempt_at
+            .filter(|_| status == DeliveryStatus::Failed)
+            .map(timestamp),
+        last_status: row.get(5)?,
+        last_error: row.get(6)?,
+        created_at: timestamp(row.get(7)?),
+        delivered_at: row.get::<_, Option<i64>>(8)?.map(timestamp),
+        items: row.get(9)?,
+    })
+}
+
+fn timestamp(ms: i64) -> Timestamp {
+    Timestamp::new(DateTime::<Utc>::from_timestamp_millis(ms).unwrap_or_default())
+}
+
+/// The number of an alert in the store, and whether it is active.
+pub(super) fn find_alert(
+    connection: &Connection,
+    alert_id: FlxId,
+) -> rusqlite::Result<Option<(i64, bool)>> {
+    connection
+        .prepare_cached("SELECT alert, activated FROM alerts WHERE alert_id = ?1")?
+        .query_row([alert_id.0.as_bytes()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()
+}

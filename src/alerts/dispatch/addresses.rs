@@ -1,0 +1,135 @@
+//! Where an alert's deliveries go and what they carry, read once in a turn.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::HeaderValue;
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use super::state::{Key, Receiver};
+use crate::accounts::account::{self, Signing};
+use crate::alerts::payload::Subject;
+use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::filters::Listing;
+
+/// What deliveries of an account carry.
+pub(super) struct Credentials {
+    pub webhook_key: HeaderValue,
+    pub secrets: Vec<Signing>,
+}
+
+/// An alert as deliveries need it.
+pub(super) struct Destination {
+    pub subject: Subject,
+    pub account_id: Uuid,
+    pub is_active: bool,
+    url: String,
+}
+
+/// What was met in one turn.
+pub(super) struct AddressBook<'c> {
+    connection: &'c Connection,
+    now: DateTime<Utc>,
+    destinations: HashMap<i64, Option<Arc<Destination>>>,
+    credentials: HashMap<Uuid, Option<Arc<Credentials>>>,
+}
+
+impl<'c> AddressBook<'c> {
+    pub(super) fn new(connection: &'c Connection, now: DateTime<Utc>) -> Self {
+        Self {
+            connection,
+            now,
+            destinations: HashMap::new(),
+            credentials: HashMap::new(),
+        }
+    }
+
+    /// What an account's deliveries carry; `None` when there is no such account.
+    pub(super) fn credentials(
+        &mut self,
+        account_id: Uuid,
+    ) -> rusqlite::Result<Option<Arc<Credentials>>> {
+        if let Some(known) = self.credentials.get(&account_id) {
+            return Ok(known.clone());
+        }
+        let found = account::credentials(self.connection, account_id, self.now)?;
+        let credentials = found.and_then(|(key, secrets)| {
+            let mut webhook_key = HeaderValue::from_str(key.reveal()).ok()?;
+            webhook_key.set_sensitive(true);
+            Some(Arc::new(Credentials {
+                webhook_key,
+                secrets,
+            }))
+        });
+        self.credentials.insert(account_id, credentials.clone());
+        Ok(credentials)
+    }
+
+    /// Where an alert's deliveries go; `None` when it is not active.
+    pub(super) fn receiver_of(&mut self, alert: i64) -> rusqlite::Result<Option<Key>> {
+        let destination = self.destination(alert)?;
+        let active = destination.filter(|destination| destination.is_active);
+        Ok(active.map(|destination| destination.receiver()))
+    }
+
+    /// An alert, active or not.
+    pub(super) fn destination(&mut self, alert: i64) -> rusqlite::Result<Option<Arc<Destination>>> {
+        if let Some(known) = self.destinations.get(&alert) {
+            return Ok(known.clone());
+        }
+        let found = self
+            .connection
+            .prepare_cached(
+                "SELECT alert_id, account_id, kind, activated, webhook_url, context FROM alerts WHERE alert = ?1",
+            )?
+            .query_row([alert], Destination::read)
+            .optional()?
+            .map(Arc::new);
+        self.destinations.insert(alert, found.clone());
+        Ok(found)
+    }
+}
+
+impl Destination {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let kind: String = row.get(2)?;
+        Ok(Self {
+            subject: Subject {
+                alert_id: FlxId(Uuid::from_bytes(row.get(0)?)),
+                listing: match kind.as_str() {
+                    "PROPERTY" => Listing::Property,
+                    _ => Listing::Advert,
+                },
+                context: row.get(5)?,
+            },
+            account_id: parse_account(1, row.get(1)?)?,
+            is_active: row.get(3)?,
+            url: row.get(4)?,
+        })
+    }
+
+    pub(super) fn receiver(&self) -> Key {
+        Arc::new(Receiver {
+            account_id: self.account_id,
+            url: self.url.clone(),
+        })
+    }
+}
+
+/// The receiver of an account's URL, as the store spells them.
+pub(super) fn receiver(account_id: String, url: String) -> rusqlite::Result<Key> {
+    let account_id = parse_account(0, account_id)?;
+    Ok(Arc::new(Receiver { account_id, url }))
+}
+
+fn parse_account(column: usize, text: String) -> rusqlite::Result<Uuid> {
+    Uuid::try_parse(&text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::new(error),
+        )
+    })
+}

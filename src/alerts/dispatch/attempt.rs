@@ -1,0 +1,68 @@
+//! One attempt: signed, posted, told to the dispatcher.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::addresses::Credentials;
+use crate::alerts::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
+use crate::clock::Clock;
+use crate::net::post::{Connection, Posted, Poster};
+
+/// What an attempt sends.
+pub(super) struct Attempt {
+    pub delivery_id: Uuid,
+    pub url: String,
+    pub body: Bytes,
+    pub credentials: Arc<Credentials>,
+    pub connection: Connection,
+}
+
+impl Attempt {
+    /// Posts, and gives what became of it with the moment its first byte went out.
+    pub(super) async fn make(
+        self,
+        poster: &Poster,
+        clock: &Clock,
+    ) -> (Posted, Option<DateTime<Utc>>) {
+        let now = clock.now();
+        let posted = poster
+            .post(
+                &self.url,
+                self.headers(now),
+                self.body,
+                self.connection,
+                now,
+            )
+            .await;
+        let sent_at = posted
+            .sent_at
+            .map(|sent_at| clock.now() - Instant::now().duration_since(sent_at));
+        (posted, sent_at)
+    }
+
+    fn headers(&self, now: DateTime<Utc>) -> HeaderMap {
+        let id = self.delivery_id.to_string();
+        let secrets = self
+            .credentials
+            .secrets
+            .iter()
+            .map(|signing| signing.secret.bytes());
+        let signatures = sign(secrets, &id, now.timestamp(), &self.body);
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(KEY_HEADER, self.credentials.webhook_key.clone());
+        headers.insert(TIMESTAMP_HEADER, HeaderValue::from(now.timestamp()));
+        for (name, text) in [(ID_HEADER, id), (SIGNATURE_HEADER, signatures)] {
+            // Identifiers and base64 fit a header.
+            if let Ok(value) = HeaderValue::try_from(text) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        headers
+    }
+}

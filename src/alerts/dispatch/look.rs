@@ -1,0 +1,338 @@
+//! What the dispatcher reads in one turn: what is new, what is due, and the parcels for which there is room.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use super::addresses::{AddressBook, Credentials, Destination, receiver};
+use super::state::{Key, State};
+use crate::alerts::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item};
+use crate::wire::listings::filters::Listing;
+
+/// Notifications noted in one turn at most.
+const NOTED_MAX: usize = 10_000;
+/// New deliveries of one turn at most: a commit of some milliseconds.
+const NEW_MAX: usize = 128;
+/// Deliveries that are due looked at in one turn.
+const DUE_MAX: usize = 128;
+/// Deliveries of alerts that are not active any more, in one turn.
+const BURIED_MAX: usize = 16;
+
+/// A delivery about to be sent.
+pub(super) struct Parcel {
+    pub delivery_id: Uuid,
+    /// Its row; `None` for a new one.
+    pub delivery: Option<i64>,
+    pub alert: i64,
+    pub listing: Listing,
+    pub receiver: Key,
+    pub credentials: Arc<Credentials>,
+    /// Attempts made before.
+    pub attempts: u32,
+    pub items: Vec<Item>,
+    pub counts: Counts,
+    pub body: Bytes,
+}
+
+/// Notifications of an alert that is not active any more: they make a dead delivery.
+pub(super) struct Buried {
+    pub alert: i64,
+    pub items: Vec<Item>,
+}
+
+/// What one turn is about to do. What was picked is known even when the reading fails half way.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// Alerts taken out of their lines for which there is no parcel yet.
+    pub picked: Vec<i64>,
+    pub parcels: Vec<Parcel>,
+    pub buried: Vec<Buried>,
+    /// Deliveries that are due and have no room: their row, and when to look again.
+    pub put_off: Vec<(i64, i64)>,
+    /// Deliveries that are due of alerts that are not active any more.
+    pub lapsed: Vec<i64>,
+}
+
+impl Plan {
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parcels.is_empty()
+            && self.buried.is_empty()
+            && self.put_off.is_empty()
+            && self.lapsed.is_empty()
+    }
+}
+
+/// What an alert that was picked has to tell.
+enum Found {
+    /// A delivery, and whether notifications are left.
+    Parcel(Parcel, bool),
+    /// Nothing now; whether something waits for other deliveries.
+    Nothing(bool),
+    /// Nothing any more.
+    Inactive,
+}
+
+/// Reads what lies in the outbox and what changes from now on are compared with, once, at the beginning.
+pub(super) fn begin(connection: &Connection, state: &mut State) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    let last = |sql| transaction.query_row(sql, [], |row| row.get(0));
+    state.last_notification = last("SELECT coalesce(max(notification), 0) FROM outbox")?;
+    state.last_change = last("SELECT coalesce(max(change), 0) FROM alerts")?;
+    state.failing = transaction
+        .prepare("SELECT account_id, webhook_url FROM failing_endpoints")?
+        .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?
+        .collect::<rusqlite::Result<_>>()?;
+    let waiting: Vec<i64> = transaction
+        .prepare("SELECT DISTINCT alert FROM outbox WHERE delivery IS NULL")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut look = Look::new(&transaction, Utc::now());
+    for alert in waiting {
+        let receiver = look.addresses.receiver_of(alert)?;
+        state.note(alert, receiver);
+    }
+    Ok(())
+}
+
+/// Plans one turn.
+pub(super) fn look(
+    connection: &Connection,
+    state: &mut State,
+    plan: &mut Plan,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<()> {
+    let mut look = Look::new(connection, now);
+    look.note_new(state)?;
+    look.follow_changes(state)?;
+    look.take_due(state, plan)?;
+    look.group_new(state, plan)?;
+    look.bury(state, plan)
+}
+
+/// One reading; what it met already is kept.
+struct Look<'c> {
+    connection: &'c Connection,
+    now: DateTime<Utc>,
+    addresses: AddressBook<'c>,
+}
+
+impl<'c> Look<'c> {
+    fn new(connection: &'c Connection, now: DateTime<Utc>) -> Self {
+        Self {
+            connection,
+            now,
+            addresses: AddressBook::new(connection, now),
+        }
+    }
+
+    fn note_new(&mut self, state: &mut State) -> rusqlite::Result<()> {
+        let new: Vec<(i64, i64)> = self
+            .connection
+            .prepare_cached("SELECT notification, alert FROM outbox WHERE notification > ?1 ORDER BY notification LIMIT ?2")?
+            .query_map((state.last_notification, NOTED_MAX as i64), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        for (notification, alert) in new {
+            let receiver = match state.knows(alert) {
+                true => None,
+                false => self.addresses.receiver_of(alert)?,
+            };
+            state.note(alert, receiver);
+            state.last_notification = notification;
+        }
+        Ok(())
+    }
+
+    fn follow_changes(&mut self, state: &mut State) -> rusqlite::Result<()> {
+        let changed: Vec<(i64, i64)> = self
+            .connection
+            .prepare_cached(
+                "SELECT change, alert FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2",
+            )?
+            .query_map((state.last_change, NOTED_MAX as i64), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        for (change, alert) in changed {
+            if state.knows(alert) {
+                let receiver = self.addresses.receiver_of(alert)?;
+                state.move_to(alert, receiver);
+            }
+            state.last_change = change;
+        }
+        Ok(())
+    }
+
+    /// Takes what is due: tried before, or left behind by a process that is gone.
+    fn take_due(&mut self, state: &mut State, plan: &mut Plan) -> rusqlite::Result<()> {
+        let now_ms = self.now.timestamp_millis();
+        let due: Vec<(i64, Uuid, i64, u32)> = self
+            .connection
+            .prepare_cached(
+                "SELECT delivery, delivery_id, alert, attempts FROM deliveries
+                 WHERE next_attempt_at_ms <= ?1 AND coalesce(leased_until_ms, 0) <= ?1
+                 ORDER BY next_attempt_at_ms LIMIT ?2",
+            )?
+            .query_map((now_ms, DUE_MAX as i64), |row| {
+                let delivery_id = Uuid::from_bytes(row.get(1)?);
+                Ok((row.get(0)?, delivery_id, row.get(2)?, row.get(3)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        for (delivery, delivery_id, alert, attempts) in due {
+            if state.is_under_way(delivery_id) {
+                continue;
+            }
+            let destination = self.addresses.destination(alert)?;
+            let Some(destination) = destination.filter(|destination| destination.is_active) else {
+                plan.lapsed.push(delivery);
+                continue;
+            };
+            let receiver = destination.receiver();
+            if !state.may_retry(&receiver) {
+                plan.put_off
+                    .push((delivery, now_ms + state.put_off_ms(&receiver)));
+                continue;
+            }
+            let items = self.items_of(delivery)?;
+            let parcel = self
+                .parcel(&destination, alert, items)?
+                .map(|parcel| Parcel {
+                    delivery: Some(delivery),
+                    delivery_id,
+                    attempts,
+                    ..parcel
+                });
+            match parcel {
+                Some(parcel) => {
+                    state.begin(delivery_id, alert, &receiver, None);
+                    plan.parcels.push(parcel);
+                }
+                None => plan.lapsed.push(delivery),
+            }
+        }
+        Ok(())
+    }
+
+    /// Groups what waits, for endpoints that have room.
+    fn group_new(&mut self, state: &mut State, plan: &mut Plan) -> rusqlite::Result<()> {
+        let now_ms = self.now.timestamp_millis();
+        for _ in 0..NEW_MAX {
+            let Some((alert, _)) = state.pick(now_ms) else {
+                break;
+            };
+            plan.picked.push(alert);
+            match self.new_parcel(alert)? {
+                Found::Parcel(parcel, left) => {
+                    state.begin(parcel.delivery_id, alert, &parcel.receiver, Some(left));
+                    plan.parcels.push(parcel);
+                }
+                Found::Nothing(left) => state.set_aside(alert, left),
+                Found::Inactive => {
+                    state.put_back(alert);
+                    state.move_to(alert, None);
+                }
+            }
+            plan.picked.pop();
+        }
+        Ok(())
+    }
+
+    /// Groups what alerts that are not active any more still had to tell.
+    fn bury(&mut self, state: &mut State, plan: &mut Plan) -> rusqlite::Result<()> {
+        for _ in 0..BURIED_MAX {
+            let Some(alert) = state.pick_retired() else {
+                break;
+            };
+            plan.picked.push(alert);
+            let items: Vec<Item> = self
+                .connection
+                .prepare_cached(&format!(
+                    "SELECT {ITEM_COLUMNS} FROM outbox WHERE delivery IS NULL AND alert = ?1
+                     ORDER BY notification LIMIT {ITEMS_MAX}"
+                ))?
+                .query_map([alert], Item::read)?
+                .collect::<rusqlite::Result<_>>()?;
+            plan.picked.pop();
+            if items.is_empty() {
+                state.set_aside(alert, false);
+                continue;
+            }
+            plan.buried.push(Buried { alert, items });
+        }
+        Ok(())
+    }
+
+    fn new_parcel(&mut self, alert: i64) -> rusqlite::Result<Found> {
+        let destination = self.addresses.destination(alert)?;
+        let Some(destination) = destination.filter(|destination| destination.is_active) else {
+            return Ok(Found::Inactive);
+        };
+        let items = self.free_items(alert)?;
+        let taken = items.len();
+        let left = self.waiting(alert, taken + 1)? > taken;
+        Ok(match self.parcel(&destination, alert, items)? {
+            Some(parcel) => Found::Parcel(parcel, left),
+            None => Found::Nothing(left),
+        })
+    }
+
+    /// What waits of an alert and is in no delivery that is still to be taken: as much as a delivery holds.
+    fn free_items(&self, alert: i64) -> rusqlite::Result<Vec<Item>> {
+        let sql = format!(
+            "SELECT {ITEM_COLUMNS} FROM outbox WHERE delivery IS NULL AND alert = ?1 AND item NOT IN (
+                 SELECT held.item FROM deliveries JOIN outbox AS held ON held.delivery = deliveries.delivery
+                 WHERE deliveries.alert = ?1 AND deliveries.next_attempt_at_ms IS NOT NULL)
+             ORDER BY notification LIMIT {ITEMS_MAX}"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_map([alert], Item::read)?.collect()
+    }
+
+    /// Notifications that wait of an alert, counted up to a bound.
+    fn waiting(&self, alert: i64, bound: usize) -> rusqlite::Result<usize> {
+        self.connection
+            .prepare_cached(
+                "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL AND alert = ?1 LIMIT ?2)",
+            )?
+            .query_row((alert, bound as i64), |row| row.get::<_, i64>(0))
+            .map(|count| usize::try_from(count).unwrap_or_default())
+    }
+
+    fn items_of(&self, delivery: i64) -> rusqlite::Result<Vec<Item>> {
+        let sql =
+            format!("SELECT {ITEM_COLUMNS} FROM outbox WHERE delivery = ?1 ORDER BY notification");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_map([delivery], Item::read)?.collect()
+    }
+
+    /// A new parcel; `None` when there is nothing to put in, or its account is gone.
+    fn parcel(
+        &mut self,
+        destination: &Destination,
+        alert: i64,
+        items: Vec<Item>,
+    ) -> rusqlite::Result<Option<Parcel>> {
+        let credentials = self.addresses.credentials(destination.account_id)?;
+        let Some(credentials) = credentials.filter(|_| !items.is_empty()) else {
+            return Ok(None);
+        };
+        let (body, counts) = payload::body(self.connection, &destination.subject, &items)?;
+        Ok(Some(Parcel {
+            delivery_id: Uuid::now_v7(),
+            delivery: None,
+            alert,
+            listing: destination.subject.listing,
+            receiver: destination.receiver(),
+            credentials,
+            attempts: 0,
+            items,
+            counts,
+            body: body.into(),
+        }))
+    }
+}

@@ -1,0 +1,418 @@
+//! The dispatcher's thread: hears what happens, reads, writes, sends; turn after turn.
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::attempt::Attempt;
+use super::look::{self, Parcel, Plan, look};
+use super::record::{SentParcel, Settlement, Turn, Written, void_leases};
+use super::state::{End, State};
+use super::verdict::{Judged, Verdict};
+use super::{LEASE, LOCK_FILE, Message, Setup, TICK, Traffic};
+use crate::alerts::retention::{self, Retention, Swept};
+use crate::clock::Clock;
+use crate::config::prices::Prices;
+use crate::net::post::Posted;
+use crate::store;
+
+/// How often a process that does not dispatch tries to.
+const LOCK_EVERY: Duration = Duration::from_millis(500);
+/// How often it is looked for what has to leave the outbox, and idle endpoints are forgotten.
+const UPKEEP_EVERY: Duration = Duration::from_secs(10);
+/// Pause after the store failed.
+const ERROR_PAUSE: Duration = Duration::from_millis(500);
+/// How long attempts under way are waited for at the end: as long as one can take, and a commit.
+const STOP_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// A delivery under way.
+struct Sent {
+    parcel: SentParcel,
+    /// When the oldest of its items was matched; `None` when this is not its first attempt.
+    matched_at_ms: Option<i64>,
+    lost_at: Instant,
+}
+
+/// The dispatcher's thread.
+pub(super) struct Running {
+    setup: Setup,
+    runtime: Handle,
+    messages: Inbox<Message>,
+    back: Sender<Message>,
+    woken: Arc<AtomicBool>,
+    state: State,
+    sent: HashMap<Uuid, Sent>,
+    settlements: Vec<Settlement>,
+    stopping: bool,
+    upkeep_at: Instant,
+    sweeping: bool,
+    traffic: Arc<Traffic>,
+}
+
+impl Running {
+    pub(super) fn new(
+        setup: Setup,
+        runtime: Handle,
+        (back, messages): (Sender<Message>, Inbox<Message>),
+        woken: Arc<AtomicBool>,
+        traffic: Arc<Traffic>,
+    ) -> Self {
+        Self {
+            setup,
+            runtime,
+            messages,
+            back,
+            woken,
+            traffic,
+            state: State::default(),
+            sent: HashMap::new(),
+            settlements: Vec::new(),
+            stopping: false,
+            upkeep_at: Instant::now(),
+            sweeping: false,
+        }
+    }
+
+    /// Dispatches from when it is this process's turn until it is told to stop.
+    pub(super) fn run(mut self, lock: &File) {
+        let mut said = false;
+        while let Err(error) = lock.try_lock() {
+            match error {
+                TryLockError::WouldBlock if !said => {
+                    tracing::info!("another process delivers; waiting for its end")
+                }
+                TryLockError::Error(error) if !said => {
+                    tracing::error!(%error, "no delivery without a lock on {LOCK_FILE}")
+                }
+                _ => {}
+            }
+            said = true;
+            self.hear(LOCK_EVERY);
+            if self.stopping {
+                return;
+            }
+        }
+        while let Err(error) = self.begin() {
+            tracing::error!(%error, "deliveries cannot begin");
+            self.hear(ERROR_PAUSE);
+            if self.stopping {
+                return;
+            }
+        }
+        let mut stop_by = None;
+        loop {
+            if let Err(error) = self.turn() {
+                tracing::error!(%error, "deliveries wait for the store");
+                std::thread::sleep(ERROR_PAUSE);
+            }
+            if self.stopping {
+                let stop_by = *stop_by.get_or_insert_with(|| Instant::now() + STOP_TIMEOUT);
+                let is_done = self.state.under_way() == 0 && self.settlements.is_empty();
+                if is_done || Instant::now() > stop_by {
+                    return;
+                }
+            }
+            self.hear(TICK);
+        }
+    }
+
+    /// Takes over from whoever dispatched before.
+    fn begin(&mut self) -> store::Result<()> {
+        let voided = self.setup.store.write(void_leases)?;
+        if voided > 0 {
+            tracing::info!(
+                deliveries = voided,
+                "sending again what a former process left under way"
+            );
+        }
+        let state = &mut self.state;
+        self.setup
+            .store
+            .read(|connection| look::begin(connection, state))
+    }
+
+    /// Waits for a message, takes all there are.
+    fn hear(&mut self, patience: Duration) {
+        match self.messages.recv_timeout(patience) {
+            Ok(message) => self.take(message),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.stopping = true,
+        }
+        while let Ok(message) = self.messages.try_recv() {
+            self.take(message);
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Committed => self.woken.store(false, Ordering::Release),
+            Message::Stop => self.stopping = true,
+            Message::Ended {
+                delivery_id,
+                posted,
+                sent_at,
+            } => self.ended(delivery_id, &posted, sent_at),
+        }
+    }
+
+    /// Takes what became of an attempt; it is written in the next turn.
+    fn ended(&mut self, delivery_id: Uuid, posted: &Posted, sent_at: Option<DateTime<Utc>>) {
+        let Some(sent) = self.sent.remove(&delivery_id) else {
+            return;
+        };
+        let now_ms = self.setup.clock.now().timestamp_millis();
+        let judged = Judged::of(posted, sent.parcel.attempts, now_ms, rand::random());
+        let receiver = &sent.parcel.receiver;
+        let mut was_failing = false;
+        let end = match judged.verdict {
+            Verdict::Delivered => {
+                was_failing = self.state.failing.remove(receiver);
+                End::Taken
+            }
+            Verdict::Gone => End::Unknown,
+            Verdict::Retry(_) | Verdict::Dead => {
+                self.state.failing.insert(Arc::clone(receiver));
+                End::Failed {
+                    asked_ms: judged.asked_ms,
+                }
+            }
+        };
+        self.state.end(delivery_id, end, now_ms);
+        self.state.settling.insert(delivery_id);
+        self.count(&sent, &judged, sent_at);
+        self.settlements.push(Settlement {
+            judged,
+            was_failing,
+            parcel: sent.parcel,
+        });
+    }
+
+    fn count(&self, sent: &Sent, judged: &Judged, sent_at: Option<DateTime<Utc>>) {
+        let metrics = &self.setup.metrics;
+        metrics.record_attempt(&sent.parcel.receiver.url, judged.outcome);
+        if judged.verdict == Verdict::Dead {
+            metrics.record_dead_delivery();
+        }
+        if let (Some(matched_at_ms), Some(sent_at)) = (sent.matched_at_ms, sent_at) {
+            let lag_ms = sent_at.timestamp_millis() - matched_at_ms;
+            metrics.record_delivery_lag(Duration::from_millis(u64::try_from(lag_ms).unwrap_or(0)));
+        }
+        if let Some(error) = &judged.error {
+            let (delivery_id, attempts) = (sent.parcel.delivery_id, sent.parcel.attempts);
+            let verdict = judged.verdict;
+            tracing::debug!(%delivery_id, attempts, error, ?verdict, "not delivered");
+        }
+    }
+
+    /// One reading, one transaction, and off they go.
+    fn turn(&mut self) -> store::Result<()> {
+        let now = self.setup.clock.now();
+        let mut plan = Plan::default();
+        if !self.stopping {
+            let (state, planned) = (&mut self.state, &mut plan);
+            let looked = self
+                .setup
+                .store
+                .read(|connection| look(connection, state, planned, now));
+            if let Err(error) = looked {
+                self.undo(&plan);
+                return Err(error);
+            }
+            self.keep_up(now)?;
+        }
+        if plan.is_empty() && self.settlements.is_empty() && !self.sweeping {
+            return Ok(());
+        }
+        let work = Arc::new(Work {
+            plan,
+            settlements: std::mem::take(&mut self.settlements),
+            sweep: self.sweeping.then_some(self.setup.retention),
+            clock: self.setup.clock.clone(),
+            prices: Arc::clone(&self.setup.prices),
+        });
+        let writing = Arc::clone(&work);
+        let outcome = self
+            .setup
+            .store
+            .write(move |transaction| writing.write(transaction));
+        match outcome {
+            Ok((written, swept)) => {
+                self.conclude(&work, &written, swept);
+                self.send(&work.plan, &written);
+                Ok(())
+            }
+            Err(error) => {
+                self.settlements = work.settlements.clone();
+                self.undo(&work.plan);
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks from time to time for what has to leave.
+    fn keep_up(&mut self, now: DateTime<Utc>) -> store::Result<()> {
+        self.traffic
+            .under_way
+            .store(self.state.under_way(), Ordering::Relaxed);
+        if Instant::now() < self.upkeep_at {
+            return Ok(());
+        }
+        self.upkeep_at = Instant::now() + UPKEEP_EVERY;
+        let lost: Vec<Uuid> = self
+            .sent
+            .extract_if(|_, sent| sent.lost_at < Instant::now())
+            .map(|(delivery_id, _)| delivery_id)
+            .collect();
+        for delivery_id in lost {
+            self.state
+                .end(delivery_id, End::Unknown, now.timestamp_millis());
+        }
+        self.state.release_all();
+        self.state.forget_idle();
+        let open_circuits = self.state.open_circuits();
+        self.traffic
+            .open_circuits
+            .store(open_circuits, Ordering::Relaxed);
+        let retention = self.setup.retention;
+        let is_due =
+            |connection: &_| retention::is_due(connection, retention, now.timestamp_millis());
+        self.sweeping |= self.setup.store.read(is_due)?;
+        Ok(())
+    }
+
+    fn conclude(&mut self, work: &Work, written: &Written, swept: Swept) {
+        let metrics = &self.setup.metrics;
+        for charge in &written.charges {
+            metrics.record_consumption(charge.consumption.as_str(), charge.credits, 1);
+        }
+        for (receiver, alerts) in &written.ended {
+            self.state.failing.remove(receiver);
+            tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days: its alerts have ended");
+        }
+        for buried in &work.plan.buried {
+            self.state.put_back(buried.alert);
+        }
+        for settlement in &work.settlements {
+            self.state.settling.remove(&settlement.parcel.delivery_id);
+            self.state.release(settlement.parcel.alert);
+        }
+        self.sweeping = swept.more;
+        if swept.undelivered > 0 {
+            metrics.record_expired_notifications(swept.undelivered as u64);
+            let notifications = swept.undelivered;
+            tracing::warn!(
+                notifications,
+                "notifications left the outbox undelivered: it is full, or they were too old"
+            );
+        }
+    }
+
+    /// Gives back what was planned and not written.
+    fn undo(&mut self, plan: &Plan) {
+        let buried = plan.buried.iter().map(|buried| buried.alert);
+        for alert in plan.picked.iter().copied().chain(buried) {
+            self.state.put_back(alert);
+        }
+        for parcel in &plan.parcels {
+            self.state.end(parcel.delivery_id, End::Unknown, 0);
+            if parcel.delivery.is_none() {
+                self.state
+                    .note(parcel.alert, Some(Arc::clone(&parcel.receiver)));
+            }
+        }
+    }
+
+    fn send(&mut self, plan: &Plan, written: &Written) {
+        let mut new = written.deliveries.iter().copied();
+        for parcel in &plan.parcels {
+            let Some(delivery) = parcel.delivery.or_else(|| new.next()) else {
+                continue;
+            };
+            self.send_one(parcel, delivery);
+        }
+    }
+
+    fn send_one(&mut self, parcel: &Parcel, delivery: i64) {
+        let delivery_id = parcel.delivery_id;
+        let attempt = Attempt {
+            delivery_id,
+            url: parcel.receiver.url.clone(),
+            body: parcel.body.clone(),
+            credentials: Arc::clone(&parcel.credentials),
+            connection: self.state.connection(&parcel.receiver),
+        };
+        let first = parcel.items.iter().map(|item| item.created_at_ms).min();
+        let sent = Sent {
+            matched_at_ms: first.filter(|_| parcel.attempts == 0),
+            lost_at: Instant::now() + LEASE,
+            parcel: SentParcel {
+                delivery,
+                delivery_id,
+                alert: parcel.alert,
+                listing: parcel.listing,
+                receiver: Arc::clone(&parcel.receiver),
+                counts: parcel.counts,
+                attempts: parcel.attempts + 1,
+            },
+        };
+        self.sent.insert(delivery_id, sent);
+        let (poster, clock, back) = (
+            self.setup.poster.clone(),
+            self.setup.clock.clone(),
+            self.back.clone(),
+        );
+        self.runtime.spawn(async move {
+            let (posted, sent_at) = attempt.make(&poster, &clock).await;
+            // After the end of the dispatcher nobody listens; the delivery is sent again by the next one.
+            let _ = back.send(Message::Ended {
+                delivery_id,
+                posted,
+                sent_at,
+            });
+        });
+    }
+}
+
+/// What one transaction writes.
+struct Work {
+    plan: Plan,
+    settlements: Vec<Settlement>,
+    sweep: Option<Retention>,
+    clock: Clock,
+    prices: Arc<Prices>,
+}
+
+impl Work {
+    fn write(&self, transaction: &rusqlite::Transaction<'_>) -> rusqlite::Result<(Written, Swept)> {
+        let mut turn = Turn::new(transaction, &self.clock, &self.prices);
+        for settlement in &self.settlements {
+            turn.settle(settlement)?;
+        }
+        for parcel in &self.plan.parcels {
+            turn.begin(parcel)?;
+        }
+        for buried in &self.plan.buried {
+            turn.bury(buried)?;
+        }
+        for delivery in &self.plan.lapsed {
+            turn.lapse(*delivery)?;
+        }
+        for (delivery, until_ms) in &self.plan.put_off {
+            turn.put_off(*delivery, *until_ms)?;
+        }
+        let swept = match self.sweep {
+            Some(retention) => {
+                retention::sweep(transaction, retention, self.clock.now().timestamp_millis())?
+            }
+            None => Swept::default(),
+        };
+        Ok((turn.written(), swept))
+    }
+}

@@ -1,0 +1,119 @@
+use super::*;
+
+fn receiver(name: &str) -> Key {
+    Arc::new(Receiver {
+        account_id: Uuid::nil(),
+        url: format!("https://{name}/"),
+    })
+}
+
+/// Picks an alert and begins its delivery.
+fn begin(state: &mut State, more: bool) -> Option<(i64, Uuid)> {
+    let (alert, receiver) = state.pick(0)?;
+    let delivery_id = Uuid::now_v7();
+    state.begin(delivery_id, alert, &receiver, Some(more));
+    Some((alert, delivery_id))
+}
+
+#[test]
+fn an_alert_has_one_new_delivery_under_way_and_then_the_next() {
+    let mut state = State::default();
+    state.note(1, Some(receiver("a")));
+    state.note(1, Some(receiver("a")));
+    let (alert, first) = begin(&mut state, false).unwrap();
+    assert_eq!(alert, 1);
+    assert!(begin(&mut state, false).is_none());
+    state.note(1, Some(receiver("a")));
+    assert!(begin(&mut state, false).is_none());
+    state.end(first, End::Taken, 0);
+    let (_, second) = begin(&mut state, false).unwrap();
+    state.end(second, End::Failed { asked_ms: 0 }, 0);
+    assert!(begin(&mut state, false).is_none() && !state.knows(1));
+}
+
+#[test]
+fn what_waits_for_another_delivery_is_looked_at_when_that_one_ends() {
+    let mut state = State::default();
+    let a = receiver("a");
+    let retry = Uuid::now_v7();
+    state.begin(retry, 1, &a, None);
+    state.note(1, Some(Arc::clone(&a)));
+    let (alert, _) = state.pick(0).unwrap();
+    state.set_aside(alert, true);
+    assert!(state.pick(0).is_none());
+    state.end(retry, End::Failed { asked_ms: 0 }, 0);
+    assert!(state.pick(0).is_none(), "the store does not know yet");
+    state.release(1);
+    assert_eq!(state.pick(0).unwrap().0, 1);
+    state.set_aside(1, true);
+    state.note(1, Some(a));
+    assert_eq!(
+        state.pick(0).unwrap().0,
+        1,
+        "another notification may be free"
+    );
+}
+
+#[test]
+fn hanging_endpoints_take_no_place_from_the_proven_ones() {
+    let mut state = State::default();
+    let good = receiver("good");
+    let first = Uuid::now_v7();
+    state.begin(first, 0, &good, None);
+    state.end(first, End::Taken, 0);
+    for alert in 1..=1_000 {
+        state.note(alert, Some(receiver(&format!("hanging{alert}"))));
+    }
+    let mut hanging = 0;
+    while begin(&mut state, false).is_some() {
+        hanging += 1;
+    }
+    assert_eq!(hanging, UNPROVEN_MAX);
+    state.note(2_000, Some(Arc::clone(&good)));
+    assert_eq!(begin(&mut state, false).unwrap().0, 2_000);
+    assert!(!state.may_retry(&receiver("other")));
+    assert!(state.may_retry(&good));
+}
+
+#[test]
+fn connections_are_kept_for_so_many_endpoints_and_no_more() {
+    let mut state = State::default();
+    for index in 0..KEPT_MAX {
+        assert_eq!(
+            state.connection(&receiver(&index.to_string())),
+            Connection::Keep
+        );
+    }
+    assert_eq!(state.connection(&receiver("another")), Connection::Close);
+    assert_eq!(state.connection(&receiver("0")), Connection::Keep);
+    assert_eq!(state.kept.len(), KEPT_MAX);
+}
+
+#[test]
+fn endpoints_come_in_turn() {
+    let mut state = State::default();
+    for alert in 0..6 {
+        let name = if alert < 4 { "busy" } else { "quiet" };
+        state.note(alert, Some(receiver(name)));
+    }
+    let order: Vec<i64> = std::iter::from_fn(|| begin(&mut state, false))
+        .map(|(alert, _)| alert)
+        .collect();
+    assert_eq!(order, [0, 4, 1, 5, 2, 3]);
+}
+
+#[test]
+fn an_alert_in_line_follows_its_receiver_and_retires_without_one() {
+    let mut state = State::default();
+    let (a, b) = (receiver("a"), receiver("b"));
+    state.note(1, Some(Arc::clone(&a)));
+    state.note(2, Some(a));
+    state.move_to(1, Some(Arc::clone(&b)));
+    state.move_to(2, None);
+    assert_eq!(state.pick(0), Some((1, b)));
+    assert_eq!((state.pick(0), state.pick_retired()), (None, Some(2)));
+    state.set_aside(1, false);
+    state.set_aside(2, false);
+    state.forget_idle();
+    assert!(state.endpoints.is_empty() && state.alerts.is_empty());
+}

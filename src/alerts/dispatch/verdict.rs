@@ -1,0 +1,78 @@
+//! What an attempt comes to: taken, to be tried again and when, dead, or the end of its alert.
+
+use crate::alerts::schedule::{RETRY_AFTER_MAX, wait};
+use crate::net::post::{Failure, Posted};
+use crate::telemetry::DeliveryOutcome;
+
+/// The status by which a receiver says that it is gone for good.
+const GONE: u16 = 410;
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The receiver took it.
+    Delivered,
+    /// It is tried again, at this moment (Unix milliseconds).
+    Retry(i64),
+    /// That was the last attempt.
+    Dead,
+    /// The receiver is gone for good: the alert ends.
+    Gone,
+}
+
+/// An attempt as it is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub verdict: Verdict,
+    /// HTTP status of the answer.
+    pub status: Option<u16>,
+    /// Why it failed, for whoever owns the alert.
+    pub error: Option<String>,
+    /// The pause the receiver asks for, in milliseconds.
+    pub asked_ms: i64,
+    /// For the numbers.
+    pub outcome: DeliveryOutcome,
+}
+
+impl Judged {
+    /// Judges an attempt, the `attempts`th from 1, which ended at `now_ms`. `draw` between 0 and 1 spreads the waits.
+    pub(super) fn of(posted: &Posted, attempts: u32, now_ms: i64, draw: f64) -> Self {
+        let answer = posted.outcome.as_ref().ok();
+        let asked = answer.and_then(|answer| answer.retry_after);
+        let (outcome, error) = match &posted.outcome {
+            Ok(answer) if (200..300).contains(&answer.status) => (DeliveryOutcome::Delivered, None),
+            Ok(answer) => {
+                let outcome = match answer.status {
+                    GONE => DeliveryOutcome::Gone,
+                    _ => DeliveryOutcome::Refused,
+                };
+                (
+                    outcome,
+                    Some(format!("the receiver answered {}", answer.status)),
+                )
+            }
+            Err(failure) => {
+                let outcome = match failure {
+                    Failure::AnswerTimeout | Failure::ConnectTimeout => DeliveryOutcome::Timeout,
+                    _ => DeliveryOutcome::Unreachable,
+                };
+                (outcome, Some(failure.to_string()))
+            }
+        };
+        let verdict = match outcome {
+            DeliveryOutcome::Delivered => Verdict::Delivered,
+            DeliveryOutcome::Gone => Verdict::Gone,
+            _ => match wait(attempts, asked, draw) {
+                Some(wait) => Verdict::Retry(now_ms + wait.as_millis() as i64),
+                None => Verdict::Dead,
+            },
+        };
+        Self {
+            verdict,
+            status: answer.map(|answer| answer.status),
+            error,
+            asked_ms: asked.unwrap_or_default().min(RETRY_AFTER_MAX).as_millis() as i64,
+            outcome,
+        }
+    }
+}

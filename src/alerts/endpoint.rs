@@ -1,0 +1,182 @@
+//! How much a receiver is asked at once, so that a slow or dead one takes nothing from the others.
+//!
+//! An endpoint is one URL of one account. It may have a window of deliveries under way: the window grows with each that
+//! is taken and halves with each that is not. After [`FAILURES_TO_OPEN`] failures in a row its circuit is open: one
+//! delivery at a time, and new ones only as trials, ever more seldom, until one is taken. Deliveries that failed keep
+//! their own schedule. Nothing here does I/O or asks the time.
+
+use std::collections::VecDeque;
+
+/// Deliveries under way at an endpoint nothing is known of.
+const WINDOW_FIRST: usize = 8;
+/// Deliveries under way at an endpoint that takes all it gets.
+const WINDOW_MAX: usize = 64;
+/// Failures in a row that open the circuit.
+const FAILURES_TO_OPEN: u32 = 5;
+/// First pause between two trials; it doubles with each that fails.
+const TRIAL_PAUSE_MS_FIRST: i64 = 5_000;
+/// Longest pause between two trials.
+const TRIAL_PAUSE_MS_MAX: i64 = 600_000;
+
+/// What is known of a receiver.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    window: usize,
+    under_way: usize,
+    failures_in_a_row: u32,
+    /// No new delivery before.
+    resumes_at_ms: i64,
+    trial_pause_ms: i64,
+    /// Whether the last answer was a good one.
+    proven: bool,
+    /// Alerts with something to tell it, in turn.
+    pub(super) waiting: VecDeque<i64>,
+}
+
+impl Default for Endpoint {
+    /// One nothing is known of.
+    fn default() -> Self {
+        Self {
+            window: WINDOW_FIRST,
+            under_way: 0,
+            failures_in_a_row: 0,
+            resumes_at_ms: i64::MIN,
+            trial_pause_ms: TRIAL_PAUSE_MS_FIRST,
+            proven: false,
+            waiting: VecDeque::new(),
+        }
+    }
+}
+
+impl Endpoint {
+    /// New deliveries that may begin.
+    pub(super) fn room(&self, now_ms: i64) -> usize {
+        match now_ms < self.resumes_at_ms {
+            true => 0,
+            false => self.room_to_retry(),
+        }
+    }
+
+    /// Deliveries that failed before and may begin again.
+    pub(super) fn room_to_retry(&self) -> usize {
+        self.window.saturating_sub(self.under_way)
+    }
+
+    /// Whether its last answer was a good one: it may use what is kept from the others.
+    pub(super) fn is_proven(&self) -> bool {
+        self.proven
+    }
+
+    /// Whether the circuit is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.failures_in_a_row >= FAILURES_TO_OPEN
+    }
+
+    /// How long a retry that finds no room is put off.
+    pub(super) fn put_off_ms(&self) -> i64 {
+        match self.is_open() {
+            true => self.trial_pause_ms,
+            false => 1_000,
+        }
+    }
+
+    /// Whether nothing would be lost by forgetting it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way == 0 && self.waiting.is_empty() && self.failures_in_a_row == 0
+    }
+
+    /// A delivery begins.
+    pub(super) fn begin(&mut self) {
+        self.under_way += 1;
+    }
+
+    /// A delivery ends without the receiver being asked.
+    pub(super) fn abandon(&mut self) {
+        self.under_way = self.under_way.saturating_sub(1);
+    }
+
+    /// A delivery was taken.
+    pub(super) fn taken(&mut self) {
+        self.abandon();
+        self.window = (self.window + 1).min(WINDOW_MAX);
+        self.failures_in_a_row = 0;
+        self.resumes_at_ms = i64::MIN;
+        self.trial_pause_ms = TRIAL_PAUSE_MS_FIRST;
+        self.proven = true;
+    }
+
+    /// A delivery was not taken; the receiver may ask for a pause.
+    pub(super) fn failed(&mut self, now_ms: i64, asked_ms: i64) {
+        self.abandon();
+        self.proven = false;
+        self.window = (self.window / 2).max(1);
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        let mut pause_ms = asked_ms;
+        if self.is_open() {
+            self.window = 1;
+            pause_ms = pause_ms.max(self.trial_pause_ms);
+            self.trial_pause_ms = (2 * self.trial_pause_ms).min(TRIAL_PAUSE_MS_MAX);
+        }
+        self.resumes_at_ms = self.resumes_at_ms.max(now_ms.saturating_add(pause_ms));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_takes_all_gets_more_and_one_that_fails_gets_less() {
+        let mut endpoint = Endpoint::default();
+        assert_eq!(endpoint.room(0), WINDOW_FIRST);
+        for _ in 0..100 {
+            endpoint.begin();
+            endpoint.taken();
+        }
+        assert_eq!(endpoint.room(0), WINDOW_MAX);
+        assert!(endpoint.is_proven());
+        endpoint.begin();
+        endpoint.begin();
+        assert_eq!(endpoint.room(0), WINDOW_MAX - 2);
+        endpoint.failed(0, 0);
+        assert_eq!(endpoint.room(0), WINDOW_MAX / 2 - 1);
+        assert!(!endpoint.is_proven() && !endpoint.is_open());
+    }
+
+    #[test]
+    fn an_open_circuit_lets_one_trial_pass_ever_more_seldom_until_one_is_taken() {
+        let mut endpoint = Endpoint::default();
+        for _ in 0..FAILURES_TO_OPEN {
+            endpoint.begin();
+            endpoint.failed(0, 0);
+        }
+        assert!(endpoint.is_open());
+        assert_eq!((endpoint.room(4_999), endpoint.room(5_000)), (0, 1));
+        assert_eq!(
+            endpoint.room_to_retry(),
+            1,
+            "what failed keeps its own schedule"
+        );
+        endpoint.begin();
+        endpoint.failed(5_000, 0);
+        assert_eq!((endpoint.room(14_999), endpoint.room(15_000)), (0, 1));
+        for _ in 0..20 {
+            endpoint.begin();
+            endpoint.failed(20_000, 0);
+        }
+        assert_eq!(endpoint.room(20_000 + TRIAL_PAUSE_MS_MAX - 1), 0);
+        assert_eq!(endpoint.room(20_000 + TRIAL_PAUSE_MS_MAX), 1);
+        endpoint.begin();
+        endpoint.taken();
+        assert!(!endpoint.is_open());
+        assert_eq!(endpoint.room(20_001), 2);
+    }
+
+    #[test]
+    fn a_pause_that_a_receiver_asks_for_holds_for_all_its_new_deliveries() {
+        let mut endpoint = Endpoint::default();
+        endpoint.begin();
+        endpoint.failed(1_000, 60_000);
+        assert_eq!((endpoint.room(60_999), endpoint.room(61_000)), (0, 4));
+    }
+}

@@ -1,0 +1,126 @@
+//! Bodies of deliveries, put together from texts: identifiers, and records as they were.
+//!
+//! Snapshots are spliced in unparsed; [`crate::wire::listings::deliveries`] says what comes out.
+
+use rusqlite::{Connection, Row};
+
+use super::outbox::Branch;
+use crate::store::document;
+use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::filters::Listing;
+
+/// Items of one delivery at most.
+pub const ITEMS_MAX: usize = 100;
+
+/// One item of a delivery.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// Its number in the outbox.
+    pub notification: i64,
+    branch: Branch,
+    item: FlxId,
+    snapshot: Option<i64>,
+    /// When it was matched, Unix milliseconds.
+    pub created_at_ms: i64,
+}
+
+/// Columns of the outbox that make an item.
+pub(super) const ITEM_COLUMNS: &str = "notification, branch, item, snapshot, outbox.created_at_ms";
+
+impl Item {
+    /// Reads [`ITEM_COLUMNS`].
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let branch: String = row.get(1)?;
+        let branch = Branch::parse(&branch).ok_or_else(|| {
+            rusqlite::Error::InvalidColumnType(1, branch, rusqlite::types::Type::Text)
+        })?;
+        Ok(Self {
+            notification: row.get(0)?,
+            branch,
+            item: FlxId(uuid::Uuid::from_bytes(row.get(2)?)),
+            snapshot: row.get(3)?,
+            created_at_ms: row.get(4)?,
+        })
+    }
+}
+
+/// Items of each branch, for what they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// First matches.
+    pub created: u64,
+    /// What happened to items matched before.
+    pub updated: u64,
+}
+
+/// Whose matches a body tells of.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    /// The alert.
+    pub alert_id: FlxId,
+    /// What it is about.
+    pub listing: Listing,
+    /// What it was given to echo, JSON.
+    pub context: Option<String>,
+}
+
+/// The body that tells of items, oldest first, and how many there are of each branch. Reads one row per snapshot.
+pub(super) fn body(
+    connection: &Connection,
+    subject: &Subject,
+    items: &[Item],
+) -> rusqlite::Result<(Vec<u8>, Counts)> {
+    let mut counts = Counts::default();
+    let mut body = br#"{"data":{"#.to_vec();
+    for (branch, count) in [
+        (Branch::Created, &mut counts.created),
+        (Branch::Updated, &mut counts.updated),
+    ] {
+        if branch == Branch::Updated {
+            body.push(b',');
+        }
+        body.extend_from_slice(format!("\"{}\":[", branch.as_str()).as_bytes());
+        for item in items.iter().filter(|item| item.branch == branch) {
+            match *count {
+                0 => open(&mut body, subject),
+                _ => body.push(b','),
+            }
+            *count += 1;
+            push_item(connection, &mut body, item)?;
+        }
+        if *count > 0 {
+            body.extend_from_slice(b"]}");
+        }
+        body.push(b']');
+    }
+    body.extend_from_slice(b"}}");
+    Ok((body, counts))
+}
+
+/// The alert's entry of a branch up to its first item.
+fn open(body: &mut Vec<u8>, subject: &Subject) {
+    let items = match subject.listing {
+        Listing::Property => "properties",
+        Listing::Advert => "adverts",
+    };
+    body.extend_from_slice(format!("{{\"alert_id\":\"{}\",", subject.alert_id).as_bytes());
+    if let Some(context) = &subject.context {
+        body.extend_from_slice(format!("\"context\":{context},").as_bytes());
+    }
+    body.extend_from_slice(format!("\"{items}\":[").as_bytes());
+}
+
+fn push_item(connection: &Connection, body: &mut Vec<u8>, item: &Item) -> rusqlite::Result<()> {
+    let Some(snapshot) = item.snapshot else {
+        body.extend_from_slice(format!("\"{}\"", item.item).as_bytes());
+        return Ok(());
+    };
+    let document: Vec<u8> = connection
+        .prepare_cached("SELECT document FROM snapshots WHERE snapshot = ?1")?
+        .query_row([snapshot], |row| row.get(0))?;
+    let record = document::decode(&document).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Blob, Box::new(error))
+    })?;
+    body.extend_from_slice(&record);
+    Ok(())
+}

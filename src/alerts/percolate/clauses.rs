@@ -1,0 +1,153 @@
+//! The clauses of all alerts, each distinct one compiled once, and on which rows of a batch each is true.
+//!
+//! A batch has at most 128 rows, so what a clause selects is one word. A clause that several alerts share is evaluated
+//! when the first of them asks and remembered for the others, so an alert costs little more than an AND a clause: about
+//! 10 ns, where evaluating a clause costs 300 to 700. Clauses are told apart by the digest of what they ask.
+
+use std::collections::HashMap;
+
+use datafusion::error::DataFusionError;
+
+use crate::engine::Error;
+use crate::engine::batch::DecodedBatch;
+use crate::engine::cursor::{QuestionDigest, question_digest};
+use crate::engine::filter::{Clause, Test};
+use crate::engine::predicate::Predicate;
+use crate::lake::schema::TableSchema;
+
+/// Rows of a batch, at most: one bit each.
+pub const ROWS_MAX: usize = u128::BITS as usize;
+
+/// Number of a clause among [`Clauses`].
+pub(super) type ClauseId = u32;
+
+/// Distinct clauses.
+#[derive(Debug, Default)]
+pub(super) struct Clauses {
+    by_digest: HashMap<QuestionDigest, ClauseId>,
+    all: Vec<Option<Shared>>,
+    free: Vec<ClauseId>,
+}
+
+/// A clause that alerts have.
+#[derive(Debug)]
+struct Shared {
+    digest: QuestionDigest,
+    /// It alone.
+    predicate: Predicate,
+    uses: u32,
+}
+
+/// What is known of the clauses on one batch.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    words: Vec<u128>,
+    /// The batch each word is of.
+    known_of: Vec<u32>,
+    batch: u32,
+}
+
+/// Clauses of lower cost are looked at first: those that alerts mostly share before places, which are each one's own.
+pub(super) fn cost(clause: &Clause) -> u8 {
+    match clause.test {
+        Test::OneOf(_) => 0,
+        Test::Is(_) | Test::Number { .. } | Test::Day { .. } | Test::Moment { .. } => 1,
+        Test::Within { .. } | Test::InBox { .. } => 2,
+        Test::Any(_) => 3,
+        Test::SomeItem(_) => 4,
+    }
+}
+
+impl Clauses {
+    /// The number of a clause, compiled if it is the first of its kind. Each call is a use, ended by [`Self::release`].
+    pub(super) fn intern(
+        &mut self,
+        schema: &TableSchema,
+        clause: &Clause,
+    ) -> Result<ClauseId, DataFusionError> {
+        let alone = vec![clause.clone()];
+        let digest = question_digest(schema.name, &alone, "", false);
+        if let Some(id) = self.by_digest.get(&digest) {
+            if let Some(Some(shared)) = self.all.get_mut(*id as usize) {
+                shared.uses += 1;
+            }
+            return Ok(*id);
+        }
+        let shared = Shared {
+            predicate: Predicate::compile(schema, &alone)?,
+            digest,
+            uses: 1,
+        };
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.all.push(None);
+                self.all.len() as ClauseId - 1
+            }
+        };
+        self.all[id as usize] = Some(shared);
+        self.by_digest.insert(digest, id);
+        Ok(id)
+    }
+
+    /// Ends a use; a clause without one is forgotten.
+    pub(super) fn release(&mut self, id: ClauseId) {
+        let Some(place) = self.all.get_mut(id as usize) else {
+            return;
+        };
+        if let Some(shared) = place {
+            shared.uses -= 1;
+            if shared.uses == 0 {
+                self.by_digest.remove(&shared.digest);
+                *place = None;
+                self.free.push(id);
+            }
+        }
+    }
+
+    /// The clause with a number.
+    pub(super) fn get(&self, id: ClauseId) -> Option<&Clause> {
+        let shared = self.all.get(id as usize)?.as_ref()?;
+        let compiled = shared.predicate.clauses.first()?;
+        Some(&compiled.clause)
+    }
+
+    /// Distinct clauses.
+    pub(super) fn count(&self) -> usize {
+        self.by_digest.len()
+    }
+
+    /// The rows of a batch on which a clause is true.
+    pub(super) fn word(
+        &self,
+        id: ClauseId,
+        batch: &DecodedBatch,
+        words: &mut Words,
+    ) -> Result<u128, Error> {
+        let place = id as usize;
+        if words.known_of[place] == words.batch {
+            return Ok(words.words[place]);
+        }
+        let mut word = 0;
+        if let Some(Some(shared)) = self.all.get(place) {
+            let selected = batch.select(&shared.predicate)?;
+            selected.for_each(|row| word |= 1 << row);
+        }
+        words.words[place] = word;
+        words.known_of[place] = words.batch;
+        Ok(word)
+    }
+}
+
+impl Words {
+    /// Nothing is known of the clauses on the next batch.
+    pub(super) fn begin(&mut self, clauses: &Clauses) {
+        self.batch = self.batch.wrapping_add(1);
+        if self.batch == 0 {
+            self.known_of.fill(0);
+            self.batch = 1;
+        }
+        self.words.resize(clauses.all.len(), 0);
+        self.known_of.resize(clauses.all.len(), 0);
+    }
+}

@@ -1,0 +1,236 @@
+//! What an alert cannot match without: the codes and cells under which it is kept, so that few alerts are looked at.
+//!
+//! Every clause of a filter must hold, so any one of them will do: the one that the smallest share of listings
+//! fulfils. A clause on a text of the listing itself gives the texts as keys, a place gives the cells of a grid that
+//! cover it, alternatives give the keys of each. A key only ever leaves out listings on which its clause is not true.
+
+use std::collections::HashSet;
+
+use crate::engine::filter::{Clause, Filter, Test, position_columns};
+use crate::geo::distance::covering_span_degrees;
+use crate::lake::schema::{Kind, TableSchema};
+
+/// Edges of the cells of each grid, degrees of latitude and longitude: 3 km to 220 km from south to north.
+pub(super) const CELL_DEGREES: [f64; 4] = [1.0 / 32.0, 1.0 / 8.0, 0.5, 2.0];
+/// Cells that may cover a place; a place that takes more is kept in cells of the next grid.
+const CELLS_MAX: f64 = 16.0;
+/// Area that holds nearly all listings, square degrees of latitude and longitude: mainland France.
+const COUNTRY_SQUARE_DEGREES: f64 = 64.0;
+/// How much denser listings lie where people ask for them than on average.
+const CROWDING: f64 = 5.0;
+/// Share of listings that have one value of a column, by the start of its name; the first that fits counts.
+const SHARES: [(&str, f64); 9] = [
+    ("location_iris_code", 2e-5),
+    ("location_insee_code", 2e-4),
+    ("location_postal_code", 2e-4),
+    ("location_department", 1e-2),
+    ("type", 0.3),
+    ("offer_type", 0.5),
+    ("seller_type", 0.5),
+    ("seller_", 1e-4),
+    ("source", 0.1),
+];
+/// Share of listings that have one text of a column with many.
+const TEXT_SHARE: f64 = 1e-6;
+/// Share of listings that have one value of any other column.
+const VALUE_SHARE: f64 = 0.5;
+
+/// A cell of a grid: place of its edge in [`CELL_DEGREES`], then its row and column from latitude and longitude 0.
+pub(super) type Cell = (u8, i32, i32);
+
+/// Something a listing must have for an alert to match it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// A text in a column.
+    Text(usize, String),
+    /// A position, by its two columns, in a cell.
+    Cell([usize; 2], Cell),
+}
+
+/// The cell of a position in a grid.
+pub(super) fn cell_of(grid: usize, latitude: f64, longitude: f64) -> Cell {
+    // Degrees are between -180 and 180.
+    let step = |degrees: f64| (degrees / CELL_DEGREES[grid]).floor() as i32;
+    (grid as u8, step(latitude), step(longitude))
+}
+
+/// The keys of a filter: a listing it selects has at least one of them. `None` when any listing may be selected.
+pub(super) fn keys(schema: &TableSchema, filter: &[Clause]) -> Option<Vec<Key>> {
+    Some(best(schema, filter)?.keys)
+}
+
+/// Keys, and the share of listings that have one of them.
+struct Selective {
+    share: f64,
+    keys: Vec<Key>,
+}
+
+/// The keys of the clause that the smallest share of listings fulfils.
+fn best(schema: &TableSchema, filter: &[Clause]) -> Option<Selective> {
+    let all = filter.iter().filter_map(|clause| of_clause(schema, clause));
+    all.min_by(|one, other| one.share.total_cmp(&other.share))
+}
+
+fn of_clause(schema: &TableSchema, clause: &Clause) -> Option<Selective> {
+    match &clause.test {
+        Test::OneOf(texts) => {
+            let (column, described) = schema.column(&clause.column)?;
+            let share = match described.kind {
+                Kind::Text => TEXT_SHARE,
+                Kind::Category => share_of_value(&clause.column),
+                _ => return None,
+            };
+            Some(Selective {
+                share: share * texts.len() as f64,
+                keys: texts
+                    .iter()
+                    .map(|text| Key::Text(column, text.clone()))
+                    .collect(),
+            })
+        }
+        Test::Within { lat, lon, radius_m } => {
+            let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
+            let (lats, lons) = (
+                [lat - lat_span, lat + lat_span],
+                [lon - lon_span, lon + lon_span],
+            );
+            of_place(schema, &clause.column, lats, lons)
+        }
+        Test::InBox {
+            top,
+            left,
+            bottom,
+            right,
+        } => of_place(schema, &clause.column, [*bottom, *top], [*left, *right]),
+        Test::Any(filters) => of_alternatives(schema, filters),
+        Test::Number { .. }
+        | Test::Day { .. }
+        | Test::Moment { .. }
+        | Test::Is(_)
+        | Test::SomeItem(_) => None,
+    }
+}
+
+fn share_of_value(column: &str) -> f64 {
+    let known = SHARES.iter().find(|(start, _)| column.starts_with(start));
+    known.map_or(VALUE_SHARE, |(_, share)| *share)
+}
+
+/// One of the alternatives holds: the keys of all of them.
+fn of_alternatives(schema: &TableSchema, filters: &[Filter]) -> Option<Selective> {
+    let (mut share, mut keys) = (0.0, HashSet::new());
+    for filter in filters {
+        let one = best(schema, filter)?;
+        share += one.share;
+        keys.extend(one.keys);
+    }
+    Some(Selective {
+        share,
+        keys: keys.into_iter().collect(),
+    })
+}
+
+/// The cells that cover a box of latitudes and longitudes, of the finest grid of which few do.
+fn of_place(
+    schema: &TableSchema,
+    position: &str,
+    lats: [f64; 2],
+    lons: [f64; 2],
+) -> Option<Selective> {
+    let [lat, lon] = position_columns(position);
+    let columns = [schema.column(&lat)?.0, schema.column(&lon)?.0];
+    let steps = |[least, greatest]: [f64; 2], edge: f64| {
+        ((least / edge).floor(), (greatest / edge).floor())
+    };
+    for (grid, edge) in CELL_DEGREES.into_iter().enumerate() {
+        let (rows, cells) = (steps(lats, edge), steps(lons, edge));
+        let count = (rows.1 - rows.0 + 1.0) * (cells.1 - cells.0 + 1.0);
+        if count > CELLS_MAX {
+            continue;
+        }
+        let whole = |(first, last): (f64, f64)| first as i32..=last as i32;
+        let keys = whole(rows)
+            .flat_map(|row| whole(cells).map(move |column| (grid as u8, row, column)))
+            .map(|cell| Key::Cell(columns, cell));
+        return Some(Selective {
+            share: count * edge * edge / COUNTRY_SQUARE_DEGREES * CROWDING,
+            keys: keys.collect(),
+        });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listings::columns::properties;
+    use crate::wire::listings::filters::{Listing, parse_search_query};
+    use serde_json::{Value, json};
+
+    fn keys_of(filter: Value) -> Option<Vec<Key>> {
+        let query = json!({ "filterProperty": filter });
+        let filter = parse_search_query(Listing::Property, &query).unwrap();
+        keys(properties(), &filter)
+    }
+
+    fn text(column: &str, text: &str) -> Key {
+        Key::Text(properties().column(column).unwrap().0, text.into())
+    }
+
+    #[test]
+    fn the_most_selective_clause_gives_the_keys() {
+        let asked = json!({"type": ["CLASS_FLAT"], "location": [{"postalCode": "69003"}, {"postalCode": "69006"}],
+            "offer": [{"type": "OFFER_BUY"}], "price": {"latest": {"value": {"max": 300_000}}}});
+        let codes = ["69003", "69006"].map(|code| text("location_postal_code", code));
+        assert_eq!(keys_of(asked), Some(codes.to_vec()));
+        let national = json!({"type": ["CLASS_FLAT"], "offer": [{"type": "OFFER_BUY"}]});
+        assert_eq!(keys_of(national), Some(vec![text("type", "CLASS_FLAT")]));
+        assert_eq!(
+            keys_of(json!({"habitation": {"roomCount": {"min": 3}}})),
+            None
+        );
+        assert_eq!(keys_of(json!({})), None);
+    }
+
+    #[test]
+    fn alternatives_give_the_keys_of_each_unless_one_has_none() {
+        let circle = json!({"locationCoordinate": {"location": {"geoDistance":
+            {"pin": {"lat": 45.75, "lon": 4.85}, "distanceKm": 2}}}});
+        let mixed = keys_of(json!({"location": [{"inseeCode": "48095"}, circle]})).unwrap();
+        assert!(mixed.contains(&text("location_insee_code", "48095")));
+        let cells = mixed.iter().filter(|key| matches!(key, Key::Cell(..)));
+        assert!((1..=16).contains(&cells.count()));
+        let far = json!({"locationCoordinate": {"location": {"geoDistance":
+            {"pin": {"lat": 45.75, "lon": 4.85}, "distanceKm": 2_000}}}});
+        assert_eq!(
+            keys_of(json!({"location": [{"inseeCode": "48095"}, far]})),
+            None
+        );
+    }
+
+    #[test]
+    fn every_position_of_a_place_lies_in_one_of_its_cells() {
+        for km in [0.1, 1.0, 7.0, 40.0, 200.0] {
+            for (lat, lon) in [(48.85, 2.35), (0.0, 0.0), (-21.1, 55.5), (14.6, -61.0)] {
+                let asked = json!({"location": [{"locationCoordinate": {"location": {"geoDistance":
+                    {"pin": {"lat": lat, "lon": lon}, "distanceKm": km}}}}]});
+                let keys = keys_of(asked).unwrap();
+                let (lat_span, lon_span) = covering_span_degrees(lat, km * 1_000.0);
+                for step in -20..=20 {
+                    for other in -20..=20 {
+                        let share = |step: i32| f64::from(step) / 20.0;
+                        let at = (lat + lat_span * share(step), lon + lon_span * share(other));
+                        let is_kept = |key: &Key| match key {
+                            Key::Cell(_, cell) => *cell == cell_of(cell.0.into(), at.0, at.1),
+                            Key::Text(..) => false,
+                        };
+                        assert!(
+                            keys.iter().any(is_kept),
+                            "{at:?} of {km} km around {lat}, {lon}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

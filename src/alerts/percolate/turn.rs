@@ -1,0 +1,221 @@
+//! One transaction's turn with the alerts: what was written, in order, and what they are told of it.
+//!
+//! What is written is judged as if adverts had come one by one:
+//! - The filter decides the first match only. From then on the alert follows the item, whatever its record looks like.
+//! - A property alert is told of a property once as created, when its record first matches; and as updated, if it
+//!   subscribed to that, whenever an advert joins one it has matched.
+//! - When properties turn out to be one, alerts that matched either have matched the one that stays: they are told of
+//!   it as updated, under the identifier that stays, never as created. When properties are taken apart, each is known
+//!   to the alerts that matched it under its own identifier; one that is new is judged as any new property is.
+//! - An advert alert is told of an advert once as created, if it subscribed to that, and of events on adverts it
+//!   matched before they happened.
+//!
+//! An item is judged when it is new or its content changes. A sighting that finds it as it was is no news: otherwise
+//! all that an alert could have matched before it was made would be announced as it is seen again. An alert that is not
+//! active is told nothing and remembers nothing.
+
+use std::sync::MutexGuard;
+
+use arrow::array::RecordBatch;
+use rusqlite::{Error, Transaction};
+use serde::Serialize;
+
+use super::State;
+use super::index::{Index, Match};
+use crate::alerts::matches;
+use crate::alerts::outbox::{Branch, enqueue, snapshot};
+use crate::engine::batch::DecodedBatch;
+use crate::wire::listings::Advert;
+use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::deliveries::{AdvertEvent, AdvertUpdate};
+
+/// What happened to a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// It is new.
+    Founded,
+    /// An advert joined it, alone or with another property.
+    Joined,
+    /// One of its adverts changed or left.
+    Changed,
+}
+
+/// A property that is new or whose content changed.
+#[derive(Clone, Debug)]
+pub struct PropertyWritten {
+    /// Its number in the store.
+    pub property: i64,
+    /// Its identifier.
+    pub id: FlxId,
+    /// What happened to it.
+    pub occasion: Occasion,
+}
+
+/// An advert that is new or whose content changed.
+#[derive(Clone, Debug)]
+pub struct AdvertWritten {
+    /// Its number in the store.
+    pub advert: i64,
+    /// Whether it was not there before.
+    pub is_new: bool,
+    /// Its record as it is told: with the identifier of its property, without charges.
+    pub record: Advert,
+    /// What happened to it.
+    pub events: Vec<AdvertEvent>,
+}
+
+/// The alerts as they are inside one transaction.
+pub struct Turn<'p> {
+    state: MutexGuard<'p, State>,
+}
+
+impl<'p> Turn<'p> {
+    pub(super) fn new(state: MutexGuard<'p, State>) -> Self {
+        Self { state }
+    }
+
+    /// Whether an alert on properties is active.
+    pub fn is_for_properties(&self) -> bool {
+        !self.state.properties.is_empty()
+    }
+
+    /// Whether an alert on adverts is active.
+    pub fn is_for_adverts(&self) -> bool {
+        !self.state.adverts.is_empty()
+    }
+
+    /// Tells the alerts what became of properties: `rows` are their records, one for each of `written`.
+    ///
+    /// # Errors
+    /// The store refuses, or the rows are no batch of at most [`super::index::ROWS_MAX`] properties.
+    pub fn properties(
+        &mut self,
+        transaction: &Transaction<'_>,
+        rows: RecordBatch,
+        written: &[PropertyWritten],
+        at_ms: i64,
+    ) -> rusqlite::Result<()> {
+        let index = &mut self.state.properties;
+        let matched = matched(index, rows)?;
+        for (row, property) in written.iter().enumerate() {
+            let firsts = of_row(&matched, row);
+            let known = match property.occasion {
+                Occasion::Founded => Vec::new(),
+                Occasion::Changed if firsts.is_empty() => Vec::new(),
+                _ => matches::of_property(transaction, property.property)?,
+            };
+            let tell =
+                |alert, branch| enqueue(transaction, alert, branch, property.id, None, at_ms);
+            if property.occasion == Occasion::Joined {
+                for alert in followers(index, &known) {
+                    tell(alert, Branch::Updated)?;
+                }
+            }
+            for alert in new_ones(firsts, &known) {
+                matches::remember_property(transaction, property.property, alert, at_ms)?;
+                if index.wants(alert).is_some_and(|wants| wants.created) {
+                    tell(alert, Branch::Created)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the alerts what became of adverts: `rows` are their records, one for each of `written`.
+    ///
+    /// # Errors
+    /// The store refuses, a record cannot be written, or the rows are no batch of at most
+    /// [`super::index::ROWS_MAX`] adverts.
+    pub fn adverts(
+        &mut self,
+        transaction: &Transaction<'_>,
+        rows: RecordBatch,
+        written: &[AdvertWritten],
+        at_ms: i64,
+    ) -> rusqlite::Result<()> {
+        let index = &mut self.state.adverts;
+        let matched = matched(index, rows)?;
+        for (row, advert) in written.iter().enumerate() {
+            let firsts = of_row(&matched, row);
+            let known = match (advert.is_new, firsts, advert.events.as_slice()) {
+                (true, ..) | (false, [], []) => Vec::new(),
+                _ => matches::of_advert(transaction, advert.advert)?,
+            };
+            let id = required(advert.record.flx_id)?;
+            let tell = |alert, branch, record| {
+                enqueue(transaction, alert, branch, id, Some(record), at_ms)
+            };
+            let mut following = followers(index, &known).peekable();
+            if following.peek().is_some() {
+                let following: Vec<i64> = following.collect();
+                for event in &advert.events {
+                    let record = keep(transaction, &update(advert, event)?)?;
+                    for alert in &following {
+                        tell(*alert, Branch::Updated, record)?;
+                    }
+                }
+            }
+            let mut told = None;
+            for alert in new_ones(firsts, &known) {
+                matches::remember_advert(transaction, advert.advert, alert, at_ms)?;
+                if index.wants(alert).is_some_and(|wants| wants.created) {
+                    let record = match told {
+                        Some(record) => record,
+                        None => keep(transaction, &advert.record)?,
+                    };
+                    told = Some(record);
+                    tell(alert, Branch::Created, record)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::ToSqlConversionFailure(Box::new(error))
+}
+
+fn required(id: Option<FlxId>) -> rusqlite::Result<FlxId> {
+    id.ok_or_else(|| Error::ToSqlConversionFailure("an advert has no identifier".into()))
+}
+
+fn matched(index: &mut Index, rows: RecordBatch) -> rusqlite::Result<Vec<Match>> {
+    let batch = DecodedBatch::new(index.schema(), rows).map_err(failed)?;
+    index.matches(&batch).map_err(failed)
+}
+
+/// The matches of one row; all are in order of their rows.
+fn of_row(matched: &[Match], row: usize) -> &[Match] {
+    let first = matched.partition_point(|one| one.row < row);
+    let after = matched.partition_point(|one| one.row <= row);
+    &matched[first..after]
+}
+
+/// The alerts that match now and did not before.
+fn new_ones<'a>(firsts: &'a [Match], known: &'a [i64]) -> impl Iterator<Item = i64> {
+    let alerts = firsts.iter().map(|one| one.alert);
+    alerts.filter(|alert| known.binary_search(alert).is_err())
+}
+
+/// Those of some alerts that are active and want to be told what happens to what they matched.
+fn followers(index: &Index, known: &[i64]) -> impl Iterator<Item = i64> {
+    let wants = |alert: &i64| index.wants(*alert).is_some_and(|wants| wants.followed);
+    known.iter().copied().filter(wants)
+}
+
+fn keep(transaction: &Transaction<'_>, record: &impl Serialize) -> rusqlite::Result<i64> {
+    snapshot(transaction, &serde_json::to_vec(record).map_err(failed)?)
+}
+
+/// An advert as an event on it is told.
+fn update(advert: &AdvertWritten, event: &AdvertEvent) -> rusqlite::Result<AdvertUpdate> {
+    let record = &advert.record;
+    Ok(AdvertUpdate {
+        flx_id: required(record.flx_id)?,
+        property_flx_id: required(record.property_flx_id)?,
+        current_price: record.current_price.clone(),
+        is_online: record.is_online.unwrap_or(true),
+        event: event.clone(),
+    })
+}

@@ -1,0 +1,378 @@
+//! The alerts of accounts: made, read, changed, ended and taken up again.
+//!
+//! An alert belongs to one account; for every other it is not there. Every change gives it the next number of one
+//! sequence over all alerts, so that whoever keeps alerts compiled ([`super::percolate`]) finds those that changed.
+//! Ending is logical: history, deliveries and what was matched stay. Every call blocks; those that change something
+//! are durable on return, and count for what is written from then on.
+
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::alert::{self, Alert, COLUMNS, Reason, kind_of};
+use crate::clock::Clock;
+use crate::config;
+use crate::store::{self, Store};
+use crate::wire::Fault;
+use crate::wire::alerts::queries::TAKE_MAX;
+use crate::wire::alerts::{AlertPatch, NewAlert, SavedSearch, conditions};
+use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::filters::Listing;
+
+/// What a call about alerts can refuse.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The account has no such alert.
+    #[error("no such alert")]
+    NoAlert,
+    /// The body asks for more than an alert may.
+    #[error(transparent)]
+    Refused(#[from] Fault),
+    /// The account has as many active alerts as it may.
+    #[error("the account has {max} active alerts, as many as it may; delete one first")]
+    TooMany {
+        /// Active alerts an account may have.
+        max: usize,
+    },
+}
+
+/// Result of a call about alerts.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The alerts in a store. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Alerts {
+    store: Store,
+    clock: Clock,
+    limits: config::Alerts,
+}
+
+/// Which alert is meant, by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// The account that asks.
+    pub account: Uuid,
+    /// What the alert is about.
+    pub listing: Listing,
+    /// Its identifier.
+    pub id: FlxId,
+}
+
+impl Alerts {
+    /// The alerts in a store.
+    pub fn new(store: Store, clock: Clock, limits: config::Alerts) -> Self {
+        Self {
+            store,
+            clock,
+            limits,
+        }
+    }
+
+    /// Makes an alert, active from now on, and gives its identifier. That its address may be called is for the caller
+    /// to check before.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for too many conditions, [`Error::TooMany`] for too many alerts.
+    pub fn create(&self, account: Uuid, listing: Listing, alert: NewAlert) -> Result<FlxId> {
+        let made = self.create_many(account, listing, vec![Ok(alert)])?;
+        made.into_iter().next().unwrap_or(Err(Error::NoAlert))
+    }
+
+    /// Makes several alerts at once, each of which is taken or refused on its own, in order.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: none was made.
+    pub fn create_many(
+        &self,
+        account: Uuid,
+        listing: Listing,
+        alerts: Vec<std::result::Result<NewAlert, Fault>>,
+    ) -> Result<Vec<Result<FlxId>>> {
+        let now_ms = self.clock.now().timestamp_millis();
+        let limits = self.limits;
+        let made = self.store.write(move |transaction| {
+            let mut room = limits
+                .per_account_max
+                .saturating_sub(active(transaction, account)?);
+            let mut change = last_change(transaction)?;
+            let mut made = Vec::with_capacity(alerts.len());
+            for alert in alerts {
+                let allowed = alert.map_err(Error::Refused).and_then(|alert| {
+                    check(&alert.search, limits)?;
+                    Ok(alert)
+                });
+                made.push(match allowed {
+                    Ok(_) if room == 0 => Err(too_many(limits)),
+                    Ok(alert) => {
+                        room -= 1;
+                        change += 1;
+                        Ok(insert(
+                            transaction,
+                            account,
+                            listing,
+                            &alert,
+                            change,
+                            now_ms,
+                        )?)
+                    }
+                    Err(refused) => Err(refused),
+                });
+            }
+            Ok(made)
+        })?;
+        Ok(made)
+    }
+
+    /// An alert.
+    ///
+    /// # Errors
+    /// [`Error::NoAlert`].
+    pub fn get(&self, address: Address) -> Result<Alert> {
+        let found = self.store.read(|connection| find(connection, address))?;
+        found.ok_or(Error::NoAlert)
+    }
+
+    /// Every alert of an account on such listings, oldest first.
+    pub fn all(&self, account: Uuid, listing: Listing) -> Result<Vec<Alert>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM alerts WHERE account_id = ?1 AND kind = ?2 ORDER BY alert"
+        );
+        Ok(self.store.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows =
+                statement.query_map((account.to_string(), kind_of(listing)), alert::alert)?;
+            rows.collect()
+        })?)
+    }
+
+    /// Changes what is named of an alert, in place, and has it active whatever it was before. What it matched stays
+    /// matched; a new filter decides about all other items from now on.
+    ///
+    /// # Errors
+    /// [`Error::NoAlert`], [`Error::Refused`] for too many conditions, [`Error::TooMany`] when it was not active and
+    /// the account has no room for it.
+    pub fn patch(&self, address: Address, patch: AlertPatch) -> Result<()> {
+        if let Some(search) = &patch.search {
+            check(search, self.limits)?;
+        }
+        self.change(address, move |transaction, number, change, now_ms| {
+            let context = patch.context.as_ref();
+            transaction
+                .prepare_cached(
+                    "UPDATE alerts SET search_query = coalesce(?2, search_query), webhook_url = coalesce(?3, webhook_url),
+                       match_kinds = coalesce(?4, match_kinds), search_name = coalesce(?5, search_name),
+                       context = CASE WHEN ?6 THEN ?7 ELSE context END,
+                       activated = 1, deactivated_because = NULL, change = ?8, updated_at_ms = ?9
+                     WHERE alert = ?1",
+                )?
+                .execute((
+                    number,
+                    patch.search.as_ref().map(|search| search.sent.to_string()),
+                    &patch.webhook_url,
+                    patch.match_kinds.as_ref().map(text).transpose()?,
+                    &patch.search_name,
+                    context.is_some(),
+                    context.and_then(Option::as_ref).map(text).transpose()?,
+                    change,
+                    now_ms,
+                ))
+        })
+    }
+
+    /// Has an alert active again; one that is stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::NoAlert`], [`Error::TooMany`] when the account has no room for it.
+    pub fn activate(&self, address: Address) -> Result<()> {
+        self.change(address, |transaction, number, change, now_ms| {
+            transaction
+                .prepare_cached(
+                    "UPDATE alerts SET activated = 1, deactivated_because = NULL, change = ?2, updated_at_ms = ?3
+                     WHERE alert = ?1 AND activated = 0",
+                )?
+                .execute((number, change, now_ms))
+        })
+    }
+
+    /// Ends an alert: it matches and remembers nothing any more. What it matched, its history and its deliveries stay.
+    ///
+    /// # Errors
+    /// [`Error::NoAlert`].
+    pub fn delete(&self, address: Address) -> Result<()> {
+        let now_ms = self.clock.now().timestamp_millis();
+        let is_there = self.store.write(move |transaction| {
+            let Some(alert) = find(transaction, address)? else {
+                return Ok(false);
+            };
+            deactivate(transaction, alert.number, Reason::Deleted, now_ms)?;
+            Ok(true)
+        })?;
+        is_there.then_some(()).ok_or(Error::NoAlert)
+    }
+
+    /// Changes an alert that is active afterwards.
+    fn change(
+        &self,
+        address: Address,
+        change: impl FnOnce(&Transaction<'_>, i64, i64, i64) -> rusqlite::Result<usize> + Send + 'static,
+    ) -> Result<()> {
+        let now_ms = self.clock.now().timestamp_millis();
+        let limits = self.limits;
+        self.store.write(move |transaction| {
+            let Some(alert) = find(transaction, address)? else {
+                return Ok(Err(Error::NoAlert));
+            };
+            if alert.deactivated.is_some()
+                && active(transaction, address.account)? >= limits.per_account_max
+            {
+                return Ok(Err(too_many(limits)));
+            }
+            let next = last_change(transaction)? + 1;
+            change(transaction, alert.number, next, now_ms)?;
+            Ok(Ok(()))
+        })?
+    }
+
+    /// Identifiers of what an alert matched, each item once, the newest first match first: of properties those that
+    /// stand for themselves, even when it was another that was matched and then joined to them.
+    ///
+    /// # Errors
+    /// [`Error::NoAlert`].
+    pub fn history(&self, address: Address, skip: usize, take: usize) -> Result<Vec<FlxId>> {
+        let sql = match address.listing {
+            Listing::Property => PROPERTY_HISTORY,
+            Listing::Advert => ADVERT_HISTORY,
+        };
+        let page = (take.min(TAKE_MAX), skip);
+        let found = self.store.read(|connection| {
+            let Some(alert) = find(connection, address)? else {
+                return Ok(None);
+            };
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement
+                .query_map((alert.number, page.0 as i64, page.1 as i64), |row| {
+                    Ok(FlxId(Uuid::from_bytes(row.get(0)?)))
+                })?;
+            rows.collect::<rusqlite::Result<Vec<FlxId>>>().map(Some)
+        })?;
+        found.ok_or(Error::NoAlert)
+    }
+}
+
+/// A property that was joined to another is left out where that other, or one joined to it before, is in the history.
+const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matches matched
+     JOIN properties own ON own.property = matched.property
+     JOIN properties survivor ON survivor.property = coalesce(own.merged_into, own.property)
+     WHERE matched.alert = ?1 AND (own.merged_into IS NULL OR NOT EXISTS (
+       SELECT 1 FROM property_matches other JOIN properties earlier ON earlier.property = other.property
+       WHERE other.alert = matched.alert AND other.property < matched.property
+         AND (earlier.property = own.merged_into OR earlier.merged_into = own.merged_into)))
+     ORDER BY matched.matched_at_ms DESC, matched.property DESC LIMIT ?2 OFFSET ?3";
+
+const ADVERT_HISTORY: &str = "SELECT advert_id FROM advert_matches JOIN adverts USING (advert)
+     WHERE alert = ?1 ORDER BY matched_at_ms DESC, advert DESC LIMIT ?2 OFFSET ?3";
+
+/// Ends an alert that is active, in the caller's transaction.
+pub fn deactivate(
+    transaction: &Transaction<'_>,
+    alert: i64,
+    reason: Reason,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
+    let change = last_change(transaction)? + 1;
+    transaction
+        .prepare_cached(
+            "UPDATE alerts SET activated = 0, deactivated_because = ?2, change = ?3, updated_at_ms = ?4
+             WHERE alert = ?1 AND activated = 1",
+        )?
+        .execute((alert, reason.as_str(), change, now_ms))?;
+    Ok(())
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    account: Uuid,
+    listing: Listing,
+    alert: &NewAlert,
+    change: i64,
+    now_ms: i64,
+) -> rusqlite::Result<FlxId> {
+    let id = FlxId(Uuid::now_v7());
+    transaction
+        .prepare_cached(
+            "INSERT INTO alerts (alert_id, account_id, kind, activated, search_name, search_query, webhook_url,
+               match_kinds, context, created_at_ms, updated_at_ms, change)
+             VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)",
+        )?
+        .execute((
+            id.0.as_bytes(),
+            account.to_string(),
+            kind_of(listing),
+            &alert.search_name,
+            alert.search.sent.to_string(),
+            &alert.webhook_url,
+            text(&alert.match_kinds)?,
+            alert.context.as_ref().map(text).transpose()?,
+            now_ms,
+            change,
+        ))?;
+    Ok(id)
+}
+
+fn find(connection: &Connection, address: Address) -> rusqlite::Result<Option<Alert>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1 AND account_id = ?2 AND kind = ?3"
+    );
+    connection
+        .prepare_cached(&sql)?
+        .query_row(
+            (
+                address.id.0.as_bytes(),
+                address.account.to_string(),
+                kind_of(address.listing),
+            ),
+            alert::alert,
+        )
+        .optional()
+}
+
+/// Active alerts of an account, on properties and adverts together.
+fn active(connection: &Connection, account: Uuid) -> rusqlite::Result<usize> {
+    let count: u32 = connection
+        .prepare_cached("SELECT count(*) FROM alerts WHERE account_id = ?1 AND activated = 1")?
+        .query_row([account.to_string()], |row| row.get(0))?;
+    Ok(count as usize)
+}
+
+fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
+        .query_row([], |row| row.get(0))
+}
+
+fn too_many(limits: config::Alerts) -> Error {
+    Error::TooMany {
+        max: limits.per_account_max,
+    }
+}
+
+fn check(search: &SavedSearch, limits: config::Alerts) -> Result<()> {
+    let found = conditions(&search.filter);
+    if found > limits.conditions_max {
+        let rule = format!(
+            "must not hold more than {} conditions (every code, value, range and place counts); found {found}",
+            limits.conditions_max
+        );
+        return Err(Fault::new("search_query", rule).into());
+    }
+    Ok(())
+}
+
+/// JSON text of a value.
+fn text(value: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}

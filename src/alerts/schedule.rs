@@ -1,0 +1,60 @@
+//! When a delivery that failed is tried again.
+
+use std::time::Duration;
+
+/// Waits before each further attempt, in seconds; after the last attempt a delivery is dead.
+const WAITS_S: [u64; 8] = [5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000];
+/// Share by which a wait may be shorter or longer, so that what failed together is not tried together.
+pub const JITTER: f64 = 0.2;
+/// Longest wait a receiver can ask for.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+
+/// The wait after a number of failed attempts, from 1; `None` after the last.
+///
+/// `asked` is what the receiver asks for: the wait is no shorter, jitter or not. `draw` is between 0 and 1.
+pub fn wait(failed_attempts: u32, asked: Option<Duration>, draw: f64) -> Option<Duration> {
+    let index = usize::try_from(failed_attempts).ok()?.checked_sub(1)?;
+    let scheduled = Duration::from_secs(*WAITS_S.get(index)?);
+    let jittered = scheduled.mul_f64(1.0 - JITTER + 2.0 * JITTER * draw);
+    let asked = asked.unwrap_or_default().min(RETRY_AFTER_MAX);
+    Some(jittered.max(asked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTEMPTS_MAX: u32 = WAITS_S.len() as u32 + 1;
+
+    fn seconds(failed: u32, asked_s: Option<u64>, draw: f64) -> Option<f64> {
+        wait(failed, asked_s.map(Duration::from_secs), draw).map(|wait| wait.as_secs_f64())
+    }
+
+    #[test]
+    fn eight_waits_follow_the_contract_within_a_fifth_and_then_it_is_over() {
+        let waits: Vec<f64> = (1..ATTEMPTS_MAX)
+            .map(|failed| seconds(failed, None, 0.5).unwrap())
+            .collect();
+        assert_eq!(
+            waits,
+            [
+                5.0, 30.0, 120.0, 600.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0
+            ]
+        );
+        assert_eq!(
+            (seconds(1, None, 0.0), seconds(1, None, 1.0)),
+            (Some(4.0), Some(6.0))
+        );
+        assert_eq!(seconds(ATTEMPTS_MAX, None, 0.5), None);
+        assert_eq!(seconds(0, None, 0.5), None);
+    }
+
+    #[test]
+    fn a_receiver_that_asks_for_time_gets_it_up_to_an_hour() {
+        assert_eq!(seconds(1, Some(77), 0.0), Some(77.0));
+        assert_eq!(seconds(1, Some(1), 0.5), Some(5.0));
+        assert_eq!(seconds(1, Some(u64::MAX), 0.0), Some(3_600.0));
+        assert_eq!(seconds(8, Some(60), 0.5), Some(36_000.0));
+        assert_eq!(seconds(ATTEMPTS_MAX, Some(60), 0.5), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! Signatures of deliveries, after Standard Webhooks: HMAC-SHA256 of `id.timestamp.body`, in base64 after `v1,`.
+//!
+//! While a secret is being replaced, both sign and the signatures stand side by side, separated by a blank: a receiver
+//! takes a delivery when one of them is right.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// Header with the identifier, the same over retries.
+pub const ID_HEADER: &str = "webhook-id";
+/// Header with the moment of the attempt, in seconds since 1970.
+pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
+/// Header with the signatures.
+pub const SIGNATURE_HEADER: &str = "webhook-signature";
+/// Header with the key that belongs to the account.
+pub const KEY_HEADER: &str = "x-webhook-key";
+/// How far the clocks of sender and receiver may be apart, in seconds.
+pub const TOLERANCE_S: u64 = 300;
+
+const VERSION: &str = "v1,";
+const SECRET_PREFIX: &str = "whsec_";
+/// Bytes of a block of SHA-256: longer secrets stand for their digest (RFC 2104).
+const BLOCK_BYTES: usize = 64;
+
+/// Why a delivery is not to be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unverified {
+    /// The timestamp is not a number of seconds.
+    #[error("{TIMESTAMP_HEADER} is missing or not a number of seconds")]
+    NoTimestamp,
+    /// The attempt is too old, or comes from the future.
+    #[error(
+        "{TIMESTAMP_HEADER} is more than {TOLERANCE_S} s from now: an old delivery sent again, or a clock is wrong"
+    )]
+    Untimely,
+    /// No signature is that of the secret.
+    #[error("no signature is right: another secret, or the body was changed")]
+    Forged,
+}
+
+/// The header's value: one signature for each secret.
+pub fn sign<'s>(
+    secrets: impl IntoIterator<Item = &'s [u8]>,
+    id: &str,
+    timestamp_s: i64,
+    body: &[u8],
+) -> String {
+    let timestamp = timestamp_s.to_string();
+    let signatures: Vec<String> = secrets
+        .into_iter()
+        .map(|secret| VERSION.to_owned() + &STANDARD.encode(digest(secret, id, &timestamp, body)))
+        .collect();
+    signatures.join(" ")
+}
+
+/// Checks a delivery as a receiver does: its time, then its signatures in constant time.
+///
+/// # Errors
+/// Why it is not to be believed.
+pub fn verify(
+    secret: &[u8],
+    id: &str,
+    timestamp: &str,
+    body: &[u8],
+    signatures: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Unverified> {
+    let sent_s: i64 = timestamp.parse().map_err(|_| Unverified::NoTimestamp)?;
+    if now.timestamp().abs_diff(sent_s) > TOLERANCE_S {
+        return Err(Unverified::Untimely);
+    }
+    let expected = STANDARD.encode(digest(secret, id, timestamp, body));
+    let right = signatures
+        .split(' ')
+        .filter_map(|signature| signature.strip_prefix(VERSION))
+        .any(|signature| expected.as_bytes().ct_eq(signature.as_bytes()).into());
+    if right {
+        Ok(())
+    } else {
+        Err(Unverified::Forged)
+    }
+}
+
+/// The bytes of a secret as it is shown to its owner: `whsec_` and base64.
+pub fn read_secret(text: &str) -> Option<Vec<u8>> {
+    let base64 = text.trim().strip_prefix(SECRET_PREFIX)?;
+    STANDARD
+        .decode(base64)
+        .ok()
+        .filter(|bytes| !bytes.is_empty())
+}
+
+fn digest(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
+    // A secret of one block at most can be keyed without a fallible length check.
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    match secret.len() <= BLOCK_BYTES {
+        true => block[..secret.len()].copy_from_slice(secret),
+        false => block[..32].copy_from_slice(&Sha256::digest(secret)),
+    }
+    let mut signer = Hmac::<Sha256>::new(&block);
+    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+        signer.update(part);
+    }
+    signer.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The vector that the libraries of Standard Webhooks test themselves with.
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+    const TIMESTAMP_S: i64 = 1_614_265_330;
+    const BODY: &[u8] = br#"{"test": 2432232314}"#;
+    const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(TIMESTAMP_S + seconds, 0).unwrap()
+    }
+
+    #[test]
+    fn the_published_vector_of_standard_webhooks_is_signed_and_verified() {
+        let secret = read_secret(SECRET).unwrap();
+        let signature = sign([secret.as_slice()], ID, TIMESTAMP_S, BODY);
+        assert_eq!(signature, SIGNATURE);
+        let timestamp = TIMESTAMP_S.to_string();
+        assert_eq!(
+            verify(&secret, ID, &timestamp, BODY, SIGNATURE, at(0)),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn a_delivery_that_was_changed_aged_or_signed_by_another_is_not_believed() {
+        let secret = read_secret(SECRET).unwrap();
+        let timestamp = TIMESTAMP_S.to_string();
+        let verify = |id, timestamp, body, signatures, now| {
+            verify(&secret, id, timestamp, body, signatures, now)
+        };
+        for seconds in [-300, 300] {
+            assert_eq!(verify(ID, &timestamp, BODY, SIGNATURE, at(seconds)), Ok(()));
+        }
+        for seconds in [-301, 301] {
+            let aged = verify(ID, &timestamp, BODY, SIGNATURE, at(seconds));
+            assert_eq!(aged, Err(Unverified::Untimely));
+        }
+        assert_eq!(
+            verify(ID, "", BODY, SIGNATURE, at(0)),
+            Err(Unverified::NoTimestamp)
+        );
+        for (id, body, signatures) in [
+            ("msg_other", BODY, SIGNATURE),
+            (ID, b"{}".as_slice(), SIGNATURE),
+            (ID, BODY, ""),
+            (ID, BODY, "v1,"),
+            (ID, BODY, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
+            (ID, BODY, "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
+        ] {
+            assert_eq!(
+                verify(id, &timestamp, body, signatures, at(0)),
+                Err(Unverified::Forged)
+            );
+        }
+    }
+
+    #[test]
+    fn both_secrets_sign_while_one_is_replaced() {
+        let (new, old) = ([7; 32], [9; 80]);
+        let signatures = sign([new.as_slice(), &old], ID, TIMESTAMP_S, BODY);
+        assert_eq!(signatures.split(' ').count(), 2);
+        let timestamp = TIMESTAMP_S.to_string();
+        for secret in [new.as_slice(), &old] {
+            assert_eq!(
+                verify(secret, ID, &timestamp, BODY, &signatures, at(0)),
+                Ok(())
+            );
+        }
+    }
+
+    #[test]
+    fn a_secret_is_read_as_it_is_shown() {
+        assert_eq!(read_secret("whsec_AAAA"), Some(vec![0, 0, 0]));
+        for text in ["AAAA", "whsec_", "whsec_ÿ", "whsec_A"] {
+            assert_eq!(read_secret(text), None, "{text}");
+        }
+    }
+}

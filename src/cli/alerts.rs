@@ -1,0 +1,232 @@
+//! `toise alerts`: what became of an alert's deliveries, and sending them again; also beside a running server, which
+//! does the sending.
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::{CommandResult, Common};
+use crate::alerts::deliveries::{self, Page};
+use crate::alerts::replay::{self, ITEMS_MAX, Window, replay};
+use crate::clock::Clock;
+use crate::store::Store;
+use crate::wire::alerts::queries::TAKE_MAX;
+use crate::wire::dates::{DATE_RULE, Moment};
+use crate::wire::delivery::{Delivery, DeliveryStatus};
+use crate::wire::listings::codes::FlxId;
+
+/// Arguments of `alerts`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example: a receiver was broken on Monday
+
+  toise alerts dead-letters
+  toise alerts dead-letters --retry-all
+  toise alerts replay 019bb126-cee2-7a45-a98c-3cba58e89b2d --from 2026-11-16 --to 2026-11-16")]
+pub struct AlertsArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// List the deliveries of an alert, newest first
+    Deliveries {
+        /// Identifier of the alert
+        #[arg(value_parser = id)]
+        alert: FlxId,
+        /// Only those of one status
+        #[arg(long, value_enum)]
+        status: Option<StatusArg>,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// List deliveries that were given up, newest first, or send them again
+    DeadLetters {
+        /// Send this delivery again, under its identifier; repeatable
+        #[arg(long, value_name = "DELIVERY", value_parser = id)]
+        retry: Vec<FlxId>,
+        /// Send all of them again, those of active alerts
+        #[arg(long, conflicts_with = "retry")]
+        retry_all: bool,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Send again what an alert matched in a window of time
+    Replay {
+        /// Identifier of the alert
+        #[arg(value_parser = id)]
+        alert: FlxId,
+        /// First day or moment
+        #[arg(long, value_name = "DATE", value_parser = moment)]
+        from: Moment,
+        /// Last day or moment, included
+        #[arg(long, value_name = "DATE", value_parser = moment)]
+        to: Moment,
+        /// Items at most; the oldest are sent
+        #[arg(long, value_name = "NUMBER", default_value_t = ITEMS_MAX)]
+        max_items: usize,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StatusArg {
+    /// Not tried yet
+    Pending,
+    /// Taken by the receiver
+    Delivered,
+    /// To be tried again
+    Failed,
+    /// Given up
+    Dead,
+}
+
+#[derive(Args, Debug)]
+struct PageArgs {
+    /// Entries to leave out
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    skip: usize,
+    /// Entries to list, 100 at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    take: usize,
+}
+
+impl PageArgs {
+    fn page(&self) -> Page {
+        Page {
+            skip: self.skip,
+            take: self.take.min(TAKE_MAX),
+        }
+    }
+}
+
+fn id(text: &str) -> Result<FlxId, String> {
+    FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
+}
+
+fn moment(text: &str) -> Result<Moment, String> {
+    Moment::parse(text).ok_or_else(|| DATE_RULE.into())
+}
+
+/// Runs `alerts`.
+pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
+    let store = Store::open(&common.data)?;
+    let clock = Clock::system();
+    match &arguments.action {
+        Action::Deliveries {
+            alert,
+            status,
+            page,
+        } => {
+            deliveries::is_alert(&store, *alert)?
+                .then_some(())
+                .ok_or_else(|| format!("no alert {alert}"))?;
+            let status = status.map(status_of);
+            let found = deliveries::of_alert(&store, *alert, status, page.page())?;
+            print(common, &found)?;
+        }
+        Action::DeadLetters {
+            retry,
+            retry_all,
+            page,
+        } => {
+            if retry.is_empty() && !retry_all {
+                return print(common, &deliveries::dead(&store, page.page())?);
+            }
+            let mut retried = 0;
+            for delivery in retry {
+                deliveries::retry(&store, &clock, delivery.0)
+                    .map_err(|error| format!("{delivery}: {error}"))?;
+                retried += 1;
+            }
+            if *retry_all {
+                retried = deliveries::retry_all(&store, &clock, None)?;
+            }
+            match common.json {
+                true => println!("{}", json!({"retried": retried})),
+                false => println!("{retried} to be sent again by the server"),
+            }
+        }
+        Action::Replay {
+            alert,
+            from,
+            to,
+            max_items,
+        } => {
+            if from.is_after(*to) {
+                return Err("--from must not be after --to".into());
+            }
+            let window = Window {
+                from_ms: from.first_millisecond(),
+                to_ms: to.last_millisecond(),
+            };
+            let begun =
+                replay(&store, &clock, *alert, window, *max_items).map_err(
+                    |error| match error {
+                        replay::Error::NoAlert => format!("no alert {alert}"),
+                        error => error.to_string(),
+                    },
+                )?;
+            match common.json {
+                true => println!(
+                    "{}",
+                    json!({"replay_id": begun.replay_id, "items": begun.items})
+                ),
+                false => println!(
+                    "{} items to be sent again by the server (replay {})",
+                    begun.items, begun.replay_id
+                ),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn status_of(status: StatusArg) -> DeliveryStatus {
+    match status {
+        StatusArg::Pending => DeliveryStatus::Pending,
+        StatusArg::Delivered => DeliveryStatus::Delivered,
+        StatusArg::Failed => DeliveryStatus::Failed,
+        StatusArg::Dead => DeliveryStatus::Dead,
+    }
+}
+
+fn print(common: &Common, deliveries: &[Delivery]) -> CommandResult {
+    if common.json {
+        println!("{}", serde_json::to_string(deliveries)?);
+        return Ok(());
+    }
+    if deliveries.is_empty() {
+        println!("none");
+        return Ok(());
+    }
+    let mut table = comfy_table::Table::new();
+    table.set_header([
+        "delivery",
+        "alert",
+        "made",
+        "items",
+        "status",
+        "attempts",
+        "last answer",
+        "next attempt",
+    ]);
+    for delivery in deliveries {
+        let answer = delivery
+            .last_error
+            .clone()
+            .or(delivery.last_status.map(|status| status.to_string()));
+        let next = delivery.next_attempt_at.map(|at| at.to_string());
+        table.add_row([
+            delivery.delivery_id.to_string(),
+            delivery.alert_id.to_string(),
+            delivery.created_at.to_string(),
+            delivery.items.to_string(),
+            delivery.status.as_str().to_owned(),
+            delivery.attempts.to_string(),
+            answer.unwrap_or_default(),
+            next.unwrap_or_default(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}

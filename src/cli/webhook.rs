@@ -1,0 +1,372 @@
+//! `toise webhook listen`: a receiver that checks signatures and prints what comes, to try alerts with.
+//!
+//! It answers as asked, so that retries can be watched too. A delivery whose key or signature is wrong is answered 401,
+//! as the contract has receivers do.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use subtle::ConstantTimeEq;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use warp::Filter;
+use warp::http::{HeaderMap, StatusCode};
+
+use super::{CommandResult, Common};
+use crate::accounts::DEFAULT_ACCOUNT;
+use crate::accounts::account;
+use crate::alerts::signature::{
+    ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, Unverified, read_secret, verify,
+};
+use crate::clock::Clock;
+use crate::store::{FILE_NAME, Store};
+use crate::wire::admin_answers::moment;
+
+/// Longest body taken, bytes.
+const BODY_BYTES_MAX: u64 = 16 << 20;
+/// Identifiers remembered to tell a repeated delivery.
+const IDS_MAX: usize = 100_000;
+
+/// What the last answer is given to leave, before the command ends.
+const ANSWER_GRACE: Duration = Duration::from_millis(200);
+
+/// Arguments of `webhook`.
+#[derive(Args, Debug)]
+pub struct WebhookArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Receive deliveries, check their signatures and print them
+    #[command(after_help = "\
+Examples: receive what the demo sends, then watch it retry
+
+  toise demo --allow-webhook-hosts 127.0.0.1
+  toise webhook listen --port 9000
+  toise webhook listen --port 9000 --answer 500
+
+Alerts then take http://127.0.0.1:9000/ as their webhook_url.")]
+    Listen(ListenArgs),
+}
+
+#[derive(Args, Debug)]
+struct ListenArgs {
+    /// Port to listen on; 0 picks a free one
+    #[arg(long, default_value_t = 9000)]
+    port: u16,
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1")]
+    host: String,
+    /// Signing secret to check against, whsec_…; repeatable [default: those of the account in the data folder]
+    #[arg(long, value_name = "SECRET", value_parser = secret)]
+    secret: Vec<Secret>,
+    /// Webhook key to check against [default: that of the account, where no secret is given]
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Account of the data folder whose secrets to check against, name or id
+    #[arg(long, default_value = DEFAULT_ACCOUNT)]
+    account: String,
+    /// Status to answer with
+    #[arg(long, value_name = "STATUS", default_value = "200", value_parser = status)]
+    answer: StatusCode,
+    /// Milliseconds to wait before answering
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    delay: u64,
+    /// End after this many deliveries [default: never]
+    #[arg(long, value_name = "NUMBER")]
+    count: Option<usize>,
+}
+
+/// A signing secret; it does not print itself.
+#[derive(Clone)]
+struct Secret(Vec<u8>);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret(hidden)")
+    }
+}
+
+fn secret(text: &str) -> Result<Secret, String> {
+    read_secret(text)
+        .map(Secret)
+        .ok_or_else(|| "must be whsec_ and base64, as `toise accounts show` prints it".into())
+}
+
+fn status(text: &str) -> Result<StatusCode, String> {
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (200..600).contains(number));
+    number
+        .and_then(|number| StatusCode::from_u16(number).ok())
+        .ok_or_else(|| "must be an HTTP status from 200 to 599".into())
+}
+
+/// Runs `webhook`.
+pub fn run(common: &Common, arguments: &WebhookArgs) -> CommandResult {
+    let Action::Listen(arguments) = &arguments.action;
+    let receiver = Receiver::new(common, arguments)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(listen(arguments, receiver))
+}
+
+async fn listen(arguments: &ListenArgs, receiver: Receiver) -> CommandResult {
+    let wanted = format!("{}:{}", arguments.host, arguments.port);
+    let listener = TcpListener::bind(&wanted)
+        .await
+        .map_err(|error| format!("cannot listen on {wanted}: {error}"))?;
+    let address = format!("http://{}/", listener.local_addr()?);
+    match receiver.as_json {
+        true => println!("{}", json!({"address": address})),
+        false => println!("listening on {address}"),
+    }
+    let receiver = Arc::new(receiver);
+    let taking = Arc::clone(&receiver);
+    let route = warp::any()
+        .and(warp::header::headers_cloned())
+        .and(warp::body::content_length_limit(BODY_BYTES_MAX))
+        .and(warp::body::bytes())
+        .then(move |headers: HeaderMap, body: Bytes| {
+            let receiver = Arc::clone(&taking);
+            async move { receiver.take(&headers, &body).await }
+        });
+    let serving = warp::serve(route).incoming(listener).run();
+    tokio::select! {
+        () = serving => {}
+        () = receiver.finished() => {}
+    }
+    Ok(())
+}
+
+/// Checks and prints deliveries.
+struct Receiver {
+    secrets: Vec<Secret>,
+    key: Option<String>,
+    answer: StatusCode,
+    delay: Duration,
+    count: Option<usize>,
+    as_json: bool,
+    met: Mutex<HashSet<String>>,
+    taken: Mutex<usize>,
+    finished: Notify,
+    clock: Clock,
+}
+
+impl Receiver {
+    fn new(
+        common: &Common,
+        arguments: &ListenArgs,
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let clock = Clock::system();
+        let (mut secrets, mut key) = (arguments.secret.clone(), arguments.key.clone());
+        if secrets.is_empty() {
+            if !common.data.join(FILE_NAME).exists() {
+                let folder = common.data.display();
+                return Err(format!(
+                    "{folder} holds no account: give --secret, as `toise accounts show` prints it"
+                )
+                .into());
+            }
+            let store = Store::open(&common.data)?;
+            let account = account::get_named(&store, &arguments.account)
+                .map_err(|error| format!("{}: {error}", arguments.account))?;
+            let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
+            secrets = signing
+                .iter()
+                .map(|signing| Secret(signing.secret.bytes().to_vec()))
+                .collect();
+            key.get_or_insert_with(|| account.webhook_key.reveal().to_owned());
+        }
+        Ok(Self {
+            secrets,
+            key,
+            answer: arguments.answer,
+            delay: Duration::from_millis(arguments.delay),
+            count: arguments.count,
+            as_json: common.json,
+            met: Mutex::default(),
+            taken: Mutex::default(),
+            finished: Notify::new(),
+            clock,
+        })
+    }
+
+    /// Returns when the last delivery asked for was taken, and its answer has left.
+    async fn finished(&self) {
+        self.finished.notified().await;
+        tokio::time::sleep(ANSWER_GRACE).await;
+    }
+
+    /// Checks, prints and answers a delivery.
+    async fn take(&self, headers: &HeaderMap, body: &[u8]) -> StatusCode {
+        let header = |name: &str| {
+            headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+        };
+        let id = header(ID_HEADER);
+        let problem = self.problem(header, body);
+        let status = match problem {
+            Some(_) => StatusCode::UNAUTHORIZED,
+            None => self.answer,
+        };
+        let is_repeated = self.remember(id);
+        let text = match self.as_json {
+            true => self.json_line(id, body, problem.as_deref(), is_repeated, status),
+            false => self.lines(id, body, problem.as_deref(), is_repeated, status),
+        };
+        println!("{text}");
+        tokio::time::sleep(self.delay).await;
+        self.count_down();
+        status
+    }
+
+    /// What is wrong with a delivery's key or signature.
+    fn problem<'h>(&self, header: impl Fn(&'static str) -> &'h str, body: &[u8]) -> Option<String> {
+        if let Some(key) = &self.key
+            && !bool::from(key.as_bytes().ct_eq(header(KEY_HEADER).as_bytes()))
+        {
+            return Some(format!("{KEY_HEADER} is missing or wrong"));
+        }
+        let (id, timestamp) = (header(ID_HEADER), header(TIMESTAMP_HEADER));
+        let signatures = header(SIGNATURE_HEADER);
+        let checked = self
+            .secrets
+            .iter()
+            .map(|secret| verify(&secret.0, id, timestamp, body, signatures, self.clock.now()));
+        let mut problem = Unverified::Forged;
+        for outcome in checked {
+            match outcome {
+                Ok(()) => return None,
+                Err(found) => problem = found,
+            }
+        }
+        Some(problem.to_string())
+    }
+
+    /// Whether an identifier came before.
+    fn remember(&self, id: &str) -> bool {
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        if met.len() >= IDS_MAX {
+            met.clear();
+        }
+        !met.insert(id.to_owned())
+    }
+
+    fn count_down(&self) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken += 1;
+        if Some(*taken) == self.count {
+            self.finished.notify_one();
+        }
+    }
+
+    fn json_line(
+        &self,
+        id: &str,
+        body: &[u8],
+        problem: Option<&str>,
+        is_repeated: bool,
+        status: StatusCode,
+    ) -> String {
+        let body = serde_json::from_slice(body)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
+        let mut line = json!({
+            "received_at": moment(self.clock.now()),
+            "webhook_id": id,
+            "verified": problem.is_none(),
+            "repeated": is_repeated,
+            "answered": status.as_u16(),
+            "body": body,
+        });
+        if let Some(problem) = problem {
+            line["problem"] = json!(problem);
+        }
+        line.to_string()
+    }
+
+    fn lines(
+        &self,
+        id: &str,
+        body: &[u8],
+        problem: Option<&str>,
+        is_repeated: bool,
+        status: StatusCode,
+    ) -> String {
+        let verified = problem.map_or_else(
+            || "signature right".to_owned(),
+            |problem| format!("NOT VERIFIED: {problem}"),
+        );
+        let again = if is_repeated { ", came before" } else { "" };
+        let time = self.clock.now().format("%H:%M:%S%.3f");
+        let head = format!(
+            "{time}  {id}  {verified}{again}, answered {}",
+            status.as_u16()
+        );
+        // What a stranger sends must not steer a terminal.
+        let plain = |line: String| line.replace(char::is_control, " ");
+        let lines = std::iter::once(head).chain(tell(body)).map(plain);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A delivery's items, a line each.
+fn tell(body: &[u8]) -> Vec<String> {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
+        return vec![format!("  not JSON, {} bytes", body.len())];
+    };
+    let mut lines = Vec::new();
+    for branch in ["created", "updated"] {
+        for entry in body["data"][branch].as_array().into_iter().flatten() {
+            let alert = entry["alert_id"].as_str().unwrap_or("?");
+            let items = entry["properties"]
+                .as_array()
+                .or(entry["adverts"].as_array());
+            for item in items.into_iter().flatten() {
+                lines.push(format!("  {branch}  alert {alert}  {}", tell_item(item)));
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines.push(format!("  {body}"));
+    }
+    lines
+}
+
+fn tell_item(item: &Value) -> String {
+    if let Some(property) = item.as_str() {
+        return format!("property {property}");
+    }
+    let mut parts = vec![format!("advert {}", item["flxId"].as_str().unwrap_or("?"))];
+    let texts = [
+        &item["event"]["type"],
+        &item["title"],
+        &item["location"]["city"],
+        &item["source"],
+    ];
+    parts.extend(
+        texts
+            .into_iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned),
+    );
+    if let Some(price) = item["currentPrice"]["value"].as_f64() {
+        let before = item["event"]["previous"]["price"].as_f64();
+        let before = before.map(|before| format!(" (before: {before} EUR)"));
+        parts.push(format!("{price} EUR{}", before.unwrap_or_default()));
+    }
+    if item["isOnline"] == json!(false) {
+        parts.push("offline".into());
+    }
+    parts.join(", ")
+}

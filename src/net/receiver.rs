@@ -1,0 +1,287 @@
+//! Where customers may have requests sent: https, a public host, nothing clever.
+//!
+//! A URL is checked when it is given ([`check_webhook_url`]) and again at every request: literal addresses before it,
+//! names when they are resolved, by handing the connection only the addresses that were checked. So a name that points
+//! elsewhere later reaches nothing it should not. An operator may name hosts that are exempt, for trials on one machine.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::Host;
+
+use super::address::why_not_public;
+
+/// Longest URL, characters.
+pub const URL_CHARS_MAX: usize = 2_048;
+/// Longest wait for the name service.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
+/// Last labels, or last two, of names that mean something else on every network.
+const LOCAL_ENDINGS: [&str; 14] = [
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "lan",
+    "home.arpa",
+    "in-addr.arpa",
+    "ip6.arpa",
+    "svc",
+    "onion",
+];
+
+/// Why a URL is not taken; completes "webhook_url ...".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is not a URL.
+    #[error("must be a URL such as \"https://hooks.example.com/toise\": {0}")]
+    NotUrl(String),
+    /// It is longer than any real one.
+    #[error("must not exceed {URL_CHARS_MAX} characters")]
+    TooLong,
+    /// Its scheme is another one.
+    #[error("must begin with https://")]
+    NotHttps,
+    /// It carries a user name or a password.
+    #[error("must not carry a user name or password")]
+    Credentials,
+    /// Its port is 0.
+    #[error("must not name port 0")]
+    PortZero,
+    /// Its host is an address that is not public, or a name that no public host has.
+    #[error("must name a public host: {host} is {what}")]
+    NotPublic {
+        /// The host as it was understood.
+        host: String,
+        /// What it is instead.
+        what: &'static str,
+    },
+    /// The name service does not know the host.
+    #[error("must name a host that resolves: {0} does not")]
+    Unresolved(String),
+    /// The name stands for an address that is not public. Which one is nobody's business.
+    #[error("must name a public host: {0} resolves to an address that is not public")]
+    ResolvesInside(String),
+}
+
+/// Hosts an operator exempts: plain http to them is fine, wherever they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed(Arc<HashSet<String>>);
+
+impl Allowed {
+    /// Reads names and addresses separated by commas; an empty text exempts none.
+    ///
+    /// # Errors
+    /// What is neither a name nor an address, in words for an operator.
+    pub fn parse(list: &str) -> Result<Self, String> {
+        let names = list
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
+        let hosts = names.map(|name| match parse_host(name) {
+            Some(host) => Ok(key(&host)),
+            None => Err(format!("{name:?} is neither a host name nor an address")),
+        });
+        hosts
+            .collect::<Result<_, _>>()
+            .map(|hosts| Self(Arc::new(hosts)))
+    }
+
+    fn holds(&self, host: &Host<&str>) -> bool {
+        !self.0.is_empty() && self.0.contains(&key(&host.to_owned()))
+    }
+
+    fn holds_name(&self, name: &str) -> bool {
+        self.holds(&Host::Domain(name))
+    }
+}
+
+/// A host without scheme or port; IPv6 with or without brackets.
+fn parse_host(text: &str) -> Option<Host> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(IpAddr::V6(address)) = bare.parse() {
+        return Some(Host::Ipv6(address));
+    }
+    if text.contains([':', '/', '\\', '?', '#', '@']) {
+        return None;
+    }
+    let url = Url::parse(&format!("http://{text}/")).ok()?;
+    url.host().map(|host| host.to_owned())
+}
+
+/// One spelling for each host.
+fn key(host: &Host<impl AsRef<str>>) -> String {
+    match host {
+        Host::Domain(name) => name.as_ref().trim_end_matches('.').to_ascii_lowercase(),
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => address.to_string(),
+    }
+}
+
+/// Answers of a name service.
+type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+/// Decides where requests may go, and resolves names for the client that makes them. Cheap to clone.
+#[derive(Clone)]
+pub struct Gate {
+    allowed: Allowed,
+    lookup: Lookup,
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Gate").field(&self.allowed).finish()
+    }
+}
+
+impl Gate {
+    /// Asks the system's name service.
+    pub fn new(allowed: Allowed) -> Self {
+        let lookup = |name: String| {
+            let answer = async move {
+                let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+                Ok(found.map(|address| address.ip()).collect())
+            };
+            answer.boxed()
+        };
+        Self::asking(allowed, lookup)
+    }
+
+    /// Asks another name service.
+    pub fn asking(
+        allowed: Allowed,
+        lookup: impl Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self {
+            allowed,
+            lookup: Arc::new(lookup),
+        }
+    }
+
+    /// Checks all that can be told without the name service; costs a microsecond.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub fn check_form(&self, text: &str) -> Result<Url, Refused> {
+        if text.chars().count() > URL_CHARS_MAX {
+            return Err(Refused::TooLong);
+        }
+        // The parser reads addresses in every notation browsers do, and letters and digits of every script.
+        let url = Url::parse(text).map_err(|error| Refused::NotUrl(error.to_string()))?;
+        let host = url.host().ok_or(Refused::NotHttps)?;
+        let exempt = self.allowed.holds(&host);
+        match url.scheme() {
+            "https" => {}
+            "http" if exempt => {}
+            _ => return Err(Refused::NotHttps),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refused::Credentials);
+        }
+        if url.port() == Some(0) {
+            return Err(Refused::PortZero);
+        }
+        let what = match host {
+            _ if exempt => None,
+            Host::Domain(name) => why_no_public_name(name),
+            Host::Ipv4(address) => why_not_public(address.into()),
+            Host::Ipv6(address) => why_not_public(address.into()),
+        };
+        match what {
+            Some(what) => Err(Refused::NotPublic {
+                host: key(&host.to_owned()),
+                what,
+            }),
+            None => Ok(url),
+        }
+    }
+
+    /// Checks a URL and every address its host resolves to.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub async fn check(&self, text: &str) -> Result<Url, Refused> {
+        let url = self.check_form(text)?;
+        if let Some(Host::Domain(name)) = url.host() {
+            let addresses = self.resolve(name).await?;
+            let inside = addresses
+                .iter()
+                .any(|address| why_not_public(*address).is_some());
+            if inside && !self.allowed.holds_name(name) {
+                return Err(Refused::ResolvesInside(name.to_owned()));
+            }
+        }
+        Ok(url)
+    }
+
+    /// The addresses a connection to a name may go to: the public ones, or all of an exempt name.
+    async fn admitted(&self, name: &str) -> Result<Vec<IpAddr>, Refused> {
+        let mut addresses = self.resolve(name).await?;
+        if !self.allowed.holds_name(name) {
+            addresses.retain(|address| why_not_public(*address).is_none());
+        }
+        match addresses.is_empty() {
+            true => Err(Refused::ResolvesInside(name.to_owned())),
+            false => Ok(addresses),
+        }
+    }
+
+    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, Refused> {
+        let lookup = (self.lookup)(name.to_owned());
+        match tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await {
+            Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
+            _ => Err(Refused::Unresolved(name.to_owned())),
+        }
+    }
+}
+
+impl Resolve for Gate {
+    fn resolve(&self, name: Name) -> Resolving {
+        let gate = self.clone();
+        Box::pin(async move {
+            let addresses = gate.admitted(name.as_str()).await?;
+            // Port 0 stands for the URL's.
+            let addresses = addresses
+                .into_iter()
+                .map(|address| SocketAddr::new(address, 0));
+            Ok(Box::new(addresses) as Addrs)
+        })
+    }
+}
+
+/// What a name is when no public host has it.
+fn why_no_public_name(name: &str) -> Option<&'static str> {
+    let name = name.trim_end_matches('.');
+    if !name.contains('.') {
+        return Some("a name without a domain");
+    }
+    let local = LOCAL_ENDINGS.iter().any(|ending| {
+        name.strip_suffix(ending)
+            .is_some_and(|rest| rest.ends_with('.'))
+    });
+    local.then_some("a name of local networks")
+}
+
+/// Checks the URL of a receiver as an alert is given it: form, host, and what the host resolves to.
+///
+/// # Errors
+/// What is wrong with it; the message completes "webhook_url ...".
+pub async fn check_webhook_url(url: &str, allowed: &Allowed) -> Result<Url, Refused> {
+    Gate::new(allowed.clone()).check(url).await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What is counted of deliveries to webhooks.
+//!
+//! The label `endpoint` is the host of a receiver, for the first [`ENDPOINTS_MAX`] hosts a process meets: paths and
+//! queries hold what only their owners should read, and labels must not grow with customers.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use metrics::{Key, Label, Recorder};
+
+use super::{METADATA, Metrics, key};
+
+/// Hosts that get a series of their own; the others share one.
+const ENDPOINTS_MAX: usize = 100;
+/// The label of those.
+const OTHER_ENDPOINTS: &str = "other";
+
+pub(super) const ATTEMPTS: &str = "toise_delivery_attempts_total";
+pub(super) const LAG: &str = "toise_delivery_lag_seconds";
+pub(super) const DEAD: &str = "toise_deliveries_dead_total";
+pub(super) const EXPIRED: &str = "toise_outbox_expired_total";
+
+/// How an attempt to deliver ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryOutcome {
+    /// Taken.
+    Delivered,
+    /// Answered with a status that is no success.
+    Refused,
+    /// Not connected or not answered in time.
+    Timeout,
+    /// No connection, or one that broke.
+    Unreachable,
+    /// Answered 410.
+    Gone,
+}
+
+impl DeliveryOutcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            DeliveryOutcome::Delivered => "delivered",
+            DeliveryOutcome::Refused => "refused",
+            DeliveryOutcome::Timeout => "timeout",
+            DeliveryOutcome::Unreachable => "unreachable",
+            DeliveryOutcome::Gone => "gone",
+        }
+    }
+}
+
+/// The hosts that have a series of their own.
+#[derive(Debug, Default)]
+pub(super) struct Endpoints(Mutex<HashSet<String>>);
+
+impl Endpoints {
+    /// The label of a receiver's URL.
+    fn label(&self, url: &str) -> String {
+        let host = url::Url::parse(url).ok().and_then(|url| {
+            let host = url.host_str()?.to_owned();
+            Some(match url.port() {
+                Some(port) => format!("{host}:{port}"),
+                None => host,
+            })
+        });
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match host {
+            Some(host) if known.contains(&host) => host,
+            Some(host) if known.len() < ENDPOINTS_MAX => {
+                known.insert(host.clone());
+                host
+            }
+            _ => OTHER_ENDPOINTS.to_owned(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts an attempt to deliver to a receiver's URL.
+    pub fn record_attempt(&self, url: &str, outcome: DeliveryOutcome) {
+        let labels = vec![
+            Label::new("endpoint", self.0.endpoints.label(url)),
+            Label::from_static_parts("outcome", outcome.as_str()),
+        ];
+        let key = Key::from_parts(ATTEMPTS, labels);
+        self.0
+            .recorder
+            .register_counter(&key, &METADATA)
+            .increment(1);
+    }
+
+    /// Notes the time from a match to the first byte of its first delivery.
+    pub fn record_delivery_lag(&self, lag: Duration) {
+        let series = self
+            .0
+            .recorder
+            .register_histogram(&key(LAG, &[]), &METADATA);
+        series.record(lag.as_secs_f64());
+    }
+
+    /// Counts a delivery whose last attempt failed.
+    pub fn record_dead_delivery(&self) {
+        self.counter(DEAD, &[]).increment(1);
+    }
+
+    /// Counts notifications that had to leave before they were delivered.
+    pub fn record_expired_notifications(&self, notifications: u64) {
+        self.counter(EXPIRED, &[]).increment(notifications);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_counted_by_host_and_outcome_and_hosts_do_not_grow_without_bound() {
+        let metrics = Metrics::new().unwrap();
+        metrics.record_attempt(
+            "https://hooks.example.com:8443/secret?token=1",
+            DeliveryOutcome::Delivered,
+        );
+        metrics.record_attempt(
+            "https://hooks.example.com:8443/other",
+            DeliveryOutcome::Delivered,
+        );
+        for host in 0..2 * ENDPOINTS_MAX {
+            metrics.record_attempt(
+                &format!("https://host{host}.example.com/"),
+                DeliveryOutcome::Timeout,
+            );
+        }
+        metrics.record_delivery_lag(Duration::from_millis(7));
+        let text = metrics.render();
+        let series = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!(series(ATTEMPTS), ENDPOINTS_MAX + 1);
+        let both = r#"{endpoint="hooks.example.com:8443",outcome="delivered"} 2"#;
+        assert!(text.contains(&format!("{ATTEMPTS}{both}")), "{text}");
+        let others = format!(
+            r#"{{endpoint="other",outcome="timeout"}} {}"#,
+            ENDPOINTS_MAX + 1
+        );
+        assert!(text.contains(&format!("{ATTEMPTS}{others}")), "{text}");
+        assert!(!text.contains("secret"));
+        assert!(text.contains(&format!("{LAG}_count 1")), "{text}");
+    }
+}

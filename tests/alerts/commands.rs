@@ -1,0 +1,205 @@
+//! Deliveries at the command line: a receiver to try them with, what became of them, sending them again.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::account::find_or_create;
+use toise::alerts::outbox::{Branch, enqueue};
+use toise::clock::Clock;
+use toise::store::Store;
+use toise::wire::listings::codes::FlxId;
+use uuid::Uuid;
+
+use crate::support::process::{Server, errors, run, toise};
+use crate::support::sending::{TestAlert, insert_alert};
+
+/// Commits a notification and gives its item.
+fn tell(store: &Store, alert: TestAlert) -> FlxId {
+    let item = FlxId(Uuid::now_v7());
+    let at_ms = Clock::system().now().timestamp_millis();
+    store
+        .write(move |transaction| {
+            enqueue(
+                transaction,
+                alert.number,
+                Branch::Created,
+                item,
+                None,
+                at_ms,
+            )
+        })
+        .unwrap();
+    item
+}
+
+#[test]
+fn a_delivery_is_received_verified_listed_and_sent_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let store = Store::open(data).unwrap();
+    let account = find_or_create(&store, &Clock::system(), DEFAULT_ACCOUNT).unwrap();
+    let mut listening = toise(data, &["webhook", "listen", "--port", "0", "--count", "2"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(listening.stdout.take().unwrap()).lines();
+    let mut line = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let url = line()["address"].as_str().unwrap().to_owned();
+    let alert = insert_alert(&store, &account, "PROPERTY", &url, None);
+    let server = Server::start_with(
+        data,
+        "serve",
+        &["--allow-webhook-hosts", "127.0.0.1"],
+        Stdio::null(),
+    );
+    let item = tell(&store, alert);
+    let came = line();
+    assert_eq!(
+        (&came["verified"], &came["repeated"], &came["answered"]),
+        (&json!(true), &json!(false), &json!(200))
+    );
+    assert_eq!(
+        came["body"]["data"]["created"][0]["properties"],
+        json!([item])
+    );
+
+    let alert_id = alert.id.to_string();
+    let listed = || run(data, &["alerts", "deliveries", &alert_id]);
+    let started = std::time::Instant::now();
+    while listed()[0]["status"] != "delivered" {
+        assert!(started.elapsed().as_secs() < 10, "{}", listed());
+    }
+    assert_eq!(listed()[0]["delivery_id"], came["webhook_id"]);
+    assert_eq!(
+        run(
+            data,
+            &["alerts", "deliveries", &alert_id, "--status", "dead"]
+        ),
+        json!([])
+    );
+    assert_eq!(run(data, &["alerts", "dead-letters"]), json!([]));
+
+    let replayed = run(
+        data,
+        &[
+            "alerts",
+            "replay",
+            &alert_id,
+            "--from",
+            "2020-01-01",
+            "--to",
+            "2100-01-01",
+        ],
+    );
+    assert_eq!(replayed["items"], 1);
+    let again = line();
+    assert_eq!(again["body"], came["body"]);
+    assert_ne!(again["webhook_id"], came["webhook_id"]);
+    assert!(listening.wait().unwrap().success());
+    assert_eq!(server.terminate(), Some(0));
+
+    let unknown = Uuid::now_v7().to_string();
+    for (arguments, complaint) in [
+        (vec!["alerts", "deliveries", &unknown], "no alert"),
+        (
+            vec![
+                "alerts",
+                "replay",
+                &unknown,
+                "--from",
+                "2020-01-01",
+                "--to",
+                "2020-01-02",
+            ],
+            "no alert",
+        ),
+        (
+            vec![
+                "alerts",
+                "replay",
+                &alert_id,
+                "--from",
+                "2020-01-02",
+                "--to",
+                "2020-01-01",
+            ],
+            "--from must not be after --to",
+        ),
+        (
+            vec!["alerts", "dead-letters", "--retry", &unknown],
+            "no such delivery",
+        ),
+        (
+            vec!["alerts", "dead-letters", "--retry", "x"],
+            "expected a UUID",
+        ),
+        (
+            vec!["webhook", "listen", "--secret", "abc"],
+            "must be whsec_",
+        ),
+        (
+            vec!["webhook", "listen", "--answer", "99"],
+            "must be an HTTP status",
+        ),
+        (
+            vec!["serve", "--allow-webhook-hosts", "http://x"],
+            "must be host names or addresses",
+        ),
+    ] {
+        let output = toise(data, &arguments).output().unwrap();
+        assert!(
+            !output.status.success() && errors(&output).contains(complaint),
+            "{arguments:?}: {}",
+            errors(&output)
+        );
+    }
+}
+
+#[test]
+fn a_listener_turns_down_what_it_cannot_verify() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let store = Store::open(data).unwrap();
+    let account = find_or_create(&store, &Clock::system(), DEFAULT_ACCOUNT).unwrap();
+    let mut listening = toise(
+        data,
+        &[
+            "webhook",
+            "listen",
+            "--port",
+            "0",
+            "--count",
+            "1",
+            "--secret",
+            "whsec_AAAA",
+        ],
+    )
+    .stdout(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let mut lines = BufReader::new(listening.stdout.take().unwrap()).lines();
+    let mut line = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let url = line()["address"].as_str().unwrap().to_owned();
+    let alert = insert_alert(&store, &account, "PROPERTY", &url, None);
+    tell(&store, alert);
+    let _server = Server::start_with(
+        data,
+        "serve",
+        &["--allow-webhook-hosts", "127.0.0.1"],
+        Stdio::null(),
+    );
+    let came = line();
+    assert_eq!(
+        (&came["verified"], &came["answered"]),
+        (&json!(false), &json!(401))
+    );
+    assert!(
+        came["problem"]
+            .as_str()
+            .unwrap()
+            .starts_with("no signature is right")
+    );
+    assert!(listening.wait().unwrap().success());
+}

@@ -1,0 +1,428 @@
+//! Random alerts over the lives of adverts: a first match is what a plain reading of the filter finds in the record
+//! as it stands, and what follows goes by what was matched; whether adverts come one by one or many together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Value, json};
+use toise::alerts::registry::Address;
+use toise::listings::ingest::Receipt;
+use toise::listings::prepare::Change;
+use toise::synth::adverts::level::Level;
+use toise::synth::adverts::{Market, Request, Spread};
+use toise::wire::listings::codes::FlxId;
+use toise::wire::listings::filters::Listing;
+
+use crate::support::alerts::{Office, flat, with};
+use crate::support::draw::Draw;
+use crate::support::{listings, plain_listings};
+
+/// What happens between two adverts.
+enum Act {
+    Make(Listing, Value, Vec<&'static str>),
+    Patch(usize, Value),
+    Delete(usize),
+    Activate(usize),
+}
+
+/// An alert as the test keeps it.
+struct Kept {
+    address: Address,
+    number: i64,
+    filter: Value,
+    kinds: Vec<&'static str>,
+    is_active: bool,
+    matched: BTreeSet<FlxId>,
+}
+
+impl Kept {
+    fn wants(&self, kind: &str) -> bool {
+        self.kinds.iter().any(|own| own.ends_with(kind))
+    }
+}
+
+/// A desk with the alerts made at it.
+struct Desk {
+    office: Office,
+    alerts: Vec<Kept>,
+    /// Adverts of each property that stands for itself.
+    members: BTreeMap<FlxId, BTreeSet<String>>,
+    last_told: i64,
+}
+
+/// How often each thing was checked.
+#[derive(Debug, Default)]
+struct Counts {
+    seen_again: usize,
+    properties_joined: usize,
+    judged: usize,
+    created: usize,
+    silent: usize,
+    merged: usize,
+    events: usize,
+}
+
+/// Some conditions that a record fulfils, mostly; now and then any filter at all.
+fn filter(listing: Listing, record: Option<&Value>, draw: &mut Draw) -> Value {
+    let Some(record) = record.filter(|_| !draw.once_in(4)) else {
+        return listings::filter(listing.filter_model(), draw);
+    };
+    let mut filter = json!({});
+    for _ in 0..1 + draw.below(4) {
+        let place = &record["location"];
+        let position = &place["locationCoordinate"]["location"];
+        let pin = json!({"lat": position[1], "lon": position[0]});
+        let around = json!({"geoDistance": {"pin": pin, "distanceKm": draw.one_of(&[0.4, 3.0, 25.0, 300.0])}});
+        let near = |value: &Value, share: f64| json!(value.as_f64().unwrap_or(1.0) * share);
+        let total = &record["habitation"]["surface"]["total"];
+        let (price, area) = match listing {
+            Listing::Property => (&record["price"]["latest"]["value"], total),
+            Listing::Advert => (&record["currentPrice"]["value"], total),
+        };
+        let range = match draw.below(3) {
+            0 => json!({"max": near(price, 1.02)}),
+            1 => json!({"max": near(price, 0.97)}),
+            _ => json!({"min": near(price, 0.9), "max": near(price, 1.1)}),
+        };
+        match draw.below(9) {
+            0 | 1 => {
+                let key = *draw.one_of(&["postalCode", "inseeCode", "department"]);
+                let mut entries = vec![json!({ (key): place[key] })];
+                if draw.once_in(3) && position.is_array() {
+                    entries.push(json!({"locationCoordinate": {"location": around}}));
+                }
+                filter["location"] = match listing {
+                    Listing::Property => json!(entries),
+                    Listing::Advert => entries.remove(0),
+                };
+            }
+            2 if position.is_array() => {
+                let entry = json!({"locationCoordinate": {"location": around}});
+                filter["location"] = match listing {
+                    Listing::Property => json!([entry]),
+                    Listing::Advert => entry,
+                };
+            }
+            3 => filter["type"] = json!([record["type"], "CLASS_LAND"]),
+            4 => filter["offer"] = json!([{"type": record["offer"]["type"]}]),
+            5 | 6 => match listing {
+                Listing::Property => filter["price"] = json!({"latest": {"value": range}}),
+                Listing::Advert => filter["currentPrice"] = json!({"value": range}),
+            },
+            7 => filter["habitation"] = json!({"surface": {"total": {"min": near(area, 0.9)}}}),
+            _ => match listing {
+                Listing::Property if draw.once_in(2) => {
+                    let website = &record["adverts"][0]["source"];
+                    filter["adverts"] = json!([{"source": {"website": website}, "isOnline": true}]);
+                }
+                Listing::Property => filter["meta"] = json!({"isTotallyOffline": draw.once_in(4)}),
+                Listing::Advert => filter["isOnline"] = json!(!draw.once_in(4)),
+            },
+        }
+    }
+    filter
+}
+
+fn kinds(listing: Listing, draw: &mut Draw) -> Vec<&'static str> {
+    let second = match listing {
+        Listing::Property => "ALERT_MATCH_MERGED",
+        Listing::Advert => "ALERT_MATCH_ADVERT_EVENT",
+    };
+    match draw.below(4) {
+        0 => vec!["ALERT_MATCH_CREATED"],
+        1 => vec![second],
+        _ => vec!["ALERT_MATCH_CREATED", second],
+    }
+}
+
+impl Desk {
+    fn open() -> Self {
+        Self {
+            office: Office::open(),
+            alerts: Vec::new(),
+            members: BTreeMap::new(),
+            last_told: 0,
+        }
+    }
+
+    fn act(&mut self, act: &Act) {
+        match act {
+            Act::Make(listing, filter, kinds) => {
+                let address = self.office.alert(*listing, filter, kinds);
+                self.alerts.push(Kept {
+                    address,
+                    number: self.office.alerts.get(address).unwrap().number,
+                    filter: filter.clone(),
+                    kinds: kinds.clone(),
+                    is_active: true,
+                    matched: BTreeSet::new(),
+                });
+            }
+            Act::Patch(nth, filter) => {
+                let kept = &mut self.alerts[*nth];
+                let key = kept.address.listing.filter_key();
+                self.office
+                    .patch(kept.address, json!({"search_query": {(key): filter}}));
+                (kept.filter, kept.is_active) = (filter.clone(), true);
+            }
+            Act::Delete(nth) => {
+                self.office
+                    .alerts
+                    .delete(self.alerts[*nth].address)
+                    .unwrap();
+                self.alerts[*nth].is_active = false;
+            }
+            Act::Activate(nth) => {
+                self.office
+                    .alerts
+                    .activate(self.alerts[*nth].address)
+                    .unwrap();
+                self.alerts[*nth].is_active = true;
+            }
+        }
+    }
+
+    /// Takes one advert, and holds what alerts are told against what the contract says.
+    fn take_and_judge(&mut self, advert: Value, counts: &mut Counts) -> Receipt {
+        let receipt = self.office.take_one(advert);
+        let mut expected = Vec::new();
+        if receipt.change == Change::Unchanged {
+            counts.seen_again += 1;
+        } else {
+            self.expect_of_property(&receipt, &mut expected, counts);
+            self.expect_of_advert(&receipt, &mut expected, counts);
+        }
+        let (told, last) = self.office.told_after(self.last_told);
+        self.last_told = last;
+        let mut told: Vec<_> = told
+            .into_iter()
+            .map(|told| {
+                (
+                    told.alert,
+                    told.branch,
+                    told.item,
+                    told.record["event"]["type"].clone(),
+                )
+            })
+            .collect();
+        // Alerts are told in any order; each is told in order.
+        told.sort_by_key(|told| told.0);
+        expected.sort_by_key(|told: &(i64, String, FlxId, Value)| told.0);
+        assert_eq!(told, expected, "{receipt:?}");
+        receipt
+    }
+
+    fn expect_of_property(
+        &mut self,
+        receipt: &Receipt,
+        expected: &mut Vec<(i64, String, FlxId, Value)>,
+        counts: &mut Counts,
+    ) {
+        let record = self
+            .office
+            .record(Listing::Property, receipt.property_flx_id);
+        let id = FlxId::parse(record["flxId"].as_str().unwrap()).unwrap();
+        let adverts = record["adverts"].as_array().unwrap().iter();
+        let now: BTreeSet<String> = adverts.map(|advert| advert["flxId"].to_string()).collect();
+        // Properties that were joined to this one: their adverts are here now.
+        let joined: Vec<FlxId> = self
+            .members
+            .iter()
+            .filter(|(other, own)| **other != id && own.iter().any(|advert| now.contains(advert)))
+            .map(|(other, _)| *other)
+            .collect();
+        counts.properties_joined += joined.len();
+        for other in &joined {
+            self.members.remove(other);
+            for kept in &mut self.alerts {
+                // From here on it has matched the one that stays.
+                if kept.address.listing == Listing::Property && kept.matched.contains(other) {
+                    kept.matched.insert(id);
+                }
+            }
+        }
+        let former = self.members.insert(id, now.clone());
+        let grew = former.is_some_and(|former| !now.is_subset(&former)) || !joined.is_empty();
+        let record = plain_listings::with_both_floors(record);
+        for kept in &mut self.alerts {
+            if kept.address.listing != Listing::Property || !kept.is_active {
+                continue;
+            }
+            counts.judged += 1;
+            if kept.matched.contains(&id) {
+                if grew && kept.wants("MERGED") {
+                    expected.push((kept.number, "updated".into(), id, Value::Null));
+                    counts.merged += 1;
+                }
+            } else if plain_listings::matches(&record, &kept.filter) {
+                kept.matched.insert(id);
+                match kept.wants("CREATED") {
+                    true => {
+                        expected.push((kept.number, "created".into(), id, Value::Null));
+                        counts.created += 1;
+                    }
+                    false => counts.silent += 1,
+                }
+            }
+        }
+    }
+
+    fn expect_of_advert(
+        &mut self,
+        receipt: &Receipt,
+        expected: &mut Vec<(i64, String, FlxId, Value)>,
+        counts: &mut Counts,
+    ) {
+        let id = receipt.flx_id;
+        let record = plain_listings::with_both_floors(self.office.record(Listing::Advert, id));
+        let events = serde_json::to_value(&receipt.events).unwrap();
+        for kept in &mut self.alerts {
+            if kept.address.listing != Listing::Advert || !kept.is_active {
+                continue;
+            }
+            counts.judged += 1;
+            if kept.matched.contains(&id) {
+                for event in events.as_array().unwrap() {
+                    if kept.wants("ADVERT_EVENT") {
+                        expected.push((kept.number, "updated".into(), id, event["type"].clone()));
+                        counts.events += 1;
+                    }
+                }
+            } else if plain_listings::matches(&record, &kept.filter) {
+                kept.matched.insert(id);
+                match kept.wants("CREATED") {
+                    true => {
+                        expected.push((kept.number, "created".into(), id, Value::Null));
+                        counts.created += 1;
+                    }
+                    false => counts.silent += 1,
+                }
+            }
+        }
+    }
+
+    /// What each alert was told so far, with the addresses of items instead of identifiers, which are random.
+    fn story(&self, urls: &HashMap<FlxId, String>) -> Vec<Vec<(String, String, Value)>> {
+        let (all, _) = self.office.told_after(0);
+        let of = |kept: &Kept| {
+            let own = all.iter().filter(|told| told.alert == kept.number);
+            own.map(|told| {
+                let event = told.record["event"].clone();
+                (told.branch.clone(), urls[&told.item].clone(), event)
+            })
+            .collect()
+        };
+        self.alerts.iter().map(of).collect()
+    }
+}
+
+/// The same, seen again as it was.
+fn a_moment_later(sighting: &Value) -> Value {
+    let moment = plain_listings::start(sighting["lastSeenAt"].as_str().unwrap());
+    let later = moment + chrono::Duration::milliseconds(1);
+    with(sighting.clone(), json!({"lastSeenAt": later.to_rfc3339()}))
+}
+
+/// One of some flats as a portal shows it now: as one of its own, or corrected to be one that others show too.
+fn corrected(minute: i64, draw: &mut Draw) -> Value {
+    let number = draw.below(72) as u64;
+    let asset = match draw.once_in(2) {
+        true => number,
+        false => number - number % 3,
+    };
+    let portal = ["a", "b", "c"][number as usize % 3];
+    let flat = flat(portal, number, asset);
+    let moment = plain_listings::start("2026-11-02") + chrono::Duration::minutes(minute);
+    with(
+        flat,
+        json!({"lastSeenAt": moment.to_rfc3339(), "isOnline": !draw.once_in(4)}),
+    )
+}
+
+fn draw_act(desk: &Desk, last: Option<&Receipt>, draw: &mut Draw) -> Act {
+    let count = desk.alerts.len();
+    let filter_of = |listing, draw: &mut Draw| {
+        let record = last.map(|receipt| match listing {
+            Listing::Property => desk.office.record(listing, receipt.property_flx_id),
+            Listing::Advert => desk.office.record(listing, receipt.flx_id),
+        });
+        filter(listing, record.as_ref(), draw)
+    };
+    match draw.below(10) {
+        0 if count > 20 => Act::Delete(draw.below(count)),
+        1 | 2 if count > 20 => Act::Activate(draw.below(count)),
+        3 if count > 20 => {
+            let nth = draw.below(count);
+            Act::Patch(nth, filter_of(desk.alerts[nth].address.listing, draw))
+        }
+        _ => {
+            let listing = *draw.one_of(&[Listing::Property, Listing::Advert]);
+            Act::Make(listing, filter_of(listing, draw), kinds(listing, draw))
+        }
+    }
+}
+
+#[test]
+fn a_first_match_is_what_a_plain_reading_finds_and_the_rest_follows_it() {
+    let mut draw = Draw::new(81);
+    let mut counts = Counts::default();
+    let (mut one_by_one, mut together) = (Desk::open(), Desk::open());
+    let request = Request {
+        spread: Spread::Dense,
+        ..Request::new(600, 9, Level::Light)
+    };
+    let market = Market::new(request);
+    let mut sightings = market
+        .observations()
+        .map(|seen| serde_json::to_value(seen.advert).unwrap());
+    let mut urls = [HashMap::new(), HashMap::new()];
+    let (mut last, mut minute) = (None, 0);
+    for _ in 0..24 {
+        for _ in 0..8 {
+            let act = draw_act(&one_by_one, last.as_ref(), &mut draw);
+            one_by_one.act(&act);
+            together.act(&act);
+        }
+        let mut batch = Vec::new();
+        for sighting in sightings.by_ref().take(1 + draw.below(60)) {
+            let again = draw.once_in(6).then(|| a_moment_later(&sighting));
+            batch.push(sighting);
+            batch.extend(again);
+            if draw.once_in(2) {
+                minute += 1;
+                batch.push(corrected(minute, &mut draw));
+            }
+        }
+        let receipts = together.office.take(batch.clone());
+        for (advert, receipt) in batch.into_iter().zip(receipts) {
+            let url = advert["url"].as_str().unwrap().to_owned();
+            let single = one_by_one.take_and_judge(advert, &mut counts);
+            assert_eq!(
+                (single.change, &single.events),
+                (receipt.change, &receipt.events)
+            );
+            if single.change == Change::Created {
+                urls[0].insert(single.flx_id, url.clone());
+                urls[1].insert(receipt.flx_id, url);
+            }
+            last = Some(single);
+        }
+    }
+    assert_eq!(one_by_one.story(&urls[0]), together.story(&urls[1]));
+    for kept in &one_by_one.alerts {
+        let history = one_by_one
+            .office
+            .alerts
+            .history(kept.address, 0, 100)
+            .unwrap();
+        let distinct: BTreeSet<&FlxId> = history.iter().collect();
+        assert_eq!(distinct.len(), history.len(), "each item once");
+        assert!(history.iter().all(|id| kept.matched.contains(id)));
+    }
+    println!("{counts:?} of {} alerts", one_by_one.alerts.len());
+    assert!(counts.judged > 40_000, "{counts:?}");
+    for seen in [counts.created, counts.silent, counts.merged, counts.events] {
+        assert!(seen > 200, "{counts:?}");
+    }
+    assert!(counts.seen_again > 50, "{counts:?}");
+    assert!(counts.properties_joined > 5, "{counts:?}");
+}

@@ -1,0 +1,112 @@
+//! The index of alerts finds what each alert's own predicate selects: keys leave out nothing.
+
+use serde_json::json;
+use toise::alerts::percolate::index::{Index, Match, ROWS_MAX, Wants};
+use toise::engine::batch::DecodedBatch;
+use toise::engine::filter::Filter;
+use toise::engine::predicate::Predicate;
+use toise::lake::schema::TableSchema;
+use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
+use toise::wire::listings::filters::{Listing, parse_search_query};
+use toise::wire::read::read;
+
+use crate::support::draw::Draw;
+use crate::support::listings;
+
+const WANTS: Wants = Wants {
+    created: true,
+    followed: false,
+};
+
+fn table(listing: Listing) -> &'static TableSchema {
+    match listing {
+        Listing::Property => properties(),
+        Listing::Advert => adverts(),
+    }
+}
+
+fn batch(listing: Listing, count: usize, draw: &mut Draw) -> DecodedBatch {
+    let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
+    for number in 0..count {
+        let record = listings::record(listing, number, draw);
+        match listing {
+            Listing::Property => property_rows.push(0, &read(&record).unwrap()).unwrap(),
+            Listing::Advert => advert_rows.push(&read(&record).unwrap()).unwrap(),
+        }
+    }
+    let rows = match listing {
+        Listing::Property => property_rows.finish().unwrap(),
+        Listing::Advert => advert_rows.finish().unwrap(),
+    };
+    DecodedBatch::new(table(listing), rows).unwrap()
+}
+
+fn filter(listing: Listing, draw: &mut Draw) -> Filter {
+    let filter = listings::filter(listing.filter_model(), draw);
+    parse_search_query(listing, &json!({ (listing.filter_key()): filter })).unwrap()
+}
+
+/// What every alert's predicate selects, one after the other.
+fn plainly(listing: Listing, batch: &DecodedBatch, alerts: &[(i64, Filter)]) -> Vec<Match> {
+    let mut found = Vec::new();
+    for (alert, filter) in alerts {
+        let predicate = Predicate::compile(table(listing), filter).unwrap();
+        let rows = batch.mask(&predicate).unwrap();
+        found.extend(rows.set_indices().map(|row| Match { row, alert: *alert }));
+    }
+    found.sort_unstable();
+    found
+}
+
+fn check(listing: Listing, seed: u64) {
+    let mut draw = Draw::new(seed);
+    let mut index = Index::new(table(listing));
+    let mut alerts: Vec<(i64, Filter)> = (0..400)
+        .map(|alert| (alert, filter(listing, &mut draw)))
+        .collect();
+    for (alert, filter) in &alerts {
+        index.put(*alert, WANTS, filter).unwrap();
+    }
+    let mut matched = 0;
+    for round in 0..12 {
+        let count = *draw.one_of(&[0, 1, 30, ROWS_MAX]);
+        let batch = batch(listing, count, &mut draw);
+        let found = index.matches(&batch).unwrap();
+        assert_eq!(found, plainly(listing, &batch, &alerts), "round {round}");
+        matched += found.len();
+        // Some go, some become another; what they shared with others stays.
+        draw.shuffle(&mut alerts);
+        for (alert, _) in alerts.drain(..20) {
+            index.remove(alert);
+            assert_eq!(index.wants(alert), None);
+        }
+        for (alert, own) in &mut alerts[..20] {
+            *own = filter(listing, &mut draw);
+            index.put(*alert, WANTS, own).unwrap();
+        }
+        assert_eq!(index.len(), alerts.len());
+    }
+    assert!(matched > 10_000, "{matched}");
+    for (alert, _) in alerts {
+        index.remove(alert);
+    }
+    assert!(index.is_empty() && index.clause_count() == 0);
+}
+
+#[test]
+fn alerts_on_properties_are_found_by_what_they_cannot_match_without() {
+    check(Listing::Property, 91);
+}
+
+#[test]
+fn alerts_on_adverts_are_found_by_what_they_cannot_match_without() {
+    check(Listing::Advert, 92);
+}
+
+#[test]
+fn more_rows_than_a_word_has_bits_are_refused() {
+    let mut draw = Draw::new(93);
+    let batch = batch(Listing::Advert, ROWS_MAX + 1, &mut draw);
+    let error = Index::new(adverts()).matches(&batch).unwrap_err();
+    assert!(error.to_string().contains("at most 128"), "{error}");
+}

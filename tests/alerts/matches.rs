@@ -1,0 +1,313 @@
+//! When an alert is told of something, and when it is not.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use toise::alerts::percolate::Percolator;
+use toise::alerts::registry::Address;
+use toise::listings::Listings;
+use toise::listings::columns::{adverts, properties};
+use toise::store::Store;
+use toise::wire::listings::codes::FlxId;
+use toise::wire::listings::filters::Listing;
+
+use crate::support::alerts::{Office, flat, with};
+
+const CREATED: &str = "ALERT_MATCH_CREATED";
+const MERGED: &str = "ALERT_MATCH_MERGED";
+const EVENT: &str = "ALERT_MATCH_ADVERT_EVENT";
+
+fn seen(portal: &str, number: u64, day: u32, fields: Value) -> Value {
+    let url = flat(portal, number, 0)["url"].clone();
+    let moment = format!("2026-11-{day:02}T08:00:00Z");
+    with(json!({"url": url, "lastSeenAt": moment}), fields)
+}
+
+fn created(id: FlxId) -> (String, FlxId) {
+    ("created".into(), id)
+}
+
+fn updated(id: FlxId) -> (String, FlxId) {
+    ("updated".into(), id)
+}
+
+fn of_properties(office: &Office, filter: Value) -> Address {
+    office.alert(Listing::Property, &filter, &[CREATED, MERGED])
+}
+
+#[test]
+fn a_property_is_announced_once_and_then_told_of_with_each_advert_that_joins_it() {
+    let office = Office::open();
+    let both = of_properties(&office, json!({"location": [{"postalCode": "69003"}]}));
+    let plain = office.alert(Listing::Property, &json!({}), &[CREATED]);
+    let elsewhere = of_properties(&office, json!({"location": [{"postalCode": "48000"}]}));
+    let first = office.take_one(flat("a", 1, 0)).flx_id;
+    office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 249_000}})));
+    let joined = office.take_one(flat("b", 7, 0));
+    assert_eq!(joined.property_flx_id, first);
+    office.take_one(seen("b", 7, 4, json!({"isOnline": false})));
+    let other = office.take_one(flat("b", 8, 5)).flx_id;
+    assert_eq!(
+        office.told(both),
+        [created(first), updated(first), created(other)]
+    );
+    assert_eq!(office.told(plain), [created(first), created(other)]);
+    assert_eq!(office.told(elsewhere), []);
+    let history = |address| office.alerts.history(address, 0, 20).unwrap();
+    assert_eq!(history(both), [other, first]);
+    assert_eq!(office.alerts.history(both, 1, 1).unwrap(), [first]);
+    assert_eq!(history(elsewhere), []);
+}
+
+#[test]
+fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
+    let office = Office::open();
+    let cheap = json!({"currentPrice": {"value": {"max": 240_000}}, "isOnline": true});
+    let told = office.alert(Listing::Advert, &cheap, &[CREATED, EVENT]);
+    let silent = office.alert(Listing::Advert, &cheap, &[EVENT]);
+    let property = of_properties(
+        &office,
+        json!({"price": {"latest": {"value": {"max": 240_000}}}}),
+    );
+    let id = office.take_one(flat("a", 1, 0)).flx_id;
+    assert_eq!(office.told(told), []);
+    office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 239_000}})));
+    // Dear again, offline, back: the alert follows what it has matched.
+    office.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 300_000}})));
+    office.take_one(seen("a", 1, 5, json!({"isOnline": false})));
+    office.take_one(seen(
+        "a",
+        1,
+        6,
+        json!({"isOnline": true, "currentPrice": {"value": 310_000}}),
+    ));
+    office.take_one(seen("a", 1, 7, json!({"title": "Autre"})));
+    let events = [updated(id), updated(id), updated(id), updated(id)];
+    assert_eq!(office.told(told), [&[created(id)], &events[..]].concat());
+    assert_eq!(office.told(silent), events);
+    assert_eq!(office.told(property), [created(id)]);
+    let (all, _) = office.told_after(0);
+    let number = office.alerts.get(silent).unwrap().number;
+    let records: Vec<&Value> = all
+        .iter()
+        .filter(|told| told.alert == number)
+        .map(|told| &told.record)
+        .collect();
+    let expected = json!({"flxId": id, "propertyFlxId": id, "currentPrice": {"value": 300_000, "valuePerArea": 4878.05},
+        "isOnline": true,
+        "event": {"type": "PRICE", "occurredAt": "2026-11-04T08:00:00.000Z", "previous": {"price": 239_000}}});
+    assert_eq!(*records[0], expected);
+    let types: Vec<&Value> = records.iter().map(|told| &told["event"]["type"]).collect();
+    assert_eq!(types, ["PRICE", "UNPUBLISHED", "REPUBLISHED", "PRICE"]);
+}
+
+#[test]
+fn a_snapshot_is_the_advert_as_it_was_whole_but_for_its_charges() {
+    let office = Office::open();
+    let first = office.alert(Listing::Advert, &json!({}), &[CREATED]);
+    office.alert(
+        Listing::Advert,
+        &json!({"type": ["CLASS_FLAT"]}),
+        &[CREATED],
+    );
+    let id = office.take_one(flat("a", 1, 0)).flx_id;
+    let mut expected = office.record(Listing::Advert, id);
+    assert!(expected["charges"].is_object());
+    expected.as_object_mut().unwrap().remove("charges");
+    office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 1}})));
+    let (told, _) = office.told_after(0);
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[0].alert, office.alerts.get(first).unwrap().number);
+    assert!(told.iter().all(|told| told.record == expected));
+    let count = |connection: &rusqlite::Connection| {
+        connection.query_row("SELECT count(*) FROM snapshots", [], |row| row.get(0))
+    };
+    let snapshots: i64 = office.store.read(count).unwrap();
+    assert_eq!(snapshots, 1, "one occurrence is kept once");
+}
+
+#[test]
+fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
+    let office = Office::open();
+    office.take_one(flat("a", 1, 0));
+    let alert = of_properties(&office, json!({}));
+    office.take(vec![flat("a", 1, 0), seen("a", 1, 2, json!({}))]);
+    assert_eq!(office.told(alert), [], "seen again as it was");
+    let second = office.take_one(flat("a", 2, 5)).flx_id;
+    office.alerts.delete(alert).unwrap();
+    let missed = office.take_one(flat("a", 3, 9)).flx_id;
+    office.take_one(flat("b", 3, 5));
+    office.alerts.activate(alert).unwrap();
+    assert_eq!(office.told(alert), [created(second)]);
+    // What it matched before it ended is still matched; what it missed is judged when it changes.
+    office.take_one(flat("c", 4, 5));
+    assert_eq!(office.told(alert), [created(second), updated(second)]);
+    office.take_one(seen("a", 3, 9, json!({})));
+    office.take_one(seen("a", 3, 10, json!({"title": "Autre"})));
+    let expected = [created(second), updated(second), created(missed)];
+    assert_eq!(office.told(alert), expected);
+    assert_eq!(
+        office.alerts.history(alert, 0, 20).unwrap(),
+        [missed, second]
+    );
+}
+
+#[test]
+fn a_patched_alert_keeps_what_it_matched_and_judges_the_rest_anew() {
+    let office = Office::open();
+    let alert = of_properties(&office, json!({"location": [{"postalCode": "69003"}]}));
+    let lyon = office.take_one(flat("a", 1, 0)).flx_id;
+    let mende = json!({"postalCode": "48000", "city": "Mende"});
+    let filter = json!({"filterProperty": {"location": [{"postalCode": "48000"}]}});
+    office.alerts.delete(alert).unwrap();
+    office.patch(alert, json!({"search_query": filter}));
+    let in_mende = office.take_one(with(flat("a", 2, 5), json!({"location": mende})));
+    office.take_one(flat("a", 3, 9));
+    office.take_one(flat("b", 4, 0));
+    assert_eq!(
+        office.told(alert),
+        [created(lyon), created(in_mende.flx_id), updated(lyon)]
+    );
+}
+
+#[test]
+fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stays() {
+    let office = Office::open();
+    let of_first = of_properties(
+        &office,
+        json!({"price": {"latest": {"value": {"max": 300_000}}}}),
+    );
+    let of_second = of_properties(
+        &office,
+        json!({"price": {"latest": {"value": {"min": 300_000}}}}),
+    );
+    let of_both = of_properties(&office, json!({}));
+    let unsubscribed = office.alert(Listing::Property, &json!({}), &[CREATED]);
+    let first = office.take_one(flat("a", 1, 0)).flx_id;
+    let second = office.take_one(flat("b", 7, 5)).flx_id;
+    assert_eq!(office.told(of_first), [created(first)]);
+    assert_eq!(office.told(of_second), [created(second)]);
+    let corrected = with(flat("b", 7, 0), json!({"lastSeenAt": "2026-11-05"}));
+    assert_eq!(office.take_one(corrected).property_flx_id, first);
+    assert_eq!(office.told(of_first), [created(first), updated(first)]);
+    assert_eq!(office.told(of_second), [created(second), updated(first)]);
+    assert_eq!(
+        office.told(of_both),
+        [created(first), created(second), updated(first)]
+    );
+    assert_eq!(office.told(unsubscribed), [created(first), created(second)]);
+    let history = |address| office.alerts.history(address, 0, 20).unwrap();
+    for address in [of_first, of_second, of_both] {
+        assert_eq!(history(address), [first], "an asset once");
+    }
+    // A person takes them apart again: each is known under its own identifier, and nothing is announced twice.
+    assert_eq!(office.listings.split(first, &[second]).unwrap(), second);
+    office.take_one(seen("b", 7, 9, json!({"title": "Autre"})));
+    assert_eq!(office.told(of_second), [created(second), updated(first)]);
+    assert_eq!(
+        office.told(of_both),
+        [created(first), created(second), updated(first)]
+    );
+    assert_eq!(history(of_both), [second, first]);
+    assert_eq!(history(of_second), [second]);
+}
+
+#[test]
+fn a_property_that_is_taken_out_of_another_is_judged_as_a_new_one() {
+    let office = Office::open();
+    let alert = of_properties(&office, json!({}));
+    let first = office.take_one(flat("a", 1, 0)).flx_id;
+    let second = office.take_one(flat("b", 7, 0)).flx_id;
+    let parted = office.listings.split(first, &[second]).unwrap();
+    assert_eq!(
+        office.told(alert),
+        [created(first), updated(first), created(parted)]
+    );
+}
+
+#[test]
+fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
+    let office = Office::open();
+    let properties = of_properties(
+        &office,
+        json!({"price": {"latest": {"value": {"min": 250_000}}}}),
+    );
+    let adverts = office.alert(
+        Listing::Advert,
+        &json!({"currentPrice": {"value": {"min": 250_000}}}),
+        &[CREATED, EVENT],
+    );
+    let receipts = office.take(vec![
+        flat("a", 1, 0),
+        seen("a", 1, 2, json!({"currentPrice": {"value": 200_000}})),
+        flat("b", 7, 0),
+        seen("a", 1, 3, json!({"isOnline": false})),
+    ]);
+    let (first, second) = (receipts[0].flx_id, receipts[2].flx_id);
+    assert_eq!(office.told(properties), [created(first), updated(first)]);
+    assert_eq!(
+        office.told(adverts),
+        [
+            created(first),
+            updated(first),
+            created(second),
+            updated(first)
+        ]
+    );
+}
+
+#[test]
+fn an_alert_of_another_process_counts_from_its_commit_on() {
+    let office = Office::open();
+    let other = Listings::new(
+        Store::open(office.folder.path()).unwrap(),
+        office.clock.clone(),
+    );
+    let take = |advert: Value| {
+        let outcome = other.ingest(vec![advert]).unwrap().remove(0);
+        outcome.unwrap().flx_id
+    };
+    take(flat("a", 1, 0));
+    let alert = of_properties(&office, json!({}));
+    let second = take(flat("a", 2, 5));
+    office.alerts.delete(alert).unwrap();
+    take(flat("a", 3, 9));
+    assert_eq!(office.told(alert), [created(second)]);
+    assert_eq!(other.active_alerts(), (0, 0));
+}
+
+#[test]
+fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_reading() {
+    let office = Office::open();
+    let percolator = Arc::new(Percolator::new(properties(), adverts()));
+    let older = office.store.connect_reader().unwrap();
+    let begin = |connection: &Connection| {
+        let turn = percolator.begin(connection).unwrap();
+        turn.is_some_and(|turn| turn.is_for_properties())
+    };
+    older
+        .execute_batch("BEGIN; SELECT count(*) FROM alerts")
+        .unwrap();
+    of_properties(&office, json!({}));
+    let newer = office.store.connect_reader().unwrap();
+    assert!(begin(&newer));
+    percolator.catch_up(&older).unwrap();
+    assert_eq!(percolator.active(), (1, 0));
+    // A transaction that made an alert and failed.
+    let seen = Arc::clone(&percolator);
+    let failed = office.store.write(move |transaction| {
+        transaction.execute(
+            "INSERT INTO alerts SELECT alert + 1, randomblob(16), account_id, 'ADVERT', activated, deactivated_because,
+               search_name, '{\"filterAd\": {}}', webhook_url, match_kinds, context, 0, 0, change + 1 FROM alerts",
+            [],
+        )?;
+        let turn = seen.begin(transaction)?;
+        assert!(turn.is_some_and(|turn| turn.is_for_adverts()));
+        Err::<(), _>(rusqlite::Error::QueryReturnedNoRows)
+    });
+    assert!(failed.is_err());
+    assert_eq!(percolator.active(), (1, 1));
+    assert!(begin(&newer));
+    assert_eq!(percolator.active(), (1, 0));
+}

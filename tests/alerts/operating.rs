@@ -1,0 +1,180 @@
+//! What operators do about deliveries: look, send again, bound; and what a crash leaves.
+
+use serde_json::json;
+use toise::alerts::deliveries::{self, Error, Page};
+use toise::alerts::outbox::Branch;
+use toise::alerts::replay::{self, Window, replay};
+use toise::alerts::retention::Retention;
+use toise::wire::delivery::DeliveryStatus;
+use toise::wire::listings::codes::FlxId;
+use uuid::Uuid;
+
+use crate::support::receiver::{Act, Receiver};
+use crate::support::sending::{Sending, until};
+
+/// Counts notifications that were not delivered.
+const UNDELIVERED: &str = "SELECT count(*) FROM outbox LEFT JOIN deliveries USING (delivery)
+    WHERE coalesce(status, 'none') != 'delivered'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
+    let sending = Sending::start();
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let alert = sending.advert_alert(&receiver.url(), "null");
+    let other = sending.property_alert(&receiver.url());
+    let mut moments = Vec::new();
+    for price in [100, 90, 80, 70] {
+        moments.push(sending.clock.now().timestamp_millis());
+        let advert = json!({"flxId": Uuid::now_v7(), "currentPrice": {"value": price}});
+        sending.tell_advert(&[alert], Branch::Created, &advert);
+        sending.tell(other, Branch::Created, 1);
+        sending.until_number(UNDELIVERED, 0).await;
+        sending.clock.advance_ms(60_000);
+    }
+    let window = Window {
+        from_ms: moments[1],
+        to_ms: moments[2],
+    };
+    let before = receiver.count();
+    for (items_max, expected) in [(100, vec![90, 80]), (1, vec![90])] {
+        let begun = replay(&sending.store, &sending.clock, alert.id, window, items_max).unwrap();
+        assert_eq!(begun.items, expected.len());
+        sending.until_number(UNDELIVERED, 0).await;
+        let body = receiver.received().last().unwrap().json();
+        let prices: Vec<i64> = body["data"]["created"][0]["adverts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|advert| advert["currentPrice"]["value"].as_i64().unwrap())
+            .collect();
+        assert_eq!(prices, expected);
+    }
+    assert_eq!(receiver.count(), before + 2);
+    let ids: std::collections::HashSet<String> = receiver
+        .received()
+        .iter()
+        .map(|request| request.id().to_owned())
+        .collect();
+    assert_eq!(
+        ids.len(),
+        receiver.count(),
+        "each replay has identifiers of its own"
+    );
+
+    let nobody = replay(
+        &sending.store,
+        &sending.clock,
+        FlxId(Uuid::now_v7()),
+        window,
+        1,
+    );
+    assert!(matches!(nobody, Err(replay::Error::NoAlert)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_deliveries_are_listed_and_sent_again_under_their_identifier() {
+    let sending = Sending::start();
+    let receiver = Receiver::start(|index, _| Act::Status(if index < 9 { 500 } else { 200 })).await;
+    let alert = sending.property_alert(&receiver.url());
+    sending.tell(alert, Branch::Created, 1);
+    for attempts in 1..9 {
+        sending
+            .delivery(alert, DeliveryStatus::Failed, attempts)
+            .await;
+        sending.clock.advance_ms(12 * 3_600_001);
+    }
+    let dead = sending.delivery(alert, DeliveryStatus::Dead, 9).await;
+    let page = Page { skip: 0, take: 10 };
+    assert_eq!(
+        deliveries::dead(&sending.store, page).unwrap(),
+        std::slice::from_ref(&dead)
+    );
+    let of_status =
+        |status| deliveries::of_alert(&sending.store, alert.id, Some(status), page).unwrap();
+    assert_eq!(of_status(DeliveryStatus::Dead), std::slice::from_ref(&dead));
+    assert_eq!(of_status(DeliveryStatus::Delivered), []);
+
+    deliveries::retry(&sending.store, &sending.clock, dead.delivery_id.0).unwrap();
+    sending.delivery(alert, DeliveryStatus::Delivered, 1).await;
+    assert_eq!(receiver.received()[9].id(), dead.delivery_id.to_string());
+    assert_eq!(deliveries::dead(&sending.store, page).unwrap(), []);
+    let again = deliveries::retry(&sending.store, &sending.clock, dead.delivery_id.0);
+    assert!(matches!(
+        again,
+        Err(Error::NotDead(DeliveryStatus::Delivered))
+    ));
+    let unknown = deliveries::retry(&sending.store, &sending.clock, Uuid::now_v7());
+    assert!(matches!(unknown, Err(Error::NoDelivery)));
+    assert_eq!(
+        deliveries::retry_all(&sending.store, &sending.clock, None).unwrap(),
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
+    let mut sending = Sending::idle();
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let dead = Receiver::always(Act::Status(500)).await;
+    let (alert, failing) = (
+        sending.advert_alert(&receiver.url(), "null"),
+        sending.property_alert(&dead.url()),
+    );
+    sending.retention = Retention {
+        age_ms: 3_600_000,
+        notifications: 1_500,
+    };
+    for _ in 0..5 {
+        sending.tell_advert(
+            &[alert, alert],
+            Branch::Created,
+            &json!({"flxId": Uuid::now_v7()}),
+        );
+    }
+    sending.tell(failing, Branch::Created, 30);
+    sending.resume("127.0.0.1");
+    sending.delivery(alert, DeliveryStatus::Delivered, 1).await;
+    sending.delivery(failing, DeliveryStatus::Failed, 1).await;
+    let numbers = sending.metrics.render();
+    for line in [
+        "toise_outbox_notifications 40",
+        "toise_outbox_notifications_max 1500",
+        "toise_outbox_age_max_seconds 3600",
+    ] {
+        assert!(
+            numbers.lines().any(|found| found == line),
+            "{line}: {numbers}"
+        );
+    }
+    sending.pause();
+
+    // By age: those who were delivered, and those who were not.
+    sending.clock.advance_ms(3_600_001);
+    sending.tell(alert, Branch::Created, 3);
+    sending.resume("127.0.0.1");
+    sending
+        .until_number("SELECT min(notification) FROM outbox", 41)
+        .await;
+    sending
+        .until_number("SELECT count(*) FROM snapshots", 0)
+        .await;
+    sending
+        .until_number("SELECT count(*) FROM deliveries", 1)
+        .await;
+    let expired = "toise_outbox_expired_total 30";
+    until(
+        expired,
+        || sending.metrics.render().contains(expired).then_some(()),
+        || sending.metrics.render(),
+    )
+    .await;
+    sending.pause();
+
+    // By number.
+    sending.tell(failing, Branch::Created, 3_000);
+    sending.resume("127.0.0.1");
+    sending
+        .until_number("SELECT min(notification) FROM outbox", 3_043 - 1_500 + 1)
+        .await;
+    assert_eq!(sending.number("SELECT count(*) FROM outbox"), 1_500);
+}

@@ -1,0 +1,166 @@
+//! Alerts of accounts: who may see them, what they may hold, how they begin and end.
+
+use serde_json::json;
+use toise::accounts::account;
+use toise::alerts::alert::Reason;
+use toise::alerts::registry::{Address, Error};
+use toise::config;
+use toise::wire::alerts::{parse_alert, parse_alerts, parse_patch};
+use toise::wire::listings::codes::FlxId;
+use toise::wire::listings::filters::Listing;
+
+use crate::support::alerts::{Office, body};
+
+const CREATED: &[&str] = &["ALERT_MATCH_CREATED"];
+
+#[test]
+fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
+    let office = Office::open();
+    let filter =
+        json!({"type": ["CLASS_FLAT"], "location": [{"city": "Lyon", "postalCode": "69003"}]});
+    let address = office.alert(Listing::Property, &filter, CREATED);
+    let alert = office.alerts.get(address).unwrap();
+    assert_eq!(alert.search_query, json!({"filterProperty": filter}));
+    assert_eq!(
+        (alert.id, alert.deactivated, alert.search_name.as_str()),
+        (address.id, None, "suivi")
+    );
+    assert_eq!(alert.match_kinds, CREATED);
+    assert_eq!(alert.created_at, alert.updated_at);
+    let all = office
+        .alerts
+        .all(office.account, Listing::Property)
+        .unwrap();
+    let answer = alert.answer();
+    assert_eq!(all, [alert]);
+    assert_eq!(answer["alert_id"], json!(address.id));
+    assert_eq!(
+        (
+            &answer["activated"],
+            &answer["match"],
+            answer.get("context")
+        ),
+        (&json!(true), &json!(CREATED), None)
+    );
+    let stranger = account::find_or_create(&office.store, &office.clock, "stranger").unwrap();
+    let patch = || parse_patch(Listing::Property, &json!({"search_name": "x"})).unwrap();
+    for address in [
+        Address {
+            account: stranger.account_id,
+            ..address
+        },
+        Address {
+            listing: Listing::Advert,
+            ..address
+        },
+        Address {
+            id: FlxId(uuid::Uuid::now_v7()),
+            ..address
+        },
+    ] {
+        assert!(matches!(office.alerts.get(address), Err(Error::NoAlert)));
+        assert!(matches!(
+            office.alerts.history(address, 0, 1),
+            Err(Error::NoAlert)
+        ));
+        assert!(matches!(
+            office.alerts.patch(address, patch()),
+            Err(Error::NoAlert)
+        ));
+        assert!(matches!(
+            office.alerts.activate(address),
+            Err(Error::NoAlert)
+        ));
+        assert!(matches!(office.alerts.delete(address), Err(Error::NoAlert)));
+        assert_eq!(
+            office
+                .alerts
+                .all(stranger.account_id, Listing::Property)
+                .unwrap(),
+            []
+        );
+    }
+}
+
+#[test]
+fn a_patch_changes_what_it_names_and_has_the_alert_active() {
+    let office = Office::open();
+    let address = office.alert(Listing::Advert, &json!({}), CREATED);
+    office.patch(address, json!({"context": {"metadata": {"customer": 7}}}));
+    office.alerts.delete(address).unwrap();
+    office.clock.advance_ms(5_000);
+    let ended = office.alerts.get(address).unwrap();
+    assert_eq!(ended.deactivated, Some(Reason::Deleted));
+    office.patch(
+        address,
+        json!({"match": ["ALERT_MATCH_ADVERT_EVENT"], "webhook_url": "https://autre.example/"}),
+    );
+    let alert = office.alerts.get(address).unwrap();
+    assert_eq!(alert.deactivated, None);
+    assert_eq!(alert.match_kinds, ["ALERT_MATCH_ADVERT_EVENT"]);
+    assert_eq!(alert.webhook_url, "https://autre.example/");
+    assert_eq!(
+        (&alert.context, &alert.search_query),
+        (&ended.context, &ended.search_query)
+    );
+    assert!(alert.context.is_some() && alert.updated_at > alert.created_at);
+    office.patch(address, json!({"context": {}}));
+    assert_eq!(office.alerts.get(address).unwrap().context, None);
+    office.alerts.delete(address).unwrap();
+    office.alerts.activate(address).unwrap();
+    assert_eq!(office.alerts.get(address).unwrap().deactivated, None);
+}
+
+#[test]
+fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
+    let office = Office::with(config::Alerts {
+        per_account_max: 2,
+        conditions_max: 3,
+    });
+    let codes = |count: u32| -> Vec<_> {
+        (0..count)
+            .map(|code| json!({"postalCode": format!("{:05}", 1_000 + code)}))
+            .collect()
+    };
+    let wide = body(Listing::Property, &json!({"location": codes(4)}), CREATED);
+    let small = body(Listing::Property, &json!({"location": codes(3)}), CREATED);
+    let (account, listing) = (office.account, Listing::Property);
+    let many = json!({"alerts": [wide, small, {"match": 1}, small, small]});
+    let made = office
+        .alerts
+        .create_many(account, listing, parse_alerts(listing, &many).unwrap())
+        .unwrap();
+    let told: Vec<String> = made
+        .iter()
+        .map(|made| {
+            made.as_ref()
+                .map_or_else(ToString::to_string, |_| "made".into())
+        })
+        .collect();
+    assert!(
+        told[0].contains("search_query: must not hold more than 3 conditions"),
+        "{}",
+        told[0]
+    );
+    assert!(
+        told[2].starts_with("match: must be an array"),
+        "{}",
+        told[2]
+    );
+    assert_eq!((told[1].as_str(), told[3].as_str()), ("made", "made"));
+    assert!(told[4].contains("2 active alerts"), "{}", told[4]);
+    let id = *made[1].as_ref().unwrap();
+    let address = Address {
+        account,
+        listing,
+        id,
+    };
+    let one = || parse_alert(listing, &small).unwrap();
+    office.alerts.delete(address).unwrap();
+    office.alerts.create(account, listing, one()).unwrap();
+    let activated = office.alerts.activate(address);
+    assert!(matches!(activated, Err(Error::TooMany { max: 2 })));
+    let patch = parse_patch(listing, &json!({"search_query": wide["search_query"]})).unwrap();
+    let patched = office.alerts.patch(address, patch);
+    assert!(matches!(patched, Err(Error::Refused(_))), "{patched:?}");
+}

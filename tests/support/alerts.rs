@@ -1,0 +1,166 @@
+//! A store with listings and alerts, driven without a service, and what it puts in the outbox.
+
+use serde_json::{Value, json};
+use toise::accounts::account;
+use toise::alerts::Alerts;
+use toise::alerts::registry::Address;
+use toise::clock::Clock;
+use toise::config;
+use toise::listings::Listings;
+use toise::listings::ingest::Receipt;
+use toise::store::{Store, document};
+use toise::wire::alerts::{parse_alert, parse_patch};
+use toise::wire::listings::codes::FlxId;
+use toise::wire::listings::filters::Listing;
+use uuid::Uuid;
+
+/// Listings and alerts in a folder of their own, at noon of a day in November.
+pub struct Office {
+    pub folder: tempfile::TempDir,
+    pub store: Store,
+    pub clock: Clock,
+    pub listings: Listings,
+    pub alerts: Alerts,
+    pub account: Uuid,
+}
+
+/// A notification in the outbox.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    pub alert: i64,
+    pub branch: String,
+    pub item: FlxId,
+    /// The record that goes with it; null for properties.
+    pub record: Value,
+}
+
+impl Office {
+    pub fn open() -> Self {
+        Self::with(config::Alerts::default())
+    }
+
+    pub fn with(limits: config::Alerts) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::steered("2026-11-21T12:00:00Z".parse().unwrap());
+        let account = account::find_or_create(&store, &clock, "default").unwrap();
+        Self {
+            listings: Listings::new(store.clone(), clock.clone()),
+            alerts: Alerts::new(store.clone(), clock.clone(), limits),
+            account: account.account_id,
+            folder,
+            store,
+            clock,
+        }
+    }
+
+    pub fn take(&self, adverts: Vec<Value>) -> Vec<Receipt> {
+        let outcomes = self.listings.ingest(adverts).unwrap();
+        outcomes.into_iter().map(Result::unwrap).collect()
+    }
+
+    pub fn take_one(&self, advert: Value) -> Receipt {
+        self.take(vec![advert]).remove(0)
+    }
+
+    /// Makes an alert that subscribes to some kinds of match.
+    pub fn alert(&self, listing: Listing, filter: &Value, kinds: &[&str]) -> Address {
+        let body = body(listing, filter, kinds);
+        let alert = parse_alert(listing, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
+        let account = self.account;
+        Address {
+            account,
+            listing,
+            id: self.alerts.create(account, listing, alert).unwrap(),
+        }
+    }
+
+    pub fn patch(&self, address: Address, body: Value) {
+        let patch = parse_patch(address.listing, &body).unwrap();
+        self.alerts.patch(address, patch).unwrap();
+    }
+
+    /// What was put in the outbox after a notification, in order, and the number of the last one.
+    pub fn told_after(&self, notification: i64) -> (Vec<Told>, i64) {
+        let reading = |connection: &rusqlite::Connection| {
+            let mut statement = connection.prepare(
+                "SELECT notification, alert, branch, item, snapshots.document FROM outbox
+                 LEFT JOIN snapshots USING (snapshot) WHERE notification > ?1 ORDER BY notification",
+            )?;
+            let rows = statement.query_map([notification], |row| {
+                let document: Option<Vec<u8>> = row.get(4)?;
+                let record = document.map(|document| document::decode(&document).unwrap());
+                let told = Told {
+                    alert: row.get(1)?,
+                    branch: row.get(2)?,
+                    item: FlxId(Uuid::from_bytes(row.get(3)?)),
+                    record: record
+                        .map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap()),
+                };
+                Ok((told, row.get(0)?))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<(Told, i64)>>>()
+        };
+        let rows = self.store.read(reading).unwrap();
+        let last = rows.last().map_or(notification, |(_, number)| *number);
+        (rows.into_iter().map(|(told, _)| told).collect(), last)
+    }
+
+    /// What an alert was told: branch and item, in order.
+    pub fn told(&self, address: Address) -> Vec<(String, FlxId)> {
+        let number = self.alerts.get(address).unwrap().number;
+        let (all, _) = self.told_after(0);
+        let own = all.into_iter().filter(|told| told.alert == number);
+        own.map(|told| (told.branch, told.item)).collect()
+    }
+
+    pub fn record(&self, listing: Listing, id: FlxId) -> Value {
+        let record = match listing {
+            Listing::Property => self.listings.property(id).unwrap(),
+            Listing::Advert => self.listings.advert(id).unwrap(),
+        };
+        serde_json::from_slice(&record.unwrap()).unwrap()
+    }
+}
+
+/// The body that makes an alert.
+pub fn body(listing: Listing, filter: &Value, kinds: &[&str]) -> Value {
+    json!({"search_query": {(listing.filter_key()): filter}, "match": kinds, "search_name": "suivi",
+        "webhook_url": "https://client.example/hook"})
+}
+
+/// A flat of Lyon on a portal; adverts of one asset are plainly of one, those of two of two.
+pub fn flat(portal: &str, number: u64, asset: u64) -> Value {
+    let hash = |salt: u64| {
+        let mixed = (asset + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{:016x}", mixed.rotate_left(salt as u32 * 7))
+    };
+    let image = |n: u64| {
+        json!({"imageId": format!("{asset}-{n}"), "gaussianHash": hash(n), "meanHash": hash(n + 4),
+            "perceptualHash": hash(n + 8), "differenceHash": hash(n + 12)})
+    };
+    json!({
+        "url": format!("https://{portal}.example/annonce/{number}"), "source": format!("{portal}.example"),
+        "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 250_000 + asset * 40_000},
+        "title": format!("Appartement {asset}"),
+        "description": format!("Au coeur du quartier {asset}, appartement lumineux de trois pieces avec cuisine {} \
+            equipee, sejour de {} metres carres ouvrant sur {} et deux chambres au calme sur jardin, cave {}",
+            hash(1), 20 + asset, hash(2), hash(3)),
+        "location": {"postalCode": "69003", "city": "Lyon",
+            "locationCoordinate": {"location": [4.8512 + asset as f64 * 0.02, 45.7598]}},
+        "habitation": {"roomCount": 3, "bedroomCount": 2, "floor": 2, "surface": {"total": 61.5 + asset as f64 * 9.0},
+            "climate": {"epcEnergy": "ENERGY_CLASSIFICATION_D", "epcEnergyScore": 214}},
+        "medias": {"images": [image(0), image(1), image(2), image(3)]},
+        "seller": {"name": "Agence du Parc", "siren": "123456780"},
+        "charges": {"yearlyHousingTax": 1120},
+        "lastSeenAt": "2026-11-01T08:00:00Z",
+    })
+}
+
+/// A record with other values.
+pub fn with(mut record: Value, fields: Value) -> Value {
+    for (field, value) in fields.as_object().unwrap() {
+        record[field] = value.clone();
+    }
+    record
+}
