@@ -9,9 +9,9 @@ pub mod targets;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toise::engine::Budget;
 use toise::engine::filter::{Clause, Filter, Test};
 use toise::engine::session::Session;
+use toise::engine::{Budget, Engine};
 use toise::opendata::{Dataset, OpenData};
 use toise::progress::Progress;
 use toise::synth::{Request, lake::into_lake};
@@ -78,8 +78,13 @@ pub struct Sql {
 impl Sql {
     /// A session over the tables.
     pub fn over(open_data: &OpenData) -> Self {
+        Self::of(open_data.engine())
+    }
+
+    /// A session over the tables of an engine.
+    pub fn of(engine: &Engine) -> Self {
         Self {
-            session: Session::open(open_data.engine(), Vec::new()).unwrap(),
+            session: Session::open(engine, Vec::new()).unwrap(),
             runtime: tokio::runtime::Runtime::new().unwrap(),
         }
     }

@@ -47,7 +47,9 @@ def make_lake(options):
     if (options.data / "lake" / "properties" / "snapshot.json").exists():
         return
     print(f"making {options.properties:,} properties with their adverts", file=sys.stderr)
-    command = [options.toise, "synth", "--adverts", str(options.properties), "--into", str(options.data)]
+    # The generator makes 21 assets of 32 adverts.
+    adverts = str(options.properties * 32 // 21)
+    command = [options.toise, "synth", "--lake", "--adverts", adverts, "--data", str(options.data)]
     subprocess.run(command, check=True)
 
 

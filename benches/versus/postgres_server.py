@@ -19,6 +19,9 @@ import sys
 import duckdb
 import psycopg
 
+# Records copied before the answers they came in are dropped.
+RECORDS_AT_ONCE = 50_000
+
 SETTINGS = """
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
@@ -36,7 +39,7 @@ default_statistics_target = 500
 default_toast_compression = 'lz4'
 wal_level = minimal
 max_wal_senders = 0
-max_wal_size = '8GB'
+max_wal_size = '2GB'
 checkpoint_timeout = '30min'
 fsync = off
 logging_collector = off
@@ -141,10 +144,11 @@ class Server:
         connection.execute(TABLES)
         lake = duckdb.connect()
         files = f"'{self.options.data}/lake/properties/*.parquet'"
-        copy(connection, "loaded", lake, f"select {', '.join(name for name, _ in COLUMNS)} from {files}")
+        copy(connection, "loaded", lake, f"select {', '.join(name for name, _ in COLUMNS)} from {files}",
+             self.options.data)
         copy(connection, "property_adverts", lake,
              "select flx_id, advert.source, advert.is_online, advert.is_pro, advert.price_latest_value "
-             f"from (select flx_id, unnest(adverts) as advert from {files})")
+             f"from (select flx_id, unnest(adverts) as advert from {files})", self.options.data)
         ids = lake.execute(f"select flx_id from {files}").fetchnumpy()["flx_id"]
         copy_records(connection, toise, ids)
         for statement in FINISH:
@@ -153,26 +157,29 @@ class Server:
         connection.execute("create table filled ()")
 
 
-def copy(connection, table, lake, query):
-    lake.execute(query)
-    with connection.cursor().copy(f"copy {table} from stdin") as rows:
-        while batch := lake.fetchmany(10_000):
-            for row in batch:
-                rows.write_row(row)
+def copy(connection, table, lake, query, folder):
+    """Copies what a query finds in the files, through a file."""
+    path = folder / f"{table}.csv"
+    lake.execute(f"copy ({query}) to '{path}' (header false)")
+    with connection.cursor().copy(f"copy {table} from stdin (format csv)") as rows, path.open("rb") as file:
+        while block := file.read(1 << 20):
+            rows.write(block)
+    path.unlink()
 
 
 def copy_records(connection, toise, ids):
     """Copies the records as the server answers them, a hundred at a time."""
     channel = http.client.HTTPConnection(toise.address)
     connection.execute("create table answers (answer json)")
-    with connection.cursor().copy("copy answers from stdin") as rows:
-        for first in range(0, len(ids), 100):
-            body = json.dumps({"flxIds": list(ids[first:first + 100])})
-            channel.request("POST", "/v2/protected/properties/_many", body, toise.headers)
-            answer = channel.getresponse().read().decode()
-            rows.write_row((answer,))
-    connection.execute("""
-        insert into records select (record->>'flxId')::uuid, record
-        from answers, json_array_elements(answer->'data') record;
-        drop table answers;
-        alter table records add primary key (flx_id)""")
+    for start in range(0, len(ids), RECORDS_AT_ONCE):
+        some = ids[start:start + RECORDS_AT_ONCE]
+        with connection.cursor().copy("copy answers from stdin") as rows:
+            for first in range(0, len(some), 100):
+                body = json.dumps({"flxIds": list(some[first:first + 100])})
+                channel.request("POST", "/v2/protected/properties/_many", body, toise.headers)
+                rows.write_row((channel.getresponse().read().decode(),))
+        connection.execute("""
+            insert into records select (record->>'flxId')::uuid, record
+            from answers, json_array_elements(answer->'data') record;
+            truncate answers""")
+    connection.execute("drop table answers; alter table records add primary key (flx_id)")

@@ -1,0 +1,124 @@
+//! "Which homes are for sale here?": a page of a hundred whole properties with the exact number, placed and unplaced, by
+//! words, and the number alone. Against DataFusion's SQL over the same files, which is asked for identifiers only.
+
+mod support;
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use serde_json::{Value, json};
+use support::{Sql, compare};
+use toise::clock::Clock;
+use toise::engine::cursor::CursorKey;
+use toise::engine::interrupt::Interrupt;
+use toise::engine::{Budget, Engine};
+use toise::lake::Lake;
+use toise::listings::Listings;
+use toise::listings::columns::properties;
+use toise::listings::projection::Projection;
+use toise::listings::texts::Texts;
+use toise::progress::Progress;
+use toise::store::Store;
+use toise::synth::adverts::{Level, Request};
+use toise::synth::listings::into_listings;
+use toise::wire::listings::filters::{Part, SearchRequest, parse_search};
+
+/// The data folder, made on first use: as many adverts as other benches have rows, two thirds as many properties.
+fn data() -> PathBuf {
+    let name = format!("bench-listings-{}", support::rows());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let done = folder.join("done");
+    if !done.exists() {
+        let _ = std::fs::remove_dir_all(&folder);
+        let request = Request::new(support::rows(), 1, Level::Middle);
+        into_listings(&folder, request, None, Progress::silent()).unwrap();
+        std::fs::write(done, "").unwrap();
+    }
+    folder
+}
+
+fn open(data: &Path) -> (Projection, Arc<Engine>) {
+    let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
+    let engine = Arc::new(Engine::open(data, &[properties()], Budget::default()).unwrap());
+    let (lake, texts) = (Lake::open(data).unwrap(), Texts::open(data).unwrap());
+    let projection = Projection::open(listings, Arc::clone(&engine), lake, texts).unwrap();
+    (projection, engine)
+}
+
+fn request(filter: Value, full_texts: &[&str]) -> SearchRequest {
+    let body = json!({
+        "search": {"filterProperty": filter, "fullTexts": full_texts},
+        "sortBy": "PRICE", "orderBy": "DESC", "size": 100,
+    });
+    parse_search(Part::Whole, &body, &CursorKey::new([7; 32])).unwrap()
+}
+
+/// A page with its records, as the endpoint answers it.
+fn search(projection: &Projection, request: &SearchRequest) -> u64 {
+    let page = projection.search(request, &Interrupt::default()).unwrap();
+    let numbers: Vec<i64> = page.items.iter().map(|found| found.number).collect();
+    let mut records = Vec::new();
+    let listings = projection.listings();
+    listings.write_properties(&numbers, &mut records).unwrap();
+    assert!(!black_box(records).is_empty());
+    page.count
+}
+
+fn search_properties(criterion: &mut Criterion) {
+    let (projection, engine) = open(&data());
+    let sql = Sql::of(&engine);
+    let commune = sql.text(
+        "select location_insee_code from properties where location_insee_code is not null \
+         group by 1 order by count(*) desc, 1 limit 1",
+    );
+    let ranges = json!({
+        "habitation": {"surface": {"total": {"min": 40, "max": 90}}},
+        "price": {"latest": {"value": {"max": 2_000_000}}},
+    });
+    let in_sql = "habitation_surface_total between 40 and 90 and price_latest_value <= 2000000";
+    let mut in_commune = ranges.clone();
+    in_commune["location"] = json!([{"inseeCode": commune}]);
+    let (placed, unplaced) = (request(in_commune, &[]), request(ranges, &[]));
+    let words = request(json!({}), &["gardien"]);
+
+    let mut group = criterion.benchmark_group("search_properties");
+    group.throughput(Throughput::Elements(1));
+    for (name, asked) in [
+        ("placed", &placed),
+        ("unplaced", &unplaced),
+        ("words", &words),
+    ] {
+        group.bench_function(name, |bench| bench.iter(|| search(&projection, asked)));
+    }
+    group.bench_function("count", |bench| {
+        bench.iter(|| {
+            projection
+                .count(&unplaced.search, &Interrupt::default())
+                .unwrap()
+        });
+    });
+    group.finish();
+
+    let ids = |condition: &str| {
+        let page = "select flx_id from properties where";
+        let order = "order by price_latest_value desc nulls last, flx_id limit 100";
+        assert!(!sql.ask(&format!("{page} {condition} {order}")).is_empty());
+        let total = format!("select count(*) from properties where {condition}");
+        sql.text(&total).parse::<u64>().unwrap()
+    };
+    compare(
+        "search_properties/placed",
+        || search(&projection, &placed),
+        || ids(&format!("location_insee_code = '{commune}' and {in_sql}")),
+    );
+    compare(
+        "search_properties/unplaced",
+        || search(&projection, &unplaced),
+        || ids(in_sql),
+    );
+}
+
+criterion_group!(benches, search_properties);
+criterion_main!(benches);
