@@ -69,8 +69,8 @@ impl Percolator {
         }
     }
 
-    /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take a second or two, so
-    /// this is called before a transaction rather than inside it.
+    /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take seconds, so this
+    /// is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
         if load::last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
             return Ok(());
