@@ -123,7 +123,7 @@ fn push_item(connection: &Connection, body: &mut Vec<u8>, item: &Item) -> rusqli
         Some(Ok(record)) => record,
         // One damaged row must not hold up all deliveries: its receiver can still read the advert.
         damaged => {
-            tracing::error!(snapshot, item = %item.item, ?damaged, "a record to deliver cannot be read: its identifier is sent");
+            tracing::error!(snapshot, item = %item.item, ?damaged, "a record cannot be read: its identifier is sent");
             format!("{{\"flxId\":\"{}\"}}", item.item).into_bytes()
         }
     };

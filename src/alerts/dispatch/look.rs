@@ -136,7 +136,10 @@ impl<'c> Look<'c> {
     fn note_new(&mut self, state: &mut State) -> rusqlite::Result<()> {
         let new: Vec<(i64, i64)> = self
             .connection
-            .prepare_cached("SELECT notification, alert FROM outbox WHERE notification > ?1 ORDER BY notification LIMIT ?2")?
+            .prepare_cached(
+                "SELECT notification, alert FROM outbox WHERE notification > ?1
+                 ORDER BY notification LIMIT ?2",
+            )?
             .query_map((state.last_notification, NOTED_MAX as i64), |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?

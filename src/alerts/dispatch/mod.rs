@@ -3,7 +3,7 @@
 //! One thread decides and talks to the store; attempts run on the service's runtime and tell it how they ended. A turn
 //! is one reading (`look`: what is new or due, grouped for endpoints with room, see `state`) and one transaction
 //! (`record`: how attempts ended, which deliveries begin), however many deliveries it holds; then the new ones are
-//! sent. So a delivery is on disk with its identifier before its first byte leaves, and again when it ended: whatever is
+//! sent. So a delivery is on disk with its identifier before its first byte leaves, and again when it ended: what is
 //! killed in between is sent once more under the same identifier.
 //!
 //! One process of a data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the system
