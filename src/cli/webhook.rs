@@ -313,10 +313,10 @@ impl Receiver {
             "{time}  {id}  {verified}{again}, answered {}",
             status.as_u16()
         );
-        std::iter::once(head)
-            .chain(tell(body))
-            .collect::<Vec<_>>()
-            .join("\n")
+        // What a stranger sends must not steer a terminal.
+        let plain = |line: String| line.replace(char::is_control, " ");
+        let lines = std::iter::once(head).chain(tell(body)).map(plain);
+        lines.collect::<Vec<_>>().join("\n")
     }
 }
 

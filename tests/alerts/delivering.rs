@@ -6,12 +6,15 @@ use std::time::Duration;
 use serde_json::json;
 use toise::accounts::account::{rotate_secret, signing_secrets};
 use toise::accounts::usage::{Consumer, Period, by_key, by_type};
-use toise::alerts::outbox::Branch;
+use toise::alerts::dispatch::{Dispatcher, Setup};
+use toise::alerts::outbox::{Branch, enqueue};
 use toise::alerts::signature::verify;
 use toise::config::prices::Consumption;
+use toise::store::Store;
 use toise::wire::delivery::DeliveryStatus;
 use toise::wire::listings::codes::FlxId;
 use toise::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::support::receiver::{Act, Received, Receiver};
@@ -31,7 +34,6 @@ async fn a_property_alert_is_told_identifiers_in_one_signed_request() {
     let (told, again) = (ids.clone(), ids[0]);
     let at_ms = sending.clock.now().timestamp_millis();
     sending.write(move |transaction| {
-        use toise::alerts::outbox::enqueue;
         for id in &told {
             enqueue(transaction, alert.number, Branch::Created, *id, None, at_ms)?;
         }
@@ -102,7 +104,12 @@ async fn an_advert_alert_is_told_records_as_they_were_with_its_context() {
     sending.tell_advert(&alerts, Branch::Created, advert);
     sending.tell_advert(&alerts, Branch::Updated, update);
     for alert in alerts {
-        sending.until_number(&format!("SELECT count(*) FROM outbox JOIN deliveries USING (delivery) WHERE outbox.alert = {} AND status = 'delivered'", alert.number), 2).await;
+        let delivered = format!(
+            "SELECT count(*) FROM outbox JOIN deliveries USING (delivery)
+             WHERE outbox.alert = {} AND status = 'delivered'",
+            alert.number
+        );
+        sending.until_number(&delivered, 2).await;
         let requests = receiver.received();
         let of_alert: Vec<_> = requests
             .iter()
@@ -314,11 +321,12 @@ async fn what_another_process_commits_is_sent_within_a_moment() {
     let sending = Sending::start();
     let receiver = Receiver::always(Act::Status(200)).await;
     let alert = sending.property_alert(&receiver.url());
-    let other = toise::store::Store::open(sending.data()).unwrap();
+    let other = Store::open(sending.data()).unwrap();
     let id = FlxId(Uuid::now_v7());
+    let at_ms = sending.clock.now().timestamp_millis();
     other
         .write(move |transaction| {
-            toise::alerts::outbox::enqueue(transaction, alert.number, Branch::Created, id, None, 0)
+            enqueue(transaction, alert.number, Branch::Created, id, None, at_ms)
         })
         .unwrap();
     let committed = std::time::Instant::now();
@@ -337,29 +345,17 @@ async fn one_process_dispatches_at_a_time_and_the_next_takes_over() {
     let alert = sending.property_alert(&receiver.url());
     sending.tell(alert, Branch::Created, 1);
     received(&receiver, 1).await;
-    let mut second = Sending::idle();
-    std::mem::swap(&mut second, &mut sending);
-    // A second dispatcher of the same folder waits for its turn.
-    let gate =
-        toise::net::receiver::Gate::new(toise::net::receiver::Allowed::parse("127.0.0.1").unwrap());
-    let setup = toise::alerts::dispatch::Setup {
-        data: second.data().to_owned(),
-        store: toise::store::Store::open(second.data()).unwrap(),
-        clock: second.clock.clone(),
-        poster: toise::net::post::Poster::new(gate).unwrap(),
-        prices: std::sync::Arc::default(),
-        retention: second.retention,
-        metrics: toise::telemetry::Metrics::new().unwrap(),
+    let second = Setup {
+        store: Store::open(sending.data()).unwrap(),
+        ..sending.setup("127.0.0.1")
     };
-    let waiting =
-        toise::alerts::dispatch::Dispatcher::start(setup, tokio::runtime::Handle::current())
-            .unwrap();
-    second.tell(alert, Branch::Created, 1);
+    let second = Dispatcher::start(second, Handle::current()).unwrap();
+    sending.tell(alert, Branch::Created, 1);
     received(&receiver, 2).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(receiver.count(), 2, "not sent twice");
-    second.pause();
-    second.tell(alert, Branch::Created, 1);
+    sending.pause();
+    sending.tell(alert, Branch::Created, 1);
     received(&receiver, 3).await;
-    drop(waiting);
+    drop(second);
 }

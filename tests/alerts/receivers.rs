@@ -124,6 +124,21 @@ async fn every_kind_of_answer_has_its_outcome_and_the_log_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_accepts_and_never_shakes_hands_is_given_three_seconds() {
+    let sending = Sending::start();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/hook", silent.local_addr().unwrap());
+    let begun = std::time::Instant::now();
+    let (_, delivery) = first_attempt(&sending, &url, DeliveryStatus::Failed).await;
+    assert_eq!(
+        delivery.last_error.as_deref(),
+        Some("no connection within 3 s")
+    );
+    let took = begun.elapsed();
+    assert!((2_900..4_500).contains(&took.as_millis()), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_not_followed() {
     let sending = Sending::start();
     let inside = Receiver::always(Act::Status(200)).await;
@@ -251,6 +266,24 @@ async fn deliveries_follow_an_alert_that_moves_or_ends() {
     sending.clock.advance_ms(6_001);
     sending.delivery(ended, DeliveryStatus::Dead, 1).await;
     assert_eq!(old.count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_410_from_where_an_alert_was_does_not_end_it() {
+    let sending = Sending::start();
+    let old = Receiver::always(Act::After(Duration::from_millis(300), 410)).await;
+    let alert = sending.property_alert(&old.url());
+    sending.tell(alert, Branch::Created, 1);
+    until(
+        "a request",
+        || (old.count() == 1).then_some(()),
+        String::new,
+    )
+    .await;
+    let change = "UPDATE alerts SET webhook_url = 'http://127.0.0.1:9/', change = change + 1 WHERE alert = ?1";
+    sending.write(move |transaction| transaction.execute(change, [alert.number]));
+    sending.delivery(alert, DeliveryStatus::Dead, 1).await;
+    assert_eq!(state_of(&sending, alert), (true, None));
 }
 
 #[tokio::test(flavor = "multi_thread")]

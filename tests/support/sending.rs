@@ -111,8 +111,14 @@ impl Sending {
 
     /// Starts the dispatcher, with hosts it may reach wherever they are.
     pub fn resume(&mut self, allowed: &str) {
+        let setup = self.setup(allowed);
+        self.dispatcher = Some(Dispatcher::start(setup, Handle::current()).unwrap());
+    }
+
+    /// What a dispatcher of this store works with.
+    pub fn setup(&self, allowed: &str) -> Setup {
         let gate = Gate::new(Allowed::parse(allowed).unwrap());
-        let setup = Setup {
+        Setup {
             data: self.folder.path().to_owned(),
             store: self.store.clone(),
             clock: self.clock.clone(),
@@ -120,8 +126,7 @@ impl Sending {
             prices: Arc::new(self.prices.clone()),
             retention: self.retention,
             metrics: self.metrics.clone(),
-        };
-        self.dispatcher = Some(Dispatcher::start(setup, Handle::current()).unwrap());
+        }
     }
 
     /// Ends the dispatcher. Blocks.

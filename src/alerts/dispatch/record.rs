@@ -124,7 +124,7 @@ impl<'t> Turn<'t> {
                 }
             }
             Verdict::Retry(_) | Verdict::Dead => self.note_failure(&parcel.receiver)?,
-            Verdict::Gone => self.deactivate(parcel.alert, "gone")?,
+            Verdict::Gone => self.deactivate(parcel.alert, &parcel.receiver.url, "gone")?,
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl<'t> Turn<'t> {
             .query_map((&account_id, &receiver.url), |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for alert in &alerts {
-            self.deactivate(*alert, "failing")?;
+            self.deactivate(*alert, &receiver.url, "failing")?;
         }
         let ended = alerts.len();
         if ended > 0 {
@@ -207,15 +207,15 @@ impl<'t> Turn<'t> {
         self.recovered(receiver)
     }
 
-    /// Ends an alert, unless it is not active any more.
-    fn deactivate(&self, alert: i64, because: &str) -> rusqlite::Result<()> {
+    /// Ends an alert, unless it is not active any more or goes elsewhere by now.
+    fn deactivate(&self, alert: i64, url: &str, because: &str) -> rusqlite::Result<()> {
         self.transaction
             .prepare_cached(
                 "UPDATE alerts SET activated = 0, deactivated_because = ?2, updated_at_ms = ?3,
                      change = (SELECT coalesce(max(change), 0) + 1 FROM alerts)
-                 WHERE alert = ?1 AND activated = 1",
+                 WHERE alert = ?1 AND activated = 1 AND webhook_url = ?4",
             )?
-            .execute((alert, because, self.now_ms))?;
+            .execute((alert, because, self.now_ms, url))?;
         Ok(())
     }
 
