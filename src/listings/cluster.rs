@@ -43,8 +43,7 @@ impl Tables<'_> {
                 Some(made) => made,
                 None => &MadeProperty::of(own_id, alone).map_err(failed)?,
             };
-            let property = self.insert_property(own_id, &made.document)?;
-            self.percolate_property(property, &made.record, Occasion::Founded)?;
+            let property = self.insert_property(own_id, made)?;
             let advert = self.insert_advert(digest, property, draft)?;
             return Ok((advert, own_id));
         };
@@ -179,17 +178,13 @@ impl Tables<'_> {
         let (id, former) = self.identifier_for(ids)?;
         let parting: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
         let made = MadeProperty::of(id, &parting).map_err(failed)?;
-        let (parted, occasion) = match former {
+        let parted = match former {
             Some(former) => {
-                self.update_property(former, &made.document)?;
-                (former, Occasion::Changed)
+                self.update_property(former, &made, Some(Occasion::Changed))?;
+                former
             }
-            None => {
-                let founded = self.insert_property(id, &made.document)?;
-                (founded, Occasion::Founded)
-            }
+            None => self.insert_property(id, &made)?,
         };
-        self.percolate_property(parted, &made.record, occasion)?;
         for (advert, _) in &leave {
             self.move_advert(*advert, parted)?;
         }

@@ -165,7 +165,7 @@ impl Listings {
         let now_ms = self.clock.now().timestamp_millis();
         let taken = self.store.write(move |transaction| {
             let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
-            let mut tables = Tables::begin(transaction)?.percolating(percolation);
+            let mut tables = Tables::begin(transaction, percolation)?;
             let mut group = group;
             let outcomes = group.iter_mut().map(|prepared| match prepared {
                 Ok(prepared) => take_one(&mut tables, prepared, iris.as_deref()),

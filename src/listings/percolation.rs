@@ -15,7 +15,6 @@ use crate::alerts::percolate::{AdvertWritten, Occasion, Percolator, PropertyWrit
 use crate::wire::listings::Property;
 
 /// What a transaction wrote and the alerts have not looked at yet; `None` without an active alert.
-#[derive(Default)]
 pub(super) struct Percolation<'p>(Option<Waiting<'p>>);
 
 struct Waiting<'p> {

@@ -148,7 +148,7 @@ impl Listings {
                 return Ok(Err(format!("nothing to split: {rule}")));
             }
             let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
-            let mut tables = Tables::begin(transaction)?.percolating(percolation);
+            let mut tables = Tables::begin(transaction, percolation)?;
             let id = tables.split(number, &leaving)?;
             tables.end()?;
             Ok(Ok(id))

@@ -13,7 +13,6 @@ use super::property::Member;
 use super::rows::{failed, fingerprint, flx_id, last_sequence, members, property_id};
 use crate::alerts::percolate::{AdvertWritten, Occasion};
 use crate::wire::enums::WireEnum;
-use crate::wire::listings::Property;
 use crate::wire::listings::codes::{FlxId, Timestamp};
 use crate::wire::listings::deliveries::AdvertEvent;
 use crate::wire::listings::scalars::Eur;
@@ -38,37 +37,21 @@ pub(super) struct Tables<'t> {
 }
 
 impl<'t> Tables<'t> {
-    /// Begins after the last change any process made.
-    pub(super) fn begin(transaction: &'t Transaction<'t>) -> rusqlite::Result<Self> {
+    /// Begins after the last change any process made; the alerts look at what is written.
+    pub(super) fn begin(
+        transaction: &'t Transaction<'t>,
+        percolation: Percolation<'t>,
+    ) -> rusqlite::Result<Self> {
         Ok(Self {
             last_sequence: last_sequence(transaction)?,
             transaction,
-            percolation: Percolation::default(),
-        })
-    }
-
-    /// Has the alerts look at what is written from here on, until [`Self::end`].
-    pub(super) fn percolating(self, percolation: Percolation<'t>) -> Self {
-        Self {
             percolation,
-            ..self
-        }
+        })
     }
 
     /// Ends: the alerts have looked at everything that was written.
     pub(super) fn end(mut self) -> rusqlite::Result<()> {
         self.percolation.tell(self.transaction)
-    }
-
-    /// Hands a property that was written to the alerts, if there are any on properties.
-    pub(super) fn percolate_property(
-        &mut self,
-        property: i64,
-        record: &Property,
-        occasion: Occasion,
-    ) -> rusqlite::Result<()> {
-        self.percolation
-            .property(self.transaction, property, record, occasion)
     }
 
     /// Hands an advert that was written to the alerts, if there are any on adverts; its record names its property.
@@ -118,13 +101,21 @@ impl<'t> Tables<'t> {
     }
 
     /// Inserts a property and gives its number.
-    pub(super) fn insert_property(&mut self, id: FlxId, document: &[u8]) -> rusqlite::Result<i64> {
+    pub(super) fn insert_property(
+        &mut self,
+        id: FlxId,
+        made: &MadeProperty,
+    ) -> rusqlite::Result<i64> {
         let sequence = self.next_sequence();
         self.execute(
             "INSERT INTO properties (property_id, sequence, document) VALUES (?1, ?2, ?3)",
-            (id.0.as_bytes(), sequence, document),
+            (id.0.as_bytes(), sequence, &made.document),
         )?;
-        Ok(self.transaction.last_insert_rowid())
+        let property = self.transaction.last_insert_rowid();
+        let record = &made.record;
+        self.percolation
+            .property(self.transaction, property, record, Occasion::Founded)?;
+        Ok(property)
     }
 
     /// Replaces the record of a property by what its adverts make; it must have one. `occasion` is what the alerts are
@@ -139,26 +130,33 @@ impl<'t> Tables<'t> {
             .into_iter()
             .map(|(_, member)| member)
             .collect();
-        let made = MadeProperty::of(id, &members).map_err(failed)?;
-        self.update_property(property, &made.document)?;
-        match occasion {
-            Some(occasion) => self.percolate_property(property, &made.record, occasion),
-            None => Ok(()),
-        }
+        self.update_property(
+            property,
+            &MadeProperty::of(id, &members).map_err(failed)?,
+            occasion,
+        )
     }
 
     /// Replaces the record of a property, and lets a merged one stand for itself again.
     pub(super) fn update_property(
         &mut self,
         property: i64,
-        document: &[u8],
+        made: &MadeProperty,
+        occasion: Option<Occasion>,
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
         self.execute(
             "UPDATE properties SET document = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
-            (property, document, sequence),
+            (property, &made.document, sequence),
         )?;
-        Ok(())
+        match occasion {
+            Some(occasion) => {
+                let record = &made.record;
+                self.percolation
+                    .property(self.transaction, property, record, occasion)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes one property's identifier answer with another's record; its adverts move there.
