@@ -160,7 +160,8 @@ async fn main() {
             let times_ms = stage.times_ms(hanging).await;
             p99[hanging] = percentile(&times_ms, 0.99);
             println!(
-                "{hanging} of {RECEIVERS} hanging, {STEADY_PER_S}/s: from commit to receipt p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
+                "{hanging} of {RECEIVERS} hanging, {STEADY_PER_S}/s: from commit to receipt \
+                 p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
                 percentile(&times_ms, 0.5),
                 p99[hanging],
                 percentile(&times_ms, 1.0),

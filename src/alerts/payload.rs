@@ -2,7 +2,7 @@
 //!
 //! Snapshots are spliced in unparsed; [`crate::wire::listings::deliveries`] says what comes out.
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::outbox::Branch;
 use crate::store::document;
@@ -115,12 +115,18 @@ fn push_item(connection: &Connection, body: &mut Vec<u8>, item: &Item) -> rusqli
         body.extend_from_slice(format!("\"{}\"", item.item).as_bytes());
         return Ok(());
     };
-    let document: Vec<u8> = connection
+    let document: Option<Vec<u8>> = connection
         .prepare_cached("SELECT document FROM snapshots WHERE snapshot = ?1")?
-        .query_row([snapshot], |row| row.get(0))?;
-    let record = document::decode(&document).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Blob, Box::new(error))
-    })?;
+        .query_row([snapshot], |row| row.get(0))
+        .optional()?;
+    let record = match document.as_deref().map(document::decode) {
+        Some(Ok(record)) => record,
+        // One damaged row must not hold up all deliveries: its receiver can still read the advert.
+        damaged => {
+            tracing::error!(snapshot, item = %item.item, ?damaged, "a record cannot be read: its identifier is sent");
+            format!("{{\"flxId\":\"{}\"}}", item.item).into_bytes()
+        }
+    };
     body.extend_from_slice(&record);
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! A window of the past sent once more: what an alert was told then goes to its receiver again, as it was.
 //!
 //! A replay puts the notifications of the window into the outbox anew, oldest first, so they travel like any other: in
-//! the same format, grouped, signed, retried, priced, under identifiers of their own. What is still to be delivered, and
-//! what a replay sent, is not sent again by one.
+//! the same format, grouped, signed, retried, priced, under identifiers of their own. What is still to be delivered,
+//! and what a replay sent, is not sent again by one.
 
 use uuid::Uuid;
 
@@ -74,7 +74,8 @@ pub fn replay(
             Some((alert, true)) => alert,
         };
         transaction.execute(
-            "INSERT INTO replays (replay_id, alert, from_ms, to_ms, items, created_at_ms) VALUES (?1, ?2, ?3, ?4, 0, ?5)",
+            "INSERT INTO replays (replay_id, alert, from_ms, to_ms, items, created_at_ms)
+             VALUES (?1, ?2, ?3, ?4, 0, ?5)",
             (replay_id.as_bytes(), alert, from_ms, to_ms, now_ms),
         )?;
         let replay = transaction.last_insert_rowid();

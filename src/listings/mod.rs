@@ -103,7 +103,7 @@ impl Listings {
         }
     }
 
-    /// Loads the active alerts, so that the first advert does not wait for them. Blocks: a second or two for 100,000.
+    /// Loads the active alerts, so that the first advert does not wait for them. Blocks: seconds for 100,000.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -1,4 +1,4 @@
-//! The outgoing HTTP client for downloads: time and size limits, patience with servers that ask for it, downloads that resume.
+//! The outgoing client for downloads: limits of time and size, patience with servers that ask for it, resumption.
 //!
 //! It goes where an operator sends it (official sources, mirrors). Addresses that come from customers go through
 //! [`super::post`], which asks [`super::receiver`] where it may go.

@@ -2,7 +2,7 @@
 //!
 //! A URL is checked when it is given ([`check_webhook_url`]) and again at every request: literal addresses before it,
 //! names when they are resolved, by handing the connection only the addresses that were checked. So a name that points
-//! elsewhere later reaches nothing it should not. An operator may name hosts that are exempt, for trials on one machine.
+//! elsewhere later reaches nothing it should not. An operator may exempt hosts by name, for trials on one machine.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -2,7 +2,7 @@
 //!
 //! A [`Metrics`] belongs to one service and is cheap to clone. Requests cost one look into a map of some dozens of
 //! series, about 0.2 µs. Labels come from fixed sets only (routes of the table, methods, status classes, consumption
-//! types, table names): never from what a client sends, but for a bounded number of receivers' hosts ([`deliveries`]).
+//! types, table names): never from what a client sends, but for a bounded number of receivers' hosts.
 
 mod deliveries;
 

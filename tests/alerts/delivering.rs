@@ -104,7 +104,12 @@ async fn an_advert_alert_is_told_records_as_they_were_with_its_context() {
     sending.tell_advert(&alerts, Branch::Created, advert);
     sending.tell_advert(&alerts, Branch::Updated, update);
     for alert in alerts {
-        sending.until_number(&format!("SELECT count(*) FROM outbox JOIN deliveries USING (delivery) WHERE outbox.alert = {} AND status = 'delivered'", alert.number), 2).await;
+        let delivered = format!(
+            "SELECT count(*) FROM outbox JOIN deliveries USING (delivery)
+             WHERE outbox.alert = {} AND status = 'delivered'",
+            alert.number
+        );
+        sending.until_number(&delivered, 2).await;
         let requests = receiver.received();
         let of_alert: Vec<_> = requests
             .iter()

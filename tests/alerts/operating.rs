@@ -178,3 +178,32 @@ async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
         .await;
     assert_eq!(sending.number("SELECT count(*) FROM outbox"), 1_500);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_record_holds_up_nothing_and_its_receiver_learns_which_it_was() {
+    let mut sending = Sending::idle();
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let alert = sending.advert_alert(&receiver.url(), "null");
+    let adverts: Vec<_> = (0..3)
+        .map(|_| json!({"flxId": Uuid::now_v7(), "title": "T3"}))
+        .collect();
+    for advert in &adverts {
+        sending.tell_advert(&[alert], Branch::Created, advert);
+    }
+    sending.write(|transaction| {
+        transaction.execute(
+            "UPDATE snapshots SET document = x'01' WHERE snapshot = 1",
+            [],
+        )?;
+        transaction.execute("DELETE FROM snapshots WHERE snapshot = 2", [])
+    });
+    sending.resume("127.0.0.1");
+    sending.delivery(alert, DeliveryStatus::Delivered, 1).await;
+    let body = receiver.received()[0].json();
+    let expected = json!([
+        {"flxId": adverts[0]["flxId"]},
+        {"flxId": adverts[1]["flxId"]},
+        adverts[2],
+    ]);
+    assert_eq!(body["data"]["created"][0]["adverts"], expected);
+}

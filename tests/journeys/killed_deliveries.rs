@@ -134,9 +134,10 @@ async fn what_was_committed_arrives_and_again_only_under_the_same_identifier() {
             .count()
     };
     let state = || {
-        let sql = "SELECT group_concat(status || ' ' || attempts || ' ' || coalesce(last_error, '') || ' ' || n, '; ')
-            FROM (SELECT coalesce(status, 'ungrouped') AS status, coalesce(attempts, 0) AS attempts, last_error, count(*) AS n
-                  FROM outbox LEFT JOIN deliveries USING (delivery) GROUP BY 1, 2, 3)";
+        let sql = "SELECT group_concat(status || ' ' || attempts || ' ' || error || ' ' || n, '; ') FROM (
+                SELECT coalesce(status, 'waiting') AS status, coalesce(attempts, 0) AS attempts,
+                    coalesce(last_error, '') AS error, count(*) AS n
+                FROM outbox LEFT JOIN deliveries USING (delivery) GROUP BY 1, 2, 3)";
         let read =
             |connection: &rusqlite::Connection| connection.query_row(sql, [], |row| row.get(0));
         let states: String = store.read(read).unwrap();

@@ -77,7 +77,11 @@ enum Found {
 }
 
 /// Reads what lies in the outbox and what changes from now on are compared with, once, at the beginning.
-pub(super) fn begin(connection: &Connection, state: &mut State) -> rusqlite::Result<()> {
+pub(super) fn begin(
+    connection: &Connection,
+    state: &mut State,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     let last = |sql| transaction.query_row(sql, [], |row| row.get(0));
     state.last_notification = last("SELECT coalesce(max(notification), 0) FROM outbox")?;
@@ -90,7 +94,7 @@ pub(super) fn begin(connection: &Connection, state: &mut State) -> rusqlite::Res
         .prepare("SELECT DISTINCT alert FROM outbox WHERE delivery IS NULL")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut look = Look::new(&transaction, Utc::now());
+    let mut look = Look::new(&transaction, now);
     for alert in waiting {
         let receiver = look.addresses.receiver_of(alert)?;
         state.note(alert, receiver);
@@ -132,7 +136,10 @@ impl<'c> Look<'c> {
     fn note_new(&mut self, state: &mut State) -> rusqlite::Result<()> {
         let new: Vec<(i64, i64)> = self
             .connection
-            .prepare_cached("SELECT notification, alert FROM outbox WHERE notification > ?1 ORDER BY notification LIMIT ?2")?
+            .prepare_cached(
+                "SELECT notification, alert FROM outbox WHERE notification > ?1
+                 ORDER BY notification LIMIT ?2",
+            )?
             .query_map((state.last_notification, NOTED_MAX as i64), |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?

@@ -3,12 +3,12 @@
 //! One thread decides and talks to the store; attempts run on the service's runtime and tell it how they ended. A turn
 //! is one reading (`look`: what is new or due, grouped for endpoints with room, see `state`) and one transaction
 //! (`record`: how attempts ended, which deliveries begin), however many deliveries it holds; then the new ones are
-//! sent. So a delivery is on disk with its identifier before its first byte leaves, and again when it ended: whatever is
+//! sent. So a delivery is on disk with its identifier before its first byte leaves, and again when it ended: what is
 //! killed in between is sent once more under the same identifier.
 //!
 //! One process of a data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the system
 //! gives back when a process dies. Leases of single deliveries back that up: an attempt that nobody tells the end of is
-//! due again after 30 s. Turns come with commits of this process, with ends of attempts, and every [`TICK`] for what
+//! due again after 30 s. Turns come with commits of this process, with ends of attempts, and every 25 ms for what
 //! other processes commit. On two cores a delivery costs about 0.1 ms of the thread and its share of a commit.
 
 mod addresses;

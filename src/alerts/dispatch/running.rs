@@ -35,7 +35,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(6);
 /// A delivery under way.
 struct Sent {
     parcel: SentParcel,
-    /// When the oldest of its items was matched; `None` when this is not its first attempt.
+    /// When the oldest of its items was matched, where this is its first attempt.
     matched_at_ms: Option<i64>,
     lost_at: Instant,
 }
@@ -132,10 +132,10 @@ impl Running {
                 "sending again what a former process left under way"
             );
         }
-        let state = &mut self.state;
+        let (state, now) = (&mut self.state, self.setup.clock.now());
         self.setup
             .store
-            .read(|connection| look::begin(connection, state))
+            .read(|connection| look::begin(connection, state, now))
     }
 
     /// Waits for a message, takes all there are.
@@ -216,6 +216,7 @@ impl Running {
         let now = self.setup.clock.now();
         let mut plan = Plan::default();
         if !self.stopping {
+            self.keep_up(now)?;
             let (state, planned) = (&mut self.state, &mut plan);
             let looked = self
                 .setup
@@ -225,7 +226,6 @@ impl Running {
                 self.undo(&plan);
                 return Err(error);
             }
-            self.keep_up(now)?;
         }
         if plan.is_empty() && self.settlements.is_empty() && !self.sweeping {
             return Ok(());
@@ -350,7 +350,7 @@ impl Running {
         };
         let first = parcel.items.iter().map(|item| item.created_at_ms).min();
         let sent = Sent {
-            matched_at_ms: first.filter(|_| parcel.attempts == 0),
+            matched_at_ms: first.filter(|_| parcel.delivery.is_none()),
             lost_at: Instant::now() + LEASE,
             parcel: SentParcel {
                 delivery,

@@ -305,7 +305,7 @@ impl State {
         held.into_iter().for_each(|alert| self.queue(alert));
     }
 
-    /// Whether the connection of a delivery about to be sent is kept: for the endpoints in use, as many as there may be.
+    /// Whether the connection of a delivery about to be sent is kept: for as many endpoints in use as there may be.
     pub(super) fn connection(&mut self, receiver: &Key) -> Connection {
         let now = Instant::now();
         if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {

@@ -1,8 +1,8 @@
 //! The clauses of all alerts, each distinct one compiled once, and on which rows of a batch each is true.
 //!
 //! A batch has at most 128 rows, so what a clause selects is one word. A clause that several alerts share is evaluated
-//! when the first of them asks and remembered for the others, so an alert costs little more than an AND a clause: about
-//! 10 ns, where evaluating a clause costs 300 to 700. Clauses are told apart by the digest of what they ask.
+//! when the first of them asks and remembered for the others, so an alert mostly costs one AND a clause. Clauses are
+//! told apart by the digest of what they ask.
 
 use std::collections::HashMap;
 

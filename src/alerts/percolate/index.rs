@@ -1,9 +1,10 @@
 //! The active alerts on one table, and which of them match the rows of a batch.
 //!
-//! Each alert is kept under the keys it cannot match without ([`super::keys`]). A batch is grouped by key; the alerts
-//! under a key are looked at on the rows that have it, clause by clause ([`super::clauses`]), until no row is left. So
-//! the cost follows the alerts near the rows that came, not all there are: with 100,000 alerts, most of them placed, 2
-//! to 4 ms a batch of 128 rows. An alert takes about 150 bytes and its own distinct clauses about 500 each.
+//! Each alert is kept under the keys it cannot match without (`keys`). A batch is grouped by key; the alerts
+//! under a key are looked at on the rows that have it, clause by clause (`clauses`), until no row is left. So
+//! the cost follows the alerts near the rows that came: of 100,000 alerts of realistic shape 128 rows meet 40,000, and
+//! have 1,400 clauses evaluated; one row meets 700 and has 80 evaluated. An alert takes about 360 bytes, its share of
+//! the compiled clauses included.
 
 use std::collections::HashMap;
 
@@ -285,8 +286,8 @@ impl Found<'_> {
     fn texts(&self, column: usize) -> Result<Vec<(String, u128)>, Error> {
         let decoded = self.batch.column(column)?;
         let values = &decoded.values;
-        let is_category = self.index.schema.columns.get(column);
-        if is_category.is_none_or(|column| column.kind != Kind::Category) {
+        let described = self.index.schema.columns.get(column);
+        if described.is_none_or(|column| column.kind != Kind::Category) {
             let texts = values.as_string::<i32>().iter().enumerate();
             return Ok(texts
                 .filter_map(|(row, text)| Some((text?.to_owned(), 1 << row)))

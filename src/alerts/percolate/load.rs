@@ -1,7 +1,6 @@
 //! Alerts from the store into memory: those whose number of last change is later than the last one seen.
 //!
-//! Reading and compiling 100,000 of them takes one to two seconds on two cores: bodies are read on all cores, and a
-//! clause that another alert has is not compiled again.
+//! Bodies are read on all cores, and a clause that another alert has is not compiled again.
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rusqlite::{Connection, Row};

@@ -4,7 +4,7 @@
 //! number of the alerts' last change: [`Percolator::catch_up`] loads what changed before a transaction,
 //! [`Percolator::begin`] looks again inside it, so an alert counts from its commit on, whichever process made it.
 //! Listings then hand over what they wrote ([`Turn::properties`], [`Turn::adverts`]), in order; first matches and what
-//! follows them go to [`super::matches`] and the [`super::outbox`] of the same transaction.
+//! follows them go to `matches` and the [`super::outbox`] in the same transaction.
 
 mod clauses;
 pub mod index;
@@ -69,8 +69,8 @@ impl Percolator {
         }
     }
 
-    /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take a second or two, so
-    /// this is called before a transaction rather than inside it.
+    /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take seconds, so this
+    /// is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
         if load::last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
             return Ok(());
