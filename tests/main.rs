@@ -14,6 +14,7 @@ mod alerts {
 mod contract {
     mod accounts;
     mod admin;
+    mod alerts;
     mod connections;
     mod credits;
     mod errors;
@@ -38,6 +39,7 @@ mod engine {
     mod sql;
 }
 mod journeys {
+    mod alerts;
     mod backups;
     mod ingesting;
     mod killed_deliveries;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// Every endpoint a grant may name.
-pub const ENDPOINTS: [&str; 47] = [
+pub const ENDPOINTS: [&str; 51] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -56,6 +56,10 @@ pub const ENDPOINTS: [&str; 47] = [
     "admin.keys.update",
     "admin.keys.revoke",
     "admin.usage",
+    "admin.alerts.list",
+    "admin.alerts.get",
+    "admin.alerts.dead_letters",
+    "admin.alerts.retry",
 ];
 
 /// What the names of the operators' endpoints begin with.

@@ -75,7 +75,8 @@ impl Alert {
 }
 
 impl Reason {
-    const ALL: [Reason; 3] = [Reason::Deleted, Reason::Gone, Reason::Failing];
+    /// Every reason.
+    pub const ALL: [Reason; 3] = [Reason::Deleted, Reason::Gone, Reason::Failing];
 
     /// As the store spells it.
     pub fn as_str(self) -> &'static str {

@@ -1,5 +1,7 @@
-//! `toise alerts`: what became of an alert's deliveries, and sending them again; also beside a running server, which
-//! does the sending.
+//! `toise alerts`: the alerts there are, what became of their deliveries, and sending them again; also beside a running
+//! server, which does the sending.
+
+mod saved;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -29,6 +31,20 @@ pub struct AlertsArgs {
 
 #[derive(Subcommand, Debug)]
 enum Action {
+    /// List alerts, newest first
+    List {
+        /// Name or id of one account [default: all]
+        #[arg(long)]
+        account: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Show an alert, what it matched and how its deliveries stand
+    Show {
+        /// Identifier of the alert
+        #[arg(value_parser = id)]
+        alert: FlxId,
+    },
     /// List the deliveries of an alert, newest first
     Deliveries {
         /// Identifier of the alert
@@ -112,6 +128,10 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     let clock = Clock::system();
     match &arguments.action {
+        Action::List { account, page } => {
+            saved::list(common, &store, account.as_deref(), page.page())?;
+        }
+        Action::Show { alert } => saved::show(common, &store, *alert)?,
         Action::Deliveries {
             alert,
             status,

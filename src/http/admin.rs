@@ -1,4 +1,5 @@
-//! The operators' endpoints: accounts, their secrets, keys, consumption. The command line does the same.
+//! The operators' endpoints: accounts, their secrets, keys, consumption, alerts and dead letters. The command line does
+//! the same.
 //!
 //! Each handler waits for the store on a blocking thread. A key that holds the scope `admin` may hand out anything; one
 //! that holds single endpoints of it may not hand out more of them, else `admin.keys.create` would be `admin`.
@@ -9,8 +10,10 @@ use warp::http::header::{CACHE_CONTROL, HeaderValue};
 
 use super::answer::Answer;
 use super::error::ApiError;
+use super::listings;
 use super::opendata::read_json;
 use super::pipeline::Call;
+use super::routes::AdminAction;
 use crate::accounts::account::{self, Account};
 use crate::accounts::grants::Grants;
 use crate::accounts::key::{GrantChange, Owner};
@@ -18,6 +21,7 @@ use crate::accounts::keys;
 use crate::accounts::scopes::Scope;
 use crate::accounts::signing::SigningSecret;
 use crate::accounts::usage::{self, Consumer};
+use crate::alerts::{deliveries, overview};
 use crate::clock::Clock;
 use crate::store::Store;
 use crate::wire::Fault;
@@ -25,10 +29,32 @@ use crate::wire::admin::{
     parse_account, parse_key, parse_key_change, parse_key_list, parse_period,
 };
 use crate::wire::admin_answers::{account_answer, account_usage_answer, key_answer};
+use crate::wire::alerts::queries::{parse_alert_list, parse_page};
+use crate::wire::listings::codes::FlxId;
 use crate::wire::query::pairs;
 
+/// Answers what an operator asks.
+pub async fn answer(call: &Call<'_>, action: AdminAction) -> Result<Answer, ApiError> {
+    match action {
+        AdminAction::TakeAdverts => listings::adverts_take(call).await,
+        AdminAction::ListAccounts => accounts_list(call).await,
+        AdminAction::CreateAccount => accounts_create(call).await,
+        AdminAction::GetAccount => accounts_get(call).await,
+        AdminAction::RotateSecret => secrets_rotate(call).await,
+        AdminAction::ListKeys => keys_list(call).await,
+        AdminAction::CreateKey => keys_create(call).await,
+        AdminAction::UpdateKey => keys_update(call).await,
+        AdminAction::RevokeKey => keys_revoke(call).await,
+        AdminAction::Usage => usage(call).await,
+        AdminAction::ListAlerts => alerts_list(call).await,
+        AdminAction::GetAlert => alerts_get(call).await,
+        AdminAction::ListDeadLetters => dead_letters_list(call).await,
+        AdminAction::RetryDeadLetter => dead_letters_retry(call).await,
+    }
+}
+
 /// `GET /v2/protected/admin/accounts`: every account, oldest first.
-pub async fn accounts_list(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn accounts_list(call: &Call<'_>) -> Result<Answer, ApiError> {
     on_store(call, |store, _| {
         let accounts = account::list(store)?;
         let answers = accounts
@@ -41,7 +67,7 @@ pub async fn accounts_list(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/admin/accounts`: makes an account and tells its signing secret.
-pub async fn accounts_create(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn accounts_create(call: &Call<'_>) -> Result<Answer, ApiError> {
     let body = call.body.clone();
     on_store(call, move |store, clock| {
         let name = parse_account(&read_json(&body)?)?;
@@ -51,7 +77,7 @@ pub async fn accounts_create(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `GET /v2/protected/admin/accounts/{accountId}`: one account.
-pub async fn accounts_get(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn accounts_get(call: &Call<'_>) -> Result<Answer, ApiError> {
     let account_id = path_id(call.param(0))?;
     on_store(call, move |store, _| {
         Ok(account_answer(&account::get(store, account_id)?, None))
@@ -60,7 +86,7 @@ pub async fn accounts_get(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/admin/accounts/{accountId}/secrets/rotate`: replaces the signing secret and tells the new one.
-pub async fn secrets_rotate(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn secrets_rotate(call: &Call<'_>) -> Result<Answer, ApiError> {
     let account_id = path_id(call.param(0))?;
     on_store(call, move |store, clock| {
         Ok(told(account::rotate_secret(store, clock, account_id)?))
@@ -69,7 +95,7 @@ pub async fn secrets_rotate(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `GET /v2/protected/admin/keys`: every key, or one account's, oldest first.
-pub async fn keys_list(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn keys_list(call: &Call<'_>) -> Result<Answer, ApiError> {
     let account_id = parse_key_list(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
         let records = match account_id {
@@ -84,7 +110,7 @@ pub async fn keys_list(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/admin/keys`: makes a key and tells its text.
-pub async fn keys_create(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn keys_create(call: &Call<'_>) -> Result<Answer, ApiError> {
     let caller_scope = call.key()?.scopes.contains(Scope::Admin);
     let (body, limits) = (call.body.clone(), call.app.limits);
     on_store(call, move |store, clock| {
@@ -106,7 +132,7 @@ pub async fn keys_create(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `PATCH /v2/protected/admin/keys/{keyId}`: changes grants, limits or name.
-pub async fn keys_update(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn keys_update(call: &Call<'_>) -> Result<Answer, ApiError> {
     let key_id = path_id(call.param(0))?.to_string();
     let caller_scope = call.key()?.scopes.contains(Scope::Admin);
     let body = call.body.clone();
@@ -124,7 +150,7 @@ pub async fn keys_update(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `DELETE /v2/protected/admin/keys/{keyId}`: revokes a key.
-pub async fn keys_revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn keys_revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
     let key_id = path_id(call.param(0))?.to_string();
     on_store(call, move |store, clock| {
         keys::revoke(store, clock, &key_id).map_err(ApiError::internal)?;
@@ -134,7 +160,7 @@ pub async fn keys_revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `GET /v2/protected/admin/usage`: consumption of every account, those that consumed nothing included.
-pub async fn usage(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn usage(call: &Call<'_>) -> Result<Answer, ApiError> {
     let today = call.app.clock.now().date_naive();
     let period = parse_period(&pairs(call.query)?, today)?;
     on_store(call, move |store, _| {
@@ -147,6 +173,46 @@ pub async fn usage(call: &Call<'_>) -> Result<Answer, ApiError> {
             account_usage_answer(account, &usage::by_type(own))
         });
         Ok(Value::Array(answers.collect()))
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/alerts`: alerts of every account, or one's, newest first.
+async fn alerts_list(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let (account_id, page) = parse_alert_list(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let alerts = overview::list(store, account_id, page).map_err(ApiError::internal)?;
+        Ok(alerts.iter().map(overview::answer).collect())
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/alerts/{alertId}`: an alert of any account, and how it goes with it.
+async fn alerts_get(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let id = FlxId(path_id(call.param(0))?);
+    on_store(call, move |store, _| {
+        let found = overview::show(store, id).map_err(ApiError::internal)?;
+        Ok(found.ok_or(ApiError::NotFound("alert"))?.answer())
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/alerts/dead-letters`: deliveries that were given up, newest first.
+async fn dead_letters_list(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let page = parse_page(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let dead = deliveries::dead(store, page).map_err(ApiError::internal)?;
+        Ok(json!(dead))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/alerts/dead-letters/{deliveryId}/retry`: has one sent again, under its identifier.
+async fn dead_letters_retry(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let id = path_id(call.param(0))?;
+    on_store(call, move |store, clock| {
+        deliveries::retry(store, clock, id)?;
+        Ok(json!({ "delivery_id": id }))
     })
     .await
 }
@@ -194,6 +260,18 @@ impl From<account::Error> for ApiError {
             account::Error::BadName => Fault::new("name", account::NAME_RULE).into(),
             account::Error::NameTaken => Fault::new("name", "must be a name no account has").into(),
             account::Error::NoAccount => ApiError::NotFound("account"),
+        }
+    }
+}
+
+impl From<deliveries::Error> for ApiError {
+    fn from(error: deliveries::Error) -> Self {
+        match error {
+            deliveries::Error::Store(error) => ApiError::internal(error),
+            deliveries::Error::NoDelivery => ApiError::NotFound("delivery"),
+            deliveries::Error::NotDead(_) | deliveries::Error::Inactive => {
+                Fault::new("deliveryId", error.to_string()).into()
+            }
         }
     }
 }

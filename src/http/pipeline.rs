@@ -19,7 +19,7 @@ use warp::path::FullPath;
 use super::answer::Answer;
 use super::error::ApiError;
 use super::idempotency::{self, Claim};
-use super::routes::{self, AdminAction, BodyRule, Counting, Endpoint, Params, Route};
+use super::routes::{self, BodyRule, Counting, Endpoint, Params, Route};
 use super::{
     App, admin, alerts, auth, body, consumption, docs, listings, metrics, openapi, opendata,
     samples, search,
@@ -287,7 +287,7 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::Docs => docs::docs(call.path, call.headers).map(Answer::from),
         Endpoint::Sample(sample) => Ok(samples::sample(sample)),
         Endpoint::Consumption => consumption::report(&call).await,
-        Endpoint::Admin(action) => operate(action, &call).await,
+        Endpoint::Admin(action) => admin::answer(&call, action).await,
         Endpoint::Search(dataset) => opendata::search(&call, dataset).await,
         Endpoint::Match(dataset) => opendata::find_matches(&call, dataset).await,
         Endpoint::MatchMany(dataset) => opendata::find_matches_many(&call, dataset).await,
@@ -300,21 +300,6 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::PropertiesMany => listings::properties_many(&call).await,
         Endpoint::Advert => listings::advert(&call).await,
         Endpoint::Alerts(listing, action) => alerts::answer(&call, listing, action).await,
-    }
-}
-
-async fn operate(action: AdminAction, call: &Call<'_>) -> Result<Answer, ApiError> {
-    match action {
-        AdminAction::TakeAdverts => listings::adverts_take(call).await,
-        AdminAction::ListAccounts => admin::accounts_list(call).await,
-        AdminAction::CreateAccount => admin::accounts_create(call).await,
-        AdminAction::GetAccount => admin::accounts_get(call).await,
-        AdminAction::RotateSecret => admin::secrets_rotate(call).await,
-        AdminAction::ListKeys => admin::keys_list(call).await,
-        AdminAction::CreateKey => admin::keys_create(call).await,
-        AdminAction::UpdateKey => admin::keys_update(call).await,
-        AdminAction::RevokeKey => admin::keys_revoke(call).await,
-        AdminAction::Usage => admin::usage(call).await,
     }
 }
 

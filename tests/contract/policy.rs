@@ -1,16 +1,21 @@
-//! Who may ask: every route with no key, a bad, expired, revoked, wrong and right one, printed as a table.
+//! Who may ask: every route with no key, a bad, expired, revoked, wrong and right one, and of what belongs to an account
+//! the right key of another, printed as a table.
 
 use comfy_table::Table;
 use reqwest::Method;
+use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::keys::{self, Kind};
 use toise::accounts::scopes::Scope;
-use toise::http::routes::{Access, ROUTES, Route};
+use toise::http::routes::{Access, AlertAction, Endpoint, ROUTES, Route};
+use toise::http::server::Limits;
+use toise::wire::listings::filters::Listing;
 use uuid::Uuid;
 
-use crate::support::Service;
+use crate::support::alerts::{body, known_names};
+use crate::support::{Rows, Service};
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 11] = [
     "route",
     "scope",
     "no key",
@@ -20,32 +25,60 @@ const COLUMNS: [&str; 9] = [
     "revoked",
     "other scopes",
     "right scope",
+    "other account's",
+    "own",
 ];
 
-/// Asks a route for a record that does not exist, or with a body that may be wrong: only the door is looked at.
-async fn status(service: &Service, route: &Route, key: Option<&str>) -> u16 {
+/// Asks a route for a record, or with a body that may be wrong: only the door is looked at.
+async fn status(service: &Service, route: &Route, key: Option<&str>, id: Uuid) -> u16 {
     let method = Method::from_bytes(route.method.as_str().as_bytes()).unwrap();
     let path: Vec<String> = route
         .path
         .split('/')
         .map(|segment| match segment.starts_with('{') {
-            true => Uuid::now_v7().to_string(),
+            true => id.to_string(),
             false => segment.to_owned(),
         })
         .collect();
+    let body = match route.endpoint {
+        Endpoint::Alerts(_, AlertAction::Replay) => r#"{"from":"2026-11-01","to":"2026-11-02"}"#,
+        _ => "{}",
+    };
     let mut request = service
         .ask(method, &path.join("/"))
         .header("content-type", "application/json")
-        .body("{}");
+        .body(body);
     if let Some(key) = key {
         request = request.header("x-api-key", key);
     }
     request.send().await.unwrap().status().as_u16()
 }
 
+/// An alert of the account that owns the service's key.
+async fn alert_of(service: &Service, listing: Listing) -> Uuid {
+    let kind = match listing {
+        Listing::Property => "properties",
+        Listing::Advert => "adverts",
+    };
+    let path = format!("/v2/protected/{kind}/search/alerts");
+    let request = service
+        .ask(Method::PUT, &path)
+        .header("x-api-key", &service.key);
+    let body = body(listing, &json!({}), &["ALERT_MATCH_CREATED"]);
+    let made: Value = request
+        .json(&body)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    made["data"]["alert_id"].as_str().unwrap().parse().unwrap()
+}
+
 #[tokio::test]
 async fn every_route_admits_the_right_keys_only() {
-    let service = Service::start().await;
+    let service = Service::start_with(Rows::default(), Limits::default(), known_names).await;
     let every_scope = Scope::ALL.map(Scope::as_str).join(",");
     let trial_scopes = Kind::Test.default_scopes().to_string();
     let expired = service
@@ -56,6 +89,7 @@ async fn every_route_admits_the_right_keys_only() {
     service.clock.advance_ms(8 * 24 * 3_600_000);
     // Of the right form, but of another installation.
     let unknown = Service::start().await.key.clone();
+    let stranger = service.new_key(Kind::Production, "alerts", "stranger").key;
     let mut table = Table::new();
     table.set_header(COLUMNS);
     for route in &ROUTES {
@@ -79,12 +113,29 @@ async fn every_route_admits_the_right_keys_only() {
             Some(wrong.as_str()),
             Some(right_key.as_str()),
         ] {
-            statuses.push(status(&service, route, key).await);
+            statuses.push(status(&service, route, key, Uuid::now_v7()).await);
             service.clock.advance_ms(1_000);
         }
+        let owned = match route.endpoint {
+            Endpoint::Alerts(listing, _) if route.path.contains('{') => Some(listing),
+            _ => None,
+        };
+        let mut of_accounts = Vec::new();
+        if let Some(listing) = owned {
+            let id = alert_of(&service, listing).await;
+            for key in [&stranger, &service.key] {
+                of_accounts.push(status(&service, route, Some(key), id).await);
+            }
+        }
         let mut row = vec![format!("{} {}", route.method, route.path), right.to_owned()];
-        row.extend(statuses.iter().map(u16::to_string));
+        row.extend(statuses.iter().chain(&of_accounts).map(u16::to_string));
         table.add_row(row);
+        if owned.is_some() {
+            assert!(
+                of_accounts[0] == 404 && [200, 202].contains(&of_accounts[1]),
+                "{table}"
+            );
+        }
         let refused = |statuses: &[u16]| statuses.iter().all(|status| *status == 401);
         match route.access {
             Access::Public => {

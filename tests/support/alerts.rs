@@ -1,13 +1,19 @@
 //! A store with listings and alerts, driven without a service, and what it puts in the outbox.
 
+use std::net::IpAddr;
+
+use futures::FutureExt;
 use serde_json::{Value, json};
 use toise::accounts::account;
 use toise::alerts::Alerts;
 use toise::alerts::registry::Address;
 use toise::clock::Clock;
 use toise::config;
+use toise::http::App;
+use toise::http::alerts::addresses::Addresses;
 use toise::listings::Listings;
 use toise::listings::ingest::Receipt;
+use toise::net::receiver::{Allowed, Gate};
 use toise::store::{Store, document};
 use toise::wire::alerts::{parse_alert, parse_patch};
 use toise::wire::listings::codes::FlxId;
@@ -121,6 +127,19 @@ impl Office {
         };
         serde_json::from_slice(&record.unwrap()).unwrap()
     }
+}
+
+/// Has a service know names as `client.example` that resolve to a public address, and one that leads inside.
+pub fn known_names(app: &mut App) {
+    let gate = Gate::asking(Allowed::default(), |name| {
+        let address: Option<IpAddr> = match name.as_str() {
+            "client.example" | "autre.example" => Some([93, 184, 216, 34].into()),
+            "inside.example" => Some([10, 0, 0, 1].into()),
+            _ => None,
+        };
+        std::future::ready(Ok(Vec::from_iter(address))).boxed()
+    });
+    app.addresses = Addresses::new(gate);
 }
 
 /// The body that makes an alert.

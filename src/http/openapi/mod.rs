@@ -65,7 +65,7 @@ pub fn document() -> Value {
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
     schemas.extend(filters::schemas());
-    schemas.extend(alerts::schemas());
+    schemas.extend(alerts::schemas::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},

@@ -299,6 +299,30 @@ fn describe_admin(action: AdminAction) -> Operation {
         AdminAction::RevokeKey => {
             Operation::new("keysRevoke", "Revoke a key").answering(data_of("Key"))
         }
+        AdminAction::ListAlerts => {
+            Operation::new("alertsList", "Alerts of every account, newest first")
+                .asking(alerts::list_parameters())
+                .answering(data_list_of("OperatorAlert"))
+        }
+        AdminAction::GetAlert => Operation::new(
+            "alertsGet",
+            "An alert of any account, and how it goes with it",
+        )
+        .answering(data_of("AlertOverview")),
+        AdminAction::ListDeadLetters => Operation::new(
+            "deadLettersList",
+            "Deliveries that were given up, newest first",
+        )
+        .asking(alerts::page_parameters())
+        .answering(data_list_of("Delivery")),
+        AdminAction::RetryDeadLetter => Operation::new(
+            "deadLettersRetry",
+            "Send a delivery that was given up again",
+        )
+        .describing(
+            "Its schedule begins anew, under its identifier; only where its alert is active",
+        )
+        .answering(data_of("RetriedDelivery")),
         AdminAction::Usage => Operation::new("usage", "What every account consumed in a period")
             .asking(admin::period_parameters())
             .answering(data_list_of("AccountUsage")),

@@ -3,6 +3,7 @@
 //! Adding a route is adding a row: a row cannot leave out its access or what it counts as, and the pipeline, the
 //! OpenAPI document and the policy tests read both from here.
 
+mod rows;
 mod table;
 
 use std::collections::HashMap;
@@ -17,7 +18,8 @@ use crate::config::prices::Consumption;
 use crate::opendata::Dataset;
 use crate::wire::listings::filters::{Listing, Part};
 
-pub use table::{ADVERTS_BODY_BYTES_MAX, BODY_BYTES_MAX, MANY_BODY_BYTES_MAX, ROUTES};
+pub use rows::{ADVERTS_BODY_BYTES_MAX, BODY_BYTES_MAX, MANY_BODY_BYTES_MAX};
+pub use table::ROUTES;
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +150,14 @@ pub enum AdminAction {
     RevokeKey,
     /// Consumption of every account.
     Usage,
+    /// Alerts of every account.
+    ListAlerts,
+    /// One alert, and how it goes with it.
+    GetAlert,
+    /// Deliveries that were given up.
+    ListDeadLetters,
+    /// Has a delivery that was given up sent again.
+    RetryDeadLetter,
 }
 
 /// One row of the table.

@@ -1,6 +1,7 @@
 //! What is asked of alerts: pages of their history and deliveries, replays, previews.
 
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::required;
 use crate::engine::filter::Filter;
@@ -25,6 +26,8 @@ pub const PREVIEW_DAYS_DEFAULT: usize = 30;
 
 /// Parameters of a page.
 pub const PAGE_PARAMETERS: [&str; 2] = ["skip", "take"];
+/// Parameters of an operator's list of alerts.
+pub const ALERT_LIST_PARAMETERS: [&str; 3] = ["account_id", "skip", "take"];
 /// Parameters of a list of deliveries.
 pub const DELIVERIES_PARAMETERS: [&str; 3] = ["skip", "take", "status"];
 /// Keys of a replay.
@@ -83,6 +86,23 @@ pub fn parse_page(query: &[(String, String)]) -> Result<Page, Fault> {
         }
     }
     Ok(page)
+}
+
+/// Reads the query of an operator's list of alerts: `account_id`, `skip`, `take`.
+///
+/// # Errors
+/// The first fault in the order of the query.
+pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Page), Fault> {
+    let (mut account, mut page) = (None, Page::default());
+    for (name, value) in query {
+        if name == "account_id" {
+            let id = Uuid::try_parse(value).map_err(|_| Fault::new(name, "must be a UUID"))?;
+            account = Some(id);
+        } else if !set(&mut page, name, value)? {
+            return Err(unknown(name, &ALERT_LIST_PARAMETERS));
+        }
+    }
+    Ok((account, page))
 }
 
 /// Reads the query of a list of deliveries: `skip`, `take`, `status`.

@@ -1,0 +1,128 @@
+//! Alerts as operators see them: of any account, with what they matched and what becomes of it.
+//!
+//! Every call blocks.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::alert::{self, Alert, COLUMNS};
+use super::deliveries::Page;
+use crate::store::{self, Store};
+use crate::wire::delivery::DeliveryStatus;
+use crate::wire::listings::codes::{FlxId, Timestamp};
+use crate::wire::listings::filters::Listing;
+
+/// An alert and how it goes with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overview {
+    /// The alert.
+    pub alert: Alert,
+    /// Items it matched.
+    pub matches: u64,
+    /// Notifications that are in no delivery yet.
+    pub waiting: u64,
+    /// Deliveries of each status.
+    pub deliveries: [(DeliveryStatus, u64); 4],
+    /// Since when its receiver has done nothing but fail.
+    pub failing_since: Option<Timestamp>,
+}
+
+impl Overview {
+    /// As operators are answered.
+    pub fn answer(&self) -> Value {
+        let mut answer = answer(&self.alert);
+        answer["matches"] = json!(self.matches);
+        answer["waiting"] = json!(self.waiting);
+        for (status, count) in self.deliveries {
+            answer["deliveries"][status.as_str()] = json!(count);
+        }
+        if let Some(since) = self.failing_since {
+            answer["failing_since"] = json!(since);
+        }
+        answer
+    }
+}
+
+/// An alert as operators are answered: as its account is, and whose it is, what about, why it is not active.
+pub fn answer(alert: &Alert) -> Value {
+    let mut answer = alert.answer();
+    answer["account_id"] = json!(alert.account);
+    answer["about"] = json!(alert.listing.table());
+    if let Some(reason) = alert.deactivated {
+        answer["deactivated_because"] = json!(reason.as_str());
+    }
+    answer
+}
+
+/// Alerts of an account, or of all, the newest first.
+pub fn list(store: &Store, account: Option<Uuid>, page: Page) -> store::Result<Vec<Alert>> {
+    let (take, skip) = page.bounds();
+    let sql = format!(
+        "SELECT {COLUMNS} FROM alerts WHERE ?1 IS NULL OR account_id = ?1 ORDER BY alert DESC LIMIT ?2 OFFSET ?3"
+    );
+    let account = account.map(|account| account.to_string());
+    store.read(|connection| {
+        let mut statement = connection.prepare_cached(&sql)?;
+        let rows = statement.query_map((account, take, skip), alert::alert)?;
+        rows.collect()
+    })
+}
+
+/// An alert of any account; `None` when there is none of this identifier.
+pub fn show(store: &Store, id: FlxId) -> store::Result<Option<Overview>> {
+    let sql = format!("SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1");
+    store.read(|connection| {
+        let found = connection
+            .prepare_cached(&sql)?
+            .query_row([id.0.as_bytes()], alert::alert)
+            .optional()?;
+        found.map(|alert| overview(connection, alert)).transpose()
+    })
+}
+
+fn overview(connection: &Connection, alert: Alert) -> rusqlite::Result<Overview> {
+    let number = alert.number;
+    let count = |sql: &str| -> rusqlite::Result<u64> {
+        let count: i64 = connection
+            .prepare_cached(sql)?
+            .query_row([number], |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    };
+    let matches = match alert.listing {
+        Listing::Property => "SELECT count(*) FROM property_matches WHERE alert = ?1",
+        Listing::Advert => "SELECT count(*) FROM advert_matches WHERE alert = ?1",
+    };
+    let waiting = "SELECT count(*) FROM outbox WHERE delivery IS NULL AND alert = ?1";
+    let mut deliveries = DeliveryStatus::ALL.map(|status| (status, 0));
+    let mut statement = connection.prepare_cached(
+        "SELECT status, count(*) FROM deliveries WHERE alert = ?1 GROUP BY status",
+    )?;
+    let mut rows = statement.query([number])?;
+    while let Some(row) = rows.next()? {
+        let status = DeliveryStatus::parse(row.get_ref(0)?.as_str()?);
+        for (known, count) in &mut deliveries {
+            if status == Some(*known) {
+                *count = row.get::<_, i64>(1)?.unsigned_abs();
+            }
+        }
+    }
+    let failing_since: Option<i64> = connection
+        .prepare_cached(
+            "SELECT since_ms FROM failing_endpoints WHERE account_id = ?1 AND webhook_url = ?2",
+        )?
+        .query_row((alert.account.to_string(), &alert.webhook_url), |row| {
+            row.get(0)
+        })
+        .optional()?;
+    Ok(Overview {
+        matches: count(matches)?,
+        waiting: count(waiting)?,
+        deliveries,
+        failing_since: failing_since
+            .and_then(DateTime::<Utc>::from_timestamp_millis)
+            .map(Timestamp::new),
+        alert,
+    })
+}

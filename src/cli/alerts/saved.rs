@@ -1,0 +1,125 @@
+//! `toise alerts list` and `show`: the alerts there are, and how it goes with one.
+
+use comfy_table::Table;
+use serde_json::Value;
+
+use super::super::{CommandResult, Common};
+use crate::accounts::account;
+use crate::alerts::alert::Alert;
+use crate::alerts::deliveries::Page;
+use crate::alerts::overview::{self, Overview, answer};
+use crate::store::Store;
+use crate::wire::listings::codes::FlxId;
+
+/// Lists the alerts of an account, or of all.
+pub(super) fn list(
+    common: &Common,
+    store: &Store,
+    account: Option<&str>,
+    page: Page,
+) -> CommandResult {
+    let account = match account {
+        None => None,
+        Some(name) => Some(
+            account::get_named(store, name)
+                .map_err(|error| format!("account {name:?}: {error}"))?
+                .account_id,
+        ),
+    };
+    let alerts = overview::list(store, account, page)?;
+    if common.json {
+        let answers: Vec<Value> = alerts.iter().map(answer).collect();
+        println!("{}", Value::from(answers));
+        return Ok(());
+    }
+    if alerts.is_empty() {
+        println!("none");
+        return Ok(());
+    }
+    let names = account::list(store)?;
+    let mut table = Table::new();
+    table.set_header([
+        "alert", "account", "name", "about", "state", "tells", "receiver", "changed",
+    ]);
+    for alert in &alerts {
+        let owner = names.iter().find(|known| known.account_id == alert.account);
+        table.add_row([
+            alert.id.to_string(),
+            owner.map_or_else(|| alert.account.to_string(), |owner| owner.name.clone()),
+            alert.search_name.clone(),
+            alert.listing.table().to_owned(),
+            state(alert),
+            alert.match_kinds.join("\n"),
+            alert.webhook_url.clone(),
+            alert.updated_at.to_string(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+/// Shows one alert of whatever account.
+pub(super) fn show(common: &Common, store: &Store, id: FlxId) -> CommandResult {
+    let found = overview::show(store, id)?.ok_or_else(|| format!("no alert {id}"))?;
+    match common.json {
+        true => println!("{}", found.answer()),
+        false => print(store, &found)?,
+    }
+    Ok(())
+}
+
+fn print(store: &Store, found: &Overview) -> CommandResult {
+    let alert = &found.alert;
+    let owner = account::get(store, alert.account)?;
+    let deliveries: Vec<String> = found
+        .deliveries
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(status, count)| format!("{count} {}", status.as_str()))
+        .collect();
+    let mut rows = vec![
+        ("alert", alert.id.to_string()),
+        ("account", format!("{} ({})", owner.name, owner.account_id)),
+        ("name", alert.search_name.clone()),
+        ("about", alert.listing.table().to_owned()),
+        ("state", state(alert)),
+        ("search", serde_json::to_string_pretty(&alert.search_query)?),
+        ("tells", alert.match_kinds.join("\n")),
+        ("receiver", alert.webhook_url.clone()),
+        ("made", alert.created_at.to_string()),
+        ("changed", alert.updated_at.to_string()),
+        ("matches", found.matches.to_string()),
+        (
+            "waiting",
+            format!("{} not yet in a delivery", found.waiting),
+        ),
+        (
+            "deliveries",
+            if deliveries.is_empty() {
+                "none".into()
+            } else {
+                deliveries.join(", ")
+            },
+        ),
+    ];
+    if let Some(context) = &alert.context {
+        rows.push(("echoes", serde_json::to_string_pretty(context)?));
+    }
+    if let Some(since) = found.failing_since {
+        rows.push(("failing", format!("since {since}")));
+    }
+    let mut table = Table::new();
+    for (name, value) in rows {
+        table.add_row([name.to_owned(), value]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+/// Whether it is active, and why not.
+fn state(alert: &Alert) -> String {
+    match alert.deactivated {
+        None => "active".into(),
+        Some(reason) => format!("ended: {}", reason.as_str()),
+    }
+}

@@ -1,0 +1,282 @@
+//! The bodies and answers of alerts.
+
+use serde_json::{Map, Value, json};
+
+use super::super::reference;
+use super::super::schemas::closed;
+use super::names;
+use crate::alerts::alert::Reason;
+use crate::listings::preview;
+use crate::wire::alerts::queries::{PREVIEW_DAYS_DEFAULT, PREVIEW_DAYS_MAX, REPLAY_ITEMS_MAX};
+use crate::wire::alerts::{
+    ALERTS_MAX, METADATA_BYTES_MAX, NAME_CHARS_MAX, WEBHOOK_URL_BYTES_MAX, match_kinds,
+};
+use crate::wire::dates::DATE_RULE;
+use crate::wire::delivery::DeliveryStatus;
+use crate::wire::listings::filters::Listing;
+
+/// Component schemas by name.
+pub fn schemas() -> Map<String, Value> {
+    let mut schemas = Map::new();
+    for listing in [Listing::Property, Listing::Advert] {
+        let names = names(listing);
+        let kinds = match_kinds(listing);
+        let kind = serde_json::to_value(kinds.schema()).unwrap_or_default();
+        schemas.insert(kinds.name.into(), kind);
+        let fields = fields(listing);
+        let required = ["search_query", "webhook_url", "match", "search_name"];
+        let mut create = closed(fields.clone(), &required);
+        create["examples"] = json!([example(listing)]);
+        schemas.insert(names.create.into(), create);
+        let mut change = closed(fields.clone(), &[]);
+        change["description"] = json!("What is left out stays as it is");
+        schemas.insert(names.change.into(), change);
+        schemas.insert(names.create_many.into(), many(names.create));
+        schemas.insert(names.preview.into(), preview_request(&fields));
+        schemas.insert(names.alert.into(), alert(fields));
+    }
+    schemas.insert("AlertName".into(), alert_name());
+    schemas.insert("AlertOutcome".into(), alert_outcome());
+    schemas.insert("OperatorAlert".into(), operator_alert());
+    schemas.insert("AlertOverview".into(), alert_overview());
+    schemas.insert("RetriedDelivery".into(), retried_delivery());
+    schemas.insert("ReplayRequest".into(), replay_request());
+    schemas.insert("Replay".into(), replay());
+    schemas
+}
+
+/// What an alert is made of.
+fn fields(listing: Listing) -> Value {
+    let metadata = json!({"type": "object",
+        "description": format!("Free keys and values, {METADATA_BYTES_MAX} bytes of JSON at most")});
+    let mut context = closed(json!({ "metadata": metadata }), &[]);
+    context["description"] =
+        json!("What deliveries echo beside the alert's identifier; an empty object: nothing");
+    json!({
+        "search_query": reference(&format!("{}Query", listing.filter_model().name)),
+        "webhook_url": {"type": "string", "minLength": 1, "maxLength": WEBHOOK_URL_BYTES_MAX,
+            "description": "Where matches are posted: https, a public host that resolves; checked again at every \
+                delivery, redirects are not followed"},
+        "match": {"type": "array", "minItems": 1, "items": reference(match_kinds(listing).name),
+            "description": match listing {
+                Listing::Property => "What is told: a property that qualifies for the first time, a new advert that \
+                    joins a matched one",
+                Listing::Advert => "What is told: an advert that qualifies for the first time, events on a matched \
+                    one; without the first its first match is remembered silently, so that events follow",
+            }},
+        "search_name": {"type": "string", "minLength": 1, "maxLength": NAME_CHARS_MAX, "pattern": "\\S",
+            "description": "Its name, for people"},
+        "context": context,
+    })
+}
+
+fn example(listing: Listing) -> Value {
+    let (filter, kinds) = match listing {
+        Listing::Property => (
+            json!({"type": ["CLASS_FLAT"], "offer": [{"type": "OFFER_BUY"}],
+                "location": [{"postalCode": "75011"}], "price": {"latest": {"value": {"max": 500_000}}},
+                "meta": {"isTotallyOffline": false}}),
+            json!(["ALERT_MATCH_CREATED"]),
+        ),
+        Listing::Advert => (
+            json!({"type": ["CLASS_HOUSE"], "location": {"department": "48"},
+                "currentPrice": {"value": {"max": 300_000}}, "isOnline": true}),
+            json!(["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"]),
+        ),
+    };
+    json!({
+        "search_query": { listing.filter_key(): filter },
+        "webhook_url": "https://hooks.example.com/toise",
+        "match": kinds,
+        "search_name": "Prospection",
+        "context": {"metadata": {"customer": "C-1042"}},
+    })
+}
+
+fn many(create: &str) -> Value {
+    let alerts = json!({"type": "array", "minItems": 1, "maxItems": ALERTS_MAX, "items": reference(create),
+        "description": "Alerts in order; each is taken or refused by itself"});
+    closed(json!({ "alerts": alerts }), &["alerts"])
+}
+
+/// The alert as it is stored.
+fn alert(fields: Value) -> Value {
+    let mut properties = json!({
+        "alert_id": id("Identifier of the alert"),
+        "flxId": id("The same identifier"),
+        "activated": {"type": "boolean",
+            "description": "Whether it matches: not once it was deleted, its receiver answered 410 or failed for days"},
+    });
+    let moments = json!({
+        "created_at": moment("When it was made"),
+        "updated_at": moment("When it last changed, by whatever hand"),
+    });
+    if let (Value::Object(all), Value::Object(fields), Value::Object(moments)) =
+        (&mut properties, fields, moments)
+    {
+        all.extend(fields);
+        all.extend(moments);
+    }
+    properties["context"]["description"] = json!("What deliveries echo; absent: nothing");
+    let required = [
+        "alert_id",
+        "flxId",
+        "activated",
+        "search_query",
+        "webhook_url",
+        "match",
+        "search_name",
+        "created_at",
+        "updated_at",
+    ];
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+/// An alert as operators see it, on whatever listings.
+fn operator_alert() -> Value {
+    let either = |part: fn(Listing) -> &'static str, about: &str| {
+        let parts = [Listing::Property, Listing::Advert].map(|listing| reference(part(listing)));
+        json!({"oneOf": parts, "description": about})
+    };
+    let mut schema = alert(fields(Listing::Property));
+    let properties = &mut schema["properties"];
+    properties["search_query"] = either(
+        |listing| match listing {
+            Listing::Property => "FilterPropertyQuery",
+            Listing::Advert => "FilterAdvertQuery",
+        },
+        "The search as it was sent",
+    );
+    properties["match"] = json!({"type": "array", "description": "What it tells",
+        "items": either(|listing| match_kinds(listing).name, "Kind of match")});
+    properties["account_id"] = id("Account it belongs to");
+    let about = [Listing::Property, Listing::Advert].map(Listing::table);
+    properties["about"] =
+        json!({"type": "string", "enum": about, "description": "What it is about"});
+    properties["deactivated_because"] = json!({"type": "string", "enum": Reason::ALL.map(Reason::as_str),
+        "description": "Deleted by its owner, its receiver answered 410 or failed for days; absent: it is active"});
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.extend(["account_id", "about"].map(Value::from));
+    }
+    schema
+}
+
+fn alert_overview() -> Value {
+    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
+    let mut schema = operator_alert();
+    let properties = &mut schema["properties"];
+    properties["matches"] = count("Items it matched");
+    properties["waiting"] = count("Notifications that are in no delivery yet");
+    let statuses = DeliveryStatus::ALL.map(DeliveryStatus::as_str);
+    let by_status = statuses.map(|status| (status.to_owned(), count("Deliveries that stand so")));
+    properties["deliveries"] = json!({
+        "type": "object",
+        "required": statuses,
+        "properties": Map::from_iter(by_status),
+        "description": "Deliveries by status",
+    });
+    properties["failing_since"] = moment("Since when its receiver has done nothing but fail");
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.extend(["matches", "waiting", "deliveries"].map(Value::from));
+    }
+    schema
+}
+
+fn retried_delivery() -> Value {
+    json!({
+        "type": "object",
+        "required": ["delivery_id"],
+        "properties": {"delivery_id": id("Identifier of the delivery")},
+    })
+}
+
+fn alert_name() -> Value {
+    json!({
+        "type": "object",
+        "required": ["alert_id", "flxId"],
+        "properties": {"alert_id": id("Identifier of the alert"), "flxId": id("The same identifier")},
+    })
+}
+
+fn alert_outcome() -> Value {
+    let failed = json!({
+        "type": "object",
+        "required": ["code", "message"],
+        "properties": {
+            "code": {"type": "integer", "description": "Code of the fault"},
+            "message": {"type": "string", "description": "JSON path of the fault and what is allowed there"},
+        },
+        "description": "Why it is refused; absent when it is taken",
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "success": id("Identifier of the alert; absent when it is refused"),
+            "failed": failed,
+        },
+    })
+}
+
+fn replay_request() -> Value {
+    let date =
+        |about: &str| json!({"type": "string", "description": format!("{about}; {DATE_RULE}")});
+    let fields = json!({
+        "from": date("First moment of the window"),
+        "to": date("Last moment of the window, included; a bare day is that whole day"),
+        "max_items": {"type": "integer", "minimum": 1, "maximum": REPLAY_ITEMS_MAX, "default": REPLAY_ITEMS_MAX,
+            "description": "Items at most, the oldest"},
+    });
+    let mut schema = closed(fields, &["from", "to"]);
+    schema["examples"] = json!([{"from": "2026-11-16", "to": "2026-11-17", "max_items": 500}]);
+    schema
+}
+
+fn replay() -> Value {
+    json!({
+        "type": "object",
+        "required": ["replay_id", "items"],
+        "properties": {
+            "replay_id": id("Identifier of the replay"),
+            "items": {"type": "integer", "minimum": 0, "description": "Items it sends"},
+        },
+    })
+}
+
+fn preview_request(fields: &Value) -> Value {
+    let days = json!({"type": "integer", "minimum": 1, "maximum": PREVIEW_DAYS_MAX, "default": PREVIEW_DAYS_DEFAULT,
+        "description": "Days to look back, today included"});
+    let fields = json!({"search_query": fields["search_query"], "days": days});
+    closed(fields, &["search_query"])
+}
+
+/// What a preview answers with.
+pub(super) fn preview_answer(record: &str) -> Value {
+    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
+    let day = json!({
+        "type": "object",
+        "required": ["date", "count"],
+        "properties": {
+            "date": {"type": "string", "format": "date", "description": "Day, UTC"},
+            "count": count("Matches first seen on it"),
+        },
+    });
+    json!({
+        "type": "object",
+        "required": ["count", "per_day", "items"],
+        "properties": {
+            "count": count("Matches in all"),
+            "per_day": {"type": "array", "maxItems": PREVIEW_DAYS_MAX, "items": day,
+                "description": "Every day looked at, the earliest first"},
+            "items": {"type": "array", "maxItems": preview::ITEMS_MAX, "items": reference(record),
+                "description": "The last matches, newest first"},
+        },
+    })
+}
+
+fn id(about: &str) -> Value {
+    json!({"type": "string", "format": "uuid", "description": about})
+}
+
+fn moment(about: &str) -> Value {
+    json!({"type": "string", "format": "date-time", "description": format!("{about}; UTC, milliseconds")})
+}

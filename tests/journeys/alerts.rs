@@ -1,0 +1,176 @@
+//! An alert's life as its owner sees it: made over HTTP, told of an advert, asked what became of that, told again.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use toise::wire::listings::filters::Listing;
+
+use crate::support::alerts::{body, flat, with};
+use crate::support::process::{Server, errors, run, toise};
+use crate::support::receiver::{Act, Received, Receiver};
+
+struct Client {
+    http: reqwest::Client,
+    address: String,
+    key: String,
+}
+
+impl Client {
+    async fn ask(&self, method: Method, path: &str, body: Value) -> Value {
+        let url = format!("{}/v2/protected/{path}", self.address);
+        let request = self
+            .http
+            .request(method, url)
+            .header("x-api-key", &self.key);
+        let response = request.json(&body).send().await.unwrap();
+        assert!(
+            response.status().is_success(),
+            "{path}: {}",
+            response.status()
+        );
+        response.json::<Value>().await.unwrap()["data"].take()
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.ask(Method::GET, path, Value::Null).await
+    }
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < Duration::from_secs(10), "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let receiver =
+        Receiver::start(|number, _| Act::Status(if number < 4 { 200 } else { 410 })).await;
+    let scopes = "search,alerts,admin";
+    let key = run(data, &["keys", "create", "--scopes", scopes])["key"].clone();
+    let allow = [
+        "--allow-webhook-hosts",
+        "127.0.0.1",
+        "--price",
+        "WEBHOOK_ALERT_ADVERTS=2",
+    ];
+    let server = Server::start_with(data, "serve", &allow, Stdio::null());
+    let client = Client {
+        http: reqwest::Client::new(),
+        address: server.address.clone(),
+        key: key.as_str().unwrap().to_owned(),
+    };
+    let mut paths = Vec::new();
+    for (listing, kind) in [
+        (Listing::Advert, "adverts"),
+        (Listing::Property, "properties"),
+    ] {
+        let filter = json!({"type": ["CLASS_FLAT"]});
+        let alert = body(listing, &filter, &["ALERT_MATCH_CREATED"]);
+        let alert = with(alert, json!({"webhook_url": receiver.url()}));
+        let root = format!("{kind}/search/alerts");
+        let made = client.ask(Method::PUT, &root, alert).await;
+        paths.push((root, made["alert_id"].as_str().unwrap().to_owned()));
+    }
+    let (root, alert) = &paths[0];
+    let alert_path = format!("{root}/{alert}");
+    let taken = client
+        .ask(
+            Method::POST,
+            "admin/adverts",
+            json!({"adverts": [flat("a", 1, 1)]}),
+        )
+        .await;
+    until("both are told", async || receiver.count() == 2).await;
+    let told = |branch: &str| -> Vec<String> {
+        let all = receiver.received();
+        all.iter().flat_map(|one| one.items(branch)).collect()
+    };
+    let items = told("created");
+    for id in ["flxId", "propertyFlxId"] {
+        assert!(items.contains(&taken[0][id].as_str().unwrap().to_owned()));
+    }
+    let deliveries = format!("{alert_path}/deliveries");
+    until("it is known to be delivered", async || {
+        client.get(&deliveries).await[0]["status"] == "delivered"
+    })
+    .await;
+    let history = client.get(&format!("{root}/history/{alert}")).await;
+    assert_eq!(history[0]["flxId"], taken[0]["flxId"]);
+
+    let shown = run(data, &["alerts", "show", alert]);
+    assert_eq!(
+        (
+            &shown["matches"],
+            &shown["deliveries"]["delivered"],
+            &shown["about"]
+        ),
+        (&json!(1), &json!(1), &json!("adverts"))
+    );
+    let listed = run(data, &["alerts", "list", "--account", "default"]);
+    let ids: Vec<&str> = paths.iter().rev().map(|(_, id)| id.as_str()).collect();
+    let listed: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|alert| alert["alert_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(listed, ids, "the newest first");
+
+    let window = json!({"from": "2020-01-01", "to": "2100-01-01"});
+    let replay = format!("{alert_path}/replay");
+    let begun = client.ask(Method::POST, &replay, window.clone()).await;
+    assert_eq!(begun["items"], 1);
+    until("it is told again", async || receiver.count() == 3).await;
+    let received = receiver.received();
+    let own: Vec<&Received> = received
+        .iter()
+        .filter(|one| one.json().to_string().contains(alert.as_str()))
+        .collect();
+    assert_eq!(own[0].json(), own[1].json(), "in the same format");
+    assert_ne!(own[0].id(), own[1].id(), "under an identifier of its own");
+    let consumed = client.get("consumption").await;
+    let of_webhooks = consumed["consumption_per_type"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["type"] == "WEBHOOK_ALERT_ADVERTS")
+        .unwrap()
+        .clone();
+    assert_eq!(of_webhooks["credits"], 4, "{consumed}");
+
+    client.ask(Method::POST, &replay, window.clone()).await;
+    until("a third time", async || receiver.count() == 4).await;
+    client.ask(Method::POST, &replay, window).await;
+    until("410 ends it", async || {
+        client.get(&alert_path).await["activated"] == false
+    })
+    .await;
+    let ended = run(data, &["alerts", "show", alert]);
+    assert_eq!(ended["deactivated_because"], "gone");
+    assert_eq!(server.terminate(), Some(0));
+
+    for (arguments, complaint) in [
+        (
+            ["alerts", "show", "019bb126-cee2-7a45-a98c-3cba58e89b2d"].as_slice(),
+            "no alert 019bb126",
+        ),
+        (
+            &["alerts", "list", "--account", "nobody"],
+            "account \"nobody\"",
+        ),
+    ] {
+        let output = toise(data, arguments).output().unwrap();
+        assert!(
+            !output.status.success() && errors(&output).contains(complaint),
+            "{}",
+            errors(&output)
+        );
+    }
+}
