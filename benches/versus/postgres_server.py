@@ -149,7 +149,7 @@ class Server:
         copy(connection, "property_adverts", lake,
              "select flx_id, advert.source, advert.is_online, advert.is_pro, advert.price_latest_value "
              f"from (select flx_id, unnest(adverts) as advert from {files})", self.options.data)
-        ids = lake.execute(f"select flx_id from {files}").fetchnumpy()["flx_id"]
+        ids = [row[0] for row in lake.execute(f"select flx_id from {files}").fetchall()]
         copy_records(connection, toise, ids)
         for statement in FINISH:
             print("  " + " ".join(statement.split())[:100], file=sys.stderr)
@@ -175,7 +175,7 @@ def copy_records(connection, toise, ids):
         some = ids[start:start + RECORDS_AT_ONCE]
         with connection.cursor().copy("copy answers from stdin") as rows:
             for first in range(0, len(some), 100):
-                body = json.dumps({"flxIds": list(some[first:first + 100])})
+                body = json.dumps({"flxIds": some[first:first + 100]})
                 channel.request("POST", "/v2/protected/properties/_many", body, toise.headers)
                 rows.write_row((channel.getresponse().read().decode(),))
         connection.execute("""

@@ -5,6 +5,7 @@
 //! [`rebuild`] makes the next beside it, whoever has the present one open, and gives it its number when it is whole;
 //! [`Texts::take_up_newer`] then goes over to it and deletes the former.
 
+mod asked;
 mod fill;
 mod words;
 

@@ -11,14 +11,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Error, Result};
-use crate::listings::store::Changes;
-use crate::wire::listings::filters::Search;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Deserialize;
 use tantivy::directory::MmapDirectory;
-use tantivy::query::{
-    BooleanQuery, BoostQuery, EnableScoring, FuzzyTermQuery, Occur, PhraseQuery, Query, TermQuery,
-};
+use tantivy::query::{BooleanQuery, EnableScoring, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
 };
@@ -27,18 +23,19 @@ use tantivy::tokenizer::{
     TextAnalyzer, TokenStream,
 };
 use tantivy::{
-    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError,
-    Term,
+    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument,
+    TantivyError, Term,
 };
+
+use super::asked::{Asked, Word};
+use super::{Error, Result};
+use crate::listings::store::Changes;
+use crate::wire::listings::filters::Search;
 
 /// Memory in which new words are gathered before they are written, bytes.
 const WRITER_BYTES: usize = 32 << 20;
 /// Longest word taken, bytes.
 const WORD_BYTES_MAX: usize = 40;
-/// Letters from which a word of a full text may have one typing error, and from which two.
-const TOLERANT_FROM: [usize; 2] = [4, 8];
-/// How much more a word as it is written counts than one that resembles it.
-const AS_WRITTEN_BOOST: f32 = 2.0;
 const NUMBER: &str = "number";
 const WORDS: &str = "words";
 const STEMS: &str = "stems";
@@ -243,60 +240,67 @@ impl Words {
     /// # Errors
     /// The index cannot be read.
     pub fn find(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
-        let Some(query) = self.query(search) else {
+        if search.keywords.is_empty() && search.full_texts.is_empty() {
             return Ok(None);
-        };
-        let searcher = self.reader.searcher();
-        let mut numbers = Vec::with_capacity(searcher.segment_readers().len());
-        for segment in searcher.segment_readers() {
-            numbers.push(segment.fast_fields().u64(NUMBER)?.first_or_default_col(0));
         }
-        let greatest = numbers.iter().map(|numbers| numbers.max_value()).max();
-        let length = greatest.map_or(0, |greatest| greatest as usize + 1);
-        let segments = searcher.segment_readers().iter().zip(numbers);
+        let searcher = self.reader.searcher();
+        let asked = self.asked(search, &searcher, is_compared)?;
+        let found: Vec<Vec<(u64, f32)>> = searcher
+            .segment_readers()
+            .par_iter()
+            .map(|segment| {
+                let numbers = segment
+                    .fast_fields()
+                    .u64(NUMBER)
+                    .map_err(TantivyError::from)?;
+                let numbers = numbers.first_or_default_col(0);
+                let fits = asked.find(segment, is_compared)?.into_iter();
+                Ok(fits
+                    .map(|(document, score)| (numbers.get_val(document), score))
+                    .collect())
+            })
+            .collect::<Result<_>>()?;
+        let found = found.iter().flatten();
+        let length = found.clone().map(|(number, _)| *number as usize + 1).max();
+        let length = length.unwrap_or(0);
         if is_compared {
-            let weight = query.weight(EnableScoring::enabled_from_searcher(&searcher))?;
             let mut scores = vec![0.0; length];
-            for (segment, numbers) in segments {
-                let alive = segment.alive_bitset();
-                weight.for_each(segment, &mut |document, score| {
-                    if alive.is_none_or(|alive| alive.is_alive(document)) {
-                        scores[numbers.get_val(document) as usize] = score;
-                    }
-                })?;
-            }
+            found.for_each(|(number, score)| scores[*number as usize] = *score);
             return Ok(Some(Fits::Scored(scores)));
         }
-        let weight = query.weight(EnableScoring::disabled_from_searcher(&searcher))?;
         let mut bits = vec![0; length.div_ceil(64)];
-        for (segment, numbers) in segments {
-            let alive = segment.alive_bitset();
-            weight.for_each_no_score(segment, &mut |documents| {
-                for document in documents {
-                    if alive.is_none_or(|alive| alive.is_alive(*document)) {
-                        let number = numbers.get_val(*document) as usize;
-                        bits[number / 64] |= 1u64 << (number % 64);
-                    }
-                }
-            })?;
-        }
+        found.for_each(|(number, _)| bits[*number as usize / 64] |= 1u64 << (number % 64));
         Ok(Some(Fits::Found(bits)))
     }
 
-    fn query(&self, search: &Search) -> Option<Box<dyn Query>> {
-        if search.keywords.is_empty() && search.full_texts.is_empty() {
-            return None;
-        }
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-        for keyword in &search.keywords {
-            clauses.push((Occur::Must, self.phrase(keyword)));
-        }
-        if !search.full_texts.is_empty() {
-            let texts = search.full_texts.iter();
-            let any = texts.map(|text| (Occur::Should, self.all_words(text)));
-            clauses.push((Occur::Must, Box::new(BooleanQuery::new(any.collect()))));
-        }
-        Some(Box::new(BooleanQuery::new(clauses)))
+    fn asked(&self, search: &Search, searcher: &Searcher, is_compared: bool) -> Result<Asked> {
+        let scoring = match is_compared {
+            true => EnableScoring::enabled_from_searcher(searcher),
+            false => EnableScoring::disabled_from_searcher(searcher),
+        };
+        let keywords = search.keywords.iter();
+        let keywords: Vec<_> = keywords
+            .map(|keyword| (Occur::Must, self.phrase(keyword)))
+            .collect();
+        let keywords = match keywords.is_empty() {
+            true => None,
+            false => Some(BooleanQuery::new(keywords).weight(scoring)?),
+        };
+        let texts = search.full_texts.iter().map(|text| {
+            let words = tokens(&mut analyzer(false), text);
+            let stems = tokens(&mut analyzer(true), text);
+            let words = words.iter().zip(&stems).map(|(word, stem)| {
+                let word = Term::from_field_text(self.fields.words, word);
+                let stem = Term::from_field_text(self.fields.stems, stem);
+                Word::new(&word, &stem, scoring)
+            });
+            words.collect::<Result<Vec<Word>>>()
+        });
+        let texts = match search.full_texts.is_empty() {
+            true => None,
+            false => Some(texts.collect::<Result<_>>()?),
+        };
+        Ok(Asked { keywords, texts })
     }
 
     /// The words of a text next to each other, as they are written. A text without words is found nowhere.
@@ -315,38 +319,6 @@ impl Words {
             _ => Box::new(PhraseQuery::new(terms)),
         }
     }
-
-    /// All words of a text, each by its stem or with typing errors.
-    fn all_words(&self, text: &str) -> Box<dyn Query> {
-        let words = tokens(&mut analyzer(false), text);
-        let stems = tokens(&mut analyzer(true), text);
-        if words.is_empty() {
-            return Box::new(tantivy::query::EmptyQuery);
-        }
-        let all = words.iter().zip(&stems).map(|(word, stem)| {
-            let by_stem = Term::from_field_text(self.fields.stems, stem);
-            let by_word = Term::from_field_text(self.fields.words, word);
-            let exact = TermQuery::new(by_stem.clone(), IndexRecordOption::WithFreqs);
-            let either: [Box<dyn Query>; 3] = [
-                Box::new(BoostQuery::new(Box::new(exact), AS_WRITTEN_BOOST)),
-                Box::new(FuzzyTermQuery::new(by_stem, errors(stem), true)),
-                Box::new(FuzzyTermQuery::new(by_word, errors(word), true)),
-            ];
-            let either = either.map(|query| (Occur::Should, query));
-            let either = BooleanQuery::new(Vec::from(either));
-            (Occur::Must, Box::new(either) as Box<dyn Query>)
-        });
-        Box::new(BooleanQuery::new(all.collect()))
-    }
-}
-
-/// Typing errors a word may have.
-fn errors(word: &str) -> u8 {
-    let letters = word.chars().count();
-    TOLERANT_FROM
-        .iter()
-        .filter(|from| letters >= **from)
-        .count() as u8
 }
 
 fn schema() -> (Schema, Fields) {
