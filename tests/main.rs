@@ -14,6 +14,7 @@ mod alerts {
 mod contract {
     mod accounts;
     mod admin;
+    mod alert_matches;
     mod alerts;
     mod connections;
     mod credits;
@@ -34,6 +35,7 @@ mod engine {
     mod bulk;
     mod listings;
     mod matching;
+    mod previews;
     mod projection;
     mod search;
     mod sql;

@@ -1,39 +1,36 @@
 //! Alerts of accounts through the socket: their states, what is refused and why, what they matched.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use toise::accounts::keys::{self, Kind};
+use toise::accounts::keys::Kind;
 use toise::alerts::Alerts;
 use toise::config;
-use toise::config::prices::{Consumption, Prices};
 use toise::http::server::Limits;
 use toise::wire::listings::filters::Listing;
 use uuid::Uuid;
 
-use crate::support::alerts::{body, flat, known_names, with};
+use crate::support::alerts::{body, known_names, with};
 use crate::support::{Rows, Service, error_of};
 
-const KINDS: [(Listing, &str); 2] = [
+pub(super) const KINDS: [(Listing, &str); 2] = [
     (Listing::Property, "/v2/protected/properties/search/alerts"),
     (Listing::Advert, "/v2/protected/adverts/search/alerts"),
 ];
-const CREATED: &[&str] = &["ALERT_MATCH_CREATED"];
+pub(super) const CREATED: &[&str] = &["ALERT_MATCH_CREATED"];
 
-async fn service() -> Service {
+pub(super) async fn service() -> Service {
     Service::start_with(Rows::default(), Limits::default(), known_names).await
 }
 
-async fn ask(service: &Service, method: Method, path: &str, body: &Value) -> Response {
+pub(super) async fn ask(service: &Service, method: Method, path: &str, body: &Value) -> Response {
     let request = service.ask(method, path).header("x-api-key", &service.key);
     request.json(body).send().await.unwrap()
 }
 
 /// The `data` of an answer that is a success.
-async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
+pub(super) async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
     let response = ask(service, method, path, body).await;
     let status = response.status();
     let answer: Value = response.json().await.unwrap();
@@ -41,19 +38,24 @@ async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Va
     answer["data"].clone()
 }
 
-async fn read(service: &Service, path: &str) -> Value {
+pub(super) async fn read(service: &Service, path: &str) -> Value {
     data(service, Method::GET, path, &Value::Null).await
 }
 
 /// Makes an alert and gives its path.
-async fn make(service: &Service, listing: Listing, root: &str, filter: &Value) -> String {
+pub(super) async fn make(
+    service: &Service,
+    listing: Listing,
+    root: &str,
+    filter: &Value,
+) -> String {
     let made = data(service, Method::PUT, root, &body(listing, filter, CREATED)).await;
     assert_eq!(made["alert_id"], made["flxId"]);
     format!("{root}/{}", made["flxId"].as_str().unwrap())
 }
 
 /// Has an operator bring adverts; gives the identifiers of each and of its property.
-async fn take(service: &Service, adverts: Value) -> Vec<[String; 2]> {
+pub(super) async fn take(service: &Service, adverts: Value) -> Vec<[String; 2]> {
     let request = service.ask(Method::POST, "/v2/protected/admin/adverts");
     let request = request.header("x-api-key", service.key_with("admin"));
     let response = request.json(&json!({ "adverts": adverts })).send().await;
@@ -65,7 +67,7 @@ async fn take(service: &Service, adverts: Value) -> Vec<[String; 2]> {
         .collect()
 }
 
-fn ids(records: &Value) -> Vec<&str> {
+pub(super) fn ids(records: &Value) -> Vec<&str> {
     let records = records.as_array().unwrap().iter();
     records
         .map(|record| record["flxId"].as_str().unwrap())
@@ -318,233 +320,6 @@ async fn of_several_alerts_each_is_taken_or_refused_in_its_place() {
 }
 
 #[tokio::test]
-async fn a_history_shows_each_match_as_it_is_now_newest_first_for_its_price() {
-    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
-        known_names(app);
-        let mut prices = Prices::default();
-        prices.set(Consumption::PropertiesGetAlertHistory, 3);
-        app.prices = Arc::new(prices);
-    })
-    .await;
-    let early = take(&service, json!([flat("a", 9, 9)])).await;
-    let mut paths = Vec::new();
-    for (listing, root) in KINDS {
-        let path = make(&service, listing, root, &json!({"type": ["CLASS_FLAT"]})).await;
-        paths.push(path.replace("/alerts/", "/alerts/history/"));
-    }
-    let first = take(&service, json!([flat("a", 1, 1)])).await;
-    service.clock.advance_ms(1_000);
-    let later = take(&service, json!([flat("b", 2, 1), flat("a", 3, 2)])).await;
-    let changed = with(
-        flat("a", 3, 2),
-        json!({"title": "Autre titre", "lastSeenAt": "2026-11-02T08:00:00Z"}),
-    );
-    take(&service, json!([changed])).await;
-    assert_eq!(later[0][1], first[0][1], "adverts of one asset");
-
-    let properties = ask(&service, Method::GET, &paths[0], &Value::Null).await;
-    assert_eq!(properties.headers()["x-credits"], "3");
-    let properties: Value = properties.json().await.unwrap();
-    assert_eq!(ids(&properties["data"]), [&later[1][1], &first[0][1]]);
-    let adverts = read(&service, &paths[1]).await;
-    assert_eq!(ids(&adverts), [&later[1][0], &later[0][0], &first[0][0]]);
-    assert_eq!(adverts[0]["title"], "Autre titre");
-    let advert = read(&service, &format!("/v2/protected/adverts/{}", later[1][0])).await;
-    assert_eq!(adverts[0], advert);
-    assert!(
-        !adverts.to_string().contains(&early[0][0]),
-        "what came before is not matched"
-    );
-
-    let page = read(&service, &format!("{}?skip=1&take=1", paths[1])).await;
-    assert_eq!(ids(&page), [&later[0][0]]);
-    assert_eq!(
-        read(&service, &format!("{}?skip=3", paths[1])).await,
-        json!([])
-    );
-    for (query, message) in [
-        ("take=101", "take: must be an integer between 1 and 100"),
-        ("skip=x", "skip: must be an integer between 0 and 1000000"),
-        (
-            "page=2",
-            "page: unknown parameter; must be one of: skip, take",
-        ),
-    ] {
-        let response = ask(
-            &service,
-            Method::GET,
-            &format!("{}?{query}", paths[1]),
-            &Value::Null,
-        )
-        .await;
-        assert_eq!(error_of(response).await, (422, 10002, message.into()));
-    }
-    let consumed = read(&service, "/v2/protected/consumption").await;
-    assert_eq!(consumed["total_credits"], 3);
-    let history = &consumed["consumption_per_type"][0];
-    assert_eq!(history["type"], "API_ADVERTS_GET_ALERT_HISTORY");
-    assert_eq!(history["calls"], 3);
-}
-
-#[tokio::test]
-async fn a_history_survives_what_happens_to_its_alert() {
-    let service = service().await;
-    let (listing, root) = KINDS[1];
-    let path = make(&service, listing, root, &json!({})).await;
-    let history = path.replace("/alerts/", "/alerts/history/");
-    let before = take(&service, json!([flat("a", 1, 1)])).await;
-    data(&service, Method::DELETE, &path, &Value::Null).await;
-    take(&service, json!([flat("a", 2, 2)])).await;
-    assert_eq!(ids(&read(&service, &history).await), [&before[0][0]]);
-    let other = json!({"search_query": {"filterAd": {"type": ["CLASS_HOUSE"]}}});
-    data(&service, Method::PATCH, &path, &other).await;
-    take(&service, json!([flat("a", 3, 3)])).await;
-    assert_eq!(ids(&read(&service, &history).await), [&before[0][0]]);
-}
-
-#[tokio::test]
-async fn a_preview_tells_what_was_first_seen_lately_day_by_day() {
-    let service = service().await;
-    let seen = |advert: Value, at: &str| with(advert, json!({"firstSeenAt": at, "lastSeenAt": at}));
-    let taken = take(
-        &service,
-        json!([
-            seen(flat("a", 1, 1), "2026-11-21T14:00:00Z"),
-            seen(flat("a", 2, 2), "2026-11-19T00:00:00Z"),
-            seen(flat("a", 3, 3), "2026-11-18T23:59:59Z"),
-        ]),
-    )
-    .await;
-    for (place, (listing, root)) in KINDS.into_iter().enumerate() {
-        let path = format!("{root}/preview");
-        let query =
-            |filter: Value| json!({"search_query": {(listing.filter_key()): filter}, "days": 3});
-        let body = query(json!({"type": ["CLASS_FLAT"]}));
-        let started = Instant::now();
-        // Properties are found within a second of their acknowledgement.
-        let found = loop {
-            let found = data(&service, Method::POST, &path, &body).await;
-            if found["count"] == 2 {
-                break found;
-            }
-            assert!(started.elapsed() < Duration::from_secs(10), "{found}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            service.clock.advance_ms(50);
-        };
-        let expected = json!([
-            {"date": "2026-11-19", "count": 1},
-            {"date": "2026-11-20", "count": 0},
-            {"date": "2026-11-21", "count": 1},
-        ]);
-        assert_eq!(found["per_day"], expected);
-        let id = |advert: usize| &taken[advert][1 - place];
-        assert_eq!(ids(&found["items"]), [id(0), id(1)]);
-        let record = read(
-            &service,
-            &format!("{}/{}", root.replace("/search/alerts", ""), id(0)),
-        )
-        .await;
-        assert_eq!(found["items"][0], record);
-        let houses = data(
-            &service,
-            Method::POST,
-            &path,
-            &query(json!({"type": ["CLASS_HOUSE"]})),
-        )
-        .await;
-        assert_eq!(
-            (&houses["count"], &houses["items"]),
-            (&json!(0), &json!([]))
-        );
-        let month = json!({"search_query": {(listing.filter_key()): {}}});
-        let month = data(&service, Method::POST, &path, &month).await;
-        assert_eq!(month["count"], 3);
-        assert_eq!(month["per_day"].as_array().unwrap().len(), 30);
-        for (body, message) in [
-            (json!({}), "search_query: is required"),
-            (
-                with(query(json!({})), json!({"days": 0})),
-                "days: must be an integer between 1 and 365",
-            ),
-        ] {
-            let response = ask(&service, Method::POST, &path, &body).await;
-            assert_eq!(error_of(response).await, (422, 10002, message.into()));
-        }
-    }
-    // What changed since the last preview is in the next.
-    let gone = with(
-        flat("a", 1, 1),
-        json!({"isOnline": false, "lastSeenAt": "2026-11-21T14:30:00Z"}),
-    );
-    take(
-        &service,
-        json!([gone, seen(flat("a", 4, 4), "2026-11-21T14:40:00Z")]),
-    )
-    .await;
-    let online = json!({"search_query": {"filterAd": {"isOnline": true}}, "days": 1});
-    let path = format!("{}/preview", KINDS[1].1);
-    assert_eq!(
-        data(&service, Method::POST, &path, &online).await["count"],
-        1
-    );
-}
-
-#[tokio::test]
-async fn a_replay_is_refused_for_what_it_cannot_send() {
-    let service = service().await;
-    let (listing, root) = KINDS[0];
-    let path = make(&service, listing, root, &json!({})).await;
-    let replay = format!("{path}/replay");
-    let window = json!({"from": "2026-11-01", "to": "2026-11-21"});
-    let begun = ask(&service, Method::POST, &replay, &window).await;
-    assert_eq!(begun.status(), 202);
-    let begun: Value = begun.json().await.unwrap();
-    assert_eq!(begun["data"]["items"], 0);
-    assert!(Uuid::try_parse(begun["data"]["replay_id"].as_str().unwrap()).is_ok());
-    let refused = async |body: Value, message: &str| {
-        let (status, code, told) =
-            error_of(ask(&service, Method::POST, &replay, &body).await).await;
-        assert_eq!((status, code), (422, 10002), "{told}");
-        assert!(told.starts_with(message), "{told}");
-    };
-    refused(
-        json!({"from": "2026-11-21", "to": "2026-11-01"}),
-        "from: must not be after to",
-    )
-    .await;
-    refused(json!({"from": "2026-11-21"}), "to: is required").await;
-    refused(
-        with(window.clone(), json!({"max_items": 10_001})),
-        "max_items: must be an integer",
-    )
-    .await;
-    data(&service, Method::DELETE, &path, &Value::Null).await;
-    refused(
-        window,
-        "alertId: the alert is not active: activate it first",
-    )
-    .await;
-    let deliveries = format!("{path}/deliveries");
-    assert_eq!(
-        read(&service, &format!("{deliveries}?status=dead&take=5")).await,
-        json!([])
-    );
-    let lost = ask(
-        &service,
-        Method::GET,
-        &format!("{deliveries}?status=lost"),
-        &Value::Null,
-    )
-    .await;
-    let (status, _, told) = error_of(lost).await;
-    assert_eq!(status, 422);
-    assert_eq!(
-        told,
-        "status: must be one of: pending, delivered, failed, dead"
-    );
-}
-
-#[tokio::test]
 async fn a_single_grant_opens_its_operation_and_test_keys_have_no_alerts() {
     let service = service().await;
     let (listing, root) = KINDS[0];
@@ -570,94 +345,4 @@ async fn a_single_grant_opens_its_operation_and_test_keys_have_no_alerts() {
     let scopes = Kind::Test.default_scopes().to_string();
     let trial = service.new_key(Kind::Test, &scopes, "default").key;
     assert_eq!(status(&trial, Method::PUT, root).await, 403);
-}
-
-#[tokio::test]
-async fn operators_see_alerts_of_every_account_and_have_what_was_given_up_sent_again() {
-    let service = service().await;
-    let (listing, root) = KINDS[0];
-    let path = make(&service, listing, root, &json!({})).await;
-    let alert = path.rsplit('/').next().unwrap();
-    let admin = service.key_with("admin");
-    let operate = async |method: Method, path: &str| {
-        let request = service.ask(method, &format!("/v2/protected/admin/alerts{path}"));
-        request.header("x-api-key", &admin).send().await.unwrap()
-    };
-    let answer = async |path: &str| -> Value {
-        let mut answer: Value = operate(Method::GET, path).await.json().await.unwrap();
-        answer["data"].take()
-    };
-    let account = keys::get(&service.store, &service.key).unwrap().account_id;
-    let listed = answer(&format!("?account_id={account}&take=1")).await;
-    assert_eq!(ids(&listed), [alert]);
-    assert_eq!(
-        (&listed[0]["account_id"], &listed[0]["about"]),
-        (&json!(account), &json!("properties"))
-    );
-    assert_eq!(
-        answer(&format!("?account_id={}", Uuid::now_v7())).await,
-        json!([])
-    );
-    data(&service, Method::DELETE, &path, &Value::Null).await;
-    take(&service, json!([flat("a", 1, 1)])).await;
-    let shown = answer(&format!("/{alert}")).await;
-    let deliveries = json!({"pending": 0, "delivered": 0, "failed": 0, "dead": 0});
-    assert_eq!(
-        (&shown["deactivated_because"], &shown["matches"]),
-        (&json!("deleted"), &json!(0))
-    );
-    assert_eq!(
-        (&shown["deliveries"], &shown["waiting"]),
-        (&deliveries, &json!(0))
-    );
-
-    let delivery = Uuid::now_v7();
-    let number = service.stored("SELECT alert FROM alerts")[0];
-    let insert = move |transaction: &rusqlite::Transaction<'_>| {
-        transaction.execute(
-            "INSERT INTO deliveries (delivery_id, alert, status, attempts, items, created_at_ms, last_error)
-             VALUES (?1, ?2, 'dead', 9, 1, 0, 'no answer')",
-            (delivery.as_bytes(), number),
-        )
-    };
-    service.store.write(insert).unwrap();
-    let dead = answer("/dead-letters").await;
-    assert_eq!(
-        (&dead[0]["delivery_id"], &dead[0]["status"]),
-        (&json!(delivery), &json!("dead"))
-    );
-    let retry = format!("/dead-letters/{delivery}/retry");
-    let (status, _, told) = error_of(operate(Method::POST, &retry).await).await;
-    assert_eq!(
-        (status, told.as_str()),
-        (
-            422,
-            "deliveryId: the alert is not active: activate it first"
-        )
-    );
-    read(&service, &format!("{path}/activate")).await;
-    assert_eq!(operate(Method::POST, &retry).await.status(), 200);
-    assert_eq!(answer("/dead-letters").await, json!([]));
-    let (status, _, told) = error_of(operate(Method::POST, &retry).await).await;
-    assert_eq!(
-        (status, told.as_str()),
-        (
-            422,
-            "deliveryId: the delivery is pending: only dead ones are sent again"
-        )
-    );
-    for (method, path) in [
-        (Method::GET, format!("/{}", Uuid::now_v7())),
-        (
-            Method::POST,
-            format!("/dead-letters/{}/retry", Uuid::now_v7()),
-        ),
-    ] {
-        assert_eq!(operate(method, &path).await.status(), 404);
-    }
-    let mine = format!("{path}/deliveries?status=pending");
-    assert_eq!(
-        read(&service, &mine).await[0]["delivery_id"],
-        json!(delivery)
-    );
 }

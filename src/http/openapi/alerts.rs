@@ -102,8 +102,8 @@ pub fn describe(listing: Listing, action: AlertAction) -> Operation {
             .answering(data_list_of("Delivery")),
         AlertAction::Replay => of("Replay", format!("Send what an alert on {plural} was told again"))
             .describing(
-                "What was delivered or given up in the window is posted once more, oldest first, in the same format, as \
-                 new deliveries with identifiers of their own",
+                "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
+                 as new deliveries with identifiers of their own",
             )
             .taking(reference("ReplayRequest"))
             .answering(data_of("Replay")),

@@ -1,0 +1,114 @@
+//! Previews of alerts against a plain reading of what the store holds, whether rows lie in memory or in files.
+
+use chrono::{DateTime, Days, NaiveDate, TimeZone, Utc};
+use serde_json::{Value, json};
+use toise::clock::Clock;
+use toise::engine::interrupt::Interrupt;
+use toise::listings::Listings;
+use toise::listings::preview::ITEMS_MAX;
+use toise::store::Store;
+use toise::wire::listings::filters::{Listing, parse_search_query};
+
+use crate::support::alerts::{flat, with};
+use crate::support::draw::Draw;
+use crate::support::{plain_listings, projection};
+
+const SIGHTINGS: usize = 40;
+
+/// Every record as the store tells it.
+fn records(listings: &Listings, of: Listing) -> Vec<Value> {
+    let changes = listings.changes_since(of, 0, 10_000).unwrap();
+    let there = changes.records.into_iter();
+    let texts = there.filter_map(|change| change.record);
+    texts
+        .map(|text| plain_listings::with_both_floors(serde_json::from_slice(&text).unwrap()))
+        .collect()
+}
+
+fn first_seen(record: &Value) -> DateTime<Utc> {
+    plain_listings::start(record["meta"]["firstSeenAt"].as_str().unwrap())
+}
+
+#[test]
+fn a_preview_counts_what_a_plain_reading_counts_before_and_after_folds() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let listings = Listings::new(store, Clock::steered(now));
+    let projection = projection(folder.path(), listings.clone());
+    let mut draw = Draw::new(29);
+    let mut matched = 0;
+    for round in 0..6 {
+        let sightings = (0..SIGHTINGS).map(|_| {
+            let number = draw.below(60) as u64;
+            let hours = draw.below(24 * 20) as i64;
+            let seen = (now - chrono::Duration::hours(hours)).to_rfc3339();
+            let price = 200_000 + 10_000 * draw.below(20);
+            let fields = json!({"lastSeenAt": seen, "firstSeenAt": seen, "isOnline": draw.once_in(2),
+                "currentPrice": {"value": price}});
+            with(flat("a", number, number / 2), fields)
+        });
+        for outcome in listings.ingest(sightings.collect()).unwrap() {
+            outcome.unwrap();
+        }
+        for (listing, filters) in [
+            (
+                Listing::Property,
+                [
+                    json!({}),
+                    json!({"meta": {"isTotallyOffline": false}, "price": {"latest": {"value": {"max": 300_000}}}}),
+                ],
+            ),
+            (
+                Listing::Advert,
+                [
+                    json!({}),
+                    json!({"isOnline": true, "currentPrice": {"value": {"max": 300_000}}}),
+                ],
+            ),
+        ] {
+            if round % 3 == 1 {
+                projection.fold(listing).unwrap();
+            }
+            projection.refresh().unwrap();
+            let records = records(&listings, listing);
+            for filter in filters {
+                let days = 1 + draw.below(25);
+                let query = json!({ (listing.filter_key()): filter });
+                let parsed = parse_search_query(listing, &query).unwrap();
+                let found = projection.preview(listing, &parsed, days, &Interrupt::default());
+                let found = found.unwrap();
+                let first = now.date_naive() - Days::new(days as u64 - 1);
+                let mut expected: Vec<&Value> = records
+                    .iter()
+                    .filter(|record| plain_listings::matches(record, &filter))
+                    .filter(|record| first_seen(record).date_naive() >= first)
+                    .collect();
+                let on = |day: NaiveDate| {
+                    let same = |record: &&&Value| first_seen(record).date_naive() == day;
+                    expected.iter().filter(same).count() as u64
+                };
+                let per_day: Vec<_> = first
+                    .iter_days()
+                    .take(days)
+                    .map(|day| (day, on(day)))
+                    .collect();
+                assert_eq!(found.per_day, per_day, "round {round}, {query}");
+                assert_eq!(found.count(), expected.len() as u64);
+                expected.sort_by_key(|record| {
+                    (
+                        std::cmp::Reverse(first_seen(record)),
+                        record["flxId"].to_string(),
+                    )
+                });
+                let ids = expected
+                    .iter()
+                    .take(ITEMS_MAX)
+                    .map(|record| &record["flxId"]);
+                assert_eq!(json!(found.items), json!(ids.collect::<Vec<_>>()));
+                matched += expected.len();
+            }
+        }
+    }
+    assert!(matched > 200, "{matched}");
+}
