@@ -64,7 +64,7 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
             };
             advert_rows.push(&draft.member.advert).unwrap();
             property_rows
-                .push(&draft.own_property.unwrap().record)
+                .push(0, &draft.own_property.unwrap().record)
                 .unwrap();
         }
         of_properties.push(property_rows.finish().unwrap());

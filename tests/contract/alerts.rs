@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use toise::accounts::keys::Kind;
+use toise::accounts::keys::{self, Kind};
 use toise::alerts::Alerts;
 use toise::config;
 use toise::config::prices::{Consumption, Prices};
@@ -428,6 +428,8 @@ async fn a_preview_tells_what_was_first_seen_lately_day_by_day() {
                 break found;
             }
             assert!(started.elapsed() < Duration::from_secs(10), "{found}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            service.clock.advance_ms(50);
         };
         let expected = json!([
             {"date": "2026-11-19", "count": 1},
@@ -568,4 +570,94 @@ async fn a_single_grant_opens_its_operation_and_test_keys_have_no_alerts() {
     let scopes = Kind::Test.default_scopes().to_string();
     let trial = service.new_key(Kind::Test, &scopes, "default").key;
     assert_eq!(status(&trial, Method::PUT, root).await, 403);
+}
+
+#[tokio::test]
+async fn operators_see_alerts_of_every_account_and_have_what_was_given_up_sent_again() {
+    let service = service().await;
+    let (listing, root) = KINDS[0];
+    let path = make(&service, listing, root, &json!({})).await;
+    let alert = path.rsplit('/').next().unwrap();
+    let admin = service.key_with("admin");
+    let operate = async |method: Method, path: &str| {
+        let request = service.ask(method, &format!("/v2/protected/admin/alerts{path}"));
+        request.header("x-api-key", &admin).send().await.unwrap()
+    };
+    let answer = async |path: &str| -> Value {
+        let mut answer: Value = operate(Method::GET, path).await.json().await.unwrap();
+        answer["data"].take()
+    };
+    let account = keys::get(&service.store, &service.key).unwrap().account_id;
+    let listed = answer(&format!("?account_id={account}&take=1")).await;
+    assert_eq!(ids(&listed), [alert]);
+    assert_eq!(
+        (&listed[0]["account_id"], &listed[0]["about"]),
+        (&json!(account), &json!("properties"))
+    );
+    assert_eq!(
+        answer(&format!("?account_id={}", Uuid::now_v7())).await,
+        json!([])
+    );
+    data(&service, Method::DELETE, &path, &Value::Null).await;
+    take(&service, json!([flat("a", 1, 1)])).await;
+    let shown = answer(&format!("/{alert}")).await;
+    let deliveries = json!({"pending": 0, "delivered": 0, "failed": 0, "dead": 0});
+    assert_eq!(
+        (&shown["deactivated_because"], &shown["matches"]),
+        (&json!("deleted"), &json!(0))
+    );
+    assert_eq!(
+        (&shown["deliveries"], &shown["waiting"]),
+        (&deliveries, &json!(0))
+    );
+
+    let delivery = Uuid::now_v7();
+    let number = service.stored("SELECT alert FROM alerts")[0];
+    let insert = move |transaction: &rusqlite::Transaction<'_>| {
+        transaction.execute(
+            "INSERT INTO deliveries (delivery_id, alert, status, attempts, items, created_at_ms, last_error)
+             VALUES (?1, ?2, 'dead', 9, 1, 0, 'no answer')",
+            (delivery.as_bytes(), number),
+        )
+    };
+    service.store.write(insert).unwrap();
+    let dead = answer("/dead-letters").await;
+    assert_eq!(
+        (&dead[0]["delivery_id"], &dead[0]["status"]),
+        (&json!(delivery), &json!("dead"))
+    );
+    let retry = format!("/dead-letters/{delivery}/retry");
+    let (status, _, told) = error_of(operate(Method::POST, &retry).await).await;
+    assert_eq!(
+        (status, told.as_str()),
+        (
+            422,
+            "deliveryId: the alert is not active: activate it first"
+        )
+    );
+    read(&service, &format!("{path}/activate")).await;
+    assert_eq!(operate(Method::POST, &retry).await.status(), 200);
+    assert_eq!(answer("/dead-letters").await, json!([]));
+    let (status, _, told) = error_of(operate(Method::POST, &retry).await).await;
+    assert_eq!(
+        (status, told.as_str()),
+        (
+            422,
+            "deliveryId: the delivery is pending: only dead ones are sent again"
+        )
+    );
+    for (method, path) in [
+        (Method::GET, format!("/{}", Uuid::now_v7())),
+        (
+            Method::POST,
+            format!("/dead-letters/{}/retry", Uuid::now_v7()),
+        ),
+    ] {
+        assert_eq!(operate(method, &path).await.status(), 404);
+    }
+    let mine = format!("{path}/deliveries?status=pending");
+    assert_eq!(
+        read(&service, &mine).await[0]["delivery_id"],
+        json!(delivery)
+    );
 }

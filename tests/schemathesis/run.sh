@@ -49,7 +49,8 @@ conform() {
 # The document cannot say either, so that one check is left out.
 left_out=positive_data_acceptance
 # Operators' paths with the operators' key, all others with the demo's.
-conform "$(ready key)" "$left_out" --exclude-path-regex '^/v2/protected/admin/[^c]|^/metrics$'
-conform "$(ready admin_key)" "$left_out" --include-path-regex '^/v2/protected/admin/[^ac]|^/v2/protected/admin/accounts'
-# Of a batch of adverts each is taken or refused by itself, in an answer with status 200.
+conform "$(ready key)" "$left_out" --exclude-path-regex '^/v2/protected/admin/[^c]|^/metrics$|/alerts/many$'
+conform "$(ready admin_key)" "$left_out" --include-path-regex '^/v2/protected/admin/([^ac]|accounts|alerts)'
+# Of a batch of adverts or alerts each is taken or refused by itself, in an answer with status 200.
 conform "$(ready admin_key)" "$left_out,negative_data_rejection" --include-path /v2/protected/admin/adverts
+conform "$(ready key)" "$left_out,negative_data_rejection" --include-path-regex '/alerts/many$'
