@@ -260,7 +260,11 @@ async fn to_standard_output(
     if shown.is_empty() {
         shown.push(RecordBatch::new_empty(schema));
     }
-    println!("{}", pretty_format_batches(&shown)?);
+    match writeln!(io::stdout(), "{}", pretty_format_batches(&shown)?) {
+        // Whoever reads, a pager or `head`, has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(rows),
+        written => written?,
+    }
     if rows > kept {
         eprintln!("the first {kept} rows of {rows}; --output FILE or --format csv gives all");
     }

@@ -1,0 +1,170 @@
+"""Searches of properties while adverts come in: 500 requests a second for a minute, 200 adverts a second beside them.
+
+Usage: listings.py TOISE DATA [SECONDS]
+DATA is a data folder with properties, which takes up the adverts: benches/versus/postgres.sh leaves one of 2,000,000.
+Requests are sent at fixed times from eight connections, and timed from the moment they were due: a server that falls
+behind shows. Bodies are drawn from properties of the folder. Prints a line for each kind of request, one for the adverts,
+and how long after its acknowledgement a price is found by a search.
+"""
+
+import http.client
+import json
+import multiprocessing
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+RATE = 500
+CONNECTIONS = 8
+ADVERTS_PER_SECOND = 200
+ADVERTS_PER_CALL = 20
+# Requests of each kind among a hundred.
+MIX = {"page of 25, placed": 50, "page of 100, placed": 5, "by id": 25, "count, unplaced": 10, "words, department": 10}
+SEARCH = "/v2/protected/properties/search"
+
+
+def command(toise, data, *arguments):
+    done = subprocess.run([toise, "--data", data, "--json", *arguments], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def call(connection, method, path, body, key):
+    text = None if body is None else json.dumps(body)
+    connection.request(method, path, text, {"x-api-key": key, "content-type": "application/json"})
+    response = connection.getresponse()
+    answer = response.read()
+    if response.status != 200:
+        raise RuntimeError(f"{path}: {response.status} {answer[:200]!r}")
+    return answer
+
+
+def page(search, size):
+    return {"search": search, "sortBy": "LAST_SEEN_AT", "orderBy": "DESC", "size": size}
+
+
+def requests_of(home):
+    place, price = home["location"], home["price"]["latest"]["value"]
+    around = {"location": [{"postalCode": place["postalCode"]}],
+              "price": {"latest": {"value": {"min": round(price / 2), "max": round(price * 2)}}}}
+    broad = {"type": [home["type"]], "meta": {"isTotallyOffline": False}}
+    words = {"filterProperty": {"location": [{"department": place["department"]}]}, "keywords": ["vitrage"]}
+    return {
+        "page of 25, placed": ("POST", SEARCH, page({"filterProperty": around}, 25)),
+        "page of 100, placed": ("POST", SEARCH, page({"filterProperty": around}, 100)),
+        "by id": ("GET", f"/v2/protected/properties/{home['flxId']}", None),
+        "count, unplaced": ("POST", f"{SEARCH}/count", {"search": {"filterProperty": broad}}),
+        "words, department": ("POST", SEARCH, page(words, 25)),
+    }
+
+
+def ask(number, address, key, homes, until, start, times):
+    """One connection: its share of the requests, each at its time."""
+    draw = random.Random(number)
+    connection = http.client.HTTPConnection(address, timeout=60)
+    kinds, weights = list(MIX), list(MIX.values())
+    turn = 0
+    taken = []
+    while True:
+        due = start + (turn * CONNECTIONS + number) / RATE
+        if due > until:
+            break
+        time.sleep(max(0.0, due - time.monotonic()))
+        kind = draw.choices(kinds, weights)[0]
+        call(connection, *requests_of(draw.choice(homes))[kind], key)
+        taken.append((kind, time.monotonic() - due))
+        turn += 1
+    times.put(taken)
+
+
+def ingest(address, key, adverts, until, start, times):
+    """Adverts at their rate; how long each call took."""
+    connection = http.client.HTTPConnection(address, timeout=60)
+    taken = []
+    for turn in range(len(adverts) // ADVERTS_PER_CALL):
+        due = start + turn * ADVERTS_PER_CALL / ADVERTS_PER_SECOND
+        if due > until:
+            break
+        time.sleep(max(0.0, due - time.monotonic()))
+        some = adverts[turn * ADVERTS_PER_CALL:(turn + 1) * ADVERTS_PER_CALL]
+        call(connection, "POST", "/v2/protected/admin/adverts", {"adverts": some}, key)
+        taken.append(("adverts, 20 a call", time.monotonic() - due))
+    times.put(taken)
+
+
+def freshness(connection, key, admin_key):
+    """Seconds from the acknowledgement of a new price until a search finds it."""
+    address = f"https://toits-et-murs.example/annonce/fraicheur-{time.time_ns()}"
+    advert = {"url": address, "source": "toits-et-murs.example", "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"},
+              "location": {"postalCode": "48000"}, "habitation": {"surface": {"total": 61}}, "title": "Fraîcheur"}
+    waits = []
+    for turn in range(20):
+        price = 91_000_000 + random.randrange(1_000_000)
+        sent = {**advert, "currentPrice": {"value": price}}
+        call(connection, "POST", "/v2/protected/admin/adverts", {"adverts": [sent]}, admin_key)
+        acknowledged = time.monotonic()
+        wanted = {"search": {"filterProperty": {"price": {"latest": {"value": {"min": price, "max": price}}}}}}
+        while json.loads(call(connection, "POST", f"{SEARCH}/count", wanted, key))["data"]["count"] == 0:
+            time.sleep(0.005)
+        waits.append(time.monotonic() - acknowledged)
+    return waits
+
+
+def figures(name, values):
+    values = sorted(values)
+    at = lambda share: values[min(len(values) - 1, int(share * len(values)))] * 1e3
+    print(f"{name:24} {len(values):7} | p50 {at(0.5):7.1f} ms  p99 {at(0.99):7.1f} ms  most {values[-1] * 1e3:7.1f} ms")
+
+
+def main():
+    toise, data = sys.argv[1], sys.argv[2]
+    seconds = int(sys.argv[3]) if len(sys.argv) > 3 else 60
+    made = tempfile.mkdtemp()
+    count = seconds * ADVERTS_PER_SECOND
+    subprocess.run([toise, "synth", "--adverts", str(count), "--seed", str(time.time_ns() % 100_000), "--output", made],
+                   check=True, stdout=subprocess.DEVNULL)
+    with open(pathlib.Path(made) / "adverts-synth.ndjson") as lines:
+        adverts = [json.loads(next(lines)) for _ in range(count)]
+    key = command(toise, data, "keys", "create", "--kind", "production", "--rate", "100000")["key"]
+    admin_key = command(toise, data, "keys", "create", "--kind", "production", "--scopes", "admin")["key"]
+    server = subprocess.Popen([toise, "--data", data, "--json", "serve", "--listen", "127.0.0.1:0"],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        address = json.loads(server.stdout.readline())["address"].removeprefix("http://")
+        connection = http.client.HTTPConnection(address, timeout=60)
+        homes = []
+        for order in ["ASC", "DESC"]:
+            for sort in ["PRICE", "FIRST_SEEN_AT", "LAST_SEEN_AT"]:
+                body = {"search": {"filterProperty": {"price": {"latest": {"value": {"min": 1000}}}}}, "sortBy": sort,
+                        "orderBy": order, "size": 100}
+                homes += json.loads(call(connection, "POST", SEARCH, body, key))["data"]["items"]
+        homes = [home for home in homes if {"postalCode", "department"} <= home["location"].keys()]
+        times = multiprocessing.Queue()
+        start = time.monotonic() + 1
+        until = start + seconds
+        workers = [multiprocessing.Process(target=ask, args=(number, address, key, homes, until, start, times))
+                   for number in range(CONNECTIONS)]
+        workers.append(multiprocessing.Process(target=ingest, args=(address, admin_key, adverts, until, start, times)))
+        for worker in workers:
+            worker.start()
+        taken = [one for _ in workers for one in times.get()]
+        for worker in workers:
+            worker.join()
+        for kind in [*MIX, "adverts, 20 a call"]:
+            figures(kind, [seconds for name, seconds in taken if name == kind])
+        figures("all requests", [seconds for name, seconds in taken if name in MIX])
+        figures("price found by a search", freshness(connection, key, admin_key))
+        status = pathlib.Path(f"/proc/{server.pid}/status").read_text()
+        resident = {line.split(":")[0]: int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("Vm")}
+        print(f"resident memory {resident['VmRSS']} MiB, peak {resident['VmHWM']} MiB")
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()
