@@ -58,7 +58,7 @@ class Toise:
 
     def __init__(self, options):
         key = subprocess.run(
-            [options.toise, "keys", "create", "--kind", "production", "--json", "--data", str(options.data)],
+            [options.toise, "keys", "create", "--kind", "production", "--rate", "100000", "--json", "--data", str(options.data)],
             check=True, capture_output=True, text=True,
         )
         self.headers = {"x-api-key": json.loads(key.stdout)["key"], "content-type": "application/json"}

@@ -177,7 +177,10 @@ def copy_records(connection, toise, ids):
             for first in range(0, len(some), 100):
                 body = json.dumps({"flxIds": some[first:first + 100]})
                 channel.request("POST", "/v2/protected/properties/_many", body, toise.headers)
-                rows.write_row((channel.getresponse().read().decode(),))
+                answer = channel.getresponse()
+                if answer.status != 200:
+                    raise SystemExit(f"toise answered {answer.status}: {answer.read()[:300]!r}")
+                rows.write_row((answer.read().decode(),))
         connection.execute("""
             insert into records select (record->>'flxId')::uuid, record
             from answers, json_array_elements(answer->'data') record;

@@ -145,7 +145,7 @@ def of_home(home):
     room_count = {"habitation": {"roomCount": {"min": rooms}}}, f"habitation_room_count >= {rooms}"
     insee = place("location_insee_code", "inseeCode", home)
     department = place("location_department", "department", home)
-    source = {"adverts": [{"source": [{"website": "toits-et-murs.example"}], "isOnline": True}]}, (
+    source = {"adverts": [{"source": {"website": "toits-et-murs.example"}, "isOnline": True}]}, (
         "exists (select 1 from property_adverts a where a.flx_id = properties.flx_id "
         "and a.source = 'toits-et-murs.example' and a.is_online)"
     )
