@@ -249,10 +249,7 @@ impl Words {
             .segment_readers()
             .par_iter()
             .map(|segment| {
-                let numbers = segment
-                    .fast_fields()
-                    .u64(NUMBER)
-                    .map_err(TantivyError::from)?;
+                let numbers = segment.fast_fields().u64(NUMBER)?;
                 let numbers = numbers.first_or_default_col(0);
                 let fits = asked.find(segment, is_compared)?.into_iter();
                 Ok(fits
