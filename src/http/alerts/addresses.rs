@@ -16,11 +16,11 @@ use tokio::time::{Instant, timeout_at};
 use crate::net::receiver::{Gate, Refused};
 
 /// Addresses looked up at once, by all calls together.
-const LOOKUPS_MAX: usize = 64;
+pub const LOOKUPS_MAX: usize = 64;
 /// Addresses one call looks up at once.
 const LOOKUPS_PER_CALL_MAX: usize = 32;
 /// Longest all look-ups of a call may take; what is not known by then counts as a name that does not resolve.
-const CALL_TIMEOUT: Duration = Duration::from_secs(8);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Checks addresses of receivers. Cheap to clone.
 #[derive(Clone, Debug)]
