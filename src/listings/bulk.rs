@@ -2,7 +2,7 @@
 //!
 //! Ordinary ingestion looks, for each sighting, for what is stored and for what it resembles, and waits for the disk.
 //! Here whoever brings the adverts brings them asset by asset with all their sightings, so none of that is needed:
-//! sightings are laid over each other in memory ([`made`]), and only what comes out is written, to the store in one
+//! sightings are laid over each other in memory (`made`), and only what comes out is written, to the store in one
 //! transaction and at the same time to their tables and the index of words. It is what ordinary ingestion
 //! would have written, for the same functions decide it; no alert is asked.
 //!

@@ -54,9 +54,9 @@ conform() {
 # A valid request may still be refused: a cursor must be one the service gave, a least value not above the greatest.
 # The document cannot say either, so that one check is left out.
 left_out=positive_data_acceptance
-# Operators' paths with the operators' key, all others with the demo's.
+# The operators' paths come last, under their key: what is drawn there may revoke the demo's.
 conform "$(ready key)" "$left_out" --exclude-path-regex '^/v2/protected/admin/[^c]|^/metrics$|/alerts/many$'
-conform "$(ready admin_key)" "$left_out" --include-path-regex '^/v2/protected/admin/([^ac]|accounts|alerts)'
-# Of a batch of adverts or alerts each is taken or refused by itself, in an answer with status 200.
-conform "$(ready admin_key)" "$left_out,negative_data_rejection" --include-path /v2/protected/admin/adverts
+# Of a batch of alerts or adverts each is taken or refused by itself, in an answer with status 200.
 conform "$(ready key)" "$left_out,negative_data_rejection" --include-path-regex '/alerts/many$'
+conform "$(ready admin_key)" "$left_out,negative_data_rejection" --include-path /v2/protected/admin/adverts
+conform "$(ready admin_key)" "$left_out" --include-path-regex '^/v2/protected/admin/([^ac]|accounts|alerts)'
