@@ -20,7 +20,7 @@ use crate::listings::columns::properties;
 use crate::opendata::{Dataset, dpe, dvf};
 use crate::progress::Progress;
 use crate::store::Store;
-use crate::synth::adverts::{self, Level};
+use crate::synth::adverts::{Level, Request as AdvertsRequest};
 use crate::synth::{Request, lake::into_lake, listings::into_listings};
 
 /// Sales of a demo.
@@ -44,6 +44,9 @@ pub struct DemoArgs {
     /// A hundredth of the data: there in an instant, even from an unoptimised build
     #[arg(long)]
     small: bool,
+    /// Adverts to make up, about three for two properties
+    #[arg(long, default_value_t = ADVERTS, value_name = "N", conflicts_with = "small")]
+    adverts: u64,
     #[command(flatten)]
     settings: SettingArgs,
 }
@@ -51,7 +54,11 @@ pub struct DemoArgs {
 /// Runs `demo`.
 pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     let config = common.configuration(arguments.settings.flags()?)?.config;
-    fill(common, if arguments.small { SMALL } else { 1 })?;
+    let adverts = arguments.adverts;
+    match arguments.small {
+        true => fill(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?,
+        false => fill(common, SALES, DIAGNOSTICS, adverts)?,
+    }
     let as_json = common.json;
     serve(&common.data, &config, move |address| {
         // Only now: a demo that finds its address taken leaves the keys of the running one alone.
@@ -92,8 +99,8 @@ fn make_keys(
     Ok((key, make([Scope::Admin].into_iter().collect())?))
 }
 
-/// Makes the demo's data, divided by a number, where there is none yet.
-fn fill(common: &Common, divided_by: u64) -> CommandResult {
+/// Makes the demo's data where there is none yet.
+fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandResult {
     let data = &common.data;
     let lake = Lake::open(data)?;
     let mut rows = 0;
@@ -106,10 +113,10 @@ fn fill(common: &Common, divided_by: u64) -> CommandResult {
         return Ok(());
     }
     let progress = Progress::new(common.json);
-    for (dataset, items) in [(Dataset::Dvf, SALES), (Dataset::Dpe, DIAGNOSTICS)] {
+    for (dataset, items) in [(Dataset::Dvf, sales), (Dataset::Dpe, diagnostics)] {
         let request = Request {
             dataset,
-            items: items / divided_by,
+            items,
             seed: SEED,
             full_width: false,
         };
@@ -117,7 +124,7 @@ fn fill(common: &Common, divided_by: u64) -> CommandResult {
         let (items, name) = (request.items, dataset.name());
         eprintln!("made {items} invented rows of {name}");
     }
-    let request = adverts::Request::new(ADVERTS / divided_by, SEED, Level::Middle);
+    let request = AdvertsRequest::new(adverts, SEED, Level::Middle);
     let filled = into_listings(data, request, kept_contours(data).as_deref(), progress)?;
     let (adverts, properties) = (filled.adverts, filled.properties);
     eprintln!("made {adverts} invented adverts of {properties} properties");

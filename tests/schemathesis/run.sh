@@ -1,14 +1,11 @@
 #!/bin/sh
 # Holds a running demo to its own OpenAPI document: schemathesis draws requests from it, and the examples in it are
-# asked again. Usage: tests/schemathesis/run.sh TOISE [EXAMPLES [whole]]
-# TOISE is the executable, EXAMPLES how many requests are drawn per operation (default 25). The examples are answers of
-# the whole demo, which takes an unoptimised build minutes to make: without that word the demo is a small one, and they
-# are left out.
+# asked again. Usage: tests/schemathesis/run.sh TOISE [EXAMPLES]
+# TOISE is the executable, EXAMPLES how many requests are drawn per operation (default 25).
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 toise=$1
 examples=${2:-25}
-size=${3:-small}
 venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-schemathesis}
 
 if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
@@ -20,23 +17,21 @@ if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
 fi
 
 data=$(mktemp -d)
-small=--small
-[ "$size" = small ] || small=
-# shellcheck disable=SC2086 # no word at all where it is empty
-RUST_LOG=error "$toise" --data "$data" --json demo $small --listen 127.0.0.1:0 > "$data/ready.json" &
+# Few adverts: an unoptimised build makes no more than a hundred a second.
+RUST_LOG=error "$toise" --data "$data" --json demo --adverts 300 --listen 127.0.0.1:0 > "$data/ready.json" &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
 waited=0
 while [ ! -s "$data/ready.json" ]; do
     kill -0 "$server" || { echo "the demo ended before it was ready"; exit 1; }
     waited=$((waited + 1))
-    [ "$waited" -lt 6000 ] || { echo "the demo is not ready after 10 minutes"; exit 1; }
+    [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
     sleep 0.1
 done
 ready() { "$venv/bin/python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$data/ready.json" "$1"; }
 address=$(ready address)
 
-[ "$size" = small ] || "$venv/bin/python" "$here/examples.py" "$address" "$(ready key)"
+"$venv/bin/python" "$here/examples.py" "$address" "$(ready key)"
 # The rates of the demo's keys would make most of the time waiting.
 for key in key admin_key; do
     "$toise" --data "$data" keys set-limit "$(ready $key)" --rate 1000 > "$data/limit.txt"
