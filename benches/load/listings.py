@@ -10,6 +10,7 @@ and how long after its acknowledgement a price is found by a search.
 import http.client
 import json
 import multiprocessing
+import os
 import pathlib
 import random
 import subprocess
@@ -132,7 +133,7 @@ def main():
     key = command(toise, data, "keys", "create", "--kind", "production", "--rate", "100000")["key"]
     admin_key = command(toise, data, "keys", "create", "--kind", "production", "--scopes", "admin")["key"]
     server = subprocess.Popen([toise, "--data", data, "--json", "serve", "--listen", "127.0.0.1:0"],
-                              stdout=subprocess.PIPE, text=True)
+                              stdout=subprocess.PIPE, text=True, env={**os.environ, "RUST_LOG": "warn"})
     try:
         address = json.loads(server.stdout.readline())["address"].removeprefix("http://")
         connection = http.client.HTTPConnection(address, timeout=60)
