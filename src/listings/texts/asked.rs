@@ -71,16 +71,16 @@ impl Word {
 }
 
 impl Asked {
-    /// The documents of a segment that are found, and how well each fits: 1 unless that is compared.
-    pub fn find(&self, segment: &SegmentReader, is_compared: bool) -> Result<Vec<(DocId, f32)>> {
-        let mut scores = match is_compared {
-            true => vec![0.0; segment.max_doc() as usize],
-            false => Vec::new(),
-        };
+    /// The documents of a segment that are found; with `scores`, one a document, also how well each of them fits.
+    pub fn find(
+        &self,
+        segment: &SegmentReader,
+        mut scores: Option<&mut [f32]>,
+    ) -> Result<Documents> {
         let mut found = Documents::alive(segment);
         if let Some(keywords) = &self.keywords {
             let mut with_keywords = Documents::none(segment);
-            if is_compared {
+            if let Some(scores) = &mut scores {
                 keywords.for_each(segment, &mut |document, score| {
                     with_keywords.insert(document);
                     scores[document as usize] += score;
@@ -101,7 +101,7 @@ impl Asked {
                 for word in text {
                     with_all.keep(&word.documents(segment)?);
                 }
-                if is_compared {
+                if let Some(scores) = &mut scores {
                     with_all.for_each(|document| scores[document as usize] += text.len() as f32);
                     for word in text {
                         word.stem.for_each(segment, &mut |document, score| {
@@ -118,18 +118,13 @@ impl Asked {
             }
             found = with_any;
         }
-        let mut fits = Vec::new();
-        found.for_each(|document| {
-            let score = scores.get(document as usize).copied().unwrap_or(1.0);
-            fits.push((document, score));
-        });
-        Ok(fits)
+        Ok(found)
     }
 }
 
 /// Documents of a segment, one bit each.
 #[derive(Clone)]
-struct Documents(Vec<u64>);
+pub(super) struct Documents(Vec<u64>);
 
 impl Documents {
     fn none(segment: &SegmentReader) -> Self {
@@ -184,7 +179,8 @@ impl Documents {
             .for_each(|(own, other)| *own |= other);
     }
 
-    fn for_each(&self, mut visit: impl FnMut(DocId)) {
+    /// Visits each.
+    pub fn for_each(&self, mut visit: impl FnMut(DocId)) {
         for (index, word) in self.0.iter().enumerate() {
             let mut bits = *word;
             while bits != 0 {

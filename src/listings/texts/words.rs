@@ -9,10 +9,11 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Deserialize;
+use tantivy::columnar::ColumnValues;
 use tantivy::directory::MmapDirectory;
 use tantivy::query::{BooleanQuery, EnableScoring, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::{
@@ -23,8 +24,8 @@ use tantivy::tokenizer::{
     TextAnalyzer, TokenStream,
 };
 use tantivy::{
-    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument,
-    TantivyError, Term,
+    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, SegmentReader,
+    TantivyDocument, TantivyError, Term,
 };
 
 use super::asked::{Asked, Word};
@@ -245,29 +246,44 @@ impl Words {
         }
         let searcher = self.reader.searcher();
         let asked = self.asked(search, &searcher, is_compared)?;
-        let found: Vec<Vec<(u64, f32)>> = searcher
-            .segment_readers()
-            .par_iter()
-            .map(|segment| {
-                let numbers = segment.fast_fields().u64(NUMBER)?;
-                let numbers = numbers.first_or_default_col(0);
-                let fits = asked.find(segment, is_compared)?.into_iter();
-                Ok(fits
-                    .map(|(document, score)| (numbers.get_val(document), score))
-                    .collect())
-            })
-            .collect::<Result<_>>()?;
-        let found = found.iter().flatten();
-        let length = found.clone().map(|(number, _)| *number as usize + 1).max();
-        let length = length.unwrap_or(0);
+        let segments = searcher.segment_readers().par_iter();
         if is_compared {
-            let mut scores = vec![0.0; length];
-            found.for_each(|(number, score)| scores[*number as usize] = *score);
+            let scored = segments.map(|segment| {
+                let numbers = numbers_of(segment)?;
+                let mut scores = vec![0.0; segment.max_doc() as usize];
+                let mut found = Vec::new();
+                asked
+                    .find(segment, Some(&mut scores))?
+                    .for_each(|document| {
+                        let number = numbers.get_val(document) as usize;
+                        found.push((number, scores[document as usize]));
+                    });
+                Ok(found)
+            });
+            let found = scored.collect::<Result<Vec<Vec<(usize, f32)>>>>()?;
+            let found = found.iter().flatten();
+            let length = found.clone().map(|(number, _)| number + 1).max();
+            let mut scores = vec![0.0; length.unwrap_or(0)];
+            found.for_each(|(number, score)| scores[*number] = *score);
             return Ok(Some(Fits::Scored(scores)));
         }
-        let mut bits = vec![0; length.div_ceil(64)];
-        found.for_each(|(number, _)| bits[*number as usize / 64] |= 1u64 << (number % 64));
-        Ok(Some(Fits::Found(bits)))
+        let found = segments.map(|segment| {
+            let numbers = numbers_of(segment)?;
+            let mut bits = vec![0; numbers.max_value() as usize / 64 + 1];
+            asked.find(segment, None)?.for_each(|document| {
+                let number = numbers.get_val(document);
+                bits[number as usize / 64] |= 1u64 << (number % 64);
+            });
+            Ok(bits)
+        });
+        let mut all = Vec::new();
+        for bits in found.collect::<Result<Vec<Vec<u64>>>>()? {
+            all.resize(all.len().max(bits.len()), 0);
+            all.iter_mut()
+                .zip(bits)
+                .for_each(|(all, bits)| *all |= bits);
+        }
+        Ok(Some(Fits::Found(all)))
     }
 
     fn asked(&self, search: &Search, searcher: &Searcher, is_compared: bool) -> Result<Asked> {
@@ -316,6 +332,12 @@ impl Words {
             _ => Box::new(PhraseQuery::new(terms)),
         }
     }
+}
+
+/// The numbers of a segment's documents.
+fn numbers_of(segment: &SegmentReader) -> Result<Arc<dyn ColumnValues<u64>>> {
+    let numbers = segment.fast_fields().u64(NUMBER)?;
+    Ok(numbers.first_or_default_col(0))
 }
 
 fn schema() -> (Schema, Fields) {
