@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests use the rest of it")]
 #[path = "../tests/support/receiver.rs"]
 mod receiver;
-#[allow(dead_code)]
+#[allow(dead_code, reason = "tests use the rest of it")]
 #[path = "../tests/support/sending.rs"]
 mod sending;
 

@@ -1,16 +1,16 @@
-"""Searches of properties while adverts come in: 500 requests a second for a minute, 200 adverts a second beside them.
+"""Searches of properties by one client, then 500 requests a second for a minute with 200 adverts a second beside them.
 
 Usage: listings.py TOISE DATA [SECONDS]
 DATA is a data folder with properties, which takes up the adverts: benches/versus/postgres.sh leaves one of 2,000,000.
 Requests are sent at fixed times from eight connections, and timed from the moment they were due: a server that falls
-behind shows; the first ten seconds, in which it reads its columns, do not count. Bodies are drawn from properties of the folder. Prints a line for each kind of request, one for the adverts,
-and how long after its acknowledgement a price is found by a search.
+behind shows; the first ten seconds, in which it reads its columns, do not count. Bodies are drawn from properties of
+the folder. Prints a line for each kind of request, alone and in the mix, one for the adverts, and how long after its
+acknowledgement a price is found by a search.
 """
 
 import http.client
 import json
 import multiprocessing
-import os
 import pathlib
 import random
 import subprocess
@@ -18,9 +18,15 @@ import sys
 import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+from service import Service  # noqa: E402
+
 RATE = 500
 CONNECTIONS = 8
 WARM_UP_SECONDS = 10
+# Requests of each kind the one client sends, one after another; the first hundred do not count.
+ALONE = 600
+ALONE_WARM_UP = 100
 ADVERTS_PER_SECOND = 200
 ADVERTS_PER_CALL = 20
 # Requests of each kind among a hundred.
@@ -55,13 +61,28 @@ def requests_of(home):
               "price": {"latest": {"value": {"min": round(price / 2), "max": round(price * 2)}}}}
     broad = {"type": [home["type"]], "meta": {"isTotallyOffline": False}}
     words = {"filterProperty": {"location": [{"department": place["department"]}]}, "keywords": ["vitrage"]}
+    fitting = {"filterProperty": {}, "fullTexts": ["gardien velos"]}
     return {
         "page of 25, placed": ("POST", SEARCH, page({"filterProperty": around}, 25)),
         "page of 100, placed": ("POST", SEARCH, page({"filterProperty": around}, 100)),
         "by id": ("GET", f"/v2/protected/properties/{home['flxId']}", None),
         "count, unplaced": ("POST", f"{SEARCH}/count", {"search": {"filterProperty": broad}}),
         "words, department": ("POST", SEARCH, page(words, 25)),
+        "words, by relevance": ("POST", SEARCH, {**page(fitting, 25), "sortBy": "RELEVANCE"}),
     }
+
+
+def ask_alone(connection, key, homes):
+    """Every kind of request from one client without pause."""
+    draw = random.Random(0)
+    for kind in requests_of(homes[0]):
+        taken = []
+        for _ in range(ALONE):
+            request = requests_of(draw.choice(homes))[kind]
+            started = time.perf_counter()
+            call(connection, *request, key)
+            taken.append(time.perf_counter() - started)
+        figures(f"alone: {kind}", taken[ALONE_WARM_UP:])
 
 
 def ask(number, address, key, homes, until, start, times):
@@ -121,7 +142,7 @@ def freshness(connection, key, admin_key):
 def figures(name, values):
     values = sorted(values)
     at = lambda share: values[min(len(values) - 1, int(share * len(values)))] * 1e3
-    print(f"{name:24} {len(values):7} | p50 {at(0.5):7.1f} ms  p99 {at(0.99):7.1f} ms  most {values[-1] * 1e3:7.1f} ms")
+    print(f"{name:28} {len(values):7} | p50 {at(0.5):7.1f} ms  p99 {at(0.99):7.1f} ms  most {values[-1] * 1e3:7.1f} ms")
 
 
 def main():
@@ -134,12 +155,10 @@ def main():
                    check=True, stdout=subprocess.DEVNULL)
     with open(pathlib.Path(made) / "adverts-synth.ndjson") as lines:
         adverts = [json.loads(next(lines)) for _ in range(count)]
-    key = command(toise, data, "keys", "create", "--kind", "production", "--rate", "100000")["key"]
     admin_key = command(toise, data, "keys", "create", "--kind", "production", "--scopes", "admin")["key"]
-    server = subprocess.Popen([toise, "--data", data, "--json", "serve", "--listen", "127.0.0.1:0"],
-                              stdout=subprocess.PIPE, text=True, env={**os.environ, "RUST_LOG": "warn"})
+    service = Service(toise, data)
     try:
-        address = json.loads(server.stdout.readline())["address"].removeprefix("http://")
+        address, key = service.address, service.headers["x-api-key"]
         connection = http.client.HTTPConnection(address, timeout=60)
         homes = []
         for order in ["ASC", "DESC"]:
@@ -148,6 +167,7 @@ def main():
                         "orderBy": order, "size": 100}
                 homes += json.loads(call(connection, "POST", SEARCH, body, key))["data"]["items"]
         homes = [home for home in homes if {"postalCode", "department"} <= home["location"].keys()]
+        ask_alone(connection, key, homes)
         times = multiprocessing.Queue()
         start = time.monotonic() + 1
         until = start + seconds
@@ -163,12 +183,10 @@ def main():
             figures(kind, [seconds for name, seconds in taken if name == kind])
         figures("all requests", [seconds for name, seconds in taken if name in MIX])
         figures("price found by a search", freshness(connection, key, admin_key))
-        status = pathlib.Path(f"/proc/{server.pid}/status").read_text()
-        resident = {line.split(":")[0]: int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("Vm")}
-        print(f"resident memory {resident['VmRSS']} MiB, peak {resident['VmHWM']} MiB")
+        now, peak = service.resident_mib()
+        print(f"ready {service.start_seconds:.1f} s after its start; resident memory {now:.0f} MiB, peak {peak:.0f} MiB")
     finally:
-        server.terminate()
-        server.wait()
+        service.stop()
 
 
 if __name__ == "__main__":

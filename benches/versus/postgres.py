@@ -14,7 +14,6 @@ order by measures of their own.
 
 import argparse
 import datetime
-import http.client
 import json
 import os
 import pathlib
@@ -25,6 +24,8 @@ import time
 
 import postgres_server
 import property_questions as questions
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+from service import Service, percentile  # noqa: E402
 
 FORMULATIONS = ["two", "once"]
 
@@ -53,39 +54,8 @@ def make_lake(options):
     subprocess.run(command, check=True)
 
 
-class Toise:
-    """A server on the data folder and one kept connection to it."""
-
-    def __init__(self, options):
-        key = subprocess.run(
-            [options.toise, "keys", "create", "--kind", "production", "--rate", "100000", "--json", "--data", str(options.data)],
-            check=True, capture_output=True, text=True,
-        )
-        self.headers = {"x-api-key": json.loads(key.stdout)["key"], "content-type": "application/json"}
-        started = time.perf_counter()
-        self.process = subprocess.Popen(
-            [options.toise, "serve", "--json", "--listen", "127.0.0.1:0", "--data", str(options.data)],
-            stdout=subprocess.PIPE, text=True, env={**os.environ, "RUST_LOG": "warn"},
-        )
-        self.address = json.loads(self.process.stdout.readline())["address"].removeprefix("http://")
-        self.start_seconds = time.perf_counter() - started
-        self.connection = http.client.HTTPConnection(self.address)
-
-    def request(self, method, path, body=None):
-        started = time.perf_counter()
-        self.connection.request(method, path, body, self.headers)
-        response = self.connection.getresponse()
-        answer = response.read()
-        seconds = time.perf_counter() - started
-        if response.status != 200:
-            raise SystemExit(f"toise answered {response.status} to {body}: {answer[:300]!r}")
-        return json.loads(answer), seconds
-
-    def wake(self):
-        """Opens the connection again: the server closes one that has been idle for long. Not timed."""
-        self.connection.close()
-        self.connection.connect()
-        self.request("GET", "/version")
+class Toise(Service):
+    """The questions, asked over HTTP."""
 
     def ask(self, question, cursor=None):
         """Count, ids in order, cursor of the next page, records, seconds."""
@@ -98,16 +68,6 @@ class Toise:
         data = answer["data"]
         items = data.get("items", [])
         return data["count"], [item["flxId"] for item in items], data.get("searchAfterHash"), items, seconds
-
-    def resident_mib(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        found = {line.split(":")[0]: int(line.split()[1]) for line in status.splitlines() if line.startswith("Vm")}
-        return found["VmRSS"] / 1024, found["VmHWM"] / 1024
-
-    def stop(self):
-        self.connection.close()
-        self.process.terminate()
-        self.process.wait()
 
 
 def walk_to_page(toise, question):
@@ -169,11 +129,6 @@ def ask_postgres(connection, question, formulation, after):
     return total, [row[0] for row in rows], time.perf_counter() - started
 
 
-def percentile(values, share):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
-
-
 def main():
     options = arguments()
     make_lake(options)
@@ -181,7 +136,7 @@ def main():
     connection = server.start()
     toise = None
     try:
-        toise = Toise(options)
+        toise = Toise(options.toise, options.data)
         server.fill(connection, toise)
         version = connection.execute("select version(), postgis_lib_version()").fetchone()
         rounds = questions.draw(connection, options.rounds + options.warm_up, options.seed)

@@ -12,7 +12,6 @@ below the one that is fastest for each question over the whole run:
 """
 
 import argparse
-import http.client
 import json
 import os
 import pathlib
@@ -25,6 +24,8 @@ import time
 import duckdb
 
 import questions
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+from service import Service, percentile  # noqa: E402
 
 FORMULATIONS = ["records", "rows", "once"]
 
@@ -50,58 +51,12 @@ def make_lake(options):
     subprocess.run(command, check=True)
 
 
-class Toise:
-    """A server on the data folder and one kept connection to it."""
-
-    def __init__(self, options):
-        key = subprocess.run(
-            [options.toise, "keys", "create", "--kind", "production", "--json", "--data", str(options.data)],
-            check=True, capture_output=True, text=True,
-        )
-        self.headers = {"x-api-key": json.loads(key.stdout)["key"], "content-type": "application/json"}
-        self.started = time.perf_counter()
-        environment = {**os.environ, "RUST_LOG": "warn"}
-        self.process = subprocess.Popen(
-            [options.toise, "serve", "--json", "--listen", "127.0.0.1:0", "--data", str(options.data)],
-            stdout=subprocess.PIPE, text=True, env=environment,
-        )
-        self.address = json.loads(self.process.stdout.readline())["address"].removeprefix("http://")
-        self.connection = http.client.HTTPConnection(self.address)
-
-    def wake(self):
-        """Makes sure the connection is open: the server closes one that has been idle for long. Not timed."""
-        try:
-            self.connection.request("GET", "/version")
-            self.connection.getresponse().read()
-        except (OSError, http.client.HTTPException):
-            self.connection.close()
-            self.connection = http.client.HTTPConnection(self.address)
-            self.connection.connect()
+class Toise(Service):
+    """The questions, asked over HTTP."""
 
     def ask(self, question, cursor=None):
         body = question.body if cursor is None else {**question.body, "cursor": cursor}
-        text = json.dumps(body)
-        started = time.perf_counter()
-        self.connection.request("POST", f"/v2/protected/opendata/{question.table}/search", text, self.headers)
-        response = self.connection.getresponse()
-        answer = response.read()
-        seconds = time.perf_counter() - started
-        if response.status != 200:
-            raise SystemExit(f"toise answered {response.status} to {text}: {answer[:300]!r}")
-        return json.loads(answer), seconds
-
-    def resident_bytes(self):
-        try:
-            status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        except OSError:
-            return None
-        found = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if line.startswith("Vm")}
-        return {"now": int(found["VmRSS"]) * 1024, "peak": int(found["VmHWM"]) * 1024}
-
-    def stop(self):
-        self.connection.close()
-        self.process.terminate()
-        self.process.wait()
+        return self.request("POST", f"/v2/protected/opendata/{question.table}/search", json.dumps(body))
 
 
 def open_duckdb(data):
@@ -199,16 +154,11 @@ def cold_start(options, asked):
     for name in ["page cache warm", "page cache cold"]:
         if name == "page cache cold":
             forget_files(options.data / "lake")
-        toise = Toise(options)
+        toise = Toise(options.toise, options.data)
         toise.ask(asked)
         seconds[name] = time.perf_counter() - toise.started
         toise.stop()
     return seconds
-
-
-def percentile(values, share):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
 
 
 def main():
@@ -218,7 +168,7 @@ def main():
     count = options.rounds + options.warm_up
     rounds = questions.draw(connection, lambda table: source(options.data, table), count, options.seed)
     starts = cold_start(options, rounds[0][0])
-    toise = Toise(options)
+    toise = Toise(options.toise, options.data)
     try:
         compare(options, connection, toise, rounds, starts)
     finally:
@@ -251,7 +201,7 @@ def compare(options, connection, toise, rounds, starts):
                 if counted:
                     theirs[question.name][formulation].append(seconds)
         print(f"round {number + 1} of {len(rounds)}: all answers equal", file=sys.stderr)
-    memory = toise.resident_bytes()
+    memory = toise.resident_mib()
     report(options, rounds[0], ours, theirs, totals, starts, memory)
 
 
@@ -290,13 +240,12 @@ def report(options, asked, ours, theirs, totals, starts, memory):
     print(f"toise ahead on {ahead} of {len(figures)}; smallest ratio {min(f['ratio'] for f in figures):.1f}")
     for name, seconds in starts.items():
         print(f"start to first answer, {name}: {seconds:.2f} s")
-    if memory:
-        print(f"resident memory of the server: {memory['now'] / 2**20:.0f} MiB, peak {memory['peak'] / 2**20:.0f} MiB")
+    print(f"resident memory of the server: {memory[0]:.0f} MiB, peak {memory[1]:.0f} MiB")
     if options.json:
         options.json.write_text(json.dumps({
             "rows": options.rows, "rounds": options.rounds, "cores": os.cpu_count(), "machine": platform.machine(),
             "duckdb": duckdb.__version__, "questions": figures, "start_to_first_answer_s": starts,
-            "resident_bytes": memory,
+            "resident_mib": {"now": memory[0], "peak": memory[1]},
         }, indent=1) + "\n")
 
 

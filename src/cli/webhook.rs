@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
@@ -220,12 +221,22 @@ impl Receiver {
             Some(_) => StatusCode::UNAUTHORIZED,
             None => self.answer,
         };
-        let is_repeated = self.remember(id);
-        let text = match self.as_json {
-            true => self.json_line(id, body, problem.as_deref(), is_repeated, status),
-            false => self.lines(id, body, problem.as_deref(), is_repeated, status),
+        let came = Came {
+            at: self.clock.now(),
+            id,
+            body,
+            problem,
+            is_repeated: self.remember(id),
+            status,
         };
-        println!("{text}");
+        println!(
+            "{}",
+            if self.as_json {
+                came.json_line()
+            } else {
+                came.lines()
+            }
+        );
         tokio::time::sleep(self.delay).await;
         self.count_down();
         status
@@ -270,52 +281,52 @@ impl Receiver {
             self.finished.notify_one();
         }
     }
+}
 
-    fn json_line(
-        &self,
-        id: &str,
-        body: &[u8],
-        problem: Option<&str>,
-        is_repeated: bool,
-        status: StatusCode,
-    ) -> String {
-        let body = serde_json::from_slice(body)
-            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
+/// A delivery that came, and what was made of it.
+struct Came<'d> {
+    at: DateTime<Utc>,
+    id: &'d str,
+    body: &'d [u8],
+    problem: Option<String>,
+    is_repeated: bool,
+    status: StatusCode,
+}
+
+impl Came<'_> {
+    fn json_line(&self) -> String {
+        let body = serde_json::from_slice(self.body)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(self.body).into_owned()));
         let mut line = json!({
-            "received_at": moment(self.clock.now()),
-            "webhook_id": id,
-            "verified": problem.is_none(),
-            "repeated": is_repeated,
-            "answered": status.as_u16(),
+            "received_at": moment(self.at),
+            "webhook_id": self.id,
+            "verified": self.problem.is_none(),
+            "repeated": self.is_repeated,
+            "answered": self.status.as_u16(),
             "body": body,
         });
-        if let Some(problem) = problem {
+        if let Some(problem) = &self.problem {
             line["problem"] = json!(problem);
         }
         line.to_string()
     }
 
-    fn lines(
-        &self,
-        id: &str,
-        body: &[u8],
-        problem: Option<&str>,
-        is_repeated: bool,
-        status: StatusCode,
-    ) -> String {
-        let verified = problem.map_or_else(
-            || "signature right".to_owned(),
-            |problem| format!("NOT VERIFIED: {problem}"),
-        );
-        let again = if is_repeated { ", came before" } else { "" };
-        let time = self.clock.now().format("%H:%M:%S%.3f");
-        let head = format!(
-            "{time}  {id}  {verified}{again}, answered {}",
-            status.as_u16()
-        );
+    fn lines(&self) -> String {
+        let verified = match &self.problem {
+            None => "signature right".to_owned(),
+            Some(problem) => format!("NOT VERIFIED: {problem}"),
+        };
+        let again = if self.is_repeated {
+            ", came before"
+        } else {
+            ""
+        };
+        let (time, id) = (self.at.format("%H:%M:%S%.3f"), self.id);
+        let status = self.status.as_u16();
+        let head = format!("{time}  {id}  {verified}{again}, answered {status}");
         // What a stranger sends must not steer a terminal.
         let plain = |line: String| line.replace(char::is_control, " ");
-        let lines = std::iter::once(head).chain(tell(body)).map(plain);
+        let lines = std::iter::once(head).chain(tell(self.body)).map(plain);
         lines.collect::<Vec<_>>().join("\n")
     }
 }

@@ -41,7 +41,10 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file is not what the snapshot says it is.
-    #[error("{path}: damaged: {reason}; restore it from a backup or import the table again")]
+    #[error(
+        "{path}: damaged: {reason}; restore it from a backup, import the table again, or make \
+         properties and adverts anew: toise compact --rebuild"
+    )]
     Damaged {
         /// Which file.
         path: String,

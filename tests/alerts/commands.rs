@@ -1,7 +1,8 @@
 //! Deliveries at the command line: a receiver to try them with, what became of them, sending them again.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
@@ -34,26 +35,34 @@ fn tell(store: &Store, alert: TestAlert) -> FlxId {
     item
 }
 
+/// A receiver on a port of its own that takes so many deliveries, what it prints, and its address.
+fn listen(data: &Path, arguments: &[&str]) -> (Child, impl FnMut() -> Value + use<>, String) {
+    let arguments = [&["webhook", "listen", "--port", "0"], arguments].concat();
+    let mut listening = toise(data, &arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(listening.stdout.take().unwrap()).lines();
+    let mut line = move || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let url = line()["address"].as_str().unwrap().to_owned();
+    (listening, line, url)
+}
+
+/// A server that may post to this machine.
+fn serve(data: &Path) -> Server {
+    let allowed = ["--allow-webhook-hosts", "127.0.0.1"];
+    Server::start_with(data, "serve", &allowed, Stdio::null())
+}
+
 #[test]
 fn a_delivery_is_received_verified_listed_and_sent_again() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let store = Store::open(data).unwrap();
     let account = find_or_create(&store, &Clock::system(), DEFAULT_ACCOUNT).unwrap();
-    let mut listening = toise(data, &["webhook", "listen", "--port", "0", "--count", "2"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(listening.stdout.take().unwrap()).lines();
-    let mut line = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
-    let url = line()["address"].as_str().unwrap().to_owned();
+    let (mut listening, mut line, url) = listen(data, &["--count", "2"]);
     let alert = insert_alert(&store, &account, "PROPERTY", &url, None);
-    let server = Server::start_with(
-        data,
-        "serve",
-        &["--allow-webhook-hosts", "127.0.0.1"],
-        Stdio::null(),
-    );
+    let server = serve(data);
     let item = tell(&store, alert);
     let came = line();
     assert_eq!(
@@ -163,33 +172,11 @@ fn a_listener_turns_down_what_it_cannot_verify() {
     let data = folder.path();
     let store = Store::open(data).unwrap();
     let account = find_or_create(&store, &Clock::system(), DEFAULT_ACCOUNT).unwrap();
-    let mut listening = toise(
-        data,
-        &[
-            "webhook",
-            "listen",
-            "--port",
-            "0",
-            "--count",
-            "1",
-            "--secret",
-            "whsec_AAAA",
-        ],
-    )
-    .stdout(Stdio::piped())
-    .spawn()
-    .unwrap();
-    let mut lines = BufReader::new(listening.stdout.take().unwrap()).lines();
-    let mut line = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
-    let url = line()["address"].as_str().unwrap().to_owned();
+    let once = ["--count", "1", "--secret", "whsec_AAAA"];
+    let (mut listening, mut line, url) = listen(data, &once);
     let alert = insert_alert(&store, &account, "PROPERTY", &url, None);
     tell(&store, alert);
-    let _server = Server::start_with(
-        data,
-        "serve",
-        &["--allow-webhook-hosts", "127.0.0.1"],
-        Stdio::null(),
-    );
+    let _server = serve(data);
     let came = line();
     assert_eq!(
         (&came["verified"], &came["answered"]),

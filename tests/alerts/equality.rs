@@ -34,9 +34,33 @@ struct Kept {
     matched: BTreeSet<FlxId>,
 }
 
+/// What an alert is told: its number, the branch, the item, and the kind of event where there is one.
+type Told = (i64, String, FlxId, Value);
+
 impl Kept {
     fn wants(&self, kind: &str) -> bool {
         self.kinds.iter().any(|own| own.ends_with(kind))
+    }
+
+    /// Judges an item that it has not matched before.
+    fn expect_first(
+        &mut self,
+        record: &Value,
+        id: FlxId,
+        expected: &mut Vec<Told>,
+        counts: &mut Counts,
+    ) {
+        if !plain_listings::matches(record, &self.filter) {
+            return;
+        }
+        self.matched.insert(id);
+        match self.wants("CREATED") {
+            true => {
+                expected.push((self.number, "created".into(), id, Value::Null));
+                counts.created += 1;
+            }
+            false => counts.silent += 1,
+        }
     }
 }
 
@@ -206,7 +230,7 @@ impl Desk {
             .collect();
         // Alerts are told in any order; each is told in order.
         told.sort_by_key(|told| told.0);
-        expected.sort_by_key(|told: &(i64, String, FlxId, Value)| told.0);
+        expected.sort_by_key(|told: &Told| told.0);
         assert_eq!(told, expected, "{receipt:?}");
         receipt
     }
@@ -214,7 +238,7 @@ impl Desk {
     fn expect_of_property(
         &mut self,
         receipt: &Receipt,
-        expected: &mut Vec<(i64, String, FlxId, Value)>,
+        expected: &mut Vec<Told>,
         counts: &mut Counts,
     ) {
         let record = self
@@ -253,15 +277,8 @@ impl Desk {
                     expected.push((kept.number, "updated".into(), id, Value::Null));
                     counts.merged += 1;
                 }
-            } else if plain_listings::matches(&record, &kept.filter) {
-                kept.matched.insert(id);
-                match kept.wants("CREATED") {
-                    true => {
-                        expected.push((kept.number, "created".into(), id, Value::Null));
-                        counts.created += 1;
-                    }
-                    false => counts.silent += 1,
-                }
+            } else {
+                kept.expect_first(&record, id, expected, counts);
             }
         }
     }
@@ -269,7 +286,7 @@ impl Desk {
     fn expect_of_advert(
         &mut self,
         receipt: &Receipt,
-        expected: &mut Vec<(i64, String, FlxId, Value)>,
+        expected: &mut Vec<Told>,
         counts: &mut Counts,
     ) {
         let id = receipt.flx_id;
@@ -287,15 +304,8 @@ impl Desk {
                         counts.events += 1;
                     }
                 }
-            } else if plain_listings::matches(&record, &kept.filter) {
-                kept.matched.insert(id);
-                match kept.wants("CREATED") {
-                    true => {
-                        expected.push((kept.number, "created".into(), id, Value::Null));
-                        counts.created += 1;
-                    }
-                    false => counts.silent += 1,
-                }
+            } else {
+                kept.expect_first(&record, id, expected, counts);
             }
         }
     }

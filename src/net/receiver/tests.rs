@@ -1,3 +1,5 @@
+//! Every form of an address that reaches no public host is refused, when it is given and when it is connected to.
+
 use super::*;
 
 /// Forms that reach no public host, each written as a customer might.

@@ -1,3 +1,5 @@
+//! What is delivered when: one new delivery an alert, retries in their turn, endpoints apart.
+
 use super::*;
 
 fn receiver(name: &str) -> Key {
