@@ -207,7 +207,7 @@ impl Alerts {
             let Some(alert) = find(transaction, address)? else {
                 return Ok(false);
             };
-            deactivate(transaction, alert.number, Reason::Deleted, now_ms)?;
+            deactivate(transaction, alert.number, None, Reason::Deleted, now_ms)?;
             Ok(true)
         })?;
         is_there.then_some(()).ok_or(Error::NoAlert)
@@ -275,20 +275,21 @@ const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matche
 const ADVERT_HISTORY: &str = "SELECT advert_id FROM advert_matches JOIN adverts USING (advert)
      WHERE alert = ?1 ORDER BY matched_at_ms DESC, advert DESC LIMIT ?2 OFFSET ?3";
 
-/// Ends an alert that is active, in the caller's transaction.
-pub fn deactivate(
+/// Ends an alert that is active, in the caller's transaction; where a receiver is named, only if it still goes there.
+pub(super) fn deactivate(
     transaction: &Transaction<'_>,
     alert: i64,
+    receiver: Option<&str>,
     reason: Reason,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
     let change = last_change(transaction)? + 1;
     transaction
         .prepare_cached(
-            "UPDATE alerts SET activated = 0, deactivated_because = ?2, change = ?3, updated_at_ms = ?4
-             WHERE alert = ?1 AND activated = 1",
+            "UPDATE alerts SET activated = 0, deactivated_because = ?3, change = ?4, updated_at_ms = ?5
+             WHERE alert = ?1 AND activated = 1 AND webhook_url = coalesce(?2, webhook_url)",
         )?
-        .execute((alert, reason.as_str(), change, now_ms))?;
+        .execute((alert, receiver, reason.as_str(), change, now_ms))?;
     Ok(())
 }
 

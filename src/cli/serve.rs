@@ -203,10 +203,16 @@ fn observe(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
     app.metrics.observe(move |gauges| {
         gauges.set("toise_store_bytes", &[], store.bytes() as f64);
-        let (on_properties, on_adverts) = properties.listings().active_alerts();
-        for (about, count) in [("properties", on_properties), ("adverts", on_adverts)] {
+        // Alerts change in other processes too. What cannot be read now is told as it was last.
+        let _ = properties.listings().load_alerts();
+        let active = properties.listings().active_alerts();
+        for (about, count) in [
+            ("properties", active.on_properties),
+            ("adverts", active.on_adverts),
+        ] {
             gauges.set("toise_active_alerts", &[("about", about)], count as f64);
         }
+        gauges.set("toise_unreadable_alerts", &[], active.unreadable as f64);
         open_data.engine().observe(gauges);
     });
 }

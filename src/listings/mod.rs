@@ -36,7 +36,7 @@ pub mod texts;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::alerts::percolate::Percolator;
+use crate::alerts::percolate::{Active, Percolator};
 use crate::clock::Clock;
 use crate::geo::iris::IrisIndex;
 use crate::store::Store;
@@ -113,8 +113,8 @@ impl Listings {
             .read(|connection| self.percolator.catch_up(connection))?)
     }
 
-    /// Active alerts, compiled: on properties, on adverts.
-    pub fn active_alerts(&self) -> (usize, usize) {
+    /// Active alerts, as last loaded.
+    pub fn active_alerts(&self) -> Active {
         self.percolator.active()
     }
 

@@ -8,7 +8,9 @@ use super::look::{Buried, Parcel};
 use super::state::Key;
 use super::verdict::{Judged, Verdict};
 use crate::accounts::ledger::{self, Entry, NO_KEY, Record};
+use crate::alerts::alert::Reason;
 use crate::alerts::payload::{Counts, Item};
+use crate::alerts::registry;
 use crate::clock::Clock;
 use crate::config::prices::{Consumption, Prices};
 use crate::wire::listings::filters::Listing;
@@ -124,7 +126,7 @@ impl<'t> Turn<'t> {
                 }
             }
             Verdict::Retry(_) | Verdict::Dead => self.note_failure(&parcel.receiver)?,
-            Verdict::Gone => self.deactivate(parcel.alert, &parcel.receiver.url, "gone")?,
+            Verdict::Gone => self.deactivate(parcel.alert, &parcel.receiver.url, Reason::Gone)?,
         }
         Ok(())
     }
@@ -198,7 +200,7 @@ impl<'t> Turn<'t> {
             .query_map((&account_id, &receiver.url), |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for alert in &alerts {
-            self.deactivate(*alert, &receiver.url, "failing")?;
+            self.deactivate(*alert, &receiver.url, Reason::Failing)?;
         }
         let ended = alerts.len();
         if ended > 0 {
@@ -208,15 +210,8 @@ impl<'t> Turn<'t> {
     }
 
     /// Ends an alert, unless it is not active any more or goes elsewhere by now.
-    fn deactivate(&self, alert: i64, url: &str, because: &str) -> rusqlite::Result<()> {
-        self.transaction
-            .prepare_cached(
-                "UPDATE alerts SET activated = 0, deactivated_because = ?2, updated_at_ms = ?3,
-                     change = (SELECT coalesce(max(change), 0) + 1 FROM alerts)
-                 WHERE alert = ?1 AND activated = 1 AND webhook_url = ?4",
-            )?
-            .execute((alert, because, self.now_ms, url))?;
-        Ok(())
+    fn deactivate(&self, alert: i64, url: &str, reason: Reason) -> rusqlite::Result<()> {
+        registry::deactivate(self.transaction, alert, Some(url), reason, self.now_ms)
     }
 
     /// Stores a new delivery with its first lease, or leases one that is tried again.

@@ -102,8 +102,10 @@ fn take(state: &mut State, stored: &Stored, meaning: Result<Meaning, String>) {
             .put(stored.alert, wants, &filter)
             .map_err(|error| error.to_string()),
     });
+    state.unreadable.remove(&stored.alert);
     if let Err(reason) = taken {
         index.remove(stored.alert);
+        state.unreadable.insert(stored.alert);
         // It was valid when it was made; ingestion must not stop for what a later version reads differently.
         tracing::error!(
             alert_id = %stored.id,
