@@ -63,14 +63,17 @@ impl Selected {
     /// The selected rows on which a test holds; rows are counted in the chunk.
     pub fn only(mut self, mut holds: impl FnMut(usize) -> bool) -> Self {
         for run in &mut self.runs {
-            let mut mask = BooleanBufferBuilder::new(run.rows);
-            mask.append_n(run.rows, false);
-            run.for_each_in(run.start, run.start + run.rows, |row| {
-                if holds(row) {
-                    mask.set_bit(row - run.start, true);
+            run.mask = Some(match &run.mask {
+                None => BooleanBuffer::collect_bool(run.rows, |row| holds(run.start + row)),
+                Some(mask) => {
+                    let mut kept = BooleanBufferBuilder::new(run.rows);
+                    kept.append_n(run.rows, false);
+                    for row in mask.set_indices().filter(|row| holds(run.start + row)) {
+                        kept.set_bit(row, true);
+                    }
+                    kept.finish()
                 }
             });
-            run.mask = Some(mask.finish());
         }
         self.runs.retain(|run| run.count() > 0);
         self
