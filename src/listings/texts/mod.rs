@@ -7,6 +7,8 @@
 
 mod asked;
 mod fill;
+#[cfg(test)]
+mod find_tests;
 mod kept;
 mod segments;
 mod sets;

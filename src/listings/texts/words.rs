@@ -247,6 +247,17 @@ impl Words {
     }
 }
 
+#[cfg(test)]
+impl Words {
+    pub(super) fn present(&self) -> Arc<Present> {
+        self.present.load_full()
+    }
+
+    pub(super) fn fields(&self) -> Fields {
+        self.fields
+    }
+}
+
 /// Makes what a writer gathered durable.
 fn commit(writer: &mut IndexWriter, through: i64) -> Result<()> {
     let mut commit = writer.prepare_commit()?;
@@ -256,7 +267,7 @@ fn commit(writer: &mut IndexWriter, through: i64) -> Result<()> {
 }
 
 /// Takes the texts of a search apart as those of properties are.
-fn asked(search: &Search) -> Asked {
+pub(super) fn asked(search: &Search) -> Asked {
     let (mut words, mut stems) = (analyzer(false), analyzer(true));
     let keywords = search.keywords.iter();
     let keywords = keywords.map(|keyword| Piece::Phrase(tokens(&mut words, keyword)));
@@ -290,7 +301,7 @@ fn schema() -> (Schema, Fields) {
 
 /// Takes a text apart into words, or into their stems. Accents go before the stem is taken, so that a text written
 /// without them has the same stems.
-fn analyzer(is_stemmed: bool) -> TextAnalyzer {
+pub(super) fn analyzer(is_stemmed: bool) -> TextAnalyzer {
     let words = TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(WORD_BYTES_MAX))
         .filter(LowerCaser)
@@ -301,7 +312,7 @@ fn analyzer(is_stemmed: bool) -> TextAnalyzer {
     }
 }
 
-fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
+pub(super) fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
     let mut stream = analyzer.token_stream(text);
     let mut tokens = Vec::new();
     while stream.advance() {
