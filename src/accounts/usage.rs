@@ -65,9 +65,23 @@ pub struct TypeUsage {
     pub calls: u64,
 }
 
-/// What a consumer used of each type, by account, key and type. Blocks.
+/// What a consumer used of each type, by account, key and type: calls and deliveries together, which have files of
+/// their own. Blocks.
 pub fn by_key(store: &Store, consumer: Consumer, period: Period) -> store::Result<Vec<Usage>> {
-    store.read(|connection| read(connection, consumer, period))
+    let read = |connection: &Connection| read(connection, consumer, period);
+    let mut usage = store.ledger().read(read)?;
+    usage.extend(store.read(read)?);
+    let named = |part: &Usage| (part.account_id, part.key_id, part.consumption.clone());
+    usage.sort_by_cached_key(named);
+    usage.dedup_by(|later, kept| {
+        let is_same = named(later) == named(kept);
+        if is_same {
+            kept.credits += later.credits;
+            kept.calls += later.calls;
+        }
+        is_same
+    });
+    Ok(usage)
 }
 
 fn read(

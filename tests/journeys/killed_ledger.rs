@@ -45,6 +45,7 @@ async fn load(url: String, key: String, received: Arc<Mutex<Vec<String>>>) {
 fn rows(data: &Path) -> HashMap<String, usize> {
     let ids: Vec<String> = Store::open(data)
         .unwrap()
+        .ledger()
         .read(|connection| {
             connection
                 .prepare("SELECT lower(hex(request_id)) FROM ledger")?
