@@ -299,6 +299,44 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_row_waits_for_no_change_of_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let long_change = {
+            let store = store.clone();
+            std::thread::spawn(move || {
+                store.write(move |_| {
+                    begun.send(()).unwrap();
+                    Ok(ended.recv().is_ok())
+                })
+            })
+        };
+        has_begun.recv().unwrap();
+        let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
+        let row = record(account_id, key_id, at, 1);
+        Ledger::of(&store).record(row).await.unwrap();
+        assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 1);
+        end.send(()).unwrap();
+        assert!(long_change.join().unwrap().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_row_written_twice_is_refused_and_those_beside_it_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
+        let ledger = Ledger::of(&store);
+        let twice = record(account_id, key_id, at, 1);
+        let other = record(account_id, key_id, at, 1);
+        let outcomes = [twice.clone(), twice, other].map(|row| ledger.record(row));
+        let outcomes = futures::future::join_all(outcomes).await;
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 2);
+        assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 2);
+    }
+
+    #[tokio::test]
     async fn a_stored_answer_is_found_for_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();

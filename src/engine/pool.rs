@@ -15,19 +15,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
 use super::interrupt::{Courtesy, Interrupt};
+use super::priority;
 
 /// Half-life of what is remembered of a client's busy time.
 const BUSY_HALF_LIFE: Duration = Duration::from_secs(1);
 /// Remembered busy time from which a client asks much. One job after another without pause comes to 1.4 s.
 const BUSY_MAX: Duration = Duration::from_millis(700);
-/// Priority of the crowded lane's threads, from 0 to 99; ordinary threads have 50. A niceness of 9 on Linux, where the
-/// free lane then gets seven times as much of a core both want.
-const CROWDED_PRIORITY: u8 = 25;
 /// Clients remembered before those that have been idle are forgotten.
 const CLIENTS_MAX: usize = 10_000;
 
@@ -72,15 +69,11 @@ impl Lane {
         name: &'static str,
         threads: usize,
         queue_limit: usize,
-        priority: Option<u8>,
+        start: impl Fn() + Send + Sync + 'static,
     ) -> Result<Arc<Self>, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
-            .start_handler(move |_| {
-                if let Some(priority) = priority {
-                    lower_priority(priority);
-                }
-            })
+            .start_handler(move |_| start())
             .thread_name(move |index| format!("{name}-{index}"))
             .build()?;
         Ok(Arc::new(Self {
@@ -132,8 +125,8 @@ impl Pool {
     pub fn new(threads: usize, queue_limit: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         let threads = threads.max(1);
         Ok(Self {
-            free: Lane::new("query", threads, queue_limit, None)?,
-            crowded: Lane::new("crowd", threads, queue_limit, Some(CROWDED_PRIORITY))?,
+            free: Lane::new("query", threads, queue_limit, || {})?,
+            crowded: Lane::new("crowd", threads, queue_limit, priority::lower)?,
             courtesy: Arc::new(Courtesy::of(threads)),
             threads,
             clients: Arc::default(),
@@ -205,22 +198,6 @@ impl Pool {
             started: None,
         };
         (!asks_much, journey)
-    }
-}
-
-/// Lowers the priority of the current thread. Where the system does not allow it the lanes share the cores evenly.
-fn lower_priority(priority: u8) {
-    let set = ThreadPriorityValue::try_from(priority)
-        .map_err(|error| error.to_string())
-        .and_then(|value| {
-            set_current_thread_priority(ThreadPriority::Crossplatform(value))
-                .map_err(|error| format!("{error:?}"))
-        });
-    if let Err(error) = set {
-        tracing::debug!(
-            error,
-            "threads of crowded questions keep the usual priority"
-        );
     }
 }
 

@@ -30,6 +30,7 @@ use super::asked::{Asked, Fits};
 use super::kept::{Kept, Piece};
 use super::segments::Present;
 use super::{Error, Result};
+use crate::engine::priority;
 use crate::listings::store::Changes;
 use crate::wire::listings::filters::Search;
 
@@ -224,7 +225,12 @@ impl Words {
     fn opened<'w>(&self, writer: &'w mut Option<IndexWriter>) -> Result<&'w mut IndexWriter> {
         match writer {
             Some(writer) => Ok(writer),
-            slot => Ok(slot.insert(self.index.writer_with_num_threads(1, WRITER_BYTES)?)),
+            // The threads that merge segments start here, and a merge may keep a core for seconds: questions go first.
+            slot => {
+                let made =
+                    priority::lowered(|| self.index.writer_with_num_threads(1, WRITER_BYTES));
+                Ok(slot.insert(made?))
+            }
         }
     }
 
