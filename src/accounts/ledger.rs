@@ -1,4 +1,8 @@
-//! The ledger: one row for each call that was answered and counts, free or not, on disk before the answer leaves.
+//! The ledger: one row for each call that was answered and counts, written before the answer leaves.
+//!
+//! A row that charges credits, and a stored answer, are on disk by then. One of a free call is in the file: a killed
+//! process loses none, a machine that stops may lose the free calls of the last second or so ([`Outlasts`]). So what
+//! costs nothing does not wait for the disk.
 //!
 //! Calls of the API have a file of their own ([`Store::ledger`]), so an answer never waits behind the adverts of
 //! another call; rows that wait at the same moment share a commit. The same change adds to the totals by day, which
@@ -14,7 +18,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::config::prices::Consumption;
-use crate::store::{self, Database, Store};
+use crate::store::{self, Database, Outlasts, Store};
 
 /// How long a stored answer is given again.
 pub const ANSWER_LIFE: chrono::Duration = chrono::Duration::hours(24);
@@ -82,11 +86,17 @@ impl Ledger {
         Self(store.ledger().clone())
     }
 
-    /// Writes what a call leaves; durable on return. A caller that goes away while it waits may be charged or not, but
-    /// never twice.
+    /// Writes what a call leaves; on return credits and stored answers are on disk, and whatever it is outlasts the
+    /// process. A caller that goes away while it waits may be charged or not, but never twice.
     pub async fn record(&self, record: Record) -> Result<(), LedgerError> {
         let (reply, outcome) = oneshot::channel();
+        let is_charged = record.entry.as_ref().is_some_and(|entry| entry.credits > 0);
+        let outlasts = match is_charged || record.answer.is_some() {
+            true => Outlasts::Machine,
+            false => Outlasts::Process,
+        };
         self.0.write_then(
+            outlasts,
             move |transaction| insert(transaction, &record),
             move |outcome| {
                 // Whoever went away is not told.

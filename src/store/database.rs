@@ -2,12 +2,14 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction};
 
+use super::flusher::Flusher;
 use super::migrations::{self, Steps};
 use super::writer::Writer;
 use super::{Error, Result};
@@ -25,6 +27,25 @@ const CHECKPOINT_PAGES: i64 = 8_192;
 /// Idle connections kept for reading, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
+/// What a change outlasts once it is told to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlasts {
+    /// The process, however it ends: it is in the file. Should the machine stop, what was changed in the last second or so
+    /// may be lost.
+    Process,
+    /// The machine: it is on disk.
+    Machine,
+}
+
+/// When commits are put on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flushed {
+    /// Each by itself: SQLite's `synchronous=FULL`.
+    Always,
+    /// When a change is to outlast the machine, and soon otherwise: `synchronous=NORMAL` and a [`Flusher`].
+    WhenAsked,
+}
+
 /// A file of the store. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Database {
@@ -35,16 +56,26 @@ pub struct Database {
 struct Shared {
     path: PathBuf,
     writer: Writer,
+    /// Where commits do not flush by themselves.
+    flusher: Option<Flusher>,
     idle_readers: Mutex<Vec<Connection>>,
 }
 
 impl Database {
     /// Over a file by the connection that will write it.
-    pub(super) fn over(path: PathBuf, connection: Connection) -> Result<Self> {
+    pub(super) fn over(path: PathBuf, connection: Connection, flushed: Flushed) -> Result<Self> {
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        let flusher = match flushed {
+            Flushed::Always => None,
+            Flushed::WhenAsked => {
+                connection.pragma_update(None, "synchronous", "NORMAL")?;
+                Some(Flusher::start(&path))
+            }
+        };
         Ok(Self {
             shared: Arc::new(Shared {
                 writer: Writer::start(connection),
+                flusher,
                 path,
                 idle_readers: Mutex::new(Vec::new()),
             }),
@@ -83,22 +114,41 @@ impl Database {
         })
     }
 
-    /// Runs a change and returns once it is durable; one that fails leaves nothing behind. Blocks.
+    /// Runs a change and returns once it is on disk; one that fails leaves nothing behind. Blocks.
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.shared.writer.write(change)
+        let (reply, answer) = channel();
+        self.write_then(Outlasts::Machine, change, move |outcome| {
+            // A caller that went away has no use for the answer; the change stands.
+            let _ = reply.send(outcome);
+        })?;
+        answer.recv().map_err(|_| Error::Closed)?
     }
 
-    /// Has a change be made, and calls `done` once it is durable, or failed and left nothing behind. Returns at once;
-    /// the thread that writes calls, so `done` must not block.
+    /// Has a change be made, and calls `done` once it outlasts what it is to, or failed and left nothing behind. Returns
+    /// at once; a thread of the file calls, so `done` must not block.
     pub fn write_then<T: Send + 'static>(
         &self,
+        outlasts: Outlasts,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
         done: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<()> {
-        self.shared.writer.submit(change, done)
+        let writer = &self.shared.writer;
+        let Some(flusher) = self.shared.flusher.clone() else {
+            return writer.submit(change, done);
+        };
+        writer.submit(change, move |outcome| match (outlasts, outcome) {
+            (Outlasts::Machine, Ok(value)) => {
+                flusher.then(move |flushed| done(flushed.map(|()| value)));
+            }
+            (Outlasts::Process, Ok(value)) => {
+                done(Ok(value));
+                flusher.soon();
+            }
+            (_, Err(error)) => done(Err(error)),
+        })
     }
 
     /// Has `listener` called after every commit of this process from now on, by the thread that writes: it must not
@@ -134,6 +184,11 @@ pub(super) fn open_writer(data: &Path, name: &str, steps: &Steps) -> Result<(Pat
     create_private(&path).map_err(at(&path))?;
     let mut connection = connect(&path)?;
     migrations::apply(&mut connection, steps)?;
+    // The file and its log are there after the machine stops, not only what is in them.
+    #[cfg(unix)]
+    std::fs::File::open(data)
+        .and_then(|folder| folder.sync_all())
+        .map_err(at(data))?;
     Ok((path, connection))
 }
 

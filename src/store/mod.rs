@@ -4,8 +4,9 @@
 //! must not wait for the adverts of another call with it. Everything else is in the other file, and what has to change
 //! together is.
 //!
-//! Both are in WAL mode with `synchronous=FULL`, so a write that returns is on disk. One thread per file and process
-//! writes and groups the writes that wait into one commit; readers come from a small pool and never wait for it. Several
+//! Both are in WAL mode, and a write that returns is on disk: the store's because its commits flush
+//! (`synchronous=FULL`), the ledger's because the write waits for a flush. One thread per file and process writes and
+//! groups the writes that wait into one commit; readers come from a small pool and never wait for it. Several
 //! processes may open the files at once (a command beside a running server): SQLite's own lock orders them.
 //! Every call here but [`Database::write_then`] blocks its thread: asynchronous callers use a blocking thread.
 
@@ -13,6 +14,7 @@ mod alone;
 mod backup;
 mod database;
 pub mod document;
+mod flusher;
 mod migrations;
 mod writer;
 
@@ -20,7 +22,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-pub use database::Database;
+use database::Flushed;
+pub use database::{Database, Outlasts};
 
 /// Name of the store in the data folder.
 pub const FILE_NAME: &str = "store.sqlite";
@@ -94,10 +97,10 @@ impl Store {
     pub fn open(data: &Path) -> Result<Self> {
         let (path, connection) = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
         connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
-        let database = Database::over(path, connection)?;
+        let database = Database::over(path, connection, Flushed::Always)?;
         let (path, connection) =
             database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
-        let ledger = Database::over(path, connection)?;
+        let ledger = Database::over(path, connection, Flushed::WhenAsked)?;
         Ok(Self { database, ledger })
     }
 

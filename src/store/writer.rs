@@ -1,7 +1,7 @@
 //! The one thread that writes: takes the changes that wait, applies them in one transaction, commits once.
 //!
 //! A commit costs one fsync however many changes it holds, so throughput grows with the callers that wait. Each change
-//! runs in its own savepoint: one that fails is undone alone.
+//! runs in its own savepoint: one that fails is undone alone. Whoever sent it is told after the commit, on this thread.
 
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -91,19 +91,6 @@ impl Writer {
     /// Has `listener` called after every commit from now on.
     pub(super) fn listen(&self, listener: Listener) {
         lock(&self.listeners).push(listener);
-    }
-
-    /// Waits for a place, the change and its commit.
-    pub(super) fn write<T: Send + 'static>(
-        &self,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (reply, answer) = channel();
-        self.submit(change, move |outcome| {
-            // A caller that went away has no use for the answer; the change stands.
-            let _ = reply.send(outcome);
-        })?;
-        answer.recv().map_err(|_| Error::Closed)?
     }
 
     /// Queues a change, and has `done` called after its commit; it must not block.
