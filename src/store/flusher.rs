@@ -90,3 +90,30 @@ fn flush(log: &Path) -> std::io::Result<()> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(flusher: &Flusher) -> Result<()> {
+        let (tell, told) = channel();
+        flusher.soon();
+        flusher.then(move |flushed| tell.send(flushed).unwrap());
+        told.recv_timeout(Duration::from_secs(10)).unwrap()
+    }
+
+    #[test]
+    fn who_waits_hears_of_a_failure_and_a_log_that_was_copied_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("file-wal");
+        let flusher = Flusher::start(&folder.path().join("file"));
+        outcome(&flusher).unwrap();
+        std::fs::write(&log, "log").unwrap();
+        outcome(&flusher).unwrap();
+        std::fs::remove_file(&log).unwrap();
+        std::fs::create_dir(&log).unwrap();
+        assert!(matches!(outcome(&flusher), Err(Error::Commit(_))));
+        std::fs::remove_dir(&log).unwrap();
+        outcome(&flusher).unwrap();
+    }
+}
