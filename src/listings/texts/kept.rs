@@ -1,9 +1,9 @@
 //! What pieces of searches find in segments: looked for once, then kept under a budget.
 //!
-//! Segments never change, so what a piece finds in one is good for as long as the segment is there. A keyword that half
-//! of two million properties hold costs 5 ms to look for, of which a hit leaves ten microseconds; what properties that
-//! came since add is looked for in small new segments. Sets of segments that were merged into others are not asked for
-//! any more, and so go first.
+//! Segments never change, so what a piece finds in one is good for as long as the segment is there. Looking for a keyword
+//! that half of two million properties hold takes milliseconds, meeting its kept sets ten microseconds; what properties
+//! that came since add is looked for in small new segments. Sets of segments that were merged into others are not asked
+//! for any more, and so go first.
 
 use std::sync::Arc;
 
