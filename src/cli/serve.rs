@@ -166,7 +166,7 @@ pub fn app(
         meters: Meters::new(clock.clone()),
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
-        ledger: Ledger::start(store.clone()),
+        ledger: Ledger::of(store),
         properties,
         alerts: Alerts::new(store.clone(), clock.clone(), config.alerts),
         addresses: Addresses::new(Gate::new(config.webhooks.allowed())),

@@ -75,7 +75,7 @@ impl Projection {
             };
             let numbers = rows.column(number)?;
             let numbers = numbers.values.as_primitive::<Int64Type>();
-            let rows = rows.only(|row| fits.score(numbers.value(row)).is_some());
+            let rows = rows.only(|row| fits.contains(numbers.value(row)));
             match rows.selected.runs.is_empty() {
                 true => Ok(()),
                 false => visit(state, &rows),

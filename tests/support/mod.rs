@@ -230,14 +230,12 @@ impl Service {
 
     /// Numbers that a query of the store answers.
     pub fn stored(&self, query: &str) -> Vec<i64> {
-        let read = |connection: &rusqlite::Connection| {
-            connection.query_row(query, [], |row| {
-                (0..row.as_ref().column_count())
-                    .map(|column| row.get(column))
-                    .collect()
-            })
-        };
-        self.store.read(read).unwrap()
+        self.store.read(numbers(query)).unwrap()
+    }
+
+    /// The numbers of a row of the ledger of calls.
+    pub fn charged(&self, query: &str) -> Vec<i64> {
+        self.store.ledger().read(numbers(query)).unwrap()
     }
 
     /// A request without a key.
@@ -294,4 +292,15 @@ pub async fn error_of(response: Response) -> (u16, u64, String) {
     assert_eq!(error.len(), 2, "{body}");
     let message = error["message"].as_str().unwrap().to_owned();
     (status, error["code"].as_u64().unwrap(), message)
+}
+
+/// The numbers of the only row of a query.
+fn numbers(query: &str) -> impl Fn(&rusqlite::Connection) -> rusqlite::Result<Vec<i64>> {
+    move |connection| {
+        connection.query_row(query, [], |row| {
+            (0..row.as_ref().column_count())
+                .map(|column| row.get(column))
+                .collect()
+        })
+    }
 }

@@ -158,7 +158,7 @@ impl<'t> Turn<'t> {
                 entry: Some(entry),
                 answer: None,
             };
-            ledger::insert_all(self.transaction, &[record])?;
+            ledger::insert(self.transaction, &record)?;
             self.written.charges.push(Charge {
                 consumption,
                 credits,

@@ -28,13 +28,15 @@ use super::columns::{self, adverts, properties, table_of};
 use super::store::CHANGES_MAX;
 use super::texts::{self, Texts};
 use crate::engine::Engine;
+use crate::engine::priority;
 use crate::lake::Lake;
 use crate::wire::listings::filters::Listing;
 use tail::Tail;
 use view::View;
 
-/// How often the store is asked for changes.
-const REFRESH_EVERY: Duration = Duration::from_millis(100);
+/// How often the store is asked for changes: searches see them in less than a second, and committing the words of few
+/// properties costs nearly as much as those of many.
+const REFRESH_EVERY: Duration = Duration::from_millis(250);
 /// Changed records from which they are folded, at least: in memory they cost little.
 const FOLD_ROWS_MIN: usize = 65_536;
 /// Changed adverts that are laid out for one question at most: some seconds on two cores.
@@ -275,6 +277,8 @@ impl Projection {
             }
         };
         let fold = |projection: &Projection| {
+            // Writing a large table anew takes a core for seconds: questions go first.
+            priority::lower();
             let properties = projection.fold_if_due(Listing::Property);
             match properties.and_then(|()| projection.fold_if_due(Listing::Advert)) {
                 Ok(()) => FOLD_EVERY,

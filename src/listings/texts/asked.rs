@@ -1,192 +1,233 @@
-//! The texts of a search, looked for in one segment of the index.
+//! What the texts of a search find, and how well it fits them.
 //!
-//! Full texts are sets of documents: of each word those with a word that resembles it, together, of each text those
-//! with all of its words, of all texts those with any. Sets are bits, so a word that half of the documents hold costs
-//! little more than reading where it occurs. How well a document fits is counted afterwards, of those found alone: one
-//! for each word of a text it has all words of, and for its stem as asked its weight (BM25) twice.
+//! A search is taken apart into pieces: a keyword, or a word of a full text. What a piece finds in a segment is a set
+//! ([`super::kept`]); full texts find, of each word, the documents with a word that resembles it, of each text those
+//! with all of its words, of all texts those with any. How well a document fits is counted afterwards, of those found
+//! alone: keywords by their weight (BM25), and for each full text it has all words of, one for each word, and for the
+//! stem of each as asked its weight twice.
 
-use tantivy::index::SegmentReader;
-use tantivy::postings::BlockSegmentPostings;
-use tantivy::query::{
-    AutomatonWeight, DfaWrapper, EnableScoring, FuzzyTermQuery, Query, TermQuery, Weight,
-};
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, TantivyError, Term};
+use std::sync::Arc;
+
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use tantivy::query::{Bm25Weight, BooleanQuery, EnableScoring, Occur, Weight};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{Searcher, TantivyError, Term};
 
 use super::Result;
+use super::kept::{Kept, Piece};
+use super::segments::{Present, Segment};
+use super::sets::{Ranked, Set};
+use super::words::Fields;
 
-/// Letters from which a word of a full text may have one typing error, and from which two.
-const TOLERANT_FROM: [usize; 2] = [4, 8];
 /// How much more the stem as asked counts than a word that resembles it.
 const AS_ASKED_BOOST: f32 = 2.0;
 
-/// The texts of a search, ready to be looked for.
-pub(super) struct Asked {
-    /// What the keywords ask for, all together.
-    pub keywords: Option<Box<dyn Weight>>,
-    /// The words of each full text; `None` when there are no full texts.
-    pub texts: Option<Vec<Vec<Word>>>,
+/// The properties that texts find, by their numbers in the store.
+pub enum Fits {
+    /// Those found.
+    Found(Found),
+    /// Those found, and how well each fits.
+    Scored(Scored),
 }
 
-/// A word of a full text.
-pub(super) struct Word {
-    stem: Box<dyn Weight>,
-    /// Words and stems that resemble it.
-    resembling: [(Field, AutomatonWeight<DfaWrapper>); 2],
+/// Properties that are found.
+pub struct Found(Set);
+
+/// Properties that are found, and how well each fits; greater is better.
+pub struct Scored {
+    found: Ranked,
+    /// By rank.
+    scores: Vec<f32>,
 }
 
-impl Word {
-    /// A word, by itself and by its stem.
-    pub fn new(word: &Term, stem: &Term, scoring: EnableScoring<'_>) -> Result<Self> {
-        let exact = TermQuery::new(stem.clone(), IndexRecordOption::WithFreqs);
-        let resembling = |term: &Term| {
-            let letters = term.value().as_str().unwrap_or_default().chars().count();
-            let errors = TOLERANT_FROM
-                .iter()
-                .filter(|from| letters >= **from)
-                .count() as u8;
-            let automaton = FuzzyTermQuery::new(term.clone(), errors, true).automaton()?;
-            let field = term.field();
-            Ok::<_, TantivyError>((field, AutomatonWeight::new(field, automaton)))
-        };
-        Ok(Self {
-            stem: exact.weight(scoring)?,
-            resembling: [resembling(word)?, resembling(stem)?],
-        })
-    }
-
-    /// The documents with a word that resembles this one.
-    fn documents(&self, segment: &SegmentReader) -> Result<Documents> {
-        let mut found = Documents::none(segment);
-        for (field, automaton) in &self.resembling {
-            let index = segment.inverted_index(*field)?;
-            for term in automaton.get_match_term_infos(segment)? {
-                let basic = IndexRecordOption::Basic;
-                let postings = index.read_block_postings_from_terminfo(&term, basic);
-                found.insert_all(postings.map_err(TantivyError::from)?);
-            }
+impl Fits {
+    /// How well a property fits; `None` when it is not found, 1 when fits were not compared.
+    pub fn score(&self, number: i64) -> Option<f32> {
+        let number = usize::try_from(number).ok()?;
+        match self {
+            Fits::Found(Found(found)) => found.contains(number).then_some(1.0),
+            Fits::Scored(Scored { found, scores }) => Some(scores[found.rank(number)?]),
         }
-        Ok(found)
     }
+
+    /// Whether a property is found.
+    pub fn contains(&self, number: i64) -> bool {
+        let found = match self {
+            Fits::Found(Found(found)) => found,
+            Fits::Scored(Scored { found, .. }) => found.set(),
+        };
+        usize::try_from(number).is_ok_and(|number| found.contains(number))
+    }
+}
+
+/// The texts of a search, taken apart.
+pub(super) struct Asked {
+    /// All of these.
+    pub keywords: Vec<Piece>,
+    /// Any of these, when there are some; of each all words.
+    pub texts: Vec<Vec<Piece>>,
+}
+
+/// What pieces find in one segment.
+struct InSegment {
+    found: Set,
+    /// Of each full text.
+    by_text: Vec<Set>,
 }
 
 impl Asked {
-    /// The documents of a segment that are found; with `scores`, one a document, also how well each of them fits.
-    pub fn find(
+    /// The properties that are found.
+    pub fn found(&self, present: &Present, kept: &Kept, fields: Fields) -> Result<Fits> {
+        let segments = self.in_segments(present, kept, fields)?;
+        let found = segments.iter().map(|segment| &segment.found);
+        Ok(Fits::Found(Found(present.numbers(found))))
+    }
+
+    /// The properties that are found, and how well each fits. Takes several times as long.
+    pub fn scored(&self, present: &Present, kept: &Kept, fields: Fields) -> Result<Fits> {
+        let weights = Weights::of(self, &present.searcher, fields)?;
+        let segments = self.in_segments(present, kept, fields)?;
+        let found = present.numbers(segments.iter().map(|segment| &segment.found));
+        let found = Ranked::new(found);
+        let by_segment = present.segments.par_iter().zip(segments);
+        let by_segment = by_segment.map(|(segment, InSegment { found, by_text })| {
+            let found = Ranked::new(found);
+            let scores = weights.scores(segment, &found, &by_text)?;
+            Ok((found, scores))
+        });
+        let by_segment: Vec<(Ranked, Vec<f32>)> = by_segment.collect::<Result<_>>()?;
+        let mut scores = vec![0.0; found.count()];
+        for (segment, (set, own)) in present.segments.iter().zip(by_segment) {
+            let mut own = own.into_iter();
+            set.set().for_each(|place| {
+                if let (Some(rank), Some(score)) = (found.rank(segment.number(place)), own.next()) {
+                    scores[rank] = score;
+                }
+            });
+        }
+        Ok(Fits::Scored(Scored { found, scores }))
+    }
+
+    fn in_segments(
         &self,
-        segment: &SegmentReader,
-        mut scores: Option<&mut [f32]>,
-    ) -> Result<Documents> {
-        let mut found = Documents::alive(segment);
-        if let Some(keywords) = &self.keywords {
-            let mut with_keywords = Documents::none(segment);
-            if let Some(scores) = &mut scores {
-                keywords.for_each(segment, &mut |document, score| {
-                    with_keywords.insert(document);
-                    scores[document as usize] += score;
-                })?;
-            } else {
-                keywords.for_each_no_score(segment, &mut |documents| {
-                    documents
-                        .iter()
-                        .for_each(|document| with_keywords.insert(*document));
-                })?;
+        present: &Present,
+        kept: &Kept,
+        fields: Fields,
+    ) -> Result<Vec<InSegment>> {
+        let of = |pieces: &[Piece]| {
+            let sets = pieces.iter().map(|piece| kept.find(present, fields, piece));
+            sets.collect::<Result<Vec<_>>>()
+        };
+        let keywords = of(&self.keywords)?;
+        let texts = self.texts.iter().map(|words| of(words));
+        let texts = texts.collect::<Result<Vec<_>>>()?;
+        let in_segment = |(nth, segment): (usize, &Segment)| {
+            let mut found = segment.alive().clone();
+            keywords.iter().for_each(|sets| found.keep(&sets[nth]));
+            if texts.is_empty() {
+                let by_text = Vec::new();
+                return InSegment { found, by_text };
             }
-            found.keep(&with_keywords);
-        }
-        if let Some(texts) = &self.texts {
-            let mut with_any = Documents::none(segment);
-            for text in texts {
-                let mut with_all = found.clone();
-                for word in text {
-                    with_all.keep(&word.documents(segment)?);
-                }
-                if let Some(scores) = &mut scores {
-                    with_all.for_each(|document| scores[document as usize] += text.len() as f32);
-                    for word in text {
-                        word.stem.for_each(segment, &mut |document, score| {
-                            if with_all.contains(document) {
-                                scores[document as usize] += AS_ASKED_BOOST * score;
-                            }
-                        })?;
-                    }
-                }
+            let with_all = |words: &Vec<Vec<Arc<Set>>>| match words.is_empty() {
                 // A text without words is found nowhere.
-                if !text.is_empty() {
-                    with_any.add(&with_all);
+                true => segment.none(),
+                false => {
+                    let mut with_all = found.clone();
+                    words.iter().for_each(|sets| with_all.keep(&sets[nth]));
+                    with_all
                 }
-            }
-            found = with_any;
-        }
-        Ok(found)
+            };
+            let by_text: Vec<Set> = texts.iter().map(with_all).collect();
+            let mut found = segment.none();
+            by_text.iter().for_each(|with_all| found.add(with_all));
+            InSegment { found, by_text }
+        };
+        Ok(present
+            .segments
+            .iter()
+            .enumerate()
+            .map(in_segment)
+            .collect())
     }
 }
 
-/// Documents of a segment, one bit each.
-#[derive(Clone)]
-pub(super) struct Documents(Vec<u64>);
+/// What counts for how well a document fits.
+struct Weights {
+    keywords: Option<Box<dyn Weight>>,
+    /// Of each word of each full text its stem.
+    stems: Vec<Vec<(Term, Bm25Weight)>>,
+}
 
-impl Documents {
-    fn none(segment: &SegmentReader) -> Self {
-        Self(vec![0; segment.max_doc().div_ceil(64) as usize])
+impl Weights {
+    fn of(asked: &Asked, searcher: &Searcher, fields: Fields) -> Result<Self> {
+        let keywords = asked.keywords.iter();
+        let keywords: Vec<_> = keywords
+            .filter_map(|piece| Some((Occur::Must, piece.phrase(fields)?)))
+            .collect();
+        let keywords = match keywords.is_empty() {
+            true => None,
+            false => {
+                let scoring = EnableScoring::enabled_from_searcher(searcher);
+                Some(tantivy::query::Query::weight(
+                    &BooleanQuery::new(keywords),
+                    scoring,
+                )?)
+            }
+        };
+        let weighed = |piece: &Piece| {
+            let stem = piece.stem(fields)?;
+            let weight = Bm25Weight::for_terms(searcher, std::slice::from_ref(&stem));
+            Some(weight.map(|weight| (stem, weight)))
+        };
+        let stems = asked.texts.iter().map(|words| {
+            let weighed = words.iter().filter_map(weighed);
+            weighed.collect::<tantivy::Result<Vec<_>>>()
+        });
+        Ok(Self {
+            keywords,
+            stems: stems.collect::<tantivy::Result<_>>()?,
+        })
     }
 
-    /// Those that were not deleted.
-    fn alive(segment: &SegmentReader) -> Self {
-        let mut documents = Self::none(segment);
-        match segment.alive_bitset() {
-            None => documents.0.fill(u64::MAX),
-            Some(alive) => alive
-                .iter_alive()
-                .for_each(|document| documents.insert(document)),
+    /// How well each of the found documents of a segment fits, by rank.
+    fn scores(&self, segment: &Segment, found: &Ranked, by_text: &[Set]) -> Result<Vec<f32>> {
+        let mut scores = vec![0.0; found.count()];
+        if scores.is_empty() {
+            return Ok(scores);
         }
-        // The last word has room for more documents than there are.
-        if let (Some(last), rest @ 1..) = (documents.0.last_mut(), segment.max_doc() % 64) {
-            *last &= (1 << rest) - 1;
+        if let Some(keywords) = &self.keywords {
+            keywords.for_each(&segment.reader, &mut |document, score| {
+                if let Some(rank) = found.rank(segment.place(document)) {
+                    scores[rank] += score;
+                }
+            })?;
         }
-        documents
-    }
-
-    fn insert(&mut self, document: DocId) {
-        self.0[document as usize / 64] |= 1 << (document % 64);
-    }
-
-    fn insert_all(&mut self, mut postings: BlockSegmentPostings) {
-        while !postings.docs().is_empty() {
-            postings
-                .docs()
-                .iter()
-                .for_each(|document| self.insert(*document));
-            postings.advance();
-        }
-    }
-
-    fn contains(&self, document: DocId) -> bool {
-        self.0[document as usize / 64] >> (document % 64) & 1 == 1
-    }
-
-    fn keep(&mut self, others: &Self) {
-        self.0
-            .iter_mut()
-            .zip(&others.0)
-            .for_each(|(own, other)| *own &= other);
-    }
-
-    fn add(&mut self, others: &Self) {
-        self.0
-            .iter_mut()
-            .zip(&others.0)
-            .for_each(|(own, other)| *own |= other);
-    }
-
-    /// Visits each.
-    pub fn for_each(&self, mut visit: impl FnMut(DocId)) {
-        for (index, word) in self.0.iter().enumerate() {
-            let mut bits = *word;
-            while bits != 0 {
-                visit(index as u32 * 64 + bits.trailing_zeros());
-                bits &= bits - 1;
+        for (stems, with_all) in self.stems.iter().zip(by_text) {
+            let mut add = |place: usize, score: f32| {
+                if let Some(rank) = found.rank(place) {
+                    scores[rank] += score;
+                }
+            };
+            with_all.for_each(|place| add(place, stems.len() as f32));
+            for (stem, weight) in stems {
+                let index = segment.reader.inverted_index(stem.field())?;
+                let lengths = segment.reader.get_fieldnorms_reader(stem.field())?;
+                let postings = index.read_block_postings(stem, IndexRecordOption::WithFreqs);
+                let Some(mut postings) = postings.map_err(TantivyError::from)? else {
+                    continue;
+                };
+                while !postings.docs().is_empty() {
+                    for (document, count) in postings.docs().iter().zip(postings.freqs()) {
+                        let place = segment.place(*document);
+                        if with_all.contains(place) {
+                            let length = lengths.fieldnorm_id(*document);
+                            add(place, AS_ASKED_BOOST * weight.score(length, *count));
+                        }
+                    }
+                    postings.advance();
+                }
             }
         }
+        Ok(scores)
     }
 }

@@ -7,6 +7,11 @@
 
 mod asked;
 mod fill;
+#[cfg(test)]
+mod find_tests;
+mod kept;
+mod segments;
+mod sets;
 mod words;
 
 use std::fs::{self, File, TryLockError};
@@ -19,8 +24,9 @@ use tantivy::TantivyError;
 use super::Listings;
 use super::store::{CHANGES_MAX, Changes};
 use crate::wire::listings::filters::{Listing, Search};
+pub use asked::Fits;
 pub use fill::Filling;
-pub use words::{Fits, Words};
+pub use words::Words;
 
 /// Folder of the indexes under a data folder.
 pub const FOLDER: &str = "index/properties";
@@ -48,6 +54,11 @@ pub enum Error {
     /// Another process is making the next index.
     #[error("{path}: another process makes the index of words anew; wait for it to end", path = .0.display())]
     Busy(PathBuf),
+    /// A property has a number no store gives.
+    #[error(
+        "index of words: {0} is not the number of a property; `toise compact --rebuild` makes the index anew"
+    )]
+    Number(u64),
     /// The store could not be read.
     #[error(transparent)]
     Listings(#[from] super::Error),
