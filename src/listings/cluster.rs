@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::dedup::{Fingerprint, Verdict, compare};
 use super::identity::UrlDigest;
-use super::placement::{Foreseen, Placement, own_property};
+use super::placement::{Foreseen, Found, own_property};
 use super::prepare::{Change, Draft, MadeProperty};
 use super::rows::{self, failed, fingerprints_of, is_kept_apart};
 use super::tables::Tables;
@@ -30,12 +30,8 @@ impl Tables<'_> {
     ) -> rusqlite::Result<(i64, FlxId)> {
         let own_id = draft.member.advert.flx_id;
         let own_id = own_id.ok_or_else(|| failed("an advert has no identifier"))?;
-        let fingerprint = &draft.fingerprint;
-        let placement = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
-        let found = match placement {
-            Some(placement) if self.holds(placement, fingerprint) => placement.found.clone(),
-            _ => Placement::find(self.connection(), fingerprint, None)?.found,
-        };
+        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
+        let found = self.find(&draft.fingerprint, None, before)?;
         let Some((property, bridged)) = found else {
             let property = match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
                 Some((None, made)) => self.insert_property(None, own_id, made)?,
@@ -81,23 +77,16 @@ impl Tables<'_> {
         property: i64,
         fingerprint: &Fingerprint,
         foreseen: Option<&Foreseen>,
-    ) -> rusqlite::Result<Option<(i64, Vec<i64>)>> {
-        if let Some(foreseen) = foreseen
-            && self.is_as_before(property)
-        {
-            match &foreseen.placement {
-                None => return Ok(None),
-                Some(placement) if self.holds(placement, fingerprint) => {
-                    return Ok(placement.found.clone());
-                }
-                Some(_) => {}
-            }
+    ) -> rusqlite::Result<Found> {
+        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
+        let is_alone = match foreseen {
+            Some(_) if self.is_as_before(property) => before.is_some(),
+            _ => fingerprints_of(self.connection(), property)?.len() == 1,
+        };
+        match is_alone {
+            true => self.find(fingerprint, Some((advert, property)), before),
+            false => Ok(None),
         }
-        if fingerprints_of(self.connection(), property)?.len() > 1 {
-            return Ok(None);
-        }
-        let own = Some((advert, property));
-        Ok(Placement::find(self.connection(), fingerprint, own)?.found)
     }
 
     /// Replaces the record of a property by what its adverts make: by what was foreseen, if the property is as it was.

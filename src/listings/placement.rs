@@ -1,9 +1,9 @@
 //! Where an advert belongs: the property its asset has already, looked for among the adverts near it.
 //!
 //! That is most of what taking an advert costs, so readers do it on all cores before the transaction
-//! ([`Foreseen::of`]). Inside it, only what changed in between is looked at again ([`Recent`]): a placement that still
-//! [holds](Placement::holds) is the one that looking again would give. An advert meets about 130 others at two million
-//! properties; their outlines are read in runs of neighbours, and the one in ten that remains by its fingerprint.
+//! ([`Foreseen::of`]). Inside it, only what changed in between is looked at again ([`Placement::now`]), and the outcome is
+//! that of looking for everything again. An advert meets about 130 others at two million properties; their outlines are
+//! read in runs of neighbours, and the one in ten that remains by its fingerprint.
 
 use std::collections::BTreeSet;
 
@@ -24,12 +24,17 @@ const MET_PER_KEY_MAX: usize = 500;
 /// Adverts a new one meets at most, the latest first.
 const MET_MAX: usize = 2_000;
 
+/// The property an advert belongs to, by number, and those it shows to be the same; `None` when to one of its own.
+pub(super) type Found = Option<(i64, Vec<i64>)>;
+
 /// Where an advert belongs as the store stood, and what that depends on.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
-    /// The property it belongs to, by number, and those it shows to be the same; `None` when it has one of its own.
-    pub found: Option<(i64, Vec<i64>)>,
-    /// Properties that were weighed: each holds an advert met that is not plainly different.
+    /// Where it belongs.
+    pub found: Found,
+    /// Adverts met that are not plainly different.
+    alike: Vec<i64>,
+    /// Their properties: those that were weighed.
     weighed: Vec<i64>,
     /// Adverts met, under the fullest key and in all.
     met: (usize, usize),
@@ -45,39 +50,63 @@ impl Placement {
         let (near, met) = near(connection, fingerprint)?;
         let mut statement = connection
             .prepare_cached("SELECT property, fingerprint FROM fingerprints WHERE advert = ?1")?;
+        let mut alike = Vec::new();
         let mut weighed = BTreeSet::new();
         for advert in near {
             let (property, other) = statement.query_row([advert], |row| {
                 Ok((row.get(0)?, rows::fingerprint(row, 1)?))
             })?;
             // Most of those met are plainly different: their properties need not be read whole.
-            if compare(fingerprint, &other).verdict() != Verdict::Different {
+            if !is_different(fingerprint, &other) {
+                alike.push(advert);
                 weighed.insert(property);
             }
         }
-        let weighed: Vec<i64> = weighed.into_iter().collect();
         Ok(Self {
             found: weigh(connection, fingerprint, own, &weighed)?,
-            weighed,
+            alike,
+            weighed: weighed.into_iter().collect(),
             met,
         })
     }
 
-    /// Whether looking again would give the same, after what changed since.
-    pub fn holds(&self, fingerprint: &Fingerprint, recent: &Recent) -> bool {
-        if self.weighed.iter().any(|one| recent.has_property(*one)) {
-            return false;
-        }
+    /// What [`Placement::find`] finds now, after what changed since.
+    pub fn now(
+        &self,
+        connection: &Connection,
+        fingerprint: &Fingerprint,
+        own: Option<(i64, i64)>,
+        recent: &Recent,
+    ) -> rusqlite::Result<Found> {
         let met_since = recent.under(&fingerprint.probes());
         let (of_key, in_all) = (self.met.0 + met_since.len(), self.met.1 + met_since.len());
-        if of_key >= MET_PER_KEY_MAX || in_all >= MET_MAX {
+        let is_full = of_key >= MET_PER_KEY_MAX || in_all >= MET_MAX;
+        if is_full && (!met_since.is_empty() || recent.has_changed_adverts()) {
             // The latest are met: who came may have displaced others, who left may have let others in.
-            return met_since.is_empty() && !recent.has_changed_adverts();
+            return Ok(Self::find(connection, fingerprint, own)?.found);
         }
-        let is_different =
-            |other: &&Fingerprint| compare(fingerprint, other).verdict() == Verdict::Different;
-        met_since.iter().all(is_different)
+        let alike_since: Vec<i64> = met_since
+            .into_iter()
+            .filter(|(_, other)| !is_different(fingerprint, other))
+            .map(|(advert, _)| advert)
+            .collect();
+        let is_changed = |property: &i64| recent.has_property(*property);
+        if alike_since.is_empty() && !self.weighed.iter().any(is_changed) {
+            return Ok(self.found.clone());
+        }
+        let unchanged = self.alike.iter().filter(|one| !recent.has_advert(**one));
+        let mut property_of =
+            connection.prepare_cached("SELECT property FROM fingerprints WHERE advert = ?1")?;
+        let weighed = unchanged
+            .chain(&alike_since)
+            .map(|advert| property_of.query_row([advert], |row| row.get(0)))
+            .collect::<rusqlite::Result<BTreeSet<i64>>>()?;
+        weigh(connection, fingerprint, own, &weighed)
     }
+}
+
+fn is_different(one: &Fingerprint, other: &Fingerprint) -> bool {
+    compare(one, other).verdict() == Verdict::Different
 }
 
 /// Adverts under any key that an advert looks up, each once, without those their outlines rule out; and how many were
@@ -117,8 +146,8 @@ fn weigh(
     connection: &Connection,
     fingerprint: &Fingerprint,
     own: Option<(i64, i64)>,
-    properties: &[i64],
-) -> rusqlite::Result<Option<(i64, Vec<i64>)>> {
+    properties: &BTreeSet<i64>,
+) -> rusqlite::Result<Found> {
     let mut candidates = Vec::new();
     let mut numbers = Vec::new();
     for property in properties {

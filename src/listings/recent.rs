@@ -42,8 +42,10 @@ impl Basis {
 pub(super) struct Recent {
     basis: Basis,
     properties: HashSet<i64>,
+    /// The adverts with their fingerprints as they were after each change, and where their last change is.
+    adverts: Vec<(i64, Fingerprint)>,
+    last: HashMap<i64, usize>,
     by_key: HashMap<BlockKey, Vec<usize>>,
-    fingerprints: Vec<Fingerprint>,
     /// Whether an advert changed that was there before: it may have left keys it was under.
     has_changed_adverts: bool,
 }
@@ -57,8 +59,9 @@ impl Recent {
         let mut recent = Self {
             basis,
             properties: HashSet::new(),
+            adverts: Vec::new(),
+            last: HashMap::new(),
             by_key: HashMap::new(),
-            fingerprints: Vec::new(),
             has_changed_adverts: false,
         };
         let mut properties =
@@ -88,9 +91,10 @@ impl Recent {
         self.has_changed_adverts |= advert <= self.basis.advert;
         for key in keys {
             let under_key = self.by_key.entry(*key).or_default();
-            under_key.push(self.fingerprints.len());
+            under_key.push(self.adverts.len());
         }
-        self.fingerprints.push(*fingerprint);
+        self.last.insert(advert, self.adverts.len());
+        self.adverts.push((advert, *fingerprint));
     }
 
     /// Whether a property changed.
@@ -98,13 +102,18 @@ impl Recent {
         self.properties.contains(&property)
     }
 
+    /// Whether an advert came or changed.
+    pub fn has_advert(&self, advert: i64) -> bool {
+        self.last.contains_key(&advert)
+    }
+
     /// Whether an advert changed that was there before.
     pub fn has_changed_adverts(&self) -> bool {
         self.has_changed_adverts
     }
 
-    /// The fingerprints, as they are now, of adverts that came or changed under any of some keys, each once.
-    pub fn under(&self, keys: &[BlockKey]) -> Vec<&Fingerprint> {
+    /// Adverts that came or changed and are under any of some keys now, each once, with their fingerprints.
+    pub fn under(&self, keys: &[BlockKey]) -> Vec<(i64, &Fingerprint)> {
         let mut ranks: Vec<usize> = keys
             .iter()
             .filter_map(|key| self.by_key.get(key))
@@ -113,9 +122,12 @@ impl Recent {
             .collect();
         ranks.sort_unstable();
         ranks.dedup();
-        ranks
+        let changes = ranks
             .into_iter()
-            .filter_map(|rank| self.fingerprints.get(rank))
+            .filter_map(|rank| Some((rank, self.adverts.get(rank)?)));
+        changes
+            .filter(|(rank, (advert, _))| self.last.get(advert) == Some(rank))
+            .map(|(_, (advert, fingerprint))| (*advert, fingerprint))
             .collect()
     }
 }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 use super::dedup::{BlockKey, Fingerprint};
 use super::identity::UrlDigest;
 use super::percolation::Percolation;
-use super::placement::Placement;
+use super::placement::{Found, Placement};
 use super::prepare::{Draft, MadeProperty};
 use super::property::Member;
 use super::recent::{Basis, Recent};
@@ -52,10 +52,17 @@ impl<'t> Tables<'t> {
         Ok(self)
     }
 
-    /// Whether a placement that was found beforehand is what looking again would find.
-    pub(super) fn holds(&self, placement: &Placement, fingerprint: &Fingerprint) -> bool {
-        let recent = self.recent.as_ref();
-        recent.is_some_and(|recent| placement.holds(fingerprint, recent))
+    /// Where an advert belongs; `before` is what was found beforehand. `own` is as for [`Placement::find`].
+    pub(super) fn find(
+        &self,
+        fingerprint: &Fingerprint,
+        own: Option<(i64, i64)>,
+        before: Option<&Placement>,
+    ) -> rusqlite::Result<Found> {
+        match (before, &self.recent) {
+            (Some(before), Some(recent)) => before.now(self.transaction, fingerprint, own, recent),
+            _ => Ok(Placement::find(self.transaction, fingerprint, own)?.found),
+        }
     }
 
     /// Whether a property is as it was when adverts were prepared.

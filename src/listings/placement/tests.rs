@@ -201,46 +201,46 @@ fn unlike() -> (Fingerprint, Fingerprint) {
         let keys = one.probes();
         other.blocks().iter().any(|key| keys.contains(key))
     };
-    let is_different = |other: &Fingerprint| compare(&one, other).verdict() == Verdict::Different;
-    let other = fingerprints.find(|other| is_met(other) && is_different(other));
+    let other = fingerprints.find(|other| is_met(other) && is_different(&one, other));
     (one, other.unwrap())
 }
 
 #[test]
-fn what_came_since_counts_where_it_could_change_where_an_advert_belongs() {
+fn only_what_came_since_is_looked_at_unless_it_displaces_what_was_met() {
     let desk = Desk::open();
     let basis = desk.read(Basis::now);
-    let since = |add: &dyn Fn(&mut Recent)| {
-        let mut recent = desk
-            .read(|connection| Recent::since(basis, connection))
-            .unwrap();
-        add(&mut recent);
-        recent
-    };
     let (one, other) = unlike();
+    // Found in no store, so that finding it again says who looked.
+    let found = Some((7, vec![9]));
     let placement = |met: (usize, usize)| Placement {
-        found: Some((7, vec![9])),
+        found: found.clone(),
+        alike: Vec::new(),
         weighed: vec![7, 8, 9],
         met,
     };
     let (few, full) = (placement((3, 3)), placement((MET_PER_KEY_MAX, 600)));
-    let nothing = since(&|_| {});
-    assert!(few.holds(&one, &nothing) && full.holds(&one, &nothing));
-    let elsewhere = since(&|recent| recent.add_property(10));
-    assert!(few.holds(&one, &elsewhere) && full.holds(&one, &elsewhere));
-    let weighed = since(&|recent| recent.add_property(8));
-    assert!(!few.holds(&one, &weighed) && !full.holds(&one, &weighed));
-    let unlike = since(&|recent| recent.add_advert(1, &other.blocks(), &other));
-    assert!(few.holds(&one, &unlike), "it would be met and told apart");
+    let stands = |placement: &Placement, add: &dyn Fn(&mut Recent)| {
+        desk.read(|connection| {
+            let mut recent = Recent::since(basis, connection)?.unwrap();
+            add(&mut recent);
+            Ok(placement.now(connection, &one, None, &recent)? == found)
+        })
+    };
+    let nothing = |_: &mut Recent| {};
+    assert!(stands(&few, &nothing) && stands(&full, &nothing));
+    let elsewhere = |recent: &mut Recent| recent.add_property(10);
+    assert!(stands(&few, &elsewhere) && stands(&full, &elsewhere));
+    let weighed = |recent: &mut Recent| recent.add_property(8);
+    assert!(!stands(&few, &weighed) && !stands(&full, &weighed));
+    let unlike = |recent: &mut Recent| recent.add_advert(1, &other.blocks(), &other);
+    assert!(stands(&few, &unlike), "it is met and told apart");
     assert!(
-        !full.holds(&one, &unlike),
+        !stands(&full, &unlike),
         "it takes the place of one that was met"
     );
-    let alike = since(&|recent| recent.add_advert(1, &one.blocks(), &one));
-    assert!(!few.holds(&one, &alike));
-    let far = since(&|recent| recent.add_advert(1, &[BlockKey(0)], &one));
-    assert!(few.holds(&one, &far) && full.holds(&one, &far));
-    let left = since(&|recent| recent.add_advert(0, &[BlockKey(0)], &one));
-    assert!(few.holds(&one, &left), "what it was under was told apart");
-    assert!(!full.holds(&one, &left), "it may have left room");
+    let far = |recent: &mut Recent| recent.add_advert(1, &[BlockKey(0)], &one);
+    assert!(stands(&few, &far) && stands(&full, &far));
+    let left = |recent: &mut Recent| recent.add_advert(0, &[BlockKey(0)], &one);
+    assert!(stands(&few, &left), "what it was under was told apart");
+    assert!(!stands(&full, &left), "it may have left room");
 }
