@@ -1,10 +1,10 @@
 //! Adverts into the store: read and prepared on all cores, taken in groups of one transaction each.
 //!
 //! A group's records, properties and events become durable together, or none of them. Before the transaction each
-//! advert is prepared against what a reader sees; inside it the version it was prepared against is compared with the
-//! present one, and the rare one that another writer overtook, or that came twice in the group, is prepared again. So
-//! any number of servers and commands may take adverts at once. Together that is 0.25 to 0.3 ms an advert on two cores,
-//! as the report of `toise ingest` tells.
+//! advert is prepared against what readers see, and where it belongs is found out (`placement`). Inside it the version
+//! it was prepared against is compared with the present one, and the rare one that another writer overtook, or that came
+//! twice in the group, is prepared again; where it belongs is weighed again if something near it changed. So any number
+//! of servers and commands may take adverts at once, and what comes out does not depend on how they were grouped.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

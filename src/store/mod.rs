@@ -1,12 +1,14 @@
 //! The store: what is small and must never be wrong, in one SQLite file.
 //!
 //! The file is in WAL mode with `synchronous=FULL`, so a write that returns is on disk. One thread per process writes
-//! and groups the writes that wait into one commit; readers come from a small pool and never wait for it. Several
-//! processes may open the file at once (a command beside a running server): SQLite's own lock orders them.
+//! and groups the writes that wait into one commit, another copies the log into the file; readers come from a small
+//! pool and never wait for either. Several processes may open the file at once (a command beside a running server):
+//! SQLite's own lock orders them.
 //! Every call here blocks its thread: asynchronous callers use a blocking thread.
 
 mod alone;
 mod backup;
+mod checkpoint;
 pub mod document;
 mod migrations;
 mod writer;
@@ -19,6 +21,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
+use checkpoint::Checkpoints;
 use writer::Writer;
 
 /// Name of the store in the data folder.
@@ -32,11 +35,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(1);
 const STATEMENTS_MAX: usize = 128;
 /// Memory the writing connection keeps pages in, KiB: indexes over millions of listings are written all over.
 const WRITER_CACHE_KIB: i64 = 64 * 1024;
-/// Pages of the write-ahead log after which it is copied into the file: 32 MiB, so that a page that changes often is
-/// copied seldom.
-const CHECKPOINT_PAGES: i64 = 8_192;
 /// Idle connections kept for reading.
-const IDLE_READERS_MAX: usize = 4;
+const IDLE_READERS_MAX: usize = 8;
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 32;
 
@@ -108,10 +108,10 @@ impl Store {
     pub fn open(data: &Path) -> Result<Self> {
         let (path, connection) = open_writer(data)?;
         connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
-        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        let checkpoints = Checkpoints::start(path.clone(), &connection)?;
         Ok(Self {
             shared: Arc::new(Shared {
-                writer: Writer::start(connection),
+                writer: Writer::start(connection, checkpoints),
                 path,
                 idle_readers: Mutex::new(Vec::new()),
             }),
