@@ -91,8 +91,6 @@ pub struct Draft {
     pub warnings: Vec<Cow<'static, str>>,
     /// The record as the store keeps it.
     pub document: Vec<u8>,
-    /// The property it makes alone; made beforehand for a new advert, which mostly is alone.
-    pub own_property: Option<MadeProperty>,
 }
 
 /// A property made from its adverts.
@@ -179,15 +177,7 @@ pub fn prepare(
     Ok(match seen {
         Seen::Nothing(flx_id) => Step::Nothing(flx_id),
         Seen::Refused(fault) => Step::Reject(fault),
-        Seen::News(news) => {
-            let mut draft = Draft::of(*news, iris)?;
-            if draft.change == Change::Created
-                && let Some(id) = draft.member.advert.flx_id
-            {
-                draft.own_property = Some(MadeProperty::of(id, [&draft.member])?);
-            }
-            Step::Write(Box::new(draft))
-        }
+        Seen::News(news) => Step::Write(Box::new(Draft::of(*news, iris)?)),
     })
 }
 
@@ -364,7 +354,6 @@ impl Draft {
         Ok(Self {
             document: document::encode(&advert)?,
             fingerprint: Fingerprint::of(&advert),
-            own_property: None,
             member: Member {
                 advert,
                 history,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction};
 
+use super::checkpoint::Checkpoints;
 use super::flusher::Flusher;
 use super::migrations::{self, Steps};
 use super::writer::Writer;
@@ -21,9 +22,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Prepared statements each connection keeps: more than there are on any hot path.
 const STATEMENTS_MAX: usize = 128;
-/// Pages of the write-ahead log after which it is copied into the file: 32 MiB, so that a page that changes often is
-/// copied seldom.
-const CHECKPOINT_PAGES: i64 = 8_192;
 /// Idle connections kept for reading, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
@@ -64,7 +62,6 @@ struct Shared {
 impl Database {
     /// Over a file by the connection that will write it.
     pub(super) fn over(path: PathBuf, connection: Connection, flushed: Flushed) -> Result<Self> {
-        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         let flusher = match flushed {
             Flushed::Always => None,
             Flushed::WhenAsked => {
@@ -72,9 +69,10 @@ impl Database {
                 Some(Flusher::start(&path))
             }
         };
+        let checkpoints = Checkpoints::start(path.clone(), &connection)?;
         Ok(Self {
             shared: Arc::new(Shared {
-                writer: Writer::start(connection),
+                writer: Writer::start(connection, checkpoints),
                 flusher,
                 path,
                 idle_readers: Mutex::new(Vec::new()),
@@ -202,7 +200,7 @@ pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-fn connect(path: &Path) -> Result<Connection> {
+pub(super) fn connect(path: &Path) -> Result<Connection> {
     let mut connection = Connection::open(path)?;
     let mut since = Instant::now();
     connection.busy_handler(Some(move |tries| {

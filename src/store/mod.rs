@@ -6,12 +6,14 @@
 //!
 //! Both are in WAL mode, and a write that returns is on disk: the store's because its commits flush
 //! (`synchronous=FULL`), the ledger's because the write waits for a flush. One thread per file and process writes and
-//! groups the writes that wait into one commit; readers come from a small pool and never wait for it. Several
-//! processes may open the files at once (a command beside a running server): SQLite's own lock orders them.
-//! Every call here but [`Database::write_then`] blocks its thread: asynchronous callers use a blocking thread.
+//! groups the writes that wait into one commit, another copies the log into the file; readers come from a small pool
+//! and never wait for either. Several processes may open the files at once (a command beside a running server):
+//! SQLite's own lock orders them. Every call here but [`Database::write_then`] blocks its thread: asynchronous callers
+//! use a blocking thread.
 
 mod alone;
 mod backup;
+mod checkpoint;
 mod database;
 pub mod document;
 mod flusher;

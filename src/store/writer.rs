@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::checkpoint::Checkpoints;
 use super::{Error, Result};
 
 /// Changes one commit holds at most, so that the first of them does not wait for an endless stream.
@@ -80,11 +81,11 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(connection: Connection) -> Self {
+    pub(super) fn start(connection: Connection, checkpoints: Checkpoints) -> Self {
         let (queue, waiting) = channel();
         let listeners: Arc<Mutex<Vec<Listener>>> = Arc::default();
         let told = Arc::clone(&listeners);
-        std::thread::spawn(move || write_all(connection, waiting, &told));
+        std::thread::spawn(move || write_all(connection, &checkpoints, waiting, &told));
         Self { queue, listeners }
     }
 
@@ -116,6 +117,7 @@ fn lock(listeners: &Mutex<Vec<Listener>>) -> MutexGuard<'_, Vec<Listener>> {
 
 fn write_all(
     mut connection: Connection,
+    checkpoints: &Checkpoints,
     waiting: Receiver<Box<dyn Change>>,
     listeners: &Mutex<Vec<Listener>>,
 ) {
@@ -127,6 +129,7 @@ fn write_all(
             change.conclude(commit.as_ref().copied());
         }
         if commit.is_ok() {
+            checkpoints.after_commit(&connection);
             lock(listeners).iter().for_each(|listener| listener());
         }
     }
