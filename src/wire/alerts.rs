@@ -5,7 +5,8 @@
 
 pub mod queries;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::enums::{EnumAdvertAlertMatch, EnumAlertMatch, Enumeration, WireEnum};
 use super::fault::Fault;
@@ -22,6 +23,9 @@ pub const NAME_CHARS_MAX: usize = 200;
 pub const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 /// Longest metadata of an alert, bytes of JSON: every delivery repeats it.
 pub const METADATA_BYTES_MAX: usize = 16_384;
+
+/// Longest search of an alert, bytes of JSON: every process keeps the active ones, every list repeats them.
+pub const SEARCH_QUERY_BYTES_MAX: usize = 65_536;
 
 /// Keys of the body.
 pub const ALERT_KEYS: [&str; 5] = [
@@ -130,7 +134,7 @@ pub fn parse_patch(listing: Listing, body: &Value) -> Result<AlertPatch, Fault> 
             "search_query" => {
                 patch.search = Some(SavedSearch {
                     filter: parse_search_query(listing, value)?,
-                    sent: value.clone(),
+                    sent: bounded(value, SEARCH_QUERY_BYTES_MAX, here)?,
                 });
             }
             "webhook_url" => patch.webhook_url = Some(webhook_url(value, here)?),
@@ -193,7 +197,9 @@ fn context(value: &Value, at: At<'_>) -> Result<Option<AlertContext>, Fault> {
     for (key, value) in object(value, at)? {
         let here = At::Key(&at, key);
         match key.as_str() {
-            "metadata" => metadata = Some(bounded(object(value, here)?, here)?),
+            "metadata" => {
+                metadata = Some(bounded(object(value, here)?, METADATA_BYTES_MAX, here)?);
+            }
             _ => return Err(at.unknown_key(key, ["metadata"])),
         }
     }
@@ -202,15 +208,14 @@ fn context(value: &Value, at: At<'_>) -> Result<Option<AlertContext>, Fault> {
     }))
 }
 
-fn bounded(metadata: &Map<String, Value>, at: At<'_>) -> Result<Map<String, Value>, Fault> {
-    // A map of JSON values always has a text.
-    let bytes = serde_json::to_vec(metadata).map_or(usize::MAX, |text| text.len());
-    if bytes > METADATA_BYTES_MAX {
-        return Err(at.fault(format!(
-            "must not exceed {METADATA_BYTES_MAX} bytes of JSON"
-        )));
+/// A copy of what is kept as it was sent, of so many bytes of JSON at most.
+fn bounded<T: Serialize + Clone>(sent: &T, bytes_max: usize, at: At<'_>) -> Result<T, Fault> {
+    // JSON values always have a text.
+    let bytes = serde_json::to_vec(sent).map_or(usize::MAX, |text| text.len());
+    match bytes > bytes_max {
+        true => Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON"))),
+        false => Ok(sent.clone()),
     }
-    Ok(metadata.clone())
 }
 
 fn required<T>(value: Option<T>, key: &str, at: At<'_>) -> Result<T, Fault> {
@@ -255,6 +260,11 @@ mod tests {
                 "search_query",
                 json!({}),
                 "search_query.filterProperty: is required",
+            ),
+            (
+                "search_query",
+                json!({"filterProperty": {"location": [{"city": {"name": "x".repeat(70_000)}}]}}),
+                "search_query: must not exceed 65536 bytes of JSON",
             ),
             ("webhook_url", json!(7), "webhook_url: must be a string"),
             (

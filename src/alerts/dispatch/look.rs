@@ -9,6 +9,8 @@ use uuid::Uuid;
 
 use super::addresses::{AddressBook, Credentials, Destination, receiver};
 use super::state::{Key, State};
+use crate::alerts::alert::last_change;
+use crate::alerts::outbox::last_notification;
 use crate::alerts::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item};
 use crate::wire::listings::filters::Listing;
 
@@ -83,9 +85,8 @@ pub(super) fn begin(
     now: DateTime<Utc>,
 ) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
-    let last = |sql| transaction.query_row(sql, [], |row| row.get(0));
-    state.last_notification = last("SELECT coalesce(max(notification), 0) FROM outbox")?;
-    state.last_change = last("SELECT coalesce(max(change), 0) FROM alerts")?;
+    state.last_notification = last_notification(&transaction)?;
+    state.last_change = last_change(&transaction)?;
     state.failing = transaction
         .prepare("SELECT account_id, webhook_url FROM failing_endpoints")?
         .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?

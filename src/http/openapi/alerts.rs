@@ -76,6 +76,10 @@ pub fn describe(listing: Listing, action: AlertAction) -> Operation {
                     "description": "One outcome for each alert, in order"}},
             }))),
         AlertAction::List => of("All", format!("Every alert on {plural}, oldest first"))
+            .describing(
+                "All of them, or with skip or take a page; all that exceed 16 MiB are refused and asked for page by page",
+            )
+            .asking(page_parameters())
             .answering(data_list_of(names.alert)),
         AlertAction::Get => of("Get", format!("An alert on {plural}"))
             .answering(data_of(names.alert)),
