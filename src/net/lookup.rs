@@ -56,7 +56,12 @@ impl Lookups {
 
     /// Asks the system.
     pub fn system() -> Self {
-        Self::new(|name| Ok((name, 0).to_socket_addrs()?.map(|found| found.ip()).collect()))
+        Self::new(|name| {
+            Ok((name, 0)
+                .to_socket_addrs()?
+                .map(|found| found.ip())
+                .collect())
+        })
     }
 
     /// The addresses of a name. Waits for a place and for the answer; callers bound the time.
@@ -144,7 +149,10 @@ mod tests {
             *service.is_back.lock().unwrap() = true;
             service.back.notify_all();
             let checked = ask("client.example".into(), Purpose::Check).await;
-            assert!(checked.unwrap().is_ok(), "places come back with their threads");
+            assert!(
+                checked.unwrap().is_ok(),
+                "places come back with their threads"
+            );
         });
     }
 }
