@@ -201,9 +201,9 @@ impl<'c> Look<'c> {
                 continue;
             };
             let receiver = destination.receiver();
-            if !state.may_retry(&receiver) {
+            if !state.may_retry(&receiver, now_ms) {
                 plan.put_off
-                    .push((delivery, now_ms + state.put_off_ms(&receiver)));
+                    .push((delivery, now_ms + state.put_off_ms(&receiver, now_ms)));
                 continue;
             }
             let items = self.items_of(delivery)?;

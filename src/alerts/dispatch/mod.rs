@@ -14,6 +14,7 @@
 mod addresses;
 mod attempt;
 mod look;
+mod places;
 mod record;
 mod running;
 mod state;

@@ -275,7 +275,7 @@ impl Running {
                 .end(delivery_id, End::Unknown, now.timestamp_millis());
         }
         self.state.release_all();
-        self.state.forget_idle();
+        self.state.forget_idle(now.timestamp_millis());
         let open_circuits = self.state.open_circuits();
         self.traffic
             .open_circuits
