@@ -131,7 +131,8 @@ const ROWS: [(&str, &str, Kind, &str); 26] = [
     ("webhooks", "retention_days", Kind::Whole(1, RETENTION_DAYS_MAX),
         "Days that notifications are kept, delivered or not, so that they can be replayed"),
     ("webhooks", "outbox_max", Kind::Whole(1_000, OUTBOX_MAX),
-        "Notifications kept, delivered or not; past it the oldest leave. About 150 bytes each, and 1 KiB an advert"),
+        "Notifications kept; past it delivered ones leave first, then dead ones, then those of the account with most \
+         waiting. About 150 bytes each, and 1 KiB an advert"),
 ];
 
 /// Every setting, section by section.

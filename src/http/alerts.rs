@@ -285,6 +285,9 @@ impl From<replay::Error> for ApiError {
             replay::Error::Store(error) => ApiError::internal(error),
             replay::Error::NoAlert => ApiError::NotFound("alert"),
             replay::Error::Inactive => Fault::new("alertId", error.to_string()).into(),
+            replay::Error::StillWaits | replay::Error::TooMany => {
+                ApiError::StillWaiting(error.to_string())
+            }
         }
     }
 }

@@ -13,6 +13,7 @@
 
 mod addresses;
 mod attempt;
+mod leftovers;
 mod look;
 mod places;
 mod record;
