@@ -3,6 +3,8 @@
 //! Every change of a property's or advert's row gives it the next number of one sequence, so that whoever keeps
 //! something made from the rows finds the changed ones by number. Statements are prepared once per connection.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::dedup::{BlockKey, Fingerprint};
@@ -10,7 +12,7 @@ use super::identity::UrlDigest;
 use super::percolation::Percolation;
 use super::prepare::{Draft, MadeProperty};
 use super::property::Member;
-use super::rows::{failed, fingerprint, flx_id, last_sequence, members, property_id};
+use super::rows::{self, failed, fingerprint, flx_id, last_sequence, members, property_id};
 use crate::alerts::percolate::{AdvertWritten, Occasion};
 use crate::wire::enums::WireEnum;
 use crate::wire::listings::codes::{FlxId, Timestamp};
@@ -34,6 +36,8 @@ pub(super) struct Tables<'t> {
     transaction: &'t Transaction<'t>,
     last_sequence: i64,
     percolation: Percolation<'t>,
+    /// Adverts that came under another property, which the alerts have not looked at since.
+    moved: BTreeSet<i64>,
 }
 
 impl<'t> Tables<'t> {
@@ -46,6 +50,7 @@ impl<'t> Tables<'t> {
             last_sequence: last_sequence(transaction)?,
             transaction,
             percolation,
+            moved: BTreeSet::new(),
         })
     }
 
@@ -60,6 +65,23 @@ impl<'t> Tables<'t> {
         advert: impl FnOnce() -> AdvertWritten,
     ) -> rusqlite::Result<()> {
         self.percolation.advert(self.transaction, advert)
+    }
+
+    /// Hands the adverts that came under another property to the alerts, as changed and without an event; but for
+    /// `own`, which whoever writes it hands over.
+    pub(super) fn percolate_moved(&mut self, own: Option<i64>) -> rusqlite::Result<()> {
+        for advert in std::mem::take(&mut self.moved) {
+            if Some(advert) != own && self.percolation.is_for_adverts() {
+                let record = rows::told(self.transaction, advert)?;
+                self.percolate_advert(|| AdvertWritten {
+                    advert,
+                    is_new: false,
+                    record,
+                    events: Vec::new(),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// For reading.
@@ -191,6 +213,7 @@ impl<'t> Tables<'t> {
             "UPDATE adverts SET property = ?2, sequence = ?3 WHERE advert = ?1",
             (advert, property, sequence),
         )?;
+        self.moved.insert(advert);
         self.execute(
             "UPDATE fingerprints SET property = ?2 WHERE advert = ?1",
             (advert, property),
