@@ -298,3 +298,55 @@ impl hyper::body::Body for Sent {
         SizeHint::with_exact(self.bytes.as_ref().map_or(0, Bytes::len) as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::receiver::Allowed;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpSocket;
+
+    /// Posts to a receiver that takes a while for the whole body, and answers then.
+    async fn posted(body_bytes: usize, upload: Duration) -> Posted {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(65_536).unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let receiving = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut read, mut bytes) = (0, vec![0; 64 * 1024]);
+            let begun = Instant::now();
+            while read < body_bytes {
+                read += stream.read(&mut bytes).await.unwrap();
+                let share = read.min(body_bytes) as f64 / body_bytes as f64;
+                tokio::time::sleep_until(begun + upload.mul_f64(share)).await;
+            }
+            let answer = b"HTTP/1.1 200 Told\r\ncontent-length: 0\r\n\r\n";
+            // Whoever gave up does not listen.
+            let _ = stream.write_all(answer).await;
+        };
+        let poster = Poster::new(Gate::new(Allowed::parse("127.0.0.1").unwrap())).unwrap();
+        let body = Bytes::from(vec![b'x'; body_bytes]);
+        let (now, headers) = (Utc::now(), HeaderMap::new());
+        let posting = poster.post(&url, headers, body, Connection::Close, now);
+        let receiving = async {
+            tokio::select! {
+                () = receiving => {}
+                () = tokio::time::sleep(2 * UPLOAD_TIMEOUT) => {}
+            }
+        };
+        tokio::join!(posting, receiving).0
+    }
+
+    #[tokio::test]
+    async fn the_second_for_an_answer_begins_when_the_whole_request_is_out() {
+        // Several times what the system takes before the receiver reads.
+        let body_bytes = 24 << 20;
+        let slow = posted(body_bytes, Duration::from_secs(2)).await;
+        assert_eq!(slow.outcome.map(|answer| answer.status), Ok(200));
+        let endless = posted(body_bytes, Duration::from_secs(60)).await;
+        assert_eq!(endless.outcome, Err(Failure::UploadTimeout));
+        assert!(endless.sent_at.is_some());
+    }
+}
