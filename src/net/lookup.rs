@@ -3,28 +3,32 @@
 //! The system's name service holds a thread for each question, for as long as a name's servers do not answer and long
 //! after whoever asked has given up. So a question keeps its place until its thread is back: a name service that is
 //! dead takes [`LOOKUPS_MAX`] threads, none of which the service needs for anything else. Checks of addresses that
-//! accounts give get half of the places, so that they never keep deliveries from finding their way.
+//! accounts give get half of the places, so that they never keep deliveries from finding their way; and where a
+//! connection was made before, the last answer serves while there is none.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::timeout;
 
 /// Questions under way at once.
 pub const LOOKUPS_MAX: usize = 64;
 /// Of these, those that checks of addresses ask.
 pub const CHECKS_MAX: usize = 32;
 
-/// What a name is looked up for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// To check an address.
-    Check,
-    /// To connect to it.
-    Connection,
-}
+/// Longest wait for the name service, that for a place included.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
+/// The same where the last answer can serve.
+const KNOWN_TIMEOUT: Duration = Duration::from_secs(1);
+/// For how long a last answer can.
+const KNOWN_FOR: Duration = Duration::from_secs(24 * 3_600);
+/// Names whose last answers are kept.
+const KNOWN_MAX: usize = 4_096;
 
 /// Asks a name service and waits for its answer, however long that takes.
 type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
@@ -35,6 +39,13 @@ pub(super) struct Lookups {
     ask: Arc<Ask>,
     places: Arc<Semaphore>,
     checks: Arc<Semaphore>,
+    known: Arc<Mutex<HashMap<String, Known>>>,
+}
+
+/// What the name service last said of a name.
+struct Known {
+    addresses: Vec<IpAddr>,
+    at: Instant,
 }
 
 impl fmt::Debug for Lookups {
@@ -51,6 +62,7 @@ impl Lookups {
             ask: Arc::new(ask),
             places: Arc::new(Semaphore::new(LOOKUPS_MAX)),
             checks: Arc::new(Semaphore::new(CHECKS_MAX)),
+            known: Arc::default(),
         }
     }
 
@@ -64,15 +76,61 @@ impl Lookups {
         })
     }
 
-    /// The addresses of a name. Waits for a place and for the answer; callers bound the time.
+    /// The addresses of a name that is checked.
     ///
     /// # Errors
-    /// What the name service says, or a thread that cannot be had.
-    pub async fn addresses(&self, name: &str, purpose: Purpose) -> io::Result<Vec<IpAddr>> {
-        let check = match purpose {
-            Purpose::Check => Some(Arc::clone(&self.checks).acquire_owned().await),
-            Purpose::Connection => None,
+    /// What the name service says, or that it says nothing in time.
+    pub async fn for_check(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let looked_up = async {
+            let check = Arc::clone(&self.checks).acquire_owned().await.ok();
+            self.look_up(name, check).await
         };
+        timeout(LOOKUP_TIMEOUT, looked_up).await?
+    }
+
+    /// The addresses of a name that is connected to: where the name service says nothing in time, those it last said.
+    ///
+    /// # Errors
+    /// What the name service says, or that it says nothing in time.
+    pub async fn for_connection(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let known = self.known(name);
+        let patience = match known {
+            Some(_) => KNOWN_TIMEOUT,
+            None => LOOKUP_TIMEOUT,
+        };
+        match timeout(patience, self.look_up(name, None)).await {
+            Ok(answer) => {
+                let addresses = answer?;
+                self.remember(name, &addresses);
+                Ok(addresses)
+            }
+            Err(elapsed) => known.ok_or_else(|| elapsed.into()),
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<Vec<IpAddr>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get(name)?;
+        (known.at.elapsed() < KNOWN_FOR).then(|| known.addresses.clone())
+    }
+
+    fn remember(&self, name: &str, addresses: &[IpAddr]) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_MAX && !known.contains_key(name) {
+            // Any will do: it is asked for again when it is needed.
+            let other = known.keys().next().cloned();
+            other.and_then(|other| known.remove(&other));
+        }
+        let (addresses, at) = (addresses.to_vec(), Instant::now());
+        known.insert(name.to_owned(), Known { addresses, at });
+    }
+
+    /// Asks in its turn; the places come back with the thread.
+    async fn look_up(
+        &self,
+        name: &str,
+        check: Option<OwnedSemaphorePermit>,
+    ) -> io::Result<Vec<IpAddr>> {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let (tell, told) = oneshot::channel();
         let (ask, name) = (Arc::clone(&self.ask), name.to_owned());
@@ -91,26 +149,25 @@ impl Lookups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::{Condvar, Mutex};
-    use std::time::Duration;
-    use tokio::time::timeout;
+    use futures::future::join_all;
+    use std::sync::Condvar;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    /// A name service that keeps questions about `silent` names until it is let go.
+    /// A name service that keeps questions about `silent` names, or all once it is dead, until it is let go.
     #[derive(Default)]
     struct Service {
-        silent: AtomicUsize,
+        is_dead: AtomicBool,
+        kept: AtomicUsize,
         is_back: Mutex<bool>,
         back: Condvar,
     }
 
     impl Service {
         fn answer(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-            if name.starts_with("silent") {
-                self.silent.fetch_add(1, Ordering::SeqCst);
+            if name.starts_with("silent") || self.is_dead.load(Ordering::SeqCst) {
+                self.kept.fetch_add(1, Ordering::SeqCst);
                 let is_back = self.is_back.lock().unwrap();
                 drop(self.back.wait_while(is_back, |is_back| !*is_back).unwrap());
-                self.silent.fetch_sub(1, Ordering::SeqCst);
             }
             Ok(vec![[93, 184, 216, 34].into()])
         }
@@ -127,32 +184,32 @@ mod tests {
             .max_blocking_threads(1)
             .build()
             .unwrap();
-        let patience = Duration::from_millis(300);
+        let names = |kind: &str| {
+            (0..100)
+                .map(|number| format!("{kind}{number}.example"))
+                .collect()
+        };
+        let (silent, others): (Vec<String>, Vec<String>) = (names("silent"), names("silent-"));
+        let kept = || service.kept.load(Ordering::SeqCst);
         runtime.block_on(async {
-            let ask = |name: String, purpose| {
-                let lookups = lookups.clone();
-                async move { timeout(patience, lookups.addresses(&name, purpose)).await }
-            };
-            let silent = |purpose| {
-                let names = (0..200).map(|number| format!("silent{number}.example"));
-                futures::future::join_all(names.map(|name| ask(name, purpose)))
-            };
-            assert!(silent(Purpose::Check).await.iter().all(Result::is_err));
-            assert_eq!(service.silent.load(Ordering::SeqCst), CHECKS_MAX);
-            let known = ask("client.example".into(), Purpose::Connection).await;
-            assert!(known.unwrap().is_ok(), "checks leave room for deliveries");
-            assert!(silent(Purpose::Connection).await.iter().all(Result::is_err));
-            assert_eq!(service.silent.load(Ordering::SeqCst), LOOKUPS_MAX);
+            let checked = join_all(silent.iter().map(|name| lookups.for_check(name))).await;
+            assert!(checked.iter().all(Result::is_err));
+            assert_eq!(kept(), CHECKS_MAX);
+            let known = lookups.for_connection("client.example").await;
+            assert!(known.is_ok(), "checks leave room for deliveries");
+            let connected = join_all(others.iter().map(|name| lookups.for_connection(name))).await;
+            assert!(connected.iter().all(Result::is_err));
+            assert_eq!(kept(), LOOKUPS_MAX);
             let elsewhere = tokio::task::spawn_blocking(|| ());
-            timeout(patience, elsewhere).await.unwrap().unwrap();
+            timeout(KNOWN_TIMEOUT, elsewhere).await.unwrap().unwrap();
+            service.is_dead.store(true, Ordering::SeqCst);
+            let again = lookups.for_connection("client.example").await;
+            assert_eq!(again.ok(), known.ok(), "the last answer serves");
 
             *service.is_back.lock().unwrap() = true;
             service.back.notify_all();
-            let checked = ask("client.example".into(), Purpose::Check).await;
-            assert!(
-                checked.unwrap().is_ok(),
-                "places come back with their threads"
-            );
+            let checked = lookups.for_check("client.example").await;
+            assert!(checked.is_ok(), "places come back with their threads");
         });
     }
 }

@@ -8,19 +8,16 @@ use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
 use super::address::why_not_public;
-use super::lookup::{Lookups, Purpose};
+use super::lookup::Lookups;
 
 /// Longest URL, characters.
 pub const URL_CHARS_MAX: usize = 2_048;
-/// Longest wait for the name service, that for a place among the look-ups included.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
 /// Last labels, or last two, of names that mean something else on every network.
 const LOCAL_ENDINGS: [&str; 14] = [
     "localhost",
@@ -196,7 +193,7 @@ impl Gate {
     pub async fn check(&self, text: &str) -> Result<Url, Refused> {
         let url = self.check_form(text)?;
         if let Some(Host::Domain(name)) = url.host() {
-            let addresses = self.resolve(name, Purpose::Check).await?;
+            let addresses = found(name, self.lookups.for_check(name).await)?;
             let inside = addresses
                 .iter()
                 .any(|address| why_not_public(*address).is_some());
@@ -209,7 +206,7 @@ impl Gate {
 
     /// The addresses a connection to a name may go to: the public ones, or all of an exempt name.
     async fn admitted(&self, name: &str) -> Result<Vec<IpAddr>, Refused> {
-        let mut addresses = self.resolve(name, Purpose::Connection).await?;
+        let mut addresses = found(name, self.lookups.for_connection(name).await)?;
         if !self.allowed.holds_name(name) {
             addresses.retain(|address| why_not_public(*address).is_none());
         }
@@ -218,14 +215,12 @@ impl Gate {
             false => Ok(addresses),
         }
     }
+}
 
-    async fn resolve(&self, name: &str, purpose: Purpose) -> Result<Vec<IpAddr>, Refused> {
-        let lookup = self.lookups.addresses(name, purpose);
-        match tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await {
-            Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
-            _ => Err(Refused::Unresolved(name.to_owned())),
-        }
-    }
+/// What a name was found to stand for.
+fn found(name: &str, answer: io::Result<Vec<IpAddr>>) -> Result<Vec<IpAddr>, Refused> {
+    let addresses = answer.ok().filter(|addresses| !addresses.is_empty());
+    addresses.ok_or_else(|| Refused::Unresolved(name.to_owned()))
 }
 
 impl Resolve for Gate {
