@@ -109,7 +109,7 @@ fn check_waiting(transaction: &Transaction<'_>, alert: i64) -> rusqlite::Result<
         .prepare_cached(
             "SELECT DISTINCT replays.alert FROM replays JOIN alerts USING (alert)
              WHERE account_id = (SELECT account_id FROM alerts WHERE alert = ?1)
-                 AND EXISTS (SELECT 1 FROM outbox
+                 AND EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
                      WHERE outbox.alert = replays.alert AND outbox.replay IS NOT NULL AND outbox.delivery IS NULL)",
         )?
         .query_map([alert], |row| row.get(0))?

@@ -271,12 +271,10 @@ impl Sweep<'_> {
     /// Lets go of what is beyond the number kept.
     fn by_number(&mut self) -> rusqlite::Result<()> {
         while self.left.excess > 0 && self.gone < SWEEP_MAX {
-            // Of the two ways a delivery settles "delivered" is the later word.
-            let settled = self.picked(
-                "SELECT delivery FROM deliveries WHERE next_attempt_at_ms IS NULL
-                 ORDER BY status DESC, delivery LIMIT ?1",
-                [PICKED_MAX as i64],
-            )?;
+            let mut settled = self.settled("delivered")?;
+            if settled.is_empty() {
+                settled = self.settled("dead")?;
+            }
             for delivery in &settled {
                 if self.left.excess > 0 {
                     self.let_delivery_go(*delivery)?;
@@ -318,6 +316,15 @@ impl Sweep<'_> {
             self.left.undelivered.push((alert, loss - gone));
         }
         Ok(true)
+    }
+
+    /// The oldest deliveries that ended so.
+    fn settled(&self, status: &str) -> rusqlite::Result<Vec<i64>> {
+        self.picked(
+            "SELECT delivery FROM deliveries WHERE next_attempt_at_ms IS NULL AND status = ?1
+             ORDER BY delivery LIMIT ?2",
+            (status, PICKED_MAX as i64),
+        )
     }
 
     fn picked(&self, sql: &str, parameters: impl Params) -> rusqlite::Result<Vec<i64>> {

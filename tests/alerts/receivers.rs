@@ -8,11 +8,13 @@ use bytes::Bytes;
 use chrono::Utc;
 use reqwest::header::HeaderMap;
 use toise::accounts::account::find_or_create;
-use toise::alerts::outbox::Branch;
+use toise::alerts::outbox::{Branch, enqueue};
 use toise::net::post::{Connection, Failure, Poster};
 use toise::net::receiver::{Allowed, Gate, Refused};
 use toise::wire::delivery::{Delivery, DeliveryStatus};
+use toise::wire::listings::codes::FlxId;
 use tokio::net::TcpListener;
+use uuid::Uuid;
 
 use crate::support::receiver::{Act, Receiver};
 use crate::support::sending::{Sending, TestAlert, insert_alert, until};
@@ -383,8 +385,21 @@ async fn a_pause_that_was_asked_for_holds_for_retries_too_whatever_is_answered_m
     let alerts = [(); 3].map(|()| sending.property_alert(&receiver.url()));
     sending.tell(alerts[0], Branch::Created, 1);
     sending.delivery(alerts[0], DeliveryStatus::Failed, 1).await;
-    sending.tell(alerts[1], Branch::Created, 1);
-    sending.tell(alerts[2], Branch::Created, 1);
+    let at_ms = sending.clock.now().timestamp_millis();
+    // Both are under way when the pause is asked for.
+    sending.write(move |transaction| {
+        alerts[1..].iter().try_for_each(|alert| {
+            let item = FlxId(Uuid::now_v7());
+            enqueue(
+                transaction,
+                alert.number,
+                Branch::Created,
+                item,
+                None,
+                at_ms,
+            )
+        })
+    });
     let taken = "SELECT count(*) FROM deliveries WHERE status = 'delivered'";
     sending.until_number(taken, 1).await;
     // The first one's own schedule is 5 s.

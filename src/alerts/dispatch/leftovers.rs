@@ -8,7 +8,8 @@ use super::state::Key;
 
 const FAILURES: &str = "FROM failing_endpoints AS failing WHERE NOT EXISTS (SELECT 1 FROM alerts
      WHERE alerts.account_id = failing.account_id AND alerts.webhook_url = failing.webhook_url AND activated = 1)";
-const REPLAYS: &str = "FROM replays WHERE NOT EXISTS (SELECT 1 FROM outbox
+const REPLAYS: &str =
+    "FROM replays WHERE NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
      WHERE outbox.alert = replays.alert AND outbox.replay IS NOT NULL AND outbox.delivery IS NULL)";
 
 /// Whether there are any. One look-up for each endpoint that fails and each replay.

@@ -20,6 +20,7 @@ mod record;
 mod running;
 mod state;
 mod verdict;
+mod work;
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;

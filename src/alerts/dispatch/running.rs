@@ -14,13 +14,12 @@ use uuid::Uuid;
 use super::attempt::Attempt;
 use super::leftovers;
 use super::look::{self, Parcel, Plan, look};
-use super::record::{SentParcel, Settlement, Turn, Written, void_leases};
-use super::state::{End, Key, State};
+use super::record::{SentParcel, Settlement, Written, void_leases};
+use super::state::{End, State};
 use super::verdict::{Judged, Verdict};
+use super::work::{Tidied, Work};
 use super::{LEASE, LOCK_FILE, Message, Setup, TICK, Traffic};
-use crate::alerts::retention::{self, Due, Retention, Swept};
-use crate::clock::Clock;
-use crate::config::prices::Prices;
+use crate::alerts::retention::{self, Due};
 use crate::net::post::Posted;
 use crate::store;
 
@@ -312,7 +311,7 @@ impl Running {
             self.state.settling.remove(&settlement.parcel.delivery_id);
             self.state.release(settlement.parcel.alert);
         }
-        for receiver in &tidied.recovered {
+        for receiver in &tidied.forgotten {
             self.state.failing.remove(receiver);
         }
         self.untidy = false;
@@ -390,57 +389,5 @@ impl Running {
                 sent_at,
             });
         });
-    }
-}
-
-/// What one transaction writes.
-struct Work {
-    plan: Plan,
-    settlements: Vec<Settlement>,
-    due: Due,
-    untidy: bool,
-    retention: Retention,
-    clock: Clock,
-    prices: Arc<Prices>,
-}
-
-/// What one transaction let go.
-#[derive(Default)]
-struct Tidied {
-    swept: Swept,
-    /// Endpoints of which it is not known any more that they fail.
-    recovered: Vec<Key>,
-}
-
-impl Work {
-    fn write(
-        &self,
-        transaction: &rusqlite::Transaction<'_>,
-    ) -> rusqlite::Result<(Written, Tidied)> {
-        let mut turn = Turn::new(transaction, &self.clock, &self.prices);
-        for settlement in &self.settlements {
-            turn.settle(settlement)?;
-        }
-        for parcel in &self.plan.parcels {
-            turn.begin(parcel)?;
-        }
-        for buried in &self.plan.buried {
-            turn.bury(buried)?;
-        }
-        for (delivery, reason) in &self.plan.lapsed {
-            turn.lapse(*delivery, reason)?;
-        }
-        for (delivery, until_ms) in &self.plan.put_off {
-            turn.put_off(*delivery, *until_ms)?;
-        }
-        let mut tidied = Tidied::default();
-        if !self.due.is_empty() {
-            let now_ms = self.clock.now().timestamp_millis();
-            tidied.swept = retention::sweep(transaction, self.retention, self.due.clone(), now_ms)?;
-        }
-        if self.untidy {
-            tidied.recovered = leftovers::delete(transaction)?;
-        }
-        Ok((turn.written(), tidied))
     }
 }

@@ -7,4 +7,4 @@ CREATE INDEX outbox_replays_waiting ON outbox (alert) WHERE replay IS NOT NULL A
 
 -- Serves both the count of an account's active alerts and those that go to one receiver.
 DROP INDEX alerts_active;
-CREATE INDEX alerts_active ON alerts (account_id, webhook_url) WHERE activated = 1;
+CREATE INDEX alerts_active ON alerts (account_id, webhook_url, activated) WHERE activated = 1;
