@@ -191,7 +191,7 @@ fn deliveries(
         data: data.to_owned(),
         store: app.store.clone(),
         clock: app.clock.clone(),
-        poster: Poster::new(Gate::new(config.webhooks.allowed()))?,
+        poster: Poster::new(app.addresses.gate().clone())?,
         prices: Arc::clone(&app.prices),
         retention: Retention::from(&config.webhooks),
         metrics: app.metrics.clone(),

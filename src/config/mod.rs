@@ -217,6 +217,8 @@ impl Engine {
 pub struct Alerts {
     /// Active alerts an account may have.
     pub per_account_max: usize,
+    /// Alerts an account may have, ended ones included.
+    pub kept_per_account_max: usize,
     /// Conditions an alert may hold.
     pub conditions_max: usize,
 }
@@ -225,6 +227,7 @@ impl Default for Alerts {
     fn default() -> Self {
         Self {
             per_account_max: 100_000,
+            kept_per_account_max: 200_000,
             conditions_max: 2_000,
         }
     }

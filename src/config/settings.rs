@@ -79,7 +79,7 @@ pub const SECTIONS: [(&str, &str); 7] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, Kind, &str); 25] = [
+const ROWS: [(&str, &str, Kind, &str); 26] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
@@ -122,6 +122,8 @@ const ROWS: [(&str, &str, Kind, &str); 25] = [
         "Estimates of one key that may run at once"),
     ("alerts", "per_account_max", Kind::Whole(0, ALERTS_MAX),
         "Active alerts an account may have"),
+    ("alerts", "kept_per_account_max", Kind::Whole(0, ALERTS_MAX),
+        "Alerts an account may have, ended ones included: these keep their history and may be taken up again"),
     ("alerts", "conditions_max", Kind::Whole(1, CONDITIONS_MAX),
         "Conditions an alert may hold: every code, value, range and place of its filter counts"),
     ("webhooks", "allow_hosts", Kind::Hosts,
@@ -129,7 +131,8 @@ const ROWS: [(&str, &str, Kind, &str); 25] = [
     ("webhooks", "retention_days", Kind::Whole(1, RETENTION_DAYS_MAX),
         "Days that notifications are kept, delivered or not, so that they can be replayed"),
     ("webhooks", "outbox_max", Kind::Whole(1_000, OUTBOX_MAX),
-        "Notifications kept, delivered or not; past it the oldest leave. About 150 bytes each, and 1 KiB an advert"),
+        "Notifications kept; past it delivered ones leave first, then dead ones, then those of the account with most \
+         waiting. About 150 bytes each, and 1 KiB an advert"),
 ];
 
 /// Every setting, section by section.

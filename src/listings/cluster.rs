@@ -173,6 +173,7 @@ impl Tables<'_> {
             self.move_advert(*advert, parted)?;
         }
         self.rebuild(property, Some(Occasion::Changed))?;
+        self.percolate_moved(None)?;
         Ok(id)
     }
 

@@ -271,6 +271,7 @@ fn take_one(
             events: draft.events.clone(),
         })?;
     }
+    tables.percolate_moved(Some(number))?;
     Ok(Ok(Receipt {
         flx_id,
         property_flx_id,

@@ -3,6 +3,8 @@
 //! Every change of a property's or advert's row gives it the next number of one sequence, so that whoever keeps
 //! something made from the rows finds the changed ones by number. Statements are prepared once per connection.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 
@@ -14,7 +16,7 @@ use super::prepare::{Draft, MadeProperty};
 use super::property::Member;
 use super::recent::{Basis, Recent};
 use super::rows::{
-    failed, fingerprint, fingerprints_of, flx_id, key_bytes, keys_of, last_sequence, members,
+    self, failed, fingerprint, fingerprints_of, flx_id, key_bytes, keys_of, last_sequence, members,
     property_id,
 };
 use crate::alerts::percolate::{AdvertWritten, Occasion};
@@ -30,6 +32,8 @@ pub(super) struct Tables<'t> {
     percolation: Percolation<'t>,
     /// What changed since adverts were prepared; `None` when nothing prepared counts.
     recent: Option<Recent>,
+    /// Adverts that came under another property, which the alerts have not looked at since.
+    moved: BTreeSet<i64>,
 }
 
 impl<'t> Tables<'t> {
@@ -43,6 +47,7 @@ impl<'t> Tables<'t> {
             transaction,
             percolation,
             recent: None,
+            moved: BTreeSet::new(),
         })
     }
 
@@ -94,6 +99,23 @@ impl<'t> Tables<'t> {
         advert: impl FnOnce() -> AdvertWritten,
     ) -> rusqlite::Result<()> {
         self.percolation.advert(self.transaction, advert)
+    }
+
+    /// Hands the adverts that came under another property to the alerts, as changed and without an event; but for
+    /// `own`, which whoever writes it hands over.
+    pub(super) fn percolate_moved(&mut self, own: Option<i64>) -> rusqlite::Result<()> {
+        for advert in std::mem::take(&mut self.moved) {
+            if Some(advert) != own && self.percolation.is_for_adverts() {
+                let record = rows::told(self.transaction, advert)?;
+                self.percolate_advert(|| AdvertWritten {
+                    advert,
+                    is_new: false,
+                    record,
+                    events: Vec::new(),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// For reading.
@@ -228,6 +250,7 @@ impl<'t> Tables<'t> {
             "UPDATE adverts SET property = ?2, sequence = ?3 WHERE advert = ?1",
             (advert, property, sequence),
         )?;
+        self.moved.insert(advert);
         self.execute(
             "UPDATE fingerprints SET property = ?2 WHERE advert = ?1",
             (advert, property),

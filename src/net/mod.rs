@@ -5,6 +5,7 @@
 pub mod address;
 pub mod client;
 mod download;
+pub mod lookup;
 mod polite;
 pub mod post;
 pub mod receiver;

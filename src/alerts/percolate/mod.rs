@@ -18,6 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
+use super::alert::last_change;
 use crate::lake::schema::TableSchema;
 use index::Index;
 pub use turn::{AdvertWritten, Occasion, PropertyWritten, Turn};
@@ -88,7 +89,7 @@ impl Percolator {
     /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take seconds, so this
     /// is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
-        if load::last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
+        if last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut state = self.state();
@@ -101,7 +102,7 @@ impl Percolator {
     /// is dropped.
     pub fn begin(&self, connection: &Connection) -> rusqlite::Result<Option<Turn<'_>>> {
         let mut state = self.state();
-        if load::last_change(connection)? < state.change {
+        if last_change(connection)? < state.change {
             // The store was put back to what it was. Outside a transaction it may only seem so.
             state.forget();
         }
