@@ -122,7 +122,10 @@ pub(super) fn members(
 /// An advert's record as alerts are told it: with the identifier of its property, without charges.
 pub(super) fn told(connection: &Connection, advert: i64) -> rusqlite::Result<Advert> {
     let (text, property) = connection
-        .prepare_cached("SELECT adverts.document, property_id FROM adverts JOIN properties USING (property) WHERE advert = ?1")?
+        .prepare_cached(
+            "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
+             WHERE advert = ?1",
+        )?
         .query_row([advert], |row| {
             let text = document::decode(row.get_ref(0)?.as_blob()?).map_err(failed)?;
             Ok((text, flx_id(row, 1)?))

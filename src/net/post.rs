@@ -1,8 +1,9 @@
 //! One POST to a customer's receiver: bounded in time and in what is read, to public addresses only.
 //!
 //! The second an answer may take counts from when the whole request is out, not from when a connection was asked for or
-//! while a long body goes over a slow line, so the body tells when it is first and last taken. No proxy stands between (the address that was checked is the one
-//! connected to), redirects are answers like others, and of a body only so much is read as keeps the connection usable.
+//! while a long body goes over a slow line, so the body tells when it is first and last taken. No proxy stands between
+//! (the address that was checked is the one connected to), redirects are answers like others, and of a body only so much
+//! is read as keeps the connection usable.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::config::prices::{Consumption, Prices};
 use crate::wire::listings::filters::Listing;
 
-/// For how long an endpoint may do nothing but fail, however seldom it is asked, before its alerts are ended: five days.
+/// For how long an endpoint may do nothing but fail, however seldom it is asked, before its alerts are ended: 5 days.
 const FAILING_MS_MAX: i64 = 5 * 24 * 3_600_000;
 
 /// A delivery that was sent.
