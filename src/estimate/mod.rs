@@ -2,8 +2,22 @@
 
 pub mod adjustments;
 mod answer;
+pub mod clean;
+mod comparables;
+mod features;
+mod fit;
 mod home;
+mod index;
+mod interval;
+mod levels;
+mod market;
 pub mod model;
+mod place;
+pub mod read;
+pub mod sale;
+pub mod store;
+pub mod train;
+pub mod trees;
 
 pub use answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
 pub use home::{Class, Condition, Extras, Furniture, Grade, Home};
