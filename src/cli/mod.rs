@@ -9,6 +9,7 @@ mod config;
 pub mod demo;
 pub mod evaluate;
 pub mod evaluate_dedup;
+pub mod evaluate_estimate;
 mod explain;
 pub mod import;
 mod ingest;

@@ -4,6 +4,7 @@ pub mod adjustments;
 mod answer;
 pub mod clean;
 mod comparables;
+pub mod evaluate;
 mod features;
 mod fit;
 mod home;
