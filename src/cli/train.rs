@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{CommandResult, Common};
 use crate::clock::Clock;
-use crate::estimate::clean::{self, Funnel};
+use crate::estimate::clean::Funnel;
 use crate::estimate::{Model, model, read, store, train};
 use crate::progress::Progress;
 
@@ -65,10 +65,9 @@ pub fn train_lake(
     let (sales, mut funnel) = read::sales(&common.data, end, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     let sales = sales.into_iter().map(|one| one.sale).collect();
-    let sales = clean::clean(sales, &mut funnel);
     let bar = progress.rows("training", train::STEPS);
     let trained_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
-    let model = train::train(sales, end, trained_at, &|| bar.inc(1))?;
+    let model = train::train(sales, end, trained_at, &mut funnel, &|| bar.inc(1))?;
     bar.finish_and_clear();
     Ok((model, funnel))
 }

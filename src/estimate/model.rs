@@ -209,7 +209,8 @@ impl Model {
             surface_m2: own.surface_m2,
             log_price: valued.log_price,
         };
-        Ok(self.interval.around(&placed, width))
+        let horizon = valued.around.horizon;
+        Ok(self.interval.around(&placed, width, horizon))
     }
 
     /// The nearest sales, as found for the estimate.
