@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{CommandResult, Common};
 use crate::clock::Clock;
 use crate::estimate::clean::Funnel;
-use crate::estimate::{Model, model, read, store, train};
+use crate::estimate::{Model, join, model, read, store, train};
 use crate::progress::Progress;
 
 /// Arguments of `train`.
@@ -62,8 +62,9 @@ pub fn train_lake(
     let progress = Progress::new(common.json);
     let end = until.map_or(i32::MAX, |until| model::days(until) + 1);
     let bar = progress.rows("reading", read::rows(&common.data)?);
-    let (sales, mut funnel) = read::sales(&common.data, end, &|rows| bar.inc(rows))?;
+    let (mut sales, mut funnel) = read::sales(&common.data, end, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
+    join::join(&common.data, &mut sales, &mut funnel)?;
     let sales = sales.into_iter().map(|one| one.sale).collect();
     let bar = progress.rows("training", train::STEPS);
     let trained_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);

@@ -10,6 +10,7 @@ mod fit;
 mod home;
 mod index;
 mod interval;
+pub mod join;
 mod levels;
 mod market;
 pub mod model;

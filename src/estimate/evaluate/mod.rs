@@ -3,6 +3,7 @@
 
 pub mod baselines;
 mod judged;
+mod picture;
 pub mod report;
 
 use rayon::prelude::*;
