@@ -24,3 +24,6 @@ pub mod trees;
 pub use answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
 pub use home::{Class, Condition, Extras, Furniture, Grade, Home};
 pub use model::{Metadata, Model};
+
+#[cfg(test)]
+mod tests;
