@@ -2,8 +2,8 @@
 //!
 //! Sales lie along a Morton curve, so a square of nine cells is nine ranges of rows. The size of the cells is the
 //! smallest whose own cell promises enough sales. Cells double until enough sales before the day lie nearer than any
-//! that the nine cells may have missed: so what is found depends on those sales alone. In towns some 500 sales are looked
-//! at: about 10 µs.
+//! that the nine cells may have missed: so what is found depends on those sales alone. In towns some 500 sales are
+//! looked at: about 10 µs.
 
 use std::ops::Range;
 

@@ -163,7 +163,7 @@ fn entries(sales: &Sales, quality: &[f32], first: i32) -> Vec<Entry> {
     let mut cells: HashMap<(Class, u64), u32> = HashMap::new();
     let mut sums: HashMap<(u32, u16, u16), (f64, f64)> = HashMap::new();
     let mut month_of_day: HashMap<i32, u16> = HashMap::new();
-    for row in 0..sales.len() {
+    for (row, quality) in quality.iter().enumerate() {
         let class = sales.class(row);
         let place = (class, sales.position[row].morton() >> (2 * CELL_LEVEL));
         let next = cells.len() as u32;
@@ -174,7 +174,7 @@ fn entries(sales: &Sales, quality: &[f32], first: i32) -> Vec<Entry> {
         let group = group(class, sales.department[row]) as u16;
         let sum = sums.entry((cell, group, month)).or_default();
         sum.0 += 1.0;
-        sum.1 += f64::from(quality[row]);
+        sum.1 += f64::from(*quality);
     }
     let mut entries: Vec<Entry> = sums
         .into_iter()
