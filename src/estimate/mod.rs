@@ -1,0 +1,29 @@
+//! The value of a home: the level of prices around it, sales like it, and trees on the gap between them.
+
+pub mod adjustments;
+mod answer;
+pub mod clean;
+mod comparables;
+pub mod evaluate;
+mod features;
+mod fit;
+mod home;
+mod index;
+mod interval;
+pub mod join;
+mod levels;
+mod market;
+pub mod model;
+mod place;
+pub mod read;
+pub mod sale;
+pub mod store;
+pub mod train;
+pub mod trees;
+
+pub use answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
+pub use home::{Class, Condition, Extras, Furniture, Grade, Home};
+pub use model::{Metadata, Model};
+
+#[cfg(test)]
+mod tests;
