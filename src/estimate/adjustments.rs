@@ -48,19 +48,40 @@ impl Worth {
 }
 
 /// Balcony or terrace of a flat: the study; every second flat.
-const OUTSIDE_OF_FLAT: Worth = Worth { adds: 0.096, share: 0.5 };
+const OUTSIDE_OF_FLAT: Worth = Worth {
+    adds: 0.096,
+    share: 0.5,
+};
 /// Terrace or balcony of a house: the study's outdoor space; most houses.
-const OUTSIDE_OF_HOUSE: Worth = Worth { adds: 0.045, share: 0.7 };
+const OUTSIDE_OF_HOUSE: Worth = Worth {
+    adds: 0.045,
+    share: 0.7,
+};
 /// Lift: the study; every second flat.
-const LIFT: Worth = Worth { adds: 0.035, share: 0.5 };
+const LIFT: Worth = Worth {
+    adds: 0.035,
+    share: 0.5,
+};
 /// Pool of a house: the study; some three million pools on twenty million houses.
-const POOL: Worth = Worth { adds: 0.08, share: 0.15 };
+const POOL: Worth = Worth {
+    adds: 0.08,
+    share: 0.15,
+};
 /// Garage or parking space of a house: the study; two houses in three.
-const PARKING_OF_HOUSE: Worth = Worth { adds: 0.036, share: 0.67 };
+const PARKING_OF_HOUSE: Worth = Worth {
+    adds: 0.036,
+    share: 0.67,
+};
 /// Garage or parking space of a flat: taken as of a house; two flats in five.
-const PARKING_OF_FLAT: Worth = Worth { adds: 0.036, share: 0.4 };
+const PARKING_OF_FLAT: Worth = Worth {
+    adds: 0.036,
+    share: 0.4,
+};
 /// Cellar: an order of magnitude; every second home.
-const CELLAR: Worth = Worth { adds: 0.02, share: 0.5 };
+const CELLAR: Worth = Worth {
+    adds: 0.02,
+    share: 0.5,
+};
 
 /// Names of all adjustments, in the words of the contract.
 pub const NAMES: [&str; 9] = [
@@ -98,7 +119,11 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
         extras.furniture.map_or(0.0, of_furniture),
     ];
     let sum: f64 = offsets.iter().sum();
-    let scale = if sum.abs() > SUM_MAX { SUM_MAX / sum.abs() } else { 1.0 };
+    let scale = if sum.abs() > SUM_MAX {
+        SUM_MAX / sum.abs()
+    } else {
+        1.0
+    };
     NAMES
         .into_iter()
         .zip(offsets)
@@ -119,7 +144,9 @@ fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bo
 
 /// How many times its average a lift is worth on a storey: nothing on the ground floor.
 fn lift_times(floor: Option<f64>) -> f64 {
-    floor.map_or(1.0, |floor| (floor / LIFT_MEAN_FLOOR).clamp(0.0, LIFT_TIMES_MAX))
+    floor.map_or(1.0, |floor| {
+        (floor / LIFT_MEAN_FLOOR).clamp(0.0, LIFT_TIMES_MAX)
+    })
 }
 
 /// General condition against the good one most homes are sold in: orders of magnitude, about half of what agencies
@@ -214,8 +241,14 @@ mod tests {
         for (change, class) in changes {
             assert!(with(change, class, true) > 0.0 && with(change, class, false) < 0.0);
         }
-        assert_eq!(with(|extras, has| extras.has_pool = has, Class::Flat, true), 0.0);
-        assert_eq!(with(|extras, has| extras.has_lift = has, Class::House, true), 0.0);
+        assert_eq!(
+            with(|extras, has| extras.has_pool = has, Class::Flat, true),
+            0.0
+        );
+        assert_eq!(
+            with(|extras, has| extras.has_lift = has, Class::House, true),
+            0.0
+        );
     }
 
     #[test]
@@ -229,7 +262,11 @@ mod tests {
             sum(&home(Class::Flat, extras))
         };
         let both = outside(Some(true), Some(true));
-        for one in [outside(Some(true), None), outside(None, Some(true)), outside(Some(true), Some(false))] {
+        for one in [
+            outside(Some(true), None),
+            outside(None, Some(true)),
+            outside(Some(true), Some(false)),
+        ] {
             assert_eq!(one, both);
         }
         let lift = |floor| {
@@ -237,7 +274,10 @@ mod tests {
                 has_lift: Some(false),
                 ..Extras::default()
             };
-            sum(&Home { floor: Some(floor), ..home(Class::Flat, extras) })
+            sum(&Home {
+                floor: Some(floor),
+                ..home(Class::Flat, extras)
+            })
         };
         assert_eq!(lift(0.0), 0.0);
         assert!(lift(5.0) < lift(1.0) && lift(1.0) < 0.0);
@@ -247,13 +287,24 @@ mod tests {
     #[test]
     fn the_sum_is_bounded_and_better_conditions_never_lower_it() {
         use Condition::*;
-        let conditions =
-            [Decrepit, ToBeRenovated, ToBeRefreshed, Good, Renovated, Excellent, BrandNew, ToBeBuilt];
+        let conditions = [
+            Decrepit,
+            ToBeRenovated,
+            ToBeRefreshed,
+            Good,
+            Renovated,
+            Excellent,
+            BrandNew,
+            ToBeBuilt,
+        ];
         for class in [Class::Flat, Class::House] {
             for has in [false, true] {
                 let sums = conditions.map(|condition| sum(&home(class, every(has, condition))));
                 assert!(sums.is_sorted(), "{sums:?}");
-                assert!(sums.iter().all(|sum| sum.abs() <= SUM_MAX + 1e-12), "{sums:?}");
+                assert!(
+                    sums.iter().all(|sum| sum.abs() <= SUM_MAX + 1e-12),
+                    "{sums:?}"
+                );
             }
         }
     }

@@ -3,7 +3,10 @@
 pub mod adjustments;
 mod answer;
 mod home;
+pub mod live;
 pub mod model;
+pub mod shown;
+pub mod valuer;
 
 pub use answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
 pub use home::{Class, Condition, Extras, Furniture, Grade, Home};

@@ -32,6 +32,8 @@ use toise::clock::Clock;
 use toise::config::Config;
 use toise::engine::interrupt::Interrupt;
 use toise::engine::{Budget, Engine};
+use toise::estimate::live::LiveModel;
+use toise::estimate::valuer::Adjustments;
 use toise::http::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
 use toise::http::tls::Tls;
@@ -187,6 +189,7 @@ impl Service {
             &store,
             Arc::new(rows),
             properties,
+            LiveModel::open(folder.path(), Adjustments::On),
             &clock,
             &Config::default(),
         )
