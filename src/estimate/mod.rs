@@ -2,6 +2,8 @@
 
 pub mod adjustments;
 mod answer;
+pub mod bulk;
+pub mod functions;
 mod home;
 pub mod live;
 pub mod model;
