@@ -10,7 +10,7 @@ use super::{CommandResult, Common};
 use crate::clock::Clock;
 use crate::estimate::bulk::{self, COMPARABLES_MAX, Options, Report};
 use crate::estimate::valuer::{Adjustments, Valuer};
-use crate::estimate::{Detail, Model, model};
+use crate::estimate::{Detail, Model, store};
 use crate::progress::Progress;
 
 /// Arguments of `estimate`.
@@ -54,7 +54,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
         true => Adjustments::Off,
         false => settings.adjustments(),
     };
-    let model = Model::open(&common.data.join(model::FOLDER))?;
+    let model = Model::open(&common.data.join(store::FOLDER))?;
     let valuer = Valuer::new(Arc::new(model), adjustments);
     let options = Options {
         input: arguments.input.clone(),

@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 };
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::model::FOLDER;
+use super::store::FOLDER;
 use super::valuer::{Adjustments, Valuer};
 use super::{Detail, Estimate, Model};
 use crate::wire::estimate::fields::{Field, REQUIRED_COLUMNS, columns};

@@ -1,26 +1,24 @@
 //! The model a server answers with, replaced by itself when another one is trained.
 //!
-//! A thread looks at the folder of models every [`LOOK_EVERY`]; when what lies there has changed it opens the model
-//! aside and swaps it in whole. Requests keep the one they began with. A model that cannot be opened leaves the former
+//! A thread reads the file that names the model in use every [`LOOK_EVERY`]; when it names another, that one is opened
+//! aside and swapped in whole. Requests keep the one they began with. A model that cannot be opened leaves the former
 //! one in place, with a line in the log.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
 use super::Model;
-use super::model::{Error, FOLDER};
+use super::model::Error;
+use super::store::{CURRENT, FOLDER};
 use super::valuer::{Adjustments, Valuer};
 
 /// Pause between two looks at the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// What lies in a folder: names, lengths and times of change.
-type Listing = Vec<(std::ffi::OsString, u64, Option<SystemTime>)>;
 
 /// The model in use, if there is one. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -33,8 +31,8 @@ struct Shared {
     folder: PathBuf,
     adjustments: Adjustments,
     current: ArcSwapOption<Valuer>,
-    /// What lay there when it was last opened.
-    seen: Mutex<Option<Listing>>,
+    /// What named the model when one was last opened.
+    seen: Mutex<Option<Vec<u8>>>,
 }
 
 /// Keeps the model up to date until dropped.
@@ -78,22 +76,15 @@ impl LiveModel {
     /// Looks for a model other than the one in use, and takes it.
     pub fn look(&self) {
         let shared = &self.shared;
-        let listing = listing(&shared.folder);
+        let named = std::fs::read(shared.folder.join(CURRENT)).ok();
         let mut seen = shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if *seen == listing {
+        if *seen == named {
             return;
         }
-        *seen = listing;
+        *seen = named;
         match Model::open(&shared.folder) {
             Ok(model) => {
-                let version = model.metadata().version.clone();
-                let in_use = shared.current.load();
-                if in_use
-                    .as_ref()
-                    .is_some_and(|valuer| valuer.model().metadata().version == version)
-                {
-                    return;
-                }
+                let version = &model.metadata().version;
                 tracing::info!(version, "estimates come from this model from now on");
                 let valuer = Valuer::new(Arc::new(model), shared.adjustments);
                 shared.current.store(Some(Arc::new(valuer)));
@@ -126,18 +117,4 @@ impl LiveModel {
             thread: Some(thread),
         })
     }
-}
-
-/// What lies in a folder; `None` where there is none.
-fn listing(folder: &Path) -> Option<Listing> {
-    let mut found: Listing = std::fs::read_dir(folder)
-        .ok()?
-        .flatten()
-        .filter_map(|entry| {
-            let about = entry.metadata().ok()?;
-            Some((entry.file_name(), about.len(), about.modified().ok()))
-        })
-        .collect();
-    found.sort();
-    Some(found)
 }

@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod draw;
+pub mod homes;
 pub mod listings;
 pub mod plain;
 pub mod plain_listings;
