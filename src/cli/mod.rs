@@ -21,6 +21,7 @@ pub mod serve;
 mod sql;
 mod synth;
 mod tables;
+pub mod train;
 mod usage;
 mod webhook;
 
@@ -109,6 +110,8 @@ enum Command {
     Match(matching::MatchArgs),
     /// Value a portfolio of homes in bulk
     Estimate(estimate::EstimateArgs),
+    /// Train the estimator on the recorded sales of the lake
+    Train(train::TrainArgs),
     /// Measure how good the answers are, on the records of the lake or on labelled adverts
     Evaluate(evaluate::EvaluateArgs),
     /// Read the whole lake and verify every byte of it
@@ -150,6 +153,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Estimate(arguments) => estimate::run(common, &arguments),
+        Command::Train(arguments) => train::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Check(arguments) => check::run(common, &arguments),
         Command::Compact(arguments) => compact::run(common, &arguments),
