@@ -22,7 +22,7 @@ use crate::support::sql::answered;
 use crate::support::{Rows, Service};
 
 /// Homes drawn.
-const HOMES: usize = 300;
+const HOMES: usize = 60;
 
 /// `price lower upper confidence fallback` of each row of an answer, or its error.
 fn values(path: &Path) -> Vec<String> {
@@ -102,8 +102,8 @@ fn as_csv(homes: &[Map<String, Value>]) -> String {
 
 #[tokio::test]
 async fn a_home_has_one_value_whichever_way_it_is_asked() {
-    let folder = trained();
-    let data = folder.path();
+    let (folder, files) = (trained(), tempfile::tempdir().unwrap());
+    let (data, files) = (folder.path(), files.path());
     let mut draw = Draw::new(6);
     let homes: Vec<Map<String, Value>> = (0..HOMES).map(|_| drawn(&mut draw)).collect();
 
@@ -149,19 +149,19 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
     // The same homes as CSV, then each form made of the one before.
     let model = Model::open(&data.join(store::FOLDER)).unwrap();
     let valuer = Valuer::new(std::sync::Arc::new(model), Adjustments::On);
-    let csv = data.join("homes.csv");
+    let csv = files.join("homes.csv");
     std::fs::write(&csv, as_csv(&homes)).unwrap();
-    let ndjson = data.join("homes.ndjson");
+    let ndjson = files.join("homes.ndjson");
     let lines = homes.iter().enumerate().map(|(number, home)| {
         let mut home = home.clone();
         home.insert("ref".into(), json!(format!("h{number}")));
         Value::Object(home).to_string()
     });
     std::fs::write(&ndjson, lines.collect::<Vec<_>>().join("\n")).unwrap();
-    let parquet = data.join("homes.parquet");
+    let parquet = files.join("homes.parquet");
     into_parquet(&ndjson, &parquet);
     for (input, form) in [(&csv, "parquet"), (&ndjson, "csv"), (&parquet, "ndjson")] {
-        let output = data.join(format!("valued.{form}"));
+        let output = files.join(format!("valued.{form}"));
         let report = estimate(&valuer, input, &output, &day);
         assert_eq!((report.rows, report.valued), (HOMES as u64, HOMES as u64));
         assert_eq!(values(&output), expected, "{input:?}");
@@ -227,16 +227,16 @@ fn into_parquet(ndjson: &Path, parquet: &Path) {
 
 #[test]
 fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
-    let folder = trained();
-    let data = folder.path();
+    let (folder, files) = (trained(), tempfile::tempdir().unwrap());
+    let (data, files) = (folder.path(), files.path());
     let model = Model::open(&data.join(store::FOLDER)).unwrap();
     let valuer = Valuer::new(std::sync::Arc::new(model), Adjustments::On);
-    let input = data.join("homes.csv");
+    let input = files.join("homes.csv");
     let text = "ref;longitude;latitude;type;surface_m2;valuation_date;colour\n\
         a;2.38;48.86;flat;50;;red\nb;2.38;48.86;flat;NaN;;\nc;2.38;48.86;castle;50;;\nd;2.38\n\
         e;2.38;48.86;Appartement;50;2024-01-31;\nf;2.38;48.86;flat;-3;;\n";
     std::fs::write(&input, text).unwrap();
-    let output = data.join("valued.ndjson");
+    let output = files.join("valued.ndjson");
     let report = estimate(&valuer, &input, &output, "2026-11-21");
     assert_eq!((report.rows, report.valued, report.errors), (6, 2, 4));
     let surface = "surface_m2: must be a number between 5 and 5000";
@@ -264,7 +264,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
         found[0].ends_with(" none") && found[4].ends_with(" none"),
         "{found:?}"
     );
-    let missing = data.join("missing.csv");
+    let missing = files.join("missing.csv");
     std::fs::write(&missing, "longitude,latitude,type\n1,2,flat\n").unwrap();
     let options = Options {
         input: missing,
@@ -283,13 +283,13 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
 
 #[test]
 fn comparables_and_contributions_come_as_columns_and_adjustments_can_be_left_out() {
-    let folder = trained();
-    let data = folder.path();
+    let (folder, files) = (trained(), tempfile::tempdir().unwrap());
+    let (data, files) = (folder.path(), files.path());
     let model = std::sync::Arc::new(Model::open(&data.join(store::FOLDER)).unwrap());
-    let input = data.join("homes.csv");
+    let input = files.join("homes.csv");
     let text = "longitude,latitude,type,surface_m2,has_terrace\n2.38,48.86,flat,50,true\n2.38,48.86,flat,50,\n";
     std::fs::write(&input, text).unwrap();
-    let output = data.join("valued.ndjson");
+    let output = files.join("valued.ndjson");
     let valued = |adjustments| {
         let options = Options {
             input: input.clone(),

@@ -33,7 +33,7 @@ fn version(answer: &Value) -> &Value {
 async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    run(data, &["synth", "--lake", "--dvf", "4000"]);
+    run(data, &["synth", "--lake", "--dvf", "2000"]);
     let server = Server::start(data, "serve");
     let key = run(data, &["keys", "create"])["key"]
         .as_str()

@@ -1,6 +1,9 @@
 //! Homes to be valued, as bodies and as rows of a portfolio.
 
+use std::sync::{Arc, Mutex, Weak};
+
 use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 use toise::cli::Common;
 use toise::cli::train::train_lake;
 use toise::clock::Clock;
@@ -16,10 +19,20 @@ use super::draw::Draw;
 pub const IN_PARIS: [f64; 2] = [2.3795, 48.8631];
 
 /// Sales a model of tests learns from.
-const SALES: u64 = 4_000;
+const SALES: u64 = 2_000;
 
-/// A data folder with invented sales and a model taught by them.
-pub fn trained() -> tempfile::TempDir {
+/// The folder that tests running now share: training takes seconds, unoptimised.
+static SHARED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+
+/// A data folder with invented sales and a model taught by them, to be read and not written.
+pub fn trained() -> Arc<TempDir> {
+    let mut shared = SHARED.lock().unwrap();
+    let folder = shared.upgrade().unwrap_or_else(|| Arc::new(train()));
+    *shared = Arc::downgrade(&folder);
+    folder
+}
+
+fn train() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let request = Request {
         dataset: Dataset::Dvf,
