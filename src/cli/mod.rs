@@ -10,6 +10,7 @@ pub mod demo;
 mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
+pub mod evaluate_estimate;
 mod explain;
 pub mod import;
 mod ingest;

@@ -64,6 +64,7 @@ pub fn train_lake(
     let bar = progress.rows("reading", read::rows(&common.data)?);
     let (sales, mut funnel) = read::sales(&common.data, end, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
+    let sales = sales.into_iter().map(|one| one.sale).collect();
     let sales = clean::clean(sales, &mut funnel);
     let bar = progress.rows("training", train::STEPS);
     let trained_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);

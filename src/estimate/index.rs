@@ -21,11 +21,11 @@ const SALE_VARIANCE: f64 = 0.09;
 /// Standard deviation of a month's step of the country, in logarithm of price.
 const STEP: f64 = 0.006;
 /// Standard deviation of a month's bend of the country.
-const BEND: f64 = 0.002;
+const BEND: f64 = 0.0005;
 /// Standard deviation of a month's step of a class or a department against what it belongs to.
 const OWN_STEP: f64 = 0.003;
 /// What is left of a month's step in the next month after the last.
-const DAMPING: f64 = 0.3;
+const DAMPING: f64 = 0.85;
 /// Rounds in which cells and paths are fitted to one another.
 const ROUNDS: usize = 3;
 /// Cells in which the level is taken as one: 4 km.
@@ -84,6 +84,8 @@ pub struct TimeIndex {
     /// First month of the sales.
     first: i32,
     first_day: i32,
+    /// Day of the last sale.
+    last_day: i32,
     /// By months since the first, then class and department.
     as_of: Vec<Vec<Path>>,
 }
@@ -105,16 +107,12 @@ fn group(class: Class, department: u8) -> usize {
 impl TimeIndex {
     /// Fits the paths to sales, whose quality is the logarithm of price that place and time have to explain.
     pub fn fit(sales: &Sales, quality: &[f32]) -> Self {
-        let Some(earliest) = sales.day.iter().min() else {
+        let (Some(earliest), Some(latest)) = (sales.day.iter().min(), sales.day.iter().max())
+        else {
             return Self::default();
         };
         let first = month_of(*earliest);
-        let last = sales
-            .day
-            .iter()
-            .max()
-            .map_or(first, |latest| month_of(*latest));
-        let months = (last - first + 1) as usize;
+        let months = (month_of(*latest) - first + 1) as usize;
         let entries = entries(sales, quality, first);
         let as_of = (0..=months)
             .into_par_iter()
@@ -123,13 +121,19 @@ impl TimeIndex {
         Self {
             first,
             first_day: first_day(first),
+            last_day: *latest,
             as_of,
         }
     }
 
     /// The path of a department and class that knows only what was sold before a day.
     pub fn before(&self, day: i32, class: Class, department: u8) -> Known<'_> {
-        let known = (month_of(day) - self.first).clamp(0, self.as_of.len() as i32 - 1);
+        // Whatever month it ends in, all is known after the last sale.
+        let known = if day > self.last_day {
+            self.as_of.len() as i32 - 1
+        } else {
+            (month_of(day) - self.first).clamp(0, self.as_of.len() as i32 - 1)
+        };
         let paths = self.as_of.get(known.max(0) as usize);
         Known {
             path: paths.and_then(|paths| paths.get(group(class, department))),

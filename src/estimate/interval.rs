@@ -21,7 +21,7 @@ const ROUNDS: usize = 3;
 /// Least width the trees may claim: an eighth of a typical one.
 pub const WIDTH_MIN: f64 = 0.03;
 /// Upper ends of bands of surface, square metres.
-const SURFACE_BANDS: [f64; 5] = [25.0, 40.0, 60.0, 90.0, 130.0];
+pub const SURFACE_BANDS: [f64; 5] = [25.0, 40.0, 60.0, 90.0, 130.0];
 /// Bands of price, of equal numbers of sales.
 const PRICE_BANDS: usize = 10;
 /// Cells that are segments: 4 km.

@@ -20,7 +20,7 @@ const NEAR_PRIORS: [f64; 3] = [8.0, 6.0, 3.0];
 /// How far a single sale may pull, in logarithm of price.
 const PULL_MAX: f64 = 0.45;
 /// Days in which the weight of a comparable falls to 1/e.
-const FADING_DAYS: f64 = 1_000.0;
+const FADING_DAYS: f64 = 3_000.0;
 /// Sales up to this distance are of the same building or plot, metres.
 const SAME_PLACE_M: f32 = 12.0;
 /// The nearest so many set the width of the narrower kernel.

@@ -5,6 +5,7 @@ mod answer;
 pub mod bulk;
 pub mod clean;
 mod comparables;
+pub mod evaluate;
 mod features;
 mod fit;
 pub mod functions;

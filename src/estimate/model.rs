@@ -47,6 +47,16 @@ pub enum Error {
         /// Last day looked at.
         until: String,
     },
+    /// No sale to judge a model on.
+    #[error(
+        "no sale from {from} to {to} that the model did not train on; import later sales, or train until earlier"
+    )]
+    NothingToJudge {
+        /// First day.
+        from: String,
+        /// Last day.
+        to: String,
+    },
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
     Io {

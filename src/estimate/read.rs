@@ -10,14 +10,14 @@ use super::clean::{self, Funnel};
 use super::home::Class;
 use super::model::Error;
 use super::place::Position;
-use super::sale::{Sale, id_of};
+use super::sale::{Recorded, Sale, id_of};
 use crate::geo::departments;
 use crate::lake::part::Part;
 use crate::lake::{self, Lake};
 use crate::opendata::dvf;
 
-/// Columns read, in the order of [`Column`].
-const COLUMNS: [&str; 12] = [
+/// Columns read.
+const COLUMNS: [&str; 13] = [
     "id",
     "transaction_date",
     "transaction_type",
@@ -30,6 +30,7 @@ const COLUMNS: [&str; 12] = [
     "departement_code",
     "lat",
     "lon",
+    "insee_code",
 ];
 
 /// Rules a record has to pass one after another to become a sale.
@@ -52,7 +53,7 @@ pub fn sales(
     data: &Path,
     end: i32,
     row: &(dyn Fn(u64) + Sync),
-) -> Result<(Vec<Sale>, Funnel), Error> {
+) -> Result<(Vec<Recorded>, Funnel), Error> {
     let lake = Lake::open_existing(data)?;
     let schema = dvf::schema();
     let folder = lake.folder(schema);
@@ -62,7 +63,7 @@ pub fn sales(
     for entry in &snapshot.parts {
         let part = Part::open(&folder, entry, schema)?;
         let groups = part.group_starts().len().saturating_sub(1);
-        let read: Vec<(Vec<Sale>, [u64; RULES.len()])> = (0..groups)
+        let read: Vec<(Vec<Recorded>, [u64; RULES.len()])> = (0..groups)
             .into_par_iter()
             .map(|group| read_group(&part, group, end))
             .collect::<Result<_, lake::Error>>()?;
@@ -93,7 +94,7 @@ fn read_group(
     part: &Part,
     group: usize,
     end: i32,
-) -> Result<(Vec<Sale>, [u64; RULES.len()]), lake::Error> {
+) -> Result<(Vec<Recorded>, [u64; RULES.len()]), lake::Error> {
     let mut columns = Vec::with_capacity(COLUMNS.len());
     for name in COLUMNS {
         let (index, _) = dvf::schema()
@@ -116,7 +117,7 @@ fn read_group(
 }
 
 /// How many rules a record passes; the sale where it passes all.
-fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<Sale>) {
+fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<Recorded>) {
     let number = |column: usize| {
         let values = columns[column].as_primitive_opt::<Float64Type>()?;
         (!values.is_null(row)).then(|| values.value(row))
@@ -172,7 +173,13 @@ fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<Sale>) {
     if !clean::PRICE_PER_M2.contains(&(price / surface)) {
         return (7, None);
     }
-    (RULES.len(), Some(sale))
+    let mut commune = [0; 5];
+    let code = text(&columns[12], row).unwrap_or_default().as_bytes();
+    commune
+        .iter_mut()
+        .zip(code)
+        .for_each(|(to, from)| *to = *from);
+    (RULES.len(), Some(Recorded { sale, commune }))
 }
 
 /// A text or category of a column.

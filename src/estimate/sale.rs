@@ -36,6 +36,15 @@ pub struct Sale {
     pub construction_year: f32,
 }
 
+/// A sale with what only a judge asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The sale.
+    pub sale: Sale,
+    /// INSEE code of its commune.
+    pub commune: [u8; 5],
+}
+
 /// Bytes of an identifier.
 pub const ID_BYTES: usize = 10;
 
