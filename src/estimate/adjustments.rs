@@ -224,12 +224,13 @@ mod tests {
 
     #[test]
     fn having_something_adds_and_missing_it_takes() {
-        let with = |change: fn(&mut Extras, Option<bool>), class, has| {
+        type Change = fn(&mut Extras, Option<bool>);
+        let with = |change: Change, class, has| {
             let mut extras = Extras::default();
             change(&mut extras, Some(has));
             sum(&home(class, extras))
         };
-        let changes: [(fn(&mut Extras, Option<bool>), Class); 7] = [
+        let changes: [(Change, Class); 7] = [
             (|extras, has| extras.has_balcony = has, Class::Flat),
             (|extras, has| extras.has_terrace = has, Class::House),
             (|extras, has| extras.has_lift = has, Class::Flat),

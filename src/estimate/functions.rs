@@ -16,8 +16,7 @@ use arrow::datatypes::{DataType, Field as Column, Fields};
 use chrono::NaiveDate;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
-    Volatility,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -105,13 +104,11 @@ impl std::hash::Hash for Function {
 
 impl Function {
     fn new(gives: Gives, source: Arc<Source>) -> Self {
-        let counts = REQUIRED_COLUMNS.len()..=columns().count();
-        let signature =
-            Signature::one_of(counts.map(TypeSignature::Any).collect(), Volatility::Stable);
         Self {
             gives,
             source,
-            signature,
+            // Any type is read as text, so only the number of arguments is checked.
+            signature: Signature::user_defined(Volatility::Stable),
         }
     }
 }
@@ -126,6 +123,19 @@ impl ScalarUDFImpl for Function {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let (least, most) = (REQUIRED_COLUMNS.len(), columns().count());
+        if (least..=most).contains(&types.len()) {
+            return Ok(types.to_vec());
+        }
+        let names: Vec<&str> = columns().map(|field| field.column).collect();
+        Err(DataFusionError::Plan(format!(
+            "{} takes {least} to {most} arguments, in this order: {}",
+            self.name(),
+            names.join(", ")
+        )))
     }
 
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {

@@ -4,6 +4,9 @@ use serde_json::{Map, Number, Value, json};
 
 use super::{Comparable, Confidence, Contribution, Fallback};
 
+/// Whole numbers below this are exact in a double.
+const WHOLE_MAX: f64 = 9e15;
+
 impl Confidence {
     /// The contract's spelling.
     pub fn as_str(self) -> &'static str {
@@ -31,14 +34,22 @@ pub fn euros(eur: f64) -> Value {
     Value::Number(Number::from(eur as i64))
 }
 
+/// A number, without a fraction where it has none.
+fn number(value: f64) -> Value {
+    match value.fract() == 0.0 && value.abs() < WHOLE_MAX {
+        true => Value::Number(Number::from(value as i64)),
+        false => json!(value),
+    }
+}
+
 /// Recorded sales, best first: `[{id, date, price, surface, distance_m}]`.
 pub fn comparables(sales: &[Comparable]) -> Value {
     let shown = sales.iter().map(|sale| {
         json!({
             "id": sale.id,
             "date": format!("{}T00:00:00.000Z", sale.date),
-            "price": sale.price,
-            "surface": sale.surface_m2,
+            "price": number(sale.price),
+            "surface": number(sale.surface_m2),
             "distance_m": sale.distance_m.round() as i64,
         })
     });

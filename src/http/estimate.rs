@@ -33,12 +33,15 @@ const DETAIL: Detail = Detail {
     has_contributions: true,
 };
 
+/// Numbers that are none, as languages write them into what should be JSON.
+const NO_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
+
 /// `POST /v2/protected/estimate/property/lite`: the value of a home.
 pub async fn lite(call: &Call<'_>) -> Result<Answer, ApiError> {
     let _turn = turn(call).await?;
     let today = call.app.clock.now().date_naive();
     on_pool(call, Load::Single, move |app, body, _| {
-        let home = parse_estimate(&read_json(body)?, today)?;
+        let home = parse_estimate(&read_body(body)?, today)?;
         let data = value(&*valuer(app)?, &home)?;
         Ok(json!({ "data": data }).to_string().into())
     })
@@ -58,7 +61,7 @@ pub async fn lite_many(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 fn many(app: &App, body: &[u8], today: chrono::NaiveDate) -> Result<(Bytes, u64), ApiError> {
-    let homes = parse_estimate_many(&read_json(body)?, today)?;
+    let homes = parse_estimate_many(&read_body(body)?, today)?;
     let valuer = valuer(app)?;
     let answers: Vec<Result<Value, ApiError>> = homes
         .into_par_iter()
@@ -77,6 +80,44 @@ fn many(app: &App, body: &[u8], today: chrono::NaiveDate) -> Result<(Bytes, u64)
         });
     }
     Ok((json!({ "data": data }).to_string().into(), estimates as u64))
+}
+
+/// Reads a body. Numbers that are none (`NaN`, `Infinity`) are not JSON, but many a client writes them for what it does
+/// not know: they are read as null, which no field takes, so that the fault names their path.
+fn read_body(body: &[u8]) -> Result<Value, ApiError> {
+    read_json(body).or_else(|fault| match with_nulls(body) {
+        Some(body) => read_json(&body),
+        None => Err(fault),
+    })
+}
+
+/// The text with `null` for every number that is none; `None` where there is no such number.
+fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
+    let mut written = Vec::with_capacity(text.len());
+    let (mut rest, mut is_text, mut is_changed) = (text, false, false);
+    while let Some((first, after)) = rest.split_first() {
+        let word = NO_NUMBERS
+            .iter()
+            .find(|word| !is_text && rest.starts_with(word));
+        if let Some(word) = word {
+            written.extend_from_slice(b"null");
+            rest = &rest[word.len()..];
+            is_changed = true;
+            continue;
+        }
+        written.push(*first);
+        rest = after;
+        match first {
+            b'"' => is_text = !is_text,
+            b'\\' if is_text => {
+                let (escaped, after) = rest.split_first()?;
+                written.push(*escaped);
+                rest = after;
+            }
+            _ => {}
+        }
+    }
+    is_changed.then_some(written)
 }
 
 /// Waits for a turn of the key.
@@ -117,4 +158,21 @@ fn answer(estimate: &Estimate, model: &Metadata) -> Value {
             "contributions": contributions(&estimate.contributions),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_none_become_null_outside_texts_only() {
+        let with =
+            |text: &str| with_nulls(text.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(
+            with(r#"{"a": NaN, "b": [-Infinity, Infinity, 1], "NaN \" NaN": "NaN"}"#).unwrap(),
+            r#"{"a": null, "b": [null, null, 1], "NaN \" NaN": "NaN"}"#
+        );
+        assert_eq!(with(r#"{"a": "NaN"}"#), None);
+        assert_eq!(with(r#"{"a": "\"#), None);
+    }
 }
