@@ -1,4 +1,4 @@
-"""Trains on invented sales, then times estimates: one by one through the socket, and a million homes from a file."""
+"""Trains on invented sales, then times estimates: one by one through the socket, and a portfolio from a file."""
 
 import json
 import pathlib
@@ -14,9 +14,8 @@ from service import Service, percentile  # noqa: E402
 PATH = "/v2/protected/estimate/property/lite"
 CALLS = 3_000
 WARM_UP = 200
-HOMES = 1_000_000
 # Homes like those sold, each moved by some metres and changed in surface, so that no two are the same.
-HOMES_SQL = f"""
+HOMES_SQL = """
 with sold as (
   select *, row_number() over (order by md5(id)) as place from dvf
   where property_type in ('Appartement', 'Maison') and lon is not null and lat is not null
@@ -25,7 +24,7 @@ with sold as (
 select 'h' || cast(copy * 10000000 + place as varchar) as id, lon + copy * 0.00001 as longitude,
   lat + copy * 0.00001 as latitude, property_type as type, surface_m2 + copy * 0.1 as surface_m2,
   main_rooms as room_count, land_surface_m2
-from sold cross join (select value as copy from generate_series(0, {{copies}})) order by copy, place limit {HOMES}
+from sold cross join (select value as copy from generate_series(0, {copies})) order by copy, place limit {homes}
 """
 
 
@@ -61,19 +60,19 @@ def one_by_one(toise, data, homes):
         service.stop()
 
 
-def main(toise, sales):
+def main(toise, sales, homes):
     with tempfile.TemporaryDirectory() as data:
         command(toise, data, "synth", "--lake", "--dvf", sales)
         _, seconds = command(toise, data, "train")
         print(f"trained on {sales} invented sales in {seconds:.0f} s")
         portfolio, valued = f"{data}/homes.parquet", f"{data}/valued.parquet"
-        copies = HOMES * 4 // int(sales) + 1
-        command(toise, data, "sql", HOMES_SQL.format(copies=copies), "--output", portfolio)
+        copies = int(homes) * 4 // int(sales) + 1
+        command(toise, data, "sql", HOMES_SQL.format(copies=copies, homes=homes), "--output", portfolio)
         report = json.loads(command(toise, data, "estimate", "--input", portfolio, "--output", valued)[0])
         print(f"{report['rows']} homes in {report['seconds']:.1f} s, {report['rows_per_second']:.0f} a second,"
               f" {report['errors']} in error")
-        sample = HOMES_SQL.format(copies=0).replace(f"limit {HOMES}", f"limit {CALLS}")
+        sample = HOMES_SQL.format(copies=0, homes=CALLS)
         one_by_one(toise, data, json.loads(command(toise, data, "sql", sample)[0]))
 
 
-main(*sys.argv[1:3])
+main(*sys.argv[1:4])
