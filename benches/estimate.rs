@@ -34,7 +34,7 @@ fn homes(sql: &Sql) -> Vec<Home> {
         "select lon, lat, surface_m2, cast(main_rooms as double), \
          case when property_type = 'Maison' then 1.0 else 0.0 end from dvf \
          where property_type in ('Appartement', 'Maison') and lon is not null and lat is not null \
-         and surface_m2 between 9 and 400 and main_rooms > 0 order by md5(id) limit {HOMES}"
+         and surface_m2 between 9 and 400 and main_rooms > 0 order by id limit {HOMES}"
     ));
     let mut homes = Vec::with_capacity(HOMES);
     for batch in batches {
