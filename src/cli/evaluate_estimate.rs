@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{CommandResult, Common};
 use crate::clock::Clock;
-use crate::estimate::{evaluate, model, read, store, train};
+use crate::estimate::{evaluate, join, model, read, store, train};
 use crate::progress::Progress;
 
 /// Folder of report cards in the folder of models.
@@ -53,8 +53,9 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     let bar = progress.rows("reading", read::rows(&common.data)?);
     let test = arguments.test;
     let last = test.map_or(i32::MAX, |test| model::days(test.1) + 1);
-    let (recorded, funnel) = read::sales(&common.data, last, &|rows| bar.inc(rows))?;
+    let (mut recorded, mut funnel) = read::sales(&common.data, last, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
+    join::join(&common.data, &mut recorded, &mut funnel)?;
     let latest = recorded
         .iter()
         .map(|one| one.sale.day)

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::{CommandResult, Common};
 use crate::clock::Clock;
-use crate::estimate::clean::{self, Funnel};
-use crate::estimate::{Model, model, read, store, train};
+use crate::estimate::clean::Funnel;
+use crate::estimate::{Model, join, model, read, store, train};
 use crate::progress::Progress;
 
 /// Arguments of `train`.
@@ -62,13 +62,13 @@ pub fn train_lake(
     let progress = Progress::new(common.json);
     let end = until.map_or(i32::MAX, |until| model::days(until) + 1);
     let bar = progress.rows("reading", read::rows(&common.data)?);
-    let (sales, mut funnel) = read::sales(&common.data, end, &|rows| bar.inc(rows))?;
+    let (mut sales, mut funnel) = read::sales(&common.data, end, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
+    join::join(&common.data, &mut sales, &mut funnel)?;
     let sales = sales.into_iter().map(|one| one.sale).collect();
-    let sales = clean::clean(sales, &mut funnel);
     let bar = progress.rows("training", train::STEPS);
     let trained_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
-    let model = train::train(sales, end, trained_at, &|| bar.inc(1))?;
+    let model = train::train(sales, end, trained_at, &mut funnel, &|| bar.inc(1))?;
     bar.finish_and_clear();
     Ok((model, funnel))
 }

@@ -12,6 +12,7 @@ pub mod functions;
 mod home;
 mod index;
 mod interval;
+pub mod join;
 mod levels;
 pub mod live;
 mod market;

@@ -185,7 +185,7 @@ impl Model {
             upper: (log_price + sides.upper).exp(),
             confidence,
             fallback,
-            comparables: self.comparables(position, detail.comparables, scratch),
+            comparables: self.comparables(home, detail.comparables, scratch),
             contributions,
         })
     }
@@ -209,13 +209,24 @@ impl Model {
             surface_m2: own.surface_m2,
             log_price: valued.log_price,
         };
-        Ok(self.interval.around(&placed, width))
+        let horizon = valued.around.horizon;
+        Ok(self.interval.around(&placed, width, horizon))
     }
 
-    /// The nearest sales, as found for the estimate.
-    fn comparables(&self, position: Position, wanted: usize, found: &Scratch) -> Vec<Comparable> {
+    /// The nearest sales, those of like surface first where they are of one place.
+    fn comparables(&self, home: &Home, wanted: usize, found: &Scratch) -> Vec<Comparable> {
+        if wanted == 0 {
+            return Vec::new();
+        }
         let sales = &self.fitted.market.sales;
-        let ruler = position.ruler();
+        let ruler = Position::new(home.latitude, home.longitude).ruler();
+        let surface_m2 = home.surface_m2 as f32;
+        let mut found = found.to_vec();
+        found.sort_by(|one, other| {
+            let unlike = |row: u32| (sales.surface_m2[row as usize] / surface_m2).ln().abs();
+            (one.squared_m2.total_cmp(&other.squared_m2))
+                .then(unlike(one.row).total_cmp(&unlike(other.row)))
+        });
         let shown = found.iter().take(wanted.min(SHOWN_MAX));
         shown
             .map(|neighbour| {

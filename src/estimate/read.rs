@@ -183,7 +183,7 @@ fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<Recorded>
 }
 
 /// A text or category of a column.
-fn text(column: &ArrayRef, row: usize) -> Option<&str> {
+pub(super) fn text(column: &ArrayRef, row: usize) -> Option<&str> {
     if column.is_null(row) {
         return None;
     }

@@ -5,6 +5,7 @@
 
 use rayon::prelude::*;
 
+use super::clean::{self, Funnel};
 use super::features::ALL;
 use super::fit::{self, Fitted, Scratch, Valued, chance, own_of};
 use super::home::Class;
@@ -15,8 +16,10 @@ use super::sale::{Sale, Sales};
 use super::trees::{Boosted, Direction, Matrix, Settings, Trees};
 
 /// Share of the time covered by sales that calibrates the interval, and its bounds in days.
-const CALIBRATION_SHARE: f64 = 0.2;
+const CALIBRATION_SHARE: f64 = 0.33;
 const CALIBRATION_DAYS: (f64, f64) = (60.0, 365.0);
+/// Days in which what an error says of the interval falls to 1/e: markets turn.
+const FADING_DAYS: f64 = 250.0;
 /// Sales below which nothing is trained.
 pub const SALES_MIN: usize = 100;
 /// Errors below which their width is not learned: it is the same for all.
@@ -36,11 +39,14 @@ struct Outside {
     placed: Placed,
     id: [u8; super::sale::ID_BYTES],
     error: f64,
+    /// Days before the last sale.
+    age: f64,
     /// Errors of the department's level alone and the country's.
     of_levels: [f64; 2],
 }
 
-/// Trains on sales, all of them up to the day before `end`; `step` is told of each of [`STEPS`] steps.
+/// Trains on sales, all of them up to the day before `end`; `step` is told of each of [`STEPS`] steps. What is learned
+/// from is cleaned first, and the funnel told of it; the interval is calibrated on sales as they are recorded.
 ///
 /// # Errors
 /// Too few sales, or what the trees say.
@@ -48,9 +54,11 @@ pub fn train(
     sales: Vec<Sale>,
     end: i32,
     trained_at: String,
+    funnel: &mut Funnel,
     step: &(dyn Fn() + Sync),
 ) -> Result<Model, Error> {
-    let sales: Vec<Sale> = sales.into_iter().filter(|sale| sale.day < end).collect();
+    let recorded: Vec<Sale> = sales.into_iter().filter(|sale| sale.day < end).collect();
+    let sales = clean::clean(recorded.clone(), funnel);
     let (Some(first), Some(last)) = (
         sales.iter().map(|sale| sale.day).min(),
         sales.iter().map(|sale| sale.day).max(),
@@ -72,7 +80,13 @@ pub fn train(
         .cloned()
         .collect();
     let sales = Sales::new(sales);
-    let outside = outside(&Fitted::new(Sales::new(earlier), cut, step)?, &sales)?;
+    let later = Sales::new(
+        recorded
+            .into_iter()
+            .filter(|sale| sale.day >= cut)
+            .collect(),
+    );
+    let outside = outside(&Fitted::new(Sales::new(earlier), cut, step)?, &later)?;
     step();
     let (spread, interval) = calibrate(&outside)?;
     step();
@@ -108,6 +122,7 @@ fn too_few(sales: usize, end: i32) -> Error {
 
 /// Errors on the sales after those an estimator knows.
 fn outside(fitted: &Fitted, sales: &Sales) -> Result<Vec<Outside>, Error> {
+    let last = sales.day.iter().max().copied().unwrap_or_default();
     (0..sales.len())
         .into_par_iter()
         .filter(|row| sales.day[*row] >= fitted.end)
@@ -126,6 +141,7 @@ fn outside(fitted: &Fitted, sales: &Sales) -> Result<Vec<Outside>, Error> {
                 },
                 id: sales.id[row],
                 error: price - valued.log_price,
+                age: f64::from(last - sales.day[row]),
                 of_levels: [around.department, around.country]
                     .map(|level| price - valued.own - level),
                 valued,
@@ -160,8 +176,7 @@ fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> 
         ));
     }
     // Each half is scored by trees of the other, so that no score is flattered.
-    let (one, other): (Vec<&Outside>, Vec<&Outside>) =
-        local.iter().partition(|one| chance(&one.id) < 0.5);
+    let (one, other): (Vec<&Outside>, Vec<&Outside>) = local.iter().partition(|one| one.half());
     let mut scored = Vec::with_capacity(local.len());
     for (learned, judged) in [(&one, &other), (&other, &one)] {
         let widths = widths(learned)?;
@@ -183,7 +198,14 @@ impl Outside {
             placed: self.placed,
             error: self.error,
             width,
+            weight: (-self.age / FADING_DAYS).exp(),
+            half: self.half(),
         }
+    }
+
+    /// One half of sales or the other.
+    fn half(&self) -> bool {
+        chance(&self.id) < 0.5
     }
 }
 

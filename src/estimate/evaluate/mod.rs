@@ -3,6 +3,7 @@
 
 pub mod baselines;
 mod judged;
+mod picture;
 pub mod report;
 
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use serde::Serialize;
 use self::baselines::median;
 pub use self::judged::{Quality, Segment};
 use super::answer::Detail;
-use super::clean::{self, Funnel};
+use super::clean::Funnel;
 use super::home::{Class, Extras, Grade, Home};
 use super::model::{self, Error, Metadata};
 use super::sale::{Recorded, Sale};
@@ -96,11 +97,8 @@ pub fn evaluate(
             to: model::date(*test.end()).to_string(),
         });
     }
-    let sales = clean::clean(
-        known.iter().map(|one| one.sale.clone()).collect(),
-        &mut funnel,
-    );
-    let model = train::train(sales, end, trained_at, step)?;
+    let sales = known.iter().map(|one| one.sale.clone()).collect();
+    let model = train::train(sales, end, trained_at, &mut funnel, step)?;
     let estimates = judged
         .par_iter()
         .map(|one| model.estimate(&home_of(&one.sale), Detail::default()))

@@ -4,13 +4,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plotters::prelude::*;
-
-use super::{Quality, Report};
+use super::{Quality, Report, picture};
 use crate::estimate::model::Error;
-
-/// Size of the picture, pixels.
-const SIZE: (u32, u32) = (1_200, 700);
 
 impl Report {
     /// Writes `<name>.json`, `.md` and `.png` into a folder and says where.
@@ -32,10 +27,10 @@ impl Report {
         ] {
             fs::write(&path, bytes).map_err(|error| at(&path, error))?;
         }
-        let picture = path("png");
-        self.draw(&picture)
-            .map_err(|error| at(&picture, std::io::Error::other(error.to_string())))?;
-        Ok(vec![path("json"), path("md"), picture])
+        let drawn = path("png");
+        picture::draw(self, &drawn)
+            .map_err(|error| at(&drawn, std::io::Error::other(error.to_string())))?;
+        Ok(vec![path("json"), path("md"), drawn])
     }
 
     /// The report in words and tables.
@@ -108,78 +103,6 @@ impl Report {
         for step in &self.funnel.steps {
             writeln!(out, "| {} | {} |", step.rule, step.left)?;
         }
-        Ok(())
-    }
-
-    /// Coverage by segment against what chance allows, and errors of all means.
-    fn draw(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
-        let root = BitMapBackend::new(path, SIZE).into_drawing_area();
-        root.fill(&WHITE)?;
-        let (left, right) = root.split_horizontally(SIZE.0 / 3);
-        let bars: Vec<f64> = std::iter::once(&self.all)
-            .chain(self.baselines.iter().map(|(_, quality)| quality))
-            .map(|quality| quality.mdape)
-            .collect();
-        let top = bars.iter().copied().fold(1.0, f64::max) * 1.15;
-        let mut chart = ChartBuilder::on(&left)
-            .margin(20)
-            .y_label_area_size(40)
-            .build_cartesian_2d(0.0..bars.len() as f64, 0.0..top)?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .disable_x_axis()
-            .draw()?;
-        chart.draw_series(bars.iter().enumerate().map(|(place, bar)| {
-            let place = place as f64;
-            let colour = if place == 0.0 {
-                BLUE.filled()
-            } else {
-                BLACK.mix(0.3).filled()
-            };
-            Rectangle::new([(place + 0.15, 0.0), (place + 0.85, *bar)], colour)
-        }))?;
-        let judged: Vec<(f64, f64, f64)> = self
-            .segments
-            .iter()
-            .filter(|segment| segment.quality.sales >= super::judged::SEGMENT_MIN)
-            .filter_map(|segment| {
-                Some((
-                    segment.quality.sales as f64,
-                    segment.quality.coverage?,
-                    segment.allowed,
-                ))
-            })
-            .collect();
-        let count = judged.len().max(1) as f64;
-        let mut chart = ChartBuilder::on(&right)
-            .margin(20)
-            .y_label_area_size(40)
-            .build_cartesian_2d(0.0..count, 60.0..100.0)?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .disable_x_axis()
-            .draw()?;
-        let stated = 100.0 * self.coverage;
-        for (place, (_, held, allowed)) in judged.iter().enumerate() {
-            let place = place as f64 + 0.5;
-            let span = PathElement::new(
-                vec![(place, stated - allowed), (place, stated + allowed)],
-                BLACK.mix(0.3).stroke_width(4),
-            );
-            chart.draw_series(std::iter::once(span))?;
-            let inside = (held - stated).abs() <= *allowed;
-            let colour = if inside { BLUE } else { RED };
-            chart.draw_series(std::iter::once(Circle::new(
-                (place, *held),
-                4,
-                colour.filled(),
-            )))?;
-        }
-        let line = vec![(0.0, stated), (count, stated)];
-        chart.draw_series(std::iter::once(PathElement::new(line, BLUE)))?;
-        root.present()?;
         Ok(())
     }
 }
