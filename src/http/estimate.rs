@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use chrono::NaiveDate;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::{Value, json};
 
@@ -18,6 +19,7 @@ use super::error::ApiError;
 use super::opendata::{on_pool, read_json};
 use super::pipeline::Call;
 use crate::accounts::meter::EstimateTurn;
+use crate::engine::interrupt::Interrupt;
 use crate::engine::pool::Load;
 use crate::estimate::shown::{comparables, contributions, euros};
 use crate::estimate::valuer::Valuer;
@@ -54,18 +56,26 @@ pub async fn lite_many(call: &Call<'_>) -> Result<Answer, ApiError> {
     let _turn = turn(call).await?;
     let (app, body) = (call.app.clone(), call.body.clone());
     let today = app.clock.now().date_naive();
-    let job = move |_: &_| many(&app, &body, today);
+    let job = move |interrupt: &Interrupt| many(&app, &body, today, interrupt);
     let client = call.key()?.key_id;
     let (bytes, estimates) = call.app.pool.run(client, Load::Batch, job).await??;
     Ok(Answer::json(bytes).with_units(estimates))
 }
 
-fn many(app: &App, body: &[u8], today: chrono::NaiveDate) -> Result<(Bytes, u64), ApiError> {
+fn many(
+    app: &App,
+    body: &[u8],
+    today: NaiveDate,
+    interrupt: &Interrupt,
+) -> Result<(Bytes, u64), ApiError> {
     let homes = parse_estimate_many(&read_body(body)?, today)?;
     let valuer = valuer(app)?;
     let answers: Vec<Result<Value, ApiError>> = homes
         .into_par_iter()
-        .map(|home| value(&valuer, &home?))
+        .map(|home| {
+            interrupt.check().map_err(ApiError::internal)?;
+            value(&valuer, &home?)
+        })
         .collect();
     let estimates = answers.iter().filter(|answer| answer.is_ok()).count();
     let mut data = Vec::with_capacity(answers.len());

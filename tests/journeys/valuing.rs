@@ -89,8 +89,17 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (status, answer) = ask(&server, &key).await;
     assert_eq!((status, version(&answer)), (200, version(&second)));
-    let refused = toise(data, &["sql", "select estimate_price(2.38, 48.86, 'flat', 45)"]).output().unwrap();
-    assert!(errors(&refused).contains("current.json: damaged"), "{}", errors(&refused));
+    let refused = toise(
+        data,
+        &["sql", "select estimate_price(2.38, 48.86, 'flat', 45)"],
+    )
+    .output()
+    .unwrap();
+    assert!(
+        errors(&refused).contains("current.json: damaged"),
+        "{}",
+        errors(&refused)
+    );
     assert_eq!(server.terminate(), Some(0));
 }
 
