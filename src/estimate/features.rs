@@ -64,7 +64,7 @@ pub const OWN: [(Topic, Direction); 6] = [
 ];
 
 /// Features of its surroundings, after its own.
-pub const AROUND: [(Topic, Direction); 18] = [
+pub const AROUND: [(Topic, Direction); 19] = [
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
@@ -72,6 +72,7 @@ pub const AROUND: [(Topic, Direction); 18] = [
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
+    (Topic::Comparables, Direction::Free),
     (Topic::Comparables, Direction::Free),
     (Topic::Comparables, Direction::Free),
     (Topic::Comparables, Direction::Free),
@@ -115,6 +116,7 @@ pub fn all(home: &Own, position: Position, around: &Surroundings) -> [f32; ALL] 
         around.cell_weight.ln_1p() as f32,
         against(around.wide),
         against(around.narrow),
+        against(around.middle),
         against(around.alike),
         against(around.same_place),
         around.same_place_weight as f32,

@@ -77,6 +77,8 @@ pub struct Surroundings {
     pub wide: f64,
     /// The nearest.
     pub narrow: f64,
+    /// The middle of the nearest by weight: half of it below, half above.
+    pub middle: f64,
     /// Those of like rooms.
     pub alike: f64,
     /// Those of the same place; NaN without.
@@ -167,6 +169,7 @@ impl Market {
             cells: [f64::NAN; CELL_LEVELS.len()],
             wide: f64::NAN,
             narrow: f64::NAN,
+            middle: f64::NAN,
             alike: f64::NAN,
             same_place: f64::NAN,
             spread: f64::NAN,
@@ -228,6 +231,7 @@ impl Market {
         let cells = around.level;
         let (mut wide, mut narrow, mut alike) = (Mean::default(), Mean::default(), Mean::default());
         let mut same = Mean::default();
+        let mut gaps: Vec<(f64, f64)> = Vec::with_capacity(found.len());
         let mut age_of = Mean::default();
         let (mut squares, mut of_surface) = (Mean::default(), Mean::default());
         let (mut surface_squares, mut products) = (Mean::default(), Mean::default());
@@ -247,8 +251,10 @@ impl Market {
                 ROOM_SIMILARITY.powf(f64::from(rooms.abs()))
             };
             wide.add(in_wide, gap);
-            narrow.add(fresh * (-0.5 * squared * narrow_scale).exp(), gap);
+            let in_narrow = fresh * (-0.5 * squared * narrow_scale).exp();
+            narrow.add(in_narrow, gap);
             alike.add(in_wide * similar, gap);
+            gaps.push((gap, in_narrow + FARTHER_SHARE * in_wide));
             age_of.add(in_wide, age);
             squares.add(in_wide, gap * gap);
             let surface = f64::from(self.sales.surface_m2[row]).ln();
@@ -262,6 +268,7 @@ impl Market {
         around.radius_m = f64::from(farthest).sqrt();
         around.wide = cells + wide.value();
         around.narrow = cells + narrow.value();
+        around.middle = cells + middle(gaps);
         around.alike = cells + alike.value();
         around.age = age_of.value();
         if found.len() > 1 {
@@ -281,5 +288,22 @@ impl Market {
     }
 }
 
+/// What a sale out of the narrower kernel counts for the middle.
+const FARTHER_SHARE: f64 = 0.2;
 /// Keeps the slope of a neighbourhood near zero until its sales have a say, in sales times variance of surface.
 const SLOPE_PRIOR: f64 = 3.0;
+
+/// The value that half of the weight lies below.
+fn middle(mut values: Vec<(f64, f64)>) -> f64 {
+    values
+        .sort_unstable_by(|one, other| (one.0.total_cmp(&other.0)).then(one.1.total_cmp(&other.1)));
+    let half: f64 = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    for (value, weight) in values {
+        below += weight;
+        if below >= half {
+            return value;
+        }
+    }
+    f64::NAN
+}

@@ -29,3 +29,6 @@ pub mod valuer;
 pub use answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
 pub use home::{Class, Condition, Extras, Furniture, Grade, Home};
 pub use model::{Metadata, Model};
+
+#[cfg(test)]
+mod tests;

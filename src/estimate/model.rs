@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
 use super::features::{Own, Topic};
 use super::fit::{Fitted, Scratch, Valued};
-use super::home::Home;
+use super::home::{Class, Home};
 use super::interval::{Interval, Placed, Sides, WIDTH_MIN};
 use super::market::COMPARABLES_MIN;
 use super::place::Position;
@@ -46,6 +46,14 @@ pub enum Error {
         needed: usize,
         /// Last day looked at.
         until: String,
+    },
+    /// Nothing can be said of a class on a day.
+    #[error("no sale of a {class} before {date} is known, so none can be valued on that day")]
+    NothingBefore {
+        /// Flat or house.
+        class: &'static str,
+        /// The day asked for: `YYYY-MM-DD`.
+        date: String,
     },
     /// No sale to judge a model on.
     #[error(
@@ -147,7 +155,8 @@ impl Model {
     /// Values a home. Pure: no input or output, no clock, the same bits from any thread.
     ///
     /// # Errors
-    /// The trees refused the row, which a home read at the doors never makes them do.
+    /// No sale of the class is known before the day; or the trees refused the row, which a home read at the doors never
+    /// makes them do.
     pub fn estimate(&self, home: &Home, detail: Detail) -> Result<Estimate, Error> {
         SCRATCH.with_borrow_mut(|scratch| self.estimate_with(home, detail, scratch))
     }
@@ -163,6 +172,15 @@ impl Model {
         let day = days(home.date);
         let before = day.min(self.fitted.end);
         let valued = self.fitted.value(&own, position, day, before, scratch)?;
+        if !valued.log_price.is_finite() {
+            return Err(Error::NothingBefore {
+                class: match home.class {
+                    Class::Flat => "flat",
+                    Class::House => "house",
+                },
+                date: home.date.to_string(),
+            });
+        }
         let fallback = fallback(&valued);
         let sides = self.sides(&own, position, &valued)?;
         let adjusted: f64 = adjustments::of(home).map(|(_, offset)| offset).sum();
