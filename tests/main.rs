@@ -19,6 +19,7 @@ mod contract {
     mod connections;
     mod credits;
     mod errors;
+    mod estimates;
     mod idempotency;
     mod ingestion;
     mod keys;
@@ -39,6 +40,7 @@ mod engine {
     mod projection;
     mod search;
     mod sql;
+    mod valuing;
 }
 mod journeys {
     mod alerts;
@@ -54,6 +56,7 @@ mod journeys {
     mod rebuilding;
     mod serving;
     mod upkeep;
+    mod valuing;
 }
 mod lake {
     mod damage;

@@ -25,6 +25,7 @@ use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::engine::{Budget, Engine};
+use crate::estimate::live::LiveModel;
 use crate::http::alerts::addresses::Addresses;
 use crate::http::idempotency::Claims;
 use crate::http::listings::INGESTING_MAX;
@@ -104,10 +105,13 @@ pub fn serve(
         Texts::open(data)?,
     )?);
     let _keeping = properties.keep_up()?;
+    let models = LiveModel::open(data, config.estimate.adjustments());
+    let _watching = models.keep_up()?;
     let app = app(
         &store,
         Arc::new(open_data.clone()),
         properties,
+        models,
         &clock,
         config,
     )?;
@@ -147,6 +151,7 @@ pub fn app(
     store: &Store,
     answers: Arc<dyn Answers>,
     properties: Arc<Projection>,
+    models: LiveModel,
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Box<dyn Error + Send + Sync>> {
@@ -168,6 +173,7 @@ pub fn app(
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::of(store),
         properties,
+        models,
         alerts: Alerts::new(store.clone(), clock.clone(), config.alerts),
         addresses: Addresses::new(Gate::new(config.webhooks.allowed())),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
@@ -293,7 +299,8 @@ mod tests {
         let properties =
             Arc::new(Projection::open(listings, engine, lake, Texts::open(data).unwrap()).unwrap());
         let answers = Arc::new(open_data.clone());
-        let app = app(&store, answers, properties, &clock, &config).unwrap();
+        let models = LiveModel::open(data, config.estimate.adjustments());
+        let app = app(&store, answers, properties, models, &clock, &config).unwrap();
         observe(&app, store, open_data);
         app.readiness.set_ready();
         let response = metrics::handler(&app).await.unwrap();

@@ -49,6 +49,8 @@ pub enum Kind {
     Whole(u64, u64),
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
+    /// `true` or `false`.
+    Flag,
 }
 
 /// One setting.
@@ -65,7 +67,7 @@ pub struct Setting {
 }
 
 /// What a section is about.
-pub const SECTIONS: [(&str, &str); 7] = [
+pub const SECTIONS: [(&str, &str); 8] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of questions"),
@@ -74,6 +76,7 @@ pub const SECTIONS: [(&str, &str); 7] = [
         "What a key gets when it is made, unless it is made with values of its own",
     ),
     ("alerts", "What alerts may be"),
+    ("estimate", "Values of homes"),
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("prices", "Credits by consumption type"),
 ];
@@ -126,6 +129,8 @@ const ROWS: [(&str, &str, Kind, &str); 26] = [
         "Alerts an account may have, ended ones included: these keep their history and may be taken up again"),
     ("alerts", "conditions_max", Kind::Whole(1, CONDITIONS_MAX),
         "Conditions an alert may hold: every code, value, range and place of its filter counts"),
+    ("estimate", "adjustments", Kind::Flag,
+        "Whether what recorded sales cannot teach (balcony, lift, condition, ...) moves the price, within bounds"),
     ("webhooks", "allow_hosts", Kind::Hosts,
         "Hosts that webhooks may reach wherever they are, also over plain http: for trials, never on a public service"),
     ("webhooks", "retention_days", Kind::Whole(1, RETENTION_DAYS_MAX),
@@ -176,6 +181,10 @@ impl Kind {
                 |_| Value::String(text.into()),
                 |number: i64| Value::Integer(number),
             ),
+            Kind::Flag => text.trim().parse().map_or_else(
+                |_| Value::String(text.into()),
+                |flag: bool| Value::Boolean(flag),
+            ),
             _ => Value::String(text.into()),
         };
         self.check(&value)?;
@@ -196,6 +205,7 @@ impl Kind {
             }
             Kind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
             Kind::Hosts => text.is_some_and(|text| Allowed::parse(text).is_ok()),
+            Kind::Flag => value.is_bool(),
             Kind::Whole(min, max) => value
                 .as_integer()
                 .and_then(|number| u64::try_from(number).ok())
@@ -219,6 +229,7 @@ impl Kind {
                 "host names or addresses in quotes, separated by commas, empty for none".into()
             }
             Kind::Whole(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Flag => "true or false, without quotes".into(),
         };
         format!("must be {expected}; found {found}")
     }

@@ -85,6 +85,11 @@ pub enum ApiError {
     /// Too many questions at once.
     #[error("the service is busy; retry shortly")]
     Overloaded,
+    /// No model was trained yet.
+    #[error(
+        "no model to estimate with: train one with `toise train`; the service takes it up by itself"
+    )]
+    NoModel,
     /// The service starts or drains.
     #[error("not ready: starting or draining")]
     NotReady,
@@ -121,7 +126,7 @@ impl ApiError {
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
             ApiError::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
             ApiError::BodyInterrupted => (StatusCode::REQUEST_TIMEOUT, 10007),
-            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut => {
+            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
                 (StatusCode::SERVICE_UNAVAILABLE, 10000)
             }
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
@@ -160,7 +165,7 @@ impl ApiError {
             ApiError::StillWaiting(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(WAITING_RETRY_AFTER_S));
             }
-            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut => {
+            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(OVERLOAD_RETRY_AFTER_S));
             }
             _ => {}

@@ -21,8 +21,8 @@ use super::error::ApiError;
 use super::idempotency::{self, Claim};
 use super::routes::{self, BodyRule, Counting, Endpoint, Params, Route};
 use super::{
-    App, admin, alerts, auth, body, consumption, docs, listings, metrics, openapi, opendata,
-    samples, search,
+    App, admin, alerts, auth, body, consumption, docs, estimate, listings, metrics, openapi,
+    opendata, samples, search,
 };
 use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
@@ -299,6 +299,8 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::PropertyOfAdvert => listings::property_of_advert(&call).await,
         Endpoint::PropertiesMany => listings::properties_many(&call).await,
         Endpoint::Advert => listings::advert(&call).await,
+        Endpoint::EstimateLite => estimate::lite(&call).await,
+        Endpoint::EstimateLiteMany => estimate::lite_many(&call).await,
         Endpoint::Alerts(listing, action) => alerts::answer(&call, listing, action).await,
     }
 }

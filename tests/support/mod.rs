@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod draw;
+pub mod homes;
 pub mod listings;
 pub mod plain;
 pub mod plain_listings;
@@ -32,6 +33,8 @@ use toise::clock::Clock;
 use toise::config::Config;
 use toise::engine::interrupt::Interrupt;
 use toise::engine::{Budget, Engine};
+use toise::estimate::live::LiveModel;
+use toise::estimate::valuer::Adjustments;
 use toise::http::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
 use toise::http::tls::Tls;
@@ -187,6 +190,7 @@ impl Service {
             &store,
             Arc::new(rows),
             properties,
+            LiveModel::open(folder.path(), Adjustments::On),
             &clock,
             &Config::default(),
         )

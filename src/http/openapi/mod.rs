@@ -4,6 +4,7 @@
 
 pub mod admin;
 mod alerts;
+mod estimate;
 pub mod filters;
 mod ingestion;
 pub mod listings;
@@ -65,6 +66,7 @@ pub fn document() -> Value {
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
     schemas.extend(filters::schemas());
+    schemas.extend(estimate::schemas());
     schemas.extend(alerts::schemas::schemas());
     json!({
         "openapi": "3.1.0",

@@ -96,6 +96,10 @@ pub enum Endpoint {
     PropertiesMany,
     /// An advert by its identifier.
     Advert,
+    /// The value of a home.
+    EstimateLite,
+    /// The values of homes.
+    EstimateLiteMany,
     /// What an account does with its alerts on such listings.
     Alerts(Listing, AlertAction),
 }
