@@ -82,7 +82,7 @@ pub const SECTIONS: [(&str, &str); 8] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, Kind, &str); 26] = [
+const ROWS: [(&str, &str, Kind, &str); 27] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
