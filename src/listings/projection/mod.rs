@@ -88,6 +88,12 @@ pub enum Error {
     /// So many adverts changed since their table was written that a fold comes first.
     #[error("the table of adverts is being written")]
     Behind,
+    /// No thread could be started.
+    #[error("no thread for the changed adverts: {0}")]
+    Thread(#[from] std::io::Error),
+    /// The thread that laid out adverts panicked, and has said so.
+    #[error("changed adverts could not be laid out")]
+    Panicked,
     /// Rows could not be put together.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
@@ -141,9 +147,20 @@ impl Projection {
     /// The adverts as they are now. Few ask for them, so what changed is only laid out when someone does: all since the
     /// table was written at first, all since the last time afterwards. Blocks.
     ///
+    /// Rows are laid out on all cores under a lock, so never on the pool of the caller: a thread that waits there for
+    /// parts of its work may be handed another such question meanwhile, which would wait for the lock below it for ever.
+    ///
     /// # Errors
     /// Table or store cannot be read; [`Error::Behind`] while so much waits to be folded that it is better waited for.
     pub fn adverts(&self) -> Result<View> {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("adverts".to_owned());
+            let laid = thread.spawn_scoped(scope, || self.adverts_laid_out())?;
+            laid.join().unwrap_or(Err(Error::Panicked))
+        })
+    }
+
+    fn adverts_laid_out(&self) -> Result<View> {
         let of = Listing::Advert;
         let base = self.engine.view(adverts())?;
         let mut kept = self.adverts.lock().unwrap_or_else(PoisonError::into_inner);
