@@ -190,8 +190,10 @@ fn each_kind_of_fault_is_named_by_its_path_with_what_is_allowed() {
         (around(r#"{"polygon": []}"#),
             format!("{at}.polygon: unknown field; must be one of: geoBoundingBox, geoDistance, geoInseeCodeDistance")),
         (around(r#"{"geoInseeCodeDistance": {"inseeCode": "48999", "distanceKm": 1}}"#),
-            format!("{at}.geoInseeCodeDistance.inseeCode: the centre of this commune is not known; use geoDistance \
-                with a pin")),
+            format!("{at}.geoInseeCodeDistance.inseeCode: there is no such commune")),
+        (around(r#"{"geoInseeCodeDistance": {"inseeCode": "10002", "distanceKm": 1}}"#),
+            format!("{at}.geoInseeCodeDistance.inseeCode: the centre of this commune (Ailleville) is not known; use \
+                geoDistance with a pin")),
         (boxed(pin, r#"{"lat": 45, "lon": 4}"#),
             format!("{at}.geoBoundingBox.topLeft.lat: must be above bottomRight.lat")),
         (boxed(pin, r#"{"lat": 44, "lon": 3}"#),
