@@ -221,6 +221,21 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
+    /// Has the identifier of a property that was joined to one answer with another's record, which its first advert is
+    /// of now.
+    pub(super) fn answer_with(
+        &mut self,
+        founded: FlxId,
+        former: i64,
+        survivor: i64,
+    ) -> rusqlite::Result<()> {
+        self.execute(
+            "UPDATE properties SET merged_into = ?3 WHERE property_id = ?1 AND merged_into = ?2",
+            (founded.0.as_bytes(), former, survivor),
+        )?;
+        Ok(())
+    }
+
     /// Puts an advert under another property.
     pub(super) fn move_advert(&mut self, advert: i64, property: i64) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
