@@ -353,7 +353,7 @@ impl Draft {
         warnings.extend(anomalies.reasons().map(Cow::Borrowed));
         Ok(Self {
             document: document::encode(&advert)?,
-            fingerprint: Fingerprint::of(&advert),
+            fingerprint: Fingerprint::of(&advert).last_online(history.online_at),
             member: Member {
                 advert,
                 history,

@@ -439,6 +439,22 @@ fn adverts_split_off_together_take_the_identifiers_of_their_properties_along() {
 }
 
 #[test]
+fn a_relisting_between_the_last_sighting_and_the_one_that_missed_it_is_not_of_another_asset() {
+    let desk = Desk::open();
+    // Without pictures, nothing outweighs that one portal shows both at once.
+    let seen = |day: &str, is_online: bool| json!({"lastSeenAt": day, "isOnline": is_online, "medias": null});
+    let first = desk.take_one(with(flat("a", 1, 0), seen("2026-03-01", true)));
+    // Gone on some day before the tenth, and back under another address on the third.
+    desk.take_one(with(flat("a", 1, 0), seen("2026-03-10", false)));
+    let relisted = with(flat("a", 2, 0), seen("2026-03-12", true));
+    let relisted = with(relisted, json!({"firstSeenAt": "2026-03-03"}));
+    let relisted = desk.take_one(relisted);
+    let [one, other] = [first.flx_id, relisted.flx_id].map(|id| id.to_string());
+    let comparison = desk.listings.explain(&one, &other).unwrap().comparison;
+    assert_eq!(comparison.bar, None, "{comparison:?}");
+}
+
+#[test]
 fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
     let desk = Desk::open();
     let outcomes = desk.take((0..150).map(|n| flat("a", n, n * 3)).collect());
