@@ -35,7 +35,7 @@ pub enum Assignment {
 /// Decides where an advert belongs.
 ///
 /// `candidates` are *all* adverts of every property that has one among those found by [`Fingerprint::probes`], in any
-/// order: a property whose other adverts contradict the new one is not joined.
+/// order: those of a property's other adverts that contradict the new one weigh against joining it.
 pub fn assign(new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
     let mut compared: Vec<(FlxId, FlxId, Comparison)> = candidates
         .iter()
