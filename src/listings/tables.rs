@@ -379,7 +379,9 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Notes something that happened to an advert.
+    /// Notes something that happened to an advert. No question reads the table: answers and webhooks carry events from
+    /// memory. It is the only record of when an advert's price and presence changed, which its document forgets, so it is
+    /// written for good, as the reasons of anomalies beside each advert are, for who looks into the store.
     pub(super) fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO advert_events (advert, type, occurred_at_ms, previous_price, previous_is_online)
