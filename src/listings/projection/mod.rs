@@ -44,6 +44,8 @@ const ADVERTS_LAID_OUT_MAX: usize = 262_144;
 /// How often it is looked whether a fold pays.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// How long after a failure it is tried again.
+/// How long what was laid out of them is kept for the next question.
+const ADVERTS_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// Why the projection is not what the store is.
@@ -108,10 +110,19 @@ pub struct Projection {
     engine: Arc<Engine>,
     lake: Lake,
     texts: Texts,
-    view: ArcSwap<View>,
-    tail: Mutex<Tail>,
-    /// Of adverts, from when they were last asked for.
-    adverts: Mutex<Option<Tail>>,
+    state: ArcSwap<State>,
+    /// States of which pages were given.
+    kept: Kept,
+    taking: Mutex<Taking>,
+    /// Of adverts, as they were when they were last asked for, and when that was.
+    adverts: Mutex<Option<(Duration, Tail)>>,
+}
+
+/// What is behind the next state.
+struct Taking {
+    tail: Tail,
+    /// When the words are tried again that could not be kept up; `None` while they are.
+    words_again_at: Option<Instant>,
 }
 
 impl Projection {
@@ -166,7 +177,7 @@ impl Projection {
         let mut kept = self.adverts.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out while it changes: one that failed midway is not gone on from.
         let mut tail = match kept.take() {
-            Some(mut tail) => {
+            Some((_, mut tail)) => {
                 tail.rebase(base)?;
                 tail
             }
@@ -189,7 +200,7 @@ impl Projection {
             tail.take(&changes)?;
         }
         let view = tail.view();
-        *kept = Some(tail);
+        *kept = Some((self.listings.clock().monotonic(), tail));
         Ok(view)
     }
 
@@ -221,6 +232,15 @@ impl Projection {
     /// The same after a long absence: the words of all that waits are committed at once, and many rows go straight into
     /// the table meanwhile.
     fn catch_up(&self) -> Result<()> {
+    /// Lets go of the adverts in memory that nobody asked for lately.
+    fn forget_idle_adverts(&self) {
+        // Who holds the lock asks for them.
+        if let Ok(mut kept) = self.adverts.try_lock() {
+            let now = self.listings.clock().monotonic();
+            kept.take_if(|(asked_at, _)| now.saturating_sub(*asked_at) > ADVERTS_KEPT_FOR);
+        }
+    }
+
         let through = self.listings.last_sequence()?;
         let fold = || self.fold_if_due(Listing::Property);
         let (folded, words) = rayon::join(fold, || self.texts.bring_up(&self.listings, through));
@@ -296,12 +316,11 @@ impl Projection {
         let fold = |projection: &Projection| {
             // Writing a large table anew takes a core for seconds: questions go first.
             priority::lower();
-            let properties = projection.fold_if_due(Listing::Property);
-            match properties.and_then(|()| projection.fold_if_due(Listing::Advert)) {
-                Ok(()) => FOLD_EVERY,
-                Err(error) => {
-                    tracing::warn!(%error, "changed listings are not folded into their tables for now");
-                    AGAIN_AFTER
+            let folded = [Listing::Property, Listing::Advert].map(|listing| {
+                let folded = projection.fold_if_due(listing);
+                if let Err(error) = &folded {
+                    let table = listing.table();
+                    tracing::warn!(%error, table, "changed listings are not folded into their table for now");
                 }
             }
         };
@@ -355,3 +374,9 @@ impl Drop for Keeping {
         }
     }
 }
+                folded
+            });
+            projection.forget_idle_adverts();
+            match folded.iter().all(Result::is_ok) {
+                true => FOLD_EVERY,
+                false => AGAIN_AFTER,
