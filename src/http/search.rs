@@ -110,7 +110,7 @@ fn write_in_short(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
 impl From<projection::Error> for ApiError {
     fn from(error: projection::Error) -> Self {
         match error {
-            projection::Error::Behind => ApiError::Overloaded,
+            projection::Error::Behind | projection::Error::NoWords => ApiError::Overloaded,
             error => ApiError::internal(error),
         }
     }

@@ -73,12 +73,15 @@ fn search_payload(search: Value, size_max: usize, found: &mut Map<String, Value>
         json!({
             "size": {"type": "integer", "minimum": 1, "maximum": size_max, "description": "Properties of a page"},
             "sortBy": described(enumeration(EnumSearchRequestSortBy::TABLE, found),
-                "Records without the value come last in both orders, ties by identifier; RELEVANCE is of texts, ties by \
-                 order of arrival; without texts it is LAST_SEEN_AT"),
+                "Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the \
+                 texts fit, by coarse statistics of all texts; without texts it is LAST_SEEN_AT"),
             "orderBy": enumeration(EnumSearchRequestOrderBy::TABLE, found),
             "search": search,
             "searchAfterHash": {"type": "string",
-                "description": "That of a previous answer to the same search and order; the size may differ"},
+                "description": "That of a previous answer to the same search and order; the size may differ. The page is \
+                    cut from the same state of the properties as the one before, so that what changes in between is neither \
+                    skipped nor given twice; five minutes after the last page, or sooner while very much is asked, from \
+                    the present state"},
         }),
         &["size", "sortBy", "orderBy", "search"],
     )

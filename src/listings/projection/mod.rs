@@ -2,9 +2,10 @@
 //!
 //! The store is the truth and numbers its changes. A table says through which number it reaches; the rows of later
 //! changes lie in batches in memory ([`tail`]), and a row that changed is hidden wherever it lay before. A
-//! [`view::View`] is one state of both and never changes. Searches of properties ask the view of a [`Projection`];
-//! [`Projection::refresh`] makes the next from the changes since, in less than a second after each is on disk. SQL asks
-//! views of its own ([`now`]). When much waits, it is folded into the table ([`mod@fold`]), on a thread of its own:
+//! [`view::View`] is both as they are at one moment and never changes. Searches of properties ask the [`state`] of a
+//! [`Projection`], a view with the words of its rows; [`Projection::refresh`] makes the next from the changes since, in
+//! less than a second after each is on disk. Where the words cannot be kept up, rows go on without them: only searches
+//! for words are refused. SQL asks views of its own ([`now`]). When much waits, it is folded into the table ([`mod@fold`]), on a thread of its own:
 //! neither that nor a compaction or rebuild by another process pauses questions, ingestion or refreshing, and a fold
 //! that fails is tried again later. Restarting goes on from the table's number.
 //!
@@ -13,13 +14,14 @@
 pub mod fold;
 pub mod now;
 mod rows;
+pub mod state;
 pub mod tail;
 pub mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
@@ -31,6 +33,7 @@ use crate::engine::Engine;
 use crate::engine::priority;
 use crate::lake::Lake;
 use crate::wire::listings::filters::Listing;
+use state::{Kept, State};
 use tail::Tail;
 use view::View;
 
@@ -41,11 +44,11 @@ const REFRESH_EVERY: Duration = Duration::from_millis(250);
 const FOLD_ROWS_MIN: usize = 65_536;
 /// Changed adverts that are laid out for one question at most: some seconds on two cores.
 const ADVERTS_LAID_OUT_MAX: usize = 262_144;
+/// How long what was laid out of them is kept for the next question.
+const ADVERTS_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 /// How often it is looked whether a fold pays.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// How long after a failure it is tried again.
-/// How long what was laid out of them is kept for the next question.
-const ADVERTS_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// Why the projection is not what the store is.
@@ -87,6 +90,9 @@ pub enum Error {
         /// Last change of the store.
         store: i64,
     },
+    /// The words cannot be searched for now.
+    #[error("the words of properties cannot be searched for now")]
+    NoWords,
     /// So many adverts changed since their table was written that a fold comes first.
     #[error("the table of adverts is being written")]
     Behind,
@@ -130,20 +136,26 @@ impl Projection {
     /// written.
     ///
     /// # Errors
-    /// Table, index of words or store cannot be read, or the table is not of this store.
+    /// Table or store cannot be read, or the table is not of this store.
     pub fn open(listings: Listings, engine: Arc<Engine>, lake: Lake, texts: Texts) -> Result<Self> {
         let tail = Tail::over(Listing::Property, engine.view(properties())?);
         fold::reaches(&listings, Listing::Property, Some(tail.through()))?;
-        if texts.through() > listings.last_sequence()? {
-            texts.clear()?;
-        }
+        let state = State {
+            number: rand::random(),
+            view: Arc::new(tail.view()),
+            words: None,
+        };
         let projection = Self {
+            kept: Kept::new(listings.clock().clone()),
             listings,
             engine,
             lake,
             texts,
-            view: ArcSwap::from_pointee(tail.view()),
-            tail: Mutex::new(tail),
+            state: ArcSwap::from_pointee(state),
+            taking: Mutex::new(Taking {
+                tail,
+                words_again_at: None,
+            }),
             adverts: Mutex::default(),
         };
         projection.catch_up()?;
@@ -151,8 +163,24 @@ impl Projection {
     }
 
     /// The present state.
+    pub fn state(&self) -> Arc<State> {
+        self.state.load_full()
+    }
+
+    /// The rows of the present state.
     pub fn view(&self) -> Arc<View> {
-        self.view.load_full()
+        Arc::clone(&self.state.load().view)
+    }
+
+    /// The state of a number while it is kept, else the present one.
+    pub(super) fn state_of(&self, number: Option<u64>) -> Arc<State> {
+        let kept = number.and_then(|number| self.kept.find(number));
+        kept.unwrap_or_else(|| self.state())
+    }
+
+    /// Keeps a state for some minutes, for who goes on with a page of it.
+    pub(super) fn keep(&self, state: &Arc<State>) {
+        self.kept.keep(state);
     }
 
     /// The adverts as they are now. Few ask for them, so what changed is only laid out when someone does: all since the
@@ -204,34 +232,6 @@ impl Projection {
         Ok(view)
     }
 
-    /// The engine of the table.
-    pub fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// The index of words.
-    pub fn texts(&self) -> &Texts {
-        &self.texts
-    }
-
-    /// The store behind it.
-    pub fn listings(&self) -> &Listings {
-        &self.listings
-    }
-
-    /// Takes up what changed in the store since, a table that was written anew, and an index that was. Blocks.
-    ///
-    /// # Errors
-    /// Table, words or store cannot be read; the former state stays.
-    pub fn refresh(&self) -> Result<()> {
-        self.texts.take_up_newer(&self.listings)?;
-        while self.take_more()? {}
-        Ok(())
-    }
-
-    /// The same after a long absence: the words of all that waits are committed at once, and many rows go straight into
-    /// the table meanwhile.
-    fn catch_up(&self) -> Result<()> {
     /// Lets go of the adverts in memory that nobody asked for lately.
     fn forget_idle_adverts(&self) {
         // Who holds the lock asks for them.
@@ -241,43 +241,107 @@ impl Projection {
         }
     }
 
+    /// The engine of the table.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The store behind it.
+    pub fn listings(&self) -> &Listings {
+        &self.listings
+    }
+
+    /// Takes up what changed in the store since, a table that was written anew, and an index that was. Blocks. Computes on
+    /// all cores under a lock: not to be called from a thread of a rayon pool.
+    ///
+    /// # Errors
+    /// Table or store cannot be read; the former state stays.
+    pub fn refresh(&self) -> Result<()> {
+        self.kept.forget_old();
+        let mut taking = self.taking();
+        let taking = &mut *taking;
+        let base = self.engine.view(properties())?;
+        taking.tail.rebase(base)?;
+        let shown = self.view();
+        let least = match taking.tail.is_over(&shown) {
+            true => shown.through(),
+            // A record that changed while its table was written is in no file before its change is taken.
+            false => self.listings.last_sequence()?,
+        };
+        self.keep_words_up(taking, |texts| texts.take_up_newer(&self.listings));
+        loop {
+            let through = taking.tail.through();
+            self.keep_words_up(taking, |texts| texts.bring_up(&self.listings, through));
+            let of = Listing::Property;
+            let changes = self.listings.changes_since(of, through, CHANGES_MAX)?;
+            if changes.through == through {
+                break;
+            }
+            self.keep_words_up(taking, |texts| texts.take(through, &changes));
+            taking.tail.take(&changes)?;
+            if taking.tail.through() >= least {
+                self.show(taking);
+            }
+        }
+        if taking.tail.through() >= least {
+            self.show(taking);
+        }
+        Ok(())
+    }
+
+    /// Does something about the words. One that fails is tried again later; meanwhile there are none.
+    fn keep_words_up(&self, taking: &mut Taking, job: impl FnOnce(&Texts) -> texts::Result<()>) {
+        match taking.words_again_at {
+            Some(again_at) if Instant::now() < again_at => return,
+            _ => taking.words_again_at = None,
+        }
+        if let Err(error) = job(&self.texts) {
+            tracing::error!(%error, "words of properties cannot be searched for now");
+            taking.words_again_at = Some(Instant::now() + AGAIN_AFTER);
+        }
+    }
+
+    /// Has searches see what was taken, if that is not what they see.
+    fn show(&self, taking: &Taking) {
+        let words = match taking.words_again_at {
+            None => Some(self.texts.found()),
+            Some(_) => None,
+        };
+        let shown = self.state();
+        let is_shown = taking.tail.is_over(&shown.view)
+            && taking.tail.through() == shown.view.through()
+            && match (&words, &shown.words) {
+                (Some(words), Some(shown)) => words.is(shown),
+                (words, shown) => words.is_none() && shown.is_none(),
+            };
+        if !is_shown {
+            self.state.store(Arc::new(State {
+                number: shown.number().wrapping_add(1),
+                view: Arc::new(taking.tail.view()),
+                words,
+            }));
+        }
+    }
+
+    /// The same after a long absence: the words of all that waits are committed at once, and many rows go straight into
+    /// the table meanwhile.
+    fn catch_up(&self) -> Result<()> {
         let through = self.listings.last_sequence()?;
-        let fold = || self.fold_if_due(Listing::Property);
-        let (folded, words) = rayon::join(fold, || self.texts.bring_up(&self.listings, through));
-        if let Err(error) = folded {
-            tracing::warn!(%error, "changed properties stay in memory for now");
-        }
-        words?;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                if let Err(error) = self.fold_if_due(Listing::Property) {
+                    tracing::warn!(%error, "changed properties stay in memory for now");
+                }
+            });
+            self.keep_words_up(&mut self.taking(), |texts| {
+                if texts.through() > through {
+                    // They are of another store.
+                    texts.clear()?;
+                }
+                texts.bring_up(&self.listings, through)
+            });
+        });
         self.refresh()
-    }
-
-    /// Takes up the next changes; says whether there may be more.
-    fn take_more(&self) -> Result<bool> {
-        let through = self.rebase()?;
-        self.texts.bring_up(&self.listings, through)?;
-        if self.listings.last_sequence()? <= through {
-            return Ok(false);
-        }
-        // Read outside the lock: only one caller's changes are taken, the other's are there already.
-        let of = Listing::Property;
-        let changes = self.listings.changes_since(of, through, CHANGES_MAX)?;
-        if self.texts.through() == through {
-            self.texts.take(&changes)?;
-        }
-        let mut tail = self.tail();
-        if tail.through() == through && tail.take(&changes)? {
-            self.view.store(Arc::new(tail.view()));
-        }
-        Ok(true)
-    }
-
-    /// Goes over to a table that was written anew; gives the number of the last change in memory.
-    fn rebase(&self) -> Result<i64> {
-        let mut tail = self.tail();
-        if tail.rebase(self.engine.view(properties())?)? {
-            self.view.store(Arc::new(tail.view()));
-        }
-        Ok(tail.through())
     }
 
     /// Writes what changed into the table of properties or adverts. Blocks for seconds on large tables; questions go on.
@@ -285,17 +349,19 @@ impl Projection {
     /// # Errors
     /// The table cannot be written, or another process writes it.
     pub fn fold(&self, listing: Listing) -> Result<()> {
+        self.write_table(listing)?;
+        self.refresh()
+    }
+
+    fn write_table(&self, listing: Listing) -> Result<()> {
         fold::fold(&self.listings, &self.lake, listing, &|_| {})?;
-        if listing == Listing::Property {
-            self.engine.look_again(table_of(listing))?;
-            self.rebase()?;
-        }
+        self.engine.look_again(table_of(listing))?;
         Ok(())
     }
 
     fn fold_if_due(&self, listing: Listing) -> Result<()> {
         match fold::is_due(&self.listings, &self.lake, listing, FOLD_ROWS_MIN)? {
-            true => self.fold(listing),
+            true => self.write_table(listing),
             false => Ok(()),
         }
     }
@@ -322,6 +388,12 @@ impl Projection {
                     let table = listing.table();
                     tracing::warn!(%error, table, "changed listings are not folded into their table for now");
                 }
+                folded
+            });
+            projection.forget_idle_adverts();
+            match folded.iter().all(Result::is_ok) {
+                true => FOLD_EVERY,
+                false => AGAIN_AFTER,
             }
         };
         Ok(Keeping {
@@ -348,9 +420,9 @@ impl Projection {
         })
     }
 
-    /// Whoever panicked left the tail between two changes, and the next view is made of what it holds.
-    fn tail(&self) -> MutexGuard<'_, Tail> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whoever panicked left the tail between two changes, and the next state is made of what it holds.
+    fn taking(&self) -> MutexGuard<'_, Taking> {
+        self.taking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -374,9 +446,3 @@ impl Drop for Keeping {
         }
     }
 }
-                folded
-            });
-            projection.forget_idle_adverts();
-            match folded.iter().all(Result::is_ok) {
-                true => FOLD_EVERY,
-                false => AGAIN_AFTER,
