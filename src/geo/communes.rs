@@ -222,7 +222,8 @@ mod tests {
 
     #[test]
     fn the_tables_are_read_whole() {
-        assert_eq!(TABLE.communes.len(), 34_979);
+        // All but the two of Saint-Pierre-et-Miquelon, which is no department.
+        assert_eq!(TABLE.communes.len(), 34_977);
         let centred = TABLE.communes.iter().filter(|one| one.centre.is_some());
         let lines = include_str!("../../data/communes.csv").lines().count() - 1;
         assert_eq!(centred.count(), lines);
