@@ -169,8 +169,11 @@ impl Tables<'_> {
             }
             None => self.insert_property(None, id, &made)?,
         };
-        for (advert, _) in &leave {
+        for (advert, member) in &leave {
             self.move_advert(*advert, parted)?;
+            if let Some(founded) = member.advert.flx_id {
+                self.answer_with(founded, property, parted)?;
+            }
         }
         self.rebuild(property, Some(Occasion::Changed))?;
         self.percolate_moved(None)?;

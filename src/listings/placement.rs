@@ -175,9 +175,7 @@ fn weigh(
     };
     Ok(match assign(fingerprint, &candidates) {
         Assignment::New => None,
-        Assignment::Join {
-            property, bridged, ..
-        } => {
+        Assignment::Join { property, bridged } => {
             number(property).map(|found| (found, bridged.into_iter().filter_map(number).collect()))
         }
     })

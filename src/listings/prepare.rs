@@ -342,18 +342,20 @@ impl Draft {
         advert.first_seen_at = Some(history.first_seen_at);
         advert.last_seen_at = Some(history.observed_at);
         advert.last_modified_at = Some(history.modified_at);
+        let is_offline = advert.is_online == Some(false);
         advert.meta = Some(Meta {
             first_seen_at: Some(history.first_seen_at),
+            is_totally_offline: Some(is_offline),
             last_published_at: Some(history.published_at),
             last_seen_at: Some(history.observed_at),
             last_updated_at: Some(history.modified_at),
-            ..Meta::default()
+            totally_offline_at: history.offline_at.filter(|_| is_offline),
         });
         let mut warnings = completed.warnings;
         warnings.extend(anomalies.reasons().map(Cow::Borrowed));
         Ok(Self {
             document: document::encode(&advert)?,
-            fingerprint: Fingerprint::of(&advert),
+            fingerprint: Fingerprint::of(&advert).last_online(history.online_at),
             member: Member {
                 advert,
                 history,

@@ -243,6 +243,21 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
+    /// Has the identifier of a property that was joined to one answer with another's record, which its first advert is
+    /// of now.
+    pub(super) fn answer_with(
+        &mut self,
+        founded: FlxId,
+        former: i64,
+        survivor: i64,
+    ) -> rusqlite::Result<()> {
+        self.execute(
+            "UPDATE properties SET merged_into = ?3 WHERE property_id = ?1 AND merged_into = ?2",
+            (founded.0.as_bytes(), former, survivor),
+        )?;
+        Ok(())
+    }
+
     /// Puts an advert under another property.
     pub(super) fn move_advert(&mut self, advert: i64, property: i64) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
@@ -387,7 +402,9 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Notes something that happened to an advert.
+    /// Notes something that happened to an advert. No question reads the table: answers and webhooks carry events from
+    /// memory. It is the only record of when an advert's price and presence changed, which its document forgets, so it is
+    /// written for good, as the reasons of anomalies beside each advert are, for who looks into the store.
     pub(super) fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO advert_events (advert, type, occurred_at_ms, previous_price, previous_is_online)

@@ -112,6 +112,7 @@ impl Answers for Rows {
             next: (end < ROWS).then(|| Position {
                 value: Some(SortValue::Day(1)),
                 id: format!("r{:03}", end - 1),
+                state: None,
             }),
         })
     }

@@ -6,11 +6,11 @@
 //! alone: keywords by their weight (BM25), and for each full text it has all words of, one for each word, and for the
 //! stem of each as asked its weight twice.
 
-use std::sync::Arc;
-
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use tantivy::query::{Bm25Weight, BooleanQuery, EnableScoring, Occur, Weight};
-use tantivy::schema::IndexRecordOption;
+use tantivy::query::{
+    Bm25StatisticsProvider, Bm25Weight, EnableScoring, PhraseQuery, Query, Weight,
+};
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, TantivyError, Term};
 
 use super::Result;
@@ -18,6 +18,7 @@ use super::kept::{Kept, Piece};
 use super::segments::{Present, Segment};
 use super::sets::{Ranked, Set};
 use super::words::Fields;
+use crate::engine::interrupt::Interrupt;
 
 /// How much more the stem as asked counts than a word that resembles it.
 const AS_ASKED_BOOST: f32 = 2.0;
@@ -75,24 +76,49 @@ struct InSegment {
     by_text: Vec<Set>,
 }
 
+/// Where and for whom a search is looked for.
+pub(super) struct Looking<'a> {
+    /// The index as one commit left it.
+    pub present: &'a Present,
+    /// What pieces found before.
+    pub kept: &'a Kept,
+    /// The fields of the index.
+    pub fields: Fields,
+    /// Raised when nobody waits any more.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Looking<'_> {
+    /// Leaves of each segment's documents those with a piece; says whether there are any.
+    fn keep(&self, piece: &Piece, documents: &mut [Set]) -> Result<bool> {
+        self.interrupt.check()?;
+        let sets = self.kept.find(self.present, self.fields, piece)?;
+        for (documents, with_piece) in documents.iter_mut().zip(&sets) {
+            documents.keep(with_piece);
+        }
+        Ok(!documents.iter().all(Set::is_empty))
+    }
+}
+
 impl Asked {
     /// The properties that are found.
-    pub fn found(&self, present: &Present, kept: &Kept, fields: Fields) -> Result<Fits> {
-        let segments = self.in_segments(present, kept, fields)?;
+    pub fn found(&self, looking: &Looking<'_>) -> Result<Fits> {
+        let segments = self.in_segments(looking)?;
         let found = segments.iter().map(|segment| &segment.found);
-        Ok(Fits::Found(Found(present.numbers(found))))
+        Ok(Fits::Found(Found(looking.present.numbers(found))))
     }
 
     /// The properties that are found, and how well each fits. Takes several times as long.
-    pub fn scored(&self, present: &Present, kept: &Kept, fields: Fields) -> Result<Fits> {
-        let weights = Weights::of(self, &present.searcher, fields)?;
-        let segments = self.in_segments(present, kept, fields)?;
+    pub fn scored(&self, looking: &Looking<'_>) -> Result<Fits> {
+        let present = looking.present;
+        let segments = self.in_segments(looking)?;
+        let weights = Weights::of(self, &present.searcher, looking.fields)?;
         let found = present.numbers(segments.iter().map(|segment| &segment.found));
         let found = Ranked::new(found);
         let by_segment = present.segments.par_iter().zip(segments);
         let by_segment = by_segment.map(|(segment, InSegment { found, by_text })| {
             let found = Ranked::new(found);
-            let scores = weights.scores(segment, &found, &by_text)?;
+            let scores = weights.scores(segment, &found, &by_text, looking.interrupt)?;
             Ok((found, scores))
         });
         let by_segment: Vec<(Ranked, Vec<f32>)> = by_segment.collect::<Result<_>>()?;
@@ -108,126 +134,171 @@ impl Asked {
         Ok(Fits::Scored(Scored { found, scores }))
     }
 
-    fn in_segments(
-        &self,
-        present: &Present,
-        kept: &Kept,
-        fields: Fields,
-    ) -> Result<Vec<InSegment>> {
-        let of = |pieces: &[Piece]| {
-            let sets = pieces.iter().map(|piece| kept.find(present, fields, piece));
-            sets.collect::<Result<Vec<_>>>()
-        };
-        let keywords = of(&self.keywords)?;
-        let texts = self.texts.iter().map(|words| of(words));
-        let texts = texts.collect::<Result<Vec<_>>>()?;
-        let in_segment = |(nth, segment): (usize, &Segment)| {
-            let mut found = segment.alive().clone();
-            keywords.iter().for_each(|sets| found.keep(&sets[nth]));
-            if texts.is_empty() {
-                let by_text = Vec::new();
-                return InSegment { found, by_text };
+    /// Pieces are looked for one after the other, and no more once nothing is left.
+    fn in_segments(&self, looking: &Looking<'_>) -> Result<Vec<InSegment>> {
+        let segments = &looking.present.segments;
+        let mut found: Vec<Set> = segments.iter().map(|one| one.alive().clone()).collect();
+        let mut is_any = true;
+        for keyword in &self.keywords {
+            is_any = is_any && looking.keep(keyword, &mut found)?;
+        }
+        if self.texts.is_empty() {
+            let found = found.into_iter().map(|found| InSegment {
+                found,
+                by_text: Vec::new(),
+            });
+            return Ok(found.collect());
+        }
+        let nothing = || segments.iter().map(Segment::none).collect::<Vec<Set>>();
+        let mut by_text: Vec<Vec<Set>> = segments.iter().map(|_| Vec::new()).collect();
+        let mut with_any = nothing();
+        for words in &self.texts {
+            // A text without words is found nowhere.
+            let mut is_left = is_any && !words.is_empty();
+            let mut with_all = if is_left { found.clone() } else { nothing() };
+            for word in words {
+                is_left = is_left && looking.keep(word, &mut with_all)?;
             }
-            let with_all = |words: &Vec<Vec<Arc<Set>>>| match words.is_empty() {
-                // A text without words is found nowhere.
-                true => segment.none(),
-                false => {
-                    let mut with_all = found.clone();
-                    words.iter().for_each(|sets| with_all.keep(&sets[nth]));
-                    with_all
-                }
-            };
-            let by_text: Vec<Set> = texts.iter().map(with_all).collect();
-            let mut found = segment.none();
-            by_text.iter().for_each(|with_all| found.add(with_all));
-            InSegment { found, by_text }
-        };
-        Ok(present
-            .segments
-            .iter()
-            .enumerate()
-            .map(in_segment)
+            for (nth, with_all) in with_all.into_iter().enumerate() {
+                with_any[nth].add(&with_all);
+                by_text[nth].push(with_all);
+            }
+        }
+        let segments = with_any.into_iter().zip(by_text);
+        Ok(segments
+            .map(|(found, by_text)| InSegment { found, by_text })
             .collect())
     }
 }
 
-/// What counts for how well a document fits.
+/// The statistics of an index rounded up to powers of two, so that scores stay what they are, to the last bit, while
+/// other texts come and go: pages of one list then follow each other even where they were cut in two states. A score
+/// changes when the texts, their words or those with a word of the search double.
+pub(super) struct Coarse<'s>(pub &'s Searcher);
+
+impl Bm25StatisticsProvider for Coarse<'_> {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        Ok(self.0.total_num_tokens(field)?.next_power_of_two())
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        Ok(self.0.total_num_docs()?.next_power_of_two())
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        Ok(self.0.doc_freq(term)?.next_power_of_two())
+    }
+}
+
+/// What counts for how well a document fits. Each part is added by itself and in the order asked, whatever a segment
+/// holds, because sums of floating-point numbers depend on their order.
 struct Weights {
-    keywords: Option<Box<dyn Weight>>,
+    keywords: Vec<Counted>,
     /// Of each word of each full text its stem.
     stems: Vec<Vec<(Term, Bm25Weight)>>,
 }
 
+/// What a keyword counts.
+enum Counted {
+    Word(Term, Bm25Weight),
+    Phrase(Box<dyn Weight>),
+}
+
 impl Weights {
     fn of(asked: &Asked, searcher: &Searcher, fields: Fields) -> Result<Self> {
-        let keywords = asked.keywords.iter();
-        let keywords: Vec<_> = keywords
-            .filter_map(|piece| Some((Occur::Must, piece.phrase(fields)?)))
-            .collect();
-        let keywords = match keywords.is_empty() {
-            true => None,
-            false => {
-                let scoring = EnableScoring::enabled_from_searcher(searcher);
-                Some(tantivy::query::Query::weight(
-                    &BooleanQuery::new(keywords),
-                    scoring,
-                )?)
+        let coarse = Coarse(searcher);
+        let weighed = |term: Term| {
+            let weight = Bm25Weight::for_terms(&coarse, std::slice::from_ref(&term));
+            weight.map(|weight| (term, weight))
+        };
+        let scoring = EnableScoring::enabled_from_statistics_provider(&coarse, searcher);
+        let counted = |piece: &Piece| match piece.terms(fields) {
+            mut terms if terms.len() == 1 => {
+                weighed(terms.remove(0)).map(|(term, weight)| Some(Counted::Word(term, weight)))
+            }
+            terms if terms.is_empty() => Ok(None),
+            terms => {
+                let weight = PhraseQuery::new(terms).weight(scoring);
+                weight.map(|weight| Some(Counted::Phrase(weight)))
             }
         };
-        let weighed = |piece: &Piece| {
-            let stem = piece.stem(fields)?;
-            let weight = Bm25Weight::for_terms(searcher, std::slice::from_ref(&stem));
-            Some(weight.map(|weight| (stem, weight)))
-        };
+        let keywords = asked
+            .keywords
+            .iter()
+            .filter_map(|piece| counted(piece).transpose());
         let stems = asked.texts.iter().map(|words| {
-            let weighed = words.iter().filter_map(weighed);
-            weighed.collect::<tantivy::Result<Vec<_>>>()
+            let stems = words.iter().filter_map(|piece| piece.stem(fields));
+            stems.map(weighed).collect::<tantivy::Result<Vec<_>>>()
         });
         Ok(Self {
-            keywords,
+            keywords: keywords.collect::<tantivy::Result<_>>()?,
             stems: stems.collect::<tantivy::Result<_>>()?,
         })
     }
 
     /// How well each of the found documents of a segment fits, by rank.
-    fn scores(&self, segment: &Segment, found: &Ranked, by_text: &[Set]) -> Result<Vec<f32>> {
+    fn scores(
+        &self,
+        segment: &Segment,
+        found: &Ranked,
+        by_text: &[Set],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<f32>> {
         let mut scores = vec![0.0; found.count()];
         if scores.is_empty() {
             return Ok(scores);
         }
-        if let Some(keywords) = &self.keywords {
-            keywords.for_each(&segment.reader, &mut |document, score| {
-                if let Some(rank) = found.rank(segment.place(document)) {
-                    scores[rank] += score;
+        let mut add = |place: usize, score: f32| {
+            if let Some(rank) = found.rank(place) {
+                scores[rank] += score;
+            }
+        };
+        for keyword in &self.keywords {
+            interrupt.check()?;
+            match keyword {
+                Counted::Word(term, weight) => {
+                    add_weights(segment, term, weight, found.set(), &mut add)?;
                 }
-            })?;
+                Counted::Phrase(weight) => weight
+                    .for_each(&segment.reader, &mut |document, score| {
+                        add(segment.place(document), score)
+                    })?,
+            }
         }
         for (stems, with_all) in self.stems.iter().zip(by_text) {
-            let mut add = |place: usize, score: f32| {
-                if let Some(rank) = found.rank(place) {
-                    scores[rank] += score;
-                }
-            };
             with_all.for_each(|place| add(place, stems.len() as f32));
             for (stem, weight) in stems {
-                let index = segment.reader.inverted_index(stem.field())?;
-                let lengths = segment.reader.get_fieldnorms_reader(stem.field())?;
-                let postings = index.read_block_postings(stem, IndexRecordOption::WithFreqs);
-                let Some(mut postings) = postings.map_err(TantivyError::from)? else {
-                    continue;
-                };
-                while !postings.docs().is_empty() {
-                    for (document, count) in postings.docs().iter().zip(postings.freqs()) {
-                        let place = segment.place(*document);
-                        if with_all.contains(place) {
-                            let length = lengths.fieldnorm_id(*document);
-                            add(place, AS_ASKED_BOOST * weight.score(length, *count));
-                        }
-                    }
-                    postings.advance();
-                }
+                interrupt.check()?;
+                let mut add = |place, score| add(place, AS_ASKED_BOOST * score);
+                add_weights(segment, stem, weight, with_all, &mut add)?;
             }
         }
         Ok(scores)
     }
+}
+
+/// Adds what a term counts to each document of a segment that holds it and is among some.
+fn add_weights(
+    segment: &Segment,
+    term: &Term,
+    weight: &Bm25Weight,
+    among: &Set,
+    add: &mut impl FnMut(usize, f32),
+) -> Result<()> {
+    let index = segment.reader.inverted_index(term.field())?;
+    let lengths = segment.reader.get_fieldnorms_reader(term.field())?;
+    let postings = index.read_block_postings(term, IndexRecordOption::WithFreqs);
+    let Some(mut postings) = postings.map_err(TantivyError::from)? else {
+        return Ok(());
+    };
+    while !postings.docs().is_empty() {
+        for (document, count) in postings.docs().iter().zip(postings.freqs()) {
+            let place = segment.place(*document);
+            if among.contains(place) {
+                add(place, weight.score(lengths.fieldnorm_id(*document), *count));
+            }
+        }
+        postings.advance();
+    }
+    Ok(())
 }

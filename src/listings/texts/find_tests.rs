@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use proptest::prelude::*;
 use serde_json::json;
 use tantivy::Term;
-use tantivy::query::{BooleanQuery, EnableScoring, Occur, Query, TermQuery};
+use tantivy::query::{EnableScoring, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use uuid::Uuid;
 
+use super::asked::Coarse;
 use super::kept::Piece;
 use super::words::{NUMBER, Words, analyzer, asked, tokens};
 use crate::listings::store::{Change, Changes};
@@ -124,7 +125,8 @@ fn is_found(texts: &[String], search: &Search) -> bool {
 fn scores(words: &Words, model: &Model, search: &Search) -> HashMap<i64, f32> {
     let (searcher, fields) = (words.present().searcher.clone(), words.fields());
     let asked = asked(search);
-    let scoring = EnableScoring::enabled_from_searcher(&searcher);
+    let coarse = Coarse(&searcher);
+    let scoring = EnableScoring::enabled_from_statistics_provider(&coarse, &searcher);
     let scores_of = |query: &dyn Query| {
         let weight = query.weight(scoring).unwrap();
         let mut scores = HashMap::new();
@@ -143,10 +145,19 @@ fn scores(words: &Words, model: &Model, search: &Search) -> HashMap<i64, f32> {
         scores
     };
     let mut all: HashMap<i64, f32> = HashMap::new();
-    if !asked.keywords.is_empty() {
-        let phrases = asked.keywords.iter();
-        let phrases = phrases.map(|piece| (Occur::Must, piece.phrase(fields).unwrap()));
-        all = scores_of(&BooleanQuery::new(phrases.collect()));
+    for keyword in &asked.keywords {
+        let mut terms = keyword.terms(fields);
+        let of_keyword = match terms.len() {
+            0 => HashMap::new(),
+            1 => scores_of(&TermQuery::new(
+                terms.remove(0),
+                IndexRecordOption::WithFreqs,
+            )),
+            _ => scores_of(&PhraseQuery::new(terms)),
+        };
+        for (number, score) in of_keyword {
+            *all.entry(number).or_default() += score;
+        }
     }
     for (text, pieces) in search.full_texts.iter().zip(&asked.texts) {
         let alone = Search {
@@ -177,11 +188,11 @@ fn scores(words: &Words, model: &Model, search: &Search) -> HashMap<i64, f32> {
 
 /// Holds a search, compared and not, against the plain reading and the index's scores.
 fn compare(words: &Words, model: &Model, search: &Search) {
-    let Some(found) = words.find(search, false).unwrap() else {
+    let Some(found) = words.find_now(search, false).unwrap() else {
         assert!(search.keywords.is_empty() && search.full_texts.is_empty());
         return;
     };
-    let scored = words.find(search, true).unwrap().unwrap();
+    let scored = words.find_now(search, true).unwrap().unwrap();
     let expected = scores(words, model, search);
     for number in (-1..NEAR_MAX + 70).chain((0..NEAR_MAX).map(|number| number * FAR_STEP)) {
         let texts = model.get(&number);
@@ -277,4 +288,52 @@ fn a_property_that_changes_twice_in_one_commit_is_found_by_its_last_texts() {
             },
         );
     }
+}
+
+#[test]
+fn scores_stay_what_they_are_to_the_last_bit_while_other_texts_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = Words::open(folder.path()).unwrap();
+    let mut sequence = 0;
+    let mut take = |numbers: std::ops::Range<i64>, text: Option<&str>| {
+        let records = numbers.map(|number| {
+            sequence += 1;
+            let views = "vue ".repeat(if number < 40 { number as usize % 5 } else { 0 });
+            let record = text.map(|text| json!({"title": format!("{text} {views}")}));
+            let record = record.map(|record| record.to_string().into_bytes());
+            Change {
+                sequence,
+                number,
+                id: FlxId(Uuid::nil()),
+                record,
+            }
+        });
+        let records = records.collect::<Vec<_>>();
+        let through = sequence;
+        words.take(&Changes { records, through }).unwrap();
+    };
+    take(0..40, Some("grand jardin clos"));
+    take(40..75, Some("cheminée"));
+    let search = Search {
+        filter: Vec::new(),
+        keywords: vec![
+            "clos".to_owned(),
+            "jardin clos".to_owned(),
+            "vue".to_owned(),
+        ],
+        full_texts: vec!["jardins".to_owned()],
+    };
+    let scores = || {
+        let fits = words.find_now(&search, true).unwrap().unwrap();
+        let scores = (0..40).map(|number| fits.score(number).map(f32::to_bits));
+        scores.collect::<Vec<_>>()
+    };
+    let before = scores();
+    assert!(before.iter().flatten().collect::<BTreeSet<_>>().len() > 2);
+    for round in 0..12 {
+        take(75 + round..76 + round, Some("appartement"));
+        assert_eq!(scores(), before, "after {round}");
+    }
+    take(60..80, None);
+    assert_eq!(scores(), before);
 }

@@ -15,8 +15,7 @@ use rayon::iter::{
 use tantivy::index::SegmentId;
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::{
-    AutomatonWeight, DfaWrapper, EnableScoring, FuzzyTermQuery, PhraseQuery, Query, TermQuery,
-    Weight,
+    AutomatonWeight, DfaWrapper, EnableScoring, FuzzyTermQuery, PhraseQuery, Query, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{TantivyError, Term};
@@ -48,23 +47,16 @@ pub(super) enum Piece {
 }
 
 impl Piece {
-    /// The question for a phrase with its weight; `None` for another piece.
-    pub fn phrase(&self, fields: Fields) -> Option<Box<dyn Query>> {
-        let Self::Phrase(words) = self else {
-            return None;
+    /// The words of a phrase; none of another piece.
+    pub fn terms(&self, fields: Fields) -> Vec<Term> {
+        let words = match self {
+            Self::Phrase(words) => &words[..],
+            Self::Like { .. } => &[],
         };
-        let mut terms: Vec<Term> = words
-            .iter()
+        let terms = words.iter();
+        terms
             .map(|word| Term::from_field_text(fields.words, word))
-            .collect();
-        Some(match terms.len() {
-            0 => Box::new(tantivy::query::EmptyQuery),
-            1 => Box::new(TermQuery::new(
-                terms.remove(0),
-                IndexRecordOption::WithFreqs,
-            )),
-            _ => Box::new(PhraseQuery::new(terms)),
-        })
+            .collect()
     }
 
     /// The stem of a word that others may resemble; `None` for another piece.
@@ -84,18 +76,14 @@ impl Piece {
             Ok::<_, TantivyError>((field, AutomatonWeight::new(field, automaton)))
         };
         Ok(match self {
-            Self::Phrase(words) if words.len() == 1 => {
-                Sought::Term(Term::from_field_text(fields.words, &words[0]))
-            }
             Self::Phrase(words) if words.is_empty() => Sought::Nothing,
-            Self::Phrase(words) => {
-                let terms = words
-                    .iter()
-                    .map(|word| Term::from_field_text(fields.words, word));
-                let phrase = PhraseQuery::new(terms.collect());
-                let scoring = EnableScoring::disabled_from_searcher(&present.searcher);
-                Sought::Phrase(phrase.weight(scoring)?)
-            }
+            Self::Phrase(_) => match self.terms(fields) {
+                mut terms if terms.len() == 1 => Sought::Term(terms.remove(0)),
+                terms => {
+                    let scoring = EnableScoring::disabled_from_searcher(&present.searcher);
+                    Sought::Phrase(PhraseQuery::new(terms).weight(scoring)?)
+                }
+            },
             Self::Like { word, stem } => {
                 Sought::Like([like(fields.words, word)?, like(fields.stems, stem)?])
             }

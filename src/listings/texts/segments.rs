@@ -22,11 +22,13 @@ pub(super) struct Present {
     pub searcher: Searcher,
     /// Each by itself, in the searcher's order.
     pub segments: Vec<Segment>,
+    /// Number of the last change in it.
+    pub through: i64,
 }
 
 impl Present {
-    /// What a searcher sees, given what an earlier one saw.
-    pub fn open(searcher: Searcher, former: &[Segment]) -> Result<Self> {
+    /// What a searcher sees, which holds every change through a number, given what an earlier one saw.
+    pub fn open(searcher: Searcher, former: &[Segment], through: i64) -> Result<Self> {
         let segments = searcher.segment_readers().iter().map(|reader| {
             let mut former = former.iter();
             Segment::open(
@@ -37,6 +39,7 @@ impl Present {
         Ok(Self {
             segments: segments.collect::<Result<_>>()?,
             searcher,
+            through,
         })
     }
 

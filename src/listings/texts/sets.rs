@@ -39,6 +39,11 @@ impl Set {
         words.for_each(|(own, other)| *own |= other);
     }
 
+    /// Whether there are none. Costs little where there are many.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
@@ -136,6 +141,7 @@ mod tests {
             let mut both = set(&one);
             both.keep(&set(&other));
             prop_assert_eq!(members(&both), &one & &other);
+            prop_assert_eq!(both.is_empty(), one.is_disjoint(&other));
             let mut any = set(&one);
             any.add(&set(&other));
             prop_assert_eq!(members(&any), &one | &other);

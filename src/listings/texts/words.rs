@@ -8,12 +8,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde::Deserialize;
 use tantivy::directory::MmapDirectory;
+use tantivy::directory::error::LockError;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
 };
@@ -26,10 +26,11 @@ use tantivy::{
     Term,
 };
 
-use super::asked::{Asked, Fits};
+use super::asked::{Asked, Fits, Looking};
 use super::kept::{Kept, Piece};
 use super::segments::Present;
 use super::{Error, Result};
+use crate::engine::interrupt::Interrupt;
 use crate::engine::priority;
 use crate::listings::store::Changes;
 use crate::wire::listings::filters::Search;
@@ -61,7 +62,6 @@ pub struct Words {
     /// Opened with the first change: whoever only asks needs none, and only one process may write.
     writer: Mutex<Option<IndexWriter>>,
     fields: Fields,
-    through: AtomicI64,
     /// What is found now.
     present: ArcSwap<Present>,
     kept: Kept,
@@ -91,19 +91,17 @@ impl Words {
             .open_or_create(directory)?;
         index.tokenizers().register(WORDS, analyzer(false));
         index.tokenizers().register(STEMS, analyzer(true));
-        let payload = index.load_metas()?.payload;
-        let through = payload.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let through = committed(&index)?;
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
-        let present = Present::open(reader.searcher(), &[])?;
+        let present = Present::open(reader.searcher(), &[], through)?;
         Ok(Self {
             index,
             reader,
             writer: Mutex::new(None),
             fields,
-            through: AtomicI64::new(through),
             present: ArcSwap::from_pointee(present),
             kept: Kept::new(),
         })
@@ -111,7 +109,7 @@ impl Words {
 
     /// Number of the last change it holds.
     pub fn through(&self) -> i64 {
-        self.through.load(Ordering::Acquire)
+        self.present.load().through
     }
 
     /// Takes the changes after those it holds. Durable, and found from then on, when it returns.
@@ -176,14 +174,35 @@ impl Words {
         self.show(through)
     }
 
-    /// Has the files as they are now be asked. Only who may write calls it, so none goes back to an older state.
+    /// Has the files as they are now be asked.
     fn show(&self, through: i64) -> Result<()> {
         self.reader.reload()?;
         let former = self.present.load_full();
-        let present = Present::open(self.reader.searcher(), &former.segments)?;
+        let present = Present::open(self.reader.searcher(), &former.segments, through)?;
         self.present.store(Arc::new(present));
-        self.through.fetch_max(through, Ordering::AcqRel);
         Ok(())
+    }
+
+    /// Whether this process may write, which one process may at a time; tries to become that one. What another wrote is
+    /// taken up, now or when it has ended.
+    ///
+    /// # Errors
+    /// The index cannot be read, or not be written for another reason.
+    pub(super) fn may_write(&self) -> Result<bool> {
+        let mut writer = self.writer();
+        if writer.is_some() {
+            return Ok(true);
+        }
+        let may_write = match self.opened(&mut writer) {
+            Ok(_) => true,
+            Err(Error::Index(TantivyError::LockFailure(LockError::LockBusy, _))) => false,
+            Err(error) => return Err(error),
+        };
+        let through = committed(&self.index)?;
+        if through != self.through() {
+            self.show(through)?;
+        }
+        Ok(may_write)
     }
 
     /// Forgets everything: the store is not the one these words came from.
@@ -192,9 +211,7 @@ impl Words {
     /// The index cannot be written.
     pub fn clear(&self) -> Result<()> {
         self.opened(&mut self.writer())?.delete_all_documents()?;
-        self.commit(0)?;
-        self.through.store(0, Ordering::Release);
-        Ok(())
+        self.commit(0)
     }
 
     /// A writer of several threads for many documents at once. A folder has one writer: that for changes is opened again
@@ -234,34 +251,56 @@ impl Words {
         }
     }
 
-    /// The properties that the texts of a search find; `None` when it has none. Comparing how well they fit takes
-    /// several times as long as finding them.
+    /// What is found now.
+    pub(super) fn present(&self) -> Arc<Present> {
+        self.present.load_full()
+    }
+
+    /// The properties that the texts of a search find in one state; `None` when it has none. Comparing how well they fit
+    /// takes several times as long as finding them.
     ///
     /// # Errors
-    /// The index cannot be read.
-    pub fn find(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
+    /// The index cannot be read, or nobody waits any more.
+    pub(super) fn find(
+        &self,
+        present: &Present,
+        search: &Search,
+        is_compared: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Fits>> {
         if search.keywords.is_empty() && search.full_texts.is_empty() {
             return Ok(None);
         }
-        let asked = asked(search);
-        let present = self.present.load();
-        let fits = match is_compared {
-            true => asked.scored(&present, &self.kept, self.fields)?,
-            false => asked.found(&present, &self.kept, self.fields)?,
+        let looking = Looking {
+            present,
+            kept: &self.kept,
+            fields: self.fields,
+            interrupt,
         };
-        Ok(Some(fits))
+        let asked = asked(search);
+        Ok(Some(match is_compared {
+            true => asked.scored(&looking)?,
+            false => asked.found(&looking)?,
+        }))
     }
 }
 
 #[cfg(test)]
 impl Words {
-    pub(super) fn present(&self) -> Arc<Present> {
-        self.present.load_full()
+    /// What the texts of a search find now.
+    pub(super) fn find_now(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
+        self.find(&self.present(), search, is_compared, &Interrupt::default())
     }
 
     pub(super) fn fields(&self) -> Fields {
         self.fields
     }
+}
+
+/// Number of the last change that any process committed.
+fn committed(index: &Index) -> Result<i64> {
+    let payload = index.load_metas()?.payload;
+    Ok(payload.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
 /// Makes what a writer gathered durable.
@@ -358,7 +397,7 @@ mod tests {
             full_texts: owned(full_texts),
         };
         let of = |is_compared| {
-            let fits = texts.find(&search, is_compared).unwrap().unwrap();
+            let fits = texts.find_now(&search, is_compared).unwrap().unwrap();
             let is_found = |number: &i64| fits.score(*number).is_some();
             (-1..200).filter(is_found).collect::<Vec<i64>>()
         };
