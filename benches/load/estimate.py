@@ -24,7 +24,7 @@ with sold as (
 select 'h' || cast(copy * 10000000 + place as varchar) as id, lon + copy * 0.00001 as longitude,
   lat + copy * 0.00001 as latitude, property_type as type, surface_m2 + copy * 0.1 as surface_m2,
   main_rooms as room_count, land_surface_m2
-from sold cross join (select value as copy from generate_series(0, {copies})) order by copy, place limit {homes}
+from sold cross join (select value as copy from generate_series(0, {copies})) limit {homes}
 """
 
 
