@@ -1,6 +1,6 @@
 //! The model a server answers with, replaced by itself when another one is trained.
 //!
-//! A thread reads the file that names the model in use every [`LOOK_EVERY`]; when it names another, that one is opened
+//! A thread reads the file that names the model in use every `LOOK_EVERY`; when it names another, that one is opened
 //! aside and swapped in whole. Requests keep the one they began with. A model that cannot be opened leaves the former
 //! one in place, with a line in the log.
 

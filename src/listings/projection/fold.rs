@@ -27,7 +27,7 @@ const FREE_WAIT_MAX: Duration = Duration::from_secs(60);
 const FREE_EVERY: Duration = Duration::from_millis(200);
 
 /// Whether so many records changed since a table was written that a fold pays: `rows_min` and a share of the table, or
-/// [`FOLD_ROWS_MAX`].
+/// `FOLD_ROWS_MAX`.
 /// Costs milliseconds.
 ///
 /// # Errors

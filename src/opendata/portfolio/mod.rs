@@ -1,7 +1,7 @@
 //! A portfolio file in, an answer file out, in the order of the input: what the bulk commands share.
 //!
-//! One thread reads blocks of rows ([`input`]); rayon answers them, each block as one batch of columns; the caller's
-//! thread writes them ([`output`]). Memory stays within [`BLOCKS_WAITING`] blocks and [`BLOCKS_ANSWERING`] for each
+//! One thread reads blocks of rows (`input`); rayon answers them, each block as one batch of columns; the caller's
+//! thread writes them (`output`). Memory stays within `BLOCKS_WAITING` blocks and `BLOCKS_ANSWERING` for each
 //! thread, whatever the file. What a row means and what is answered is the caller's.
 
 mod columns;
