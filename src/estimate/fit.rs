@@ -1,5 +1,5 @@
-//! The estimator itself, fitted to sales: own features explain a price against its place, the market says what the place
-//! costs, and second trees correct the two together.
+//! The estimator itself, fitted to sales: own features explain a price against its place, the market says what the
+//! place costs, and second trees correct the two together.
 //!
 //! `ln price = slope · ln surface + own trees + level + second trees`. Each sale is shown the market as of a day before
 //! its own, up to a year before: data is published late, so that is how homes are valued.
@@ -304,8 +304,8 @@ impl Fitted {
 }
 
 impl Fitted {
-    /// The logarithm of a valued price as a sum: that of a typical home of the class in the country, and what each topic
-    /// adds to it.
+    /// The logarithm of a valued price as a sum: that of a typical home of the class in the country, and what each
+    /// topic adds to it.
     ///
     /// # Errors
     /// What the trees say.

@@ -1,5 +1,5 @@
-//! What energy diagnostics say of recorded sales: nothing names both, so a diagnostic is taken for that of a sale when it
-//! is of the same kind of dwelling, at the place, and of the same surface. Its period of construction is that of the
+//! What energy diagnostics say of recorded sales: nothing names both, so a diagnostic is taken for that of a sale when
+//! it is of the same kind of dwelling, at the place, and of the same surface. Its period of construction is that of the
 //! building, so the nearest tells it whatever its surface.
 
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! The market around a home as it was known on a day: levels, the path of prices, comparables, put together.
 //!
 //! The quality of a sale is the logarithm of its price less what its own features explain (surface, rooms, land, …), so
-//! sales of unlike homes can be averaged. Everything here is independent of the surface that is asked for: a larger home
-//! meets the same market.
+//! sales of unlike homes can be averaged. Everything here is independent of the surface that is asked for: a larger
+//! home meets the same market.
 
 use super::comparables::{Neighbour, Places};
 use super::home::Class;

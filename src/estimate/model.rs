@@ -37,15 +37,13 @@ pub enum Error {
     },
     /// Too few sales to learn from.
     #[error(
-        "{sales} sales of homes up to {until}, {needed} are needed; import more: toise import dvf"
+        "{sales} sales of homes to learn from, {needed} are needed; import more: toise import dvf"
     )]
     TooFew {
         /// Sales there are.
         sales: usize,
         /// Sales needed.
         needed: usize,
-        /// Last day looked at.
-        until: String,
     },
     /// Nothing can be said of a class on a day.
     #[error("no sale of a {class} before {date} is known, so none can be valued on that day")]
@@ -330,9 +328,11 @@ pub fn days(date: chrono::NaiveDate) -> i32 {
     (date - chrono::NaiveDate::default()).num_days() as i32
 }
 
-/// The date so many days after 1970-01-01.
+/// The date so many days after 1970-01-01, the last there is for what lies beyond.
 pub fn date(days: i32) -> chrono::NaiveDate {
-    chrono::NaiveDate::default() + chrono::TimeDelta::days(i64::from(days))
+    chrono::NaiveDate::default()
+        .checked_add_signed(chrono::TimeDelta::days(i64::from(days)))
+        .unwrap_or(chrono::NaiveDate::MAX)
 }
 
 /// Share of sales the interval is made to hold.

@@ -51,6 +51,12 @@ impl Position {
         interleave(east, north)
     }
 
+    /// Shorter side of a cell of a level here, metres on the ground.
+    pub fn least_side_m(self, level: u32) -> f32 {
+        let narrowed = self.latitude().to_radians().cos() / MIDDLE_COSINE;
+        (CELL_M * f64::from(1u32 << level) * narrowed.min(1.0)) as f32
+    }
+
     /// A ruler for distances from here.
     pub fn ruler(self) -> Ruler {
         let metres = DEGREE_M * 1e-6;

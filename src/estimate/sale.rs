@@ -1,8 +1,8 @@
 //! The sales an estimator learns from and compares with, as columns: some fifty bytes a sale, so that three million fit
 //! in memory beside a server.
 //!
-//! They lie by class, then along a Morton curve of their position, then by day and id: a square cell of any power-of-two
-//! size is one range of rows, and neighbours in space are neighbours in memory.
+//! They lie by class, then along a Morton curve of their position, then by day and id: a square cell of any
+//! power-of-two size is one range of rows, and neighbours in space are neighbours in memory.
 
 use std::ops::Range;
 

@@ -63,10 +63,10 @@ pub fn train(
         sales.iter().map(|sale| sale.day).min(),
         sales.iter().map(|sale| sale.day).max(),
     ) else {
-        return Err(too_few(0, end));
+        return Err(too_few(0));
     };
     if sales.len() < SALES_MIN {
-        return Err(too_few(sales.len(), end));
+        return Err(too_few(sales.len()));
     }
     let span = f64::from(last + 1 - first);
     let (shortest, longest) = CALIBRATION_DAYS;
@@ -112,11 +112,10 @@ pub fn train(
     Ok(model)
 }
 
-fn too_few(sales: usize, end: i32) -> Error {
+fn too_few(sales: usize) -> Error {
     Error::TooFew {
         sales,
         needed: SALES_MIN,
-        until: model::date(end - 1).to_string(),
     }
 }
 

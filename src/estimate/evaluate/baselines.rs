@@ -56,7 +56,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
         return f64::NAN;
     }
     let middle = values.len() / 2;
-    let is_even = values.len() % 2 == 0;
+    let is_even = values.len().is_multiple_of(2);
     let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     if !is_even {
         return *upper;

@@ -1,5 +1,6 @@
 //! How good estimates are, on sales later than any the model was trained on: errors, bias, coverage of the interval, by
-//! segment, against three simple means on the same sales, with a paired bootstrap of the difference to the best of them.
+//! segment, against three simple means on the same sales, with a paired bootstrap of the difference to the best of
+//! them.
 
 pub mod baselines;
 mod judged;
