@@ -14,6 +14,8 @@ use super::place::Position;
 
 /// Share of sales the interval holds.
 pub const COVERAGE: f64 = 0.8;
+/// Aimed beyond the coverage: what it loses, as a rule, on later sales, for segments that move on their own.
+const MARGIN: f64 = 0.005;
 /// Sales at which a segment's own scores weigh as much as those of all.
 const SEGMENT_PRIOR: f64 = 150.0;
 /// Rounds in which segments are fitted to one another.
@@ -126,9 +128,9 @@ fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     sorted.last().map_or(f64::NAN, |(value, _)| *value)
 }
 
-/// Both sides that leave a tenth out each.
-fn sides(mut scores: Vec<(f64, f64)>) -> Sides {
-    let inside = (1.0 + COVERAGE) / 2.0;
+/// Both sides that leave as many out and hold a share between them.
+fn sides(mut scores: Vec<(f64, f64)>, coverage: f64) -> Sides {
+    let inside = (1.0 + coverage) / 2.0;
     scores.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let upper = quantile(&scores, inside);
     scores.iter_mut().for_each(|(score, _)| *score = -*score);
@@ -179,7 +181,7 @@ impl Interval {
             let own = corrections(&halves[usize::from(one.half)], codes);
             (one.score(own), one.weight)
         });
-        let found = sides(scores.collect());
+        let found = sides(scores.collect(), COVERAGE + MARGIN);
         interval.sides = Sides {
             lower: found.lower.max(0.0),
             upper: found.upper.max(0.0),
@@ -229,10 +231,10 @@ fn fit(scored: &[Scored], codes: &[Codes], takes_part: &dyn Fn(&Scored) -> bool)
                     all.push(score);
                 }
             }
-            let usual = sides(all);
+            let usual = sides(all, COVERAGE);
             for (code, scores) in scores {
                 let count = scores.len() as f64;
-                let found = sides(scores);
+                let found = sides(scores, COVERAGE);
                 let shrunk = |found: f64, usual: f64| {
                     let ratio = (found / usual.max(1e-9)).clamp(0.25, 4.0);
                     (count * ratio + SEGMENT_PRIOR) / (count + SEGMENT_PRIOR)
@@ -258,7 +260,8 @@ fn corrections(segments: &Segments, codes: &Codes) -> Sides {
 }
 
 fn fallback(errors: Vec<f64>) -> Sides {
-    let found = sides(errors.into_iter().map(|error| (error, 1.0)).collect());
+    let errors = errors.into_iter().map(|error| (error, 1.0));
+    let found = sides(errors.collect(), COVERAGE);
     let wide = |side: f64| {
         if side.is_nan() {
             2.0 * FALLBACK_MIN
