@@ -365,9 +365,9 @@ fn a_dense_market_at_the_middle_level_becomes_the_right_properties() {
         market.observe(&seen.advert, seen.asset, |_, _| {});
     }
     let outcome = market.outcome();
-    assert_eq!(outcome.adverts, 4_096);
-    assert!(outcome.precision > 0.99, "{outcome:?}");
-    assert!(outcome.recall > 0.94, "{outcome:?}");
+    assert_eq!(outcome.grouping.adverts, 4_096);
+    assert!(outcome.grouping.precision > 0.99, "{outcome:?}");
+    assert!(outcome.grouping.recall > 0.94, "{outcome:?}");
     assert!(outcome.blocking_recall > 0.99, "{outcome:?}");
     assert!(outcome.encoded_bytes_mean < 600.0, "{outcome:?}");
 }
