@@ -58,6 +58,9 @@ pub enum Refused {
     /// Its port is 0.
     #[error("must not name port 0")]
     PortZero,
+    /// It names a port, where only the usual one will do.
+    #[error("must not name a port")]
+    Port,
     /// Its host is an address that is not public, or a name that no public host has.
     #[error("must name a public host: {host} is {what}")]
     NotPublic {
@@ -131,10 +134,20 @@ fn key(host: &Host<impl AsRef<str>>) -> String {
 /// Answers of a name service.
 type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
 
+/// What addresses may ask for, beside being public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Receivers of customers: https on any port.
+    Receivers,
+    /// Pages of portals: the usual port, https or, where it is allowed, plain http.
+    Pages { plain_http: bool },
+}
+
 /// Decides where requests may go, and resolves names for the client that makes them. Cheap to clone.
 #[derive(Clone)]
 pub struct Gate {
     allowed: Allowed,
+    purpose: Purpose,
     lookup: Lookup,
 }
 
@@ -167,7 +180,29 @@ impl Gate {
     ) -> Self {
         Self {
             allowed,
+            purpose: Purpose::Receivers,
             lookup: Arc::new(lookup),
+        }
+    }
+
+    /// The same for pages of portals: the usual port only, plain http where it is allowed.
+    pub fn for_pages(self, plain_http: bool) -> Self {
+        let purpose = Purpose::Pages { plain_http };
+        Self { purpose, ..self }
+    }
+
+    /// Checks the address of a page; one in plain http is asked over https where plain http is not allowed.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub fn check_page(&self, text: &str) -> Result<Url, Refused> {
+        match (self.check_form(text), text.split_at_checked("http:".len())) {
+            (Err(Refused::NotHttps), Some((scheme, rest)))
+                if scheme.eq_ignore_ascii_case("http:") =>
+            {
+                self.check_form(&format!("https:{rest}"))
+            }
+            (checked, _) => checked,
         }
     }
 
@@ -185,7 +220,7 @@ impl Gate {
         let exempt = self.allowed.holds(&host);
         match url.scheme() {
             "https" => {}
-            "http" if exempt => {}
+            "http" if exempt || self.purpose == (Purpose::Pages { plain_http: true }) => {}
             _ => return Err(Refused::NotHttps),
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -193,6 +228,9 @@ impl Gate {
         }
         if url.port() == Some(0) {
             return Err(Refused::PortZero);
+        }
+        if self.purpose != Purpose::Receivers && url.port().is_some() && !exempt {
+            return Err(Refused::Port);
         }
         let what = match host {
             _ if exempt => None,
