@@ -5,12 +5,13 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{Error, Result};
 
 /// Step `n` leads from schema `n` to schema `n + 1`.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("migrations/0001_accounts_and_keys.sql"),
     include_str!("migrations/0002_accounts_grants_and_limits.sql"),
     include_str!("migrations/0003_ledger.sql"),
     include_str!("migrations/0004_listings.sql"),
     include_str!("migrations/0005_alerts.sql"),
+    include_str!("migrations/0007_collection.sql"),
 ];
 
 /// Applies the steps that are missing, all or none; safe when several processes open a new store at once.

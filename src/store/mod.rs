@@ -126,6 +126,11 @@ impl Store {
         }
     }
 
+    /// The data folder it lies in.
+    pub fn folder(&self) -> &Path {
+        self.shared.path.parent().unwrap_or(Path::new("."))
+    }
+
     /// Runs a reading; it sees every write that returned before. Blocks.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let idle = self.idle_readers().pop();
