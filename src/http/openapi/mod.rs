@@ -4,6 +4,7 @@
 
 pub mod admin;
 mod alerts;
+mod collect;
 pub mod filters;
 mod ingestion;
 pub mod listings;
