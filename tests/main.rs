@@ -16,6 +16,7 @@ mod contract {
     mod admin;
     mod alert_matches;
     mod alerts;
+    mod collecting;
     mod connections;
     mod credits;
     mod errors;
@@ -44,6 +45,7 @@ mod journeys {
     mod alerts;
     mod backups;
     mod ingesting;
+    mod killed_collections;
     mod killed_deliveries;
     mod killed_imports;
     mod killed_ingest;

@@ -1,0 +1,667 @@
+//! Listings by the address of their page, checks and reports, against a portal on loopback.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use toise::accounts::keys::Kind;
+use toise::collect::Collector;
+use toise::config::Collect;
+use toise::http::server::Limits;
+use toise::net::receiver::{Allowed, Gate};
+
+use crate::support::portal::{Act, Portal, flat_page};
+use crate::support::{Rows, Service, error_of};
+
+/// A service that may fetch from loopback, and knows names that lead inside.
+async fn service(change: impl FnOnce(&mut Collect)) -> Service {
+    let mut settings = Collect {
+        host_delay_ms: 0,
+        per_host_max: 8,
+        ..Collect::default()
+    };
+    change(&mut settings);
+    Service::start_with(Rows::default(), Limits::default(), move |app| {
+        let gate = Gate::asking(Allowed::parse("127.0.0.1").unwrap(), |name| {
+            let address: Option<IpAddr> = (name == "inside.example").then(|| [10, 0, 0, 1].into());
+            std::future::ready(Ok(Vec::from_iter(address))).boxed()
+        });
+        let listings = app.properties.listings().clone();
+        app.collector = Collector::through(
+            gate.for_pages(false),
+            app.store.clone(),
+            listings,
+            &settings,
+        )
+        .unwrap();
+    })
+    .await
+}
+
+async fn get(service: &Service, path: &str, url: &str) -> Response {
+    get_with(service, &service.key, path, url, None).await
+}
+
+async fn get_with(
+    service: &Service,
+    key: &str,
+    path: &str,
+    url: &str,
+    name: Option<&str>,
+) -> Response {
+    let mut request = service
+        .ask(Method::GET, &format!("/v2/protected/{path}/url"))
+        .query(&[("url", url)])
+        .header("x-api-key", key);
+    if let Some(name) = name {
+        request = request.header("idempotency-key", name);
+    }
+    request.send().await.unwrap()
+}
+
+/// Credits of an answer and its data.
+async fn told(response: Response, status: u16) -> (i64, Value) {
+    let credits = response.headers()["x-credits"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(!response.headers().contains_key("retry-after"));
+    let found = response.status();
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(found, status, "{body}");
+    assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
+    (credits, body["data"].clone())
+}
+
+async fn post(service: &Service, path: &str, body: Value) -> Value {
+    let (_, data) = told(service.post(path, body.to_string()).await, 200).await;
+    data
+}
+
+async fn record(service: &Service, kind: &str, id: &Value) -> Value {
+    let path = format!("/v2/protected/{kind}/{}", id.as_str().unwrap());
+    let request = service
+        .ask(Method::GET, &path)
+        .header("x-api-key", &service.key);
+    told(request.send().await.unwrap(), 200).await.1
+}
+
+/// Waits until something holds, five seconds at most.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < Duration::from_secs(15), "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_any_shape_becomes_an_advert_and_a_property() {
+    let portal = Portal::start().await;
+    let service = service(|_| {}).await;
+    let text = "<title>Appartement 3 pièces à vendre</title><h1>Appartement 3 pièces 61,5 m² Lyon (69003)</h1><p>350 000 €";
+    let (latin, ..) = encoding_rs::WINDOWS_1252.encode(text);
+    portal.set("/json-ld", flat_page(1, 350_000));
+    portal.set("/text", Act::Page(text.into()));
+    portal.set(
+        "/latin",
+        Act::Body("text/html; charset=ISO-8859-1", latin.into_owned()),
+    );
+    portal.set(
+        "/microdata",
+        Act::Page(
+            "<script type='application/ld+json'>{\"@type\": </script><div itemscope itemtype='https://schema.org/Apartment'>
+             <h1 itemprop=name>Vente appartement</h1><p itemprop=floorSize>61,5 m²</p>
+             <p itemprop=address itemscope><b itemprop=postalCode>69003</b></p>
+             <p itemprop=offers itemscope itemtype='https://schema.org/Offer'><b itemprop=price content=350000>…</b>"
+                .into(),
+        ),
+    );
+    portal.set(
+        "/open-graph",
+        Act::Page(
+            "<meta property='og:title' content='Vente appartement T3 de 61,5 m² - Lyon (69003)'>
+             <meta property='product:price:amount' content='350000'>"
+                .into(),
+        ),
+    );
+    portal.set("/moved", Act::Redirect("/json-ld".into()));
+    for path in ["/json-ld", "/microdata", "/open-graph", "/text", "/latin"] {
+        let (credits, advert) = told(get(&service, "adverts", &portal.url(path)).await, 200).await;
+        assert_eq!(credits, 1, "{path}");
+        for (pointer, value) in [
+            ("/type", json!("CLASS_FLAT")),
+            ("/offer/type", json!("OFFER_BUY")),
+            ("/currentPrice/value", json!(350_000)),
+            ("/location/postalCode", json!("69003")),
+            ("/isOnline", json!(true)),
+            ("/source", json!("127.0.0.1")),
+            ("/url", json!(portal.url(path))),
+        ] {
+            assert_eq!(advert.pointer(pointer), Some(&value), "{path}: {advert}");
+        }
+        let (credits, property) =
+            told(get(&service, "properties", &portal.url(path)).await, 200).await;
+        assert_eq!((credits, &property["flxId"]), (1, &advert["propertyFlxId"]));
+        assert_eq!(portal.asked(path), 1, "known and fresh");
+    }
+    // An address that leads to a known listing is that listing, also the next time.
+    for _ in 0..2 {
+        let (_, advert) = told(get(&service, "adverts", &portal.url("/moved")).await, 200).await;
+        assert_eq!(advert["url"], portal.url("/json-ld"));
+    }
+    assert_eq!((portal.asked("/moved"), portal.asked("/json-ld")), (1, 2));
+    assert_eq!(portal.asked("/robots.txt"), 1);
+    assert_eq!(
+        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        [12, 12]
+    );
+    // What is no longer fresh is looked at again, and its change is a change.
+    service.clock.advance_ms(6 * 3_600_000);
+    portal.set("/json-ld", flat_page(1, 340_000));
+    let (_, advert) = told(get(&service, "adverts", &portal.url("/json-ld")).await, 200).await;
+    assert_eq!(advert["currentPrice"]["value"], 340_000);
+    assert_eq!(
+        service.stored("SELECT count(*) FROM advert_events WHERE type = 'PRICE'"),
+        [1]
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_listing_is_rejected_free_of_charge_and_remembered() {
+    let portal = Portal::start().await;
+    let service = service(|_| {}).await;
+    portal.set(
+        "/robots.txt",
+        Act::Body(
+            "text/plain",
+            b"User-agent: toise\nDisallow: /private/\n".to_vec(),
+        ),
+    );
+    portal.set("/private/1", flat_page(1, 1_000_000));
+    portal.set("/gone", Act::Status(410, ""));
+    portal.set(
+        "/ended",
+        Act::Page("<h1>Cette annonce n'est plus disponible</h1>".into()),
+    );
+    portal.set("/home", Act::Redirect("/".into()));
+    portal.set("/", Act::Page("<h1>Bienvenue</h1>".into()));
+    portal.set(
+        "/login",
+        Act::Page("<title>Connexion</title><input type=password>".into()),
+    );
+    portal.set("/refused", Act::Status(403, ""));
+    portal.set("/circle", Act::Redirect("/circle/2".into()));
+    portal.set("/circle/2", Act::Redirect("/circle".into()));
+    for step in 0..9 {
+        portal.set(
+            &format!("/far/{step}"),
+            Act::Redirect(format!("/far/{}", step + 1)),
+        );
+    }
+    portal.set("/inside", Act::Redirect("http://10.0.0.1/".into()));
+    portal.set(
+        "/metadata",
+        Act::Redirect("http://169.254.169.254/latest/".into()),
+    );
+    portal.set(
+        "/named-inside",
+        Act::Redirect("https://inside.example/".into()),
+    );
+    portal.set("/endless", Act::Endless);
+    portal.set("/bomb", Act::Bomb);
+    portal.set("/pdf", Act::Body("application/pdf", b"%PDF-1.7".to_vec()));
+    portal.set(
+        "/none",
+        Act::Page("<h1>Nos conseils pour bien acheter</h1>".into()),
+    );
+    for (url, reason) in [
+        (portal.url("/absent"), "gone: the portal answered 404"),
+        (portal.url("/gone"), "gone: the portal answered 410"),
+        (portal.url("/ended"), "gone: the page says"),
+        (portal.url("/home"), "gone: the portal sends it"),
+        (
+            portal.url("/private/1"),
+            "robots: robots.txt of 127.0.0.1 forbids it",
+        ),
+        (portal.url("/login"), "login_required: "),
+        (portal.url("/refused"), "refused: the portal answered 403"),
+        (portal.url("/circle"), "redirects: it redirects in a circle"),
+        (
+            portal.url("/far/0"),
+            "redirects: it redirects more than 5 times",
+        ),
+        (
+            portal.url("/inside"),
+            "not_public: the address must name a public host: 10.0.0.1 is a private",
+        ),
+        (
+            portal.url("/metadata"),
+            "not_public: the address must name a public host: 169.254.169.254",
+        ),
+        (
+            portal.url("/named-inside"),
+            "not_public: the address must name a public host: inside.example resolves",
+        ),
+        (
+            "https://inside.example/1".into(),
+            "not_public: the address must name a public host: inside.example resolves",
+        ),
+        ("http://192.168.1.1/1".into(), "not_public: "),
+        ("https://localhost/1".into(), "not_public: "),
+        (
+            "https://93.184.216.34:8443/1".into(),
+            "not_public: the address must not name a port",
+        ),
+        (portal.url("/endless"), "too_large: "),
+        (portal.url("/bomb"), "too_large: "),
+        (
+            portal.url("/pdf"),
+            "unparsable: the page is application/pdf",
+        ),
+        (
+            portal.url("/none"),
+            "not_a_listing: the page does not tell a class of asset, ",
+        ),
+    ] {
+        for _ in 0..2 {
+            let (credits, data) = told(get(&service, "adverts", &url).await, 422).await;
+            assert_eq!((credits, &data["status"]), (0, &json!("rejected")));
+            let found = data["reason"].as_str().unwrap();
+            assert!(found.starts_with(reason), "{url}: {found}");
+            assert_eq!(data.as_object().unwrap().len(), 2);
+        }
+    }
+    assert_eq!(
+        (
+            portal.asked("/gone"),
+            portal.asked("/bomb"),
+            portal.asked("/private/1")
+        ),
+        (1, 1, 0)
+    );
+    assert_eq!(portal.asked("/robots.txt"), 1);
+    assert_eq!(service.stored("SELECT count(*) FROM ledger"), [0]);
+    // Remembered for a while only.
+    service.clock.advance_ms(6 * 3_600_000);
+    portal.set("/gone", flat_page(2, 200_000));
+    assert_eq!(
+        told(get(&service, "adverts", &portal.url("/gone")).await, 200)
+            .await
+            .0,
+        1
+    );
+}
+
+#[tokio::test]
+async fn a_slow_page_is_pending_and_the_next_call_gets_it() {
+    let portal = Portal::start().await;
+    let service = service(|settings| settings.wait_s = 1).await;
+    let slow = |milliseconds| {
+        Act::After(
+            Duration::from_millis(milliseconds),
+            Box::new(flat_page(1, 350_000)),
+        )
+    };
+    portal.set("/slow", slow(1_600));
+    let url = portal.url("/slow");
+    let first = get_with(&service, &service.key, "adverts", &url, Some("one")).await;
+    let (credits, data) = told(first, 202).await;
+    assert_eq!(
+        (credits, data),
+        (0, json!({"status": "pending", "retry_after_s": 5}))
+    );
+    // The same key again: a 202 was no answer.
+    let again = get_with(&service, &service.key, "adverts", &url, Some("one")).await;
+    assert!(!again.headers().contains_key("idempotent-replayed"));
+    let (credits, advert) = told(again, 200).await;
+    assert_eq!(
+        (credits, &advert["currentPrice"]["value"]),
+        (1, &json!(350_000))
+    );
+    assert_eq!(
+        portal.asked("/slow"),
+        1,
+        "the second call took over the first one's job"
+    );
+    let replayed = get_with(&service, &service.key, "adverts", &url, Some("one")).await;
+    assert_eq!(replayed.headers()["idempotent-replayed"], "true");
+    assert_eq!(told(replayed, 200).await, (0, advert));
+    assert_eq!(
+        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        [1, 1]
+    );
+}
+
+#[tokio::test]
+async fn two_calls_at_once_fetch_twice_and_cost_twice_unless_they_share_a_key() {
+    let portal = Portal::start().await;
+    let service = service(|_| {}).await;
+    let slow = |number| {
+        Act::After(
+            Duration::from_millis(300),
+            Box::new(flat_page(number, 350_000)),
+        )
+    };
+    portal.set("/1", slow(1));
+    portal.set("/2", slow(2));
+    let url = portal.url("/1");
+    let (one, other) = tokio::join!(
+        get(&service, "adverts", &url),
+        get(&service, "properties", &url)
+    );
+    assert_eq!(told(one, 200).await.0 + told(other, 200).await.0, 2);
+    assert_eq!(portal.asked("/1"), 2);
+    let url = portal.url("/2");
+    let (one, other) = tokio::join!(
+        get_with(&service, &service.key, "adverts", &url, Some("k")),
+        get_with(&service, &service.key, "adverts", &url, Some("k")),
+    );
+    assert_eq!(told(one, 200).await.0 + told(other, 200).await.0, 1);
+    assert_eq!(portal.asked("/2"), 1);
+    assert_eq!(
+        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        [3, 3]
+    );
+}
+
+#[tokio::test]
+async fn an_account_does_not_take_over_the_job_of_another() {
+    let portal = Portal::start().await;
+    let service = service(|settings| settings.wait_s = 0).await;
+    portal.set(
+        "/1",
+        Act::After(Duration::from_millis(500), Box::new(flat_page(1, 350_000))),
+    );
+    let stranger = service.new_key(Kind::Production, "refetch", "stranger").key;
+    told(get(&service, "adverts", &portal.url("/1")).await, 202).await;
+    told(get(&service, "adverts", &portal.url("/1")).await, 202).await;
+    told(
+        get_with(&service, &stranger, "adverts", &portal.url("/1"), None).await,
+        202,
+    )
+    .await;
+    assert_eq!(service.stored("SELECT count(*) FROM jobs"), [2]);
+}
+
+#[tokio::test]
+async fn passing_failures_are_tried_again_and_given_up_in_the_end() {
+    let portal = Portal::start().await;
+    let service = service(|settings| {
+        settings.wait_s = 1;
+        settings.page_timeout_s = 1;
+    })
+    .await;
+    portal.set("/busy", Act::Status(503, "retry-after: 60\r\n"));
+    portal.set("/drip", Act::Drip);
+    portal.set("/cut", Act::Cut);
+    for path in ["/busy", "/drip", "/cut"] {
+        told(get(&service, "adverts", &portal.url(path)).await, 202).await;
+    }
+    until("the first attempts", async || {
+        service
+            .stored("SELECT count(*) FROM jobs WHERE reason IS NOT NULL AND due_at_ms IS NOT NULL")
+            == [3]
+    })
+    .await;
+    portal.set("/busy", flat_page(1, 350_000));
+    // Not before the portal asked for.
+    service.clock.advance_ms(30_000);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(portal.asked("/busy"), 1);
+    service.clock.advance_ms(40_000);
+    until("the retry", async || portal.asked("/busy") == 2).await;
+    until("the advert", async || {
+        service.stored("SELECT count(*) FROM adverts") == [1]
+    })
+    .await;
+    told(get(&service, "adverts", &portal.url("/busy")).await, 200).await;
+    for _ in 0..4 {
+        let attempts = portal.asked("/cut");
+        service.clock.advance_ms(900_000);
+        until("another attempt", async || portal.asked("/cut") > attempts).await;
+        tokio::time::sleep(Duration::from_millis(1_300)).await;
+    }
+    for (path, reason) in [
+        ("/cut", "unreachable: the page broke off"),
+        ("/drip", "unreachable: no whole page within 1 s"),
+    ] {
+        let (_, data) = told(get(&service, "adverts", &portal.url(path)).await, 422).await;
+        assert!(
+            data["reason"].as_str().unwrap().starts_with(reason),
+            "{data}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_call_is_an_ordinary_error() {
+    let service = service(|settings| settings.hosts = "portals".into()).await;
+    for (query, message) in [
+        ("", "url: is required"),
+        ("?url=annonce/12", "url: must be an http or https address"),
+        (
+            "?url=https://p.example/1&url=https://p.example/1",
+            "url: must be given once",
+        ),
+        ("?uri=https://p.example/1", "uri: unknown parameter"),
+    ] {
+        let request = service.ask(Method::GET, &format!("/v2/protected/adverts/url{query}"));
+        let (status, code, found) = error_of(
+            request
+                .header("x-api-key", &service.key)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await;
+        assert_eq!((status, code), (422, 10002));
+        assert!(found.starts_with(message), "{found}");
+    }
+    let (_, data) = told(
+        get(&service, "adverts", "https://autre.example/1").await,
+        422,
+    )
+    .await;
+    assert_eq!(
+        data["reason"],
+        "not_covered: autre.example is none of the portals covered"
+    );
+    let portals: Value = service
+        .ask(Method::GET, "/portals")
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert!(
+        portals["data"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("leboncoin.fr")),
+        "{portals}"
+    );
+}
+
+#[tokio::test]
+async fn a_check_answers_at_once_and_what_the_page_says_arrives_as_a_change() {
+    let portal = Portal::start().await;
+    let service = service(|_| {}).await;
+    portal.set("/1", flat_page(1, 350_000));
+    let (_, advert) = told(get(&service, "adverts", &portal.url("/1")).await, 200).await;
+    let (advert_id, property_id) = (&advert["flxId"], &advert["propertyFlxId"]);
+    let check =
+        |kind: &str, id: &Value| format!("/v2/protected/{kind}/{}/check", id.as_str().unwrap());
+    service.clock.advance_ms(60_000);
+    portal.set("/1", flat_page(1, 330_000));
+    let answer = service.post(&check("adverts", advert_id), "").await;
+    let expected = json!({"result": "check_scheduled", "adverts": 1});
+    assert_eq!(told(answer, 200).await, (1, expected.clone()));
+    until("the price", async || {
+        record(&service, "adverts", advert_id).await["currentPrice"]["value"] == 330_000
+    })
+    .await;
+    service.clock.advance_ms(60_000);
+    portal.set("/1", Act::Status(404, ""));
+    assert_eq!(
+        told(
+            service.post(&check("properties", property_id), "").await,
+            200
+        )
+        .await,
+        (1, expected)
+    );
+    until("the end", async || {
+        record(&service, "properties", property_id).await["meta"]["isTotallyOffline"] == true
+    })
+    .await;
+    // Off line: nothing to check on the property's side, and that costs too.
+    let nothing = json!({"result": "nothing_to_check", "adverts": 0});
+    assert_eq!(
+        told(
+            service.post(&check("properties", property_id), "").await,
+            200
+        )
+        .await,
+        (1, nothing)
+    );
+    let (_, data) = told(get(&service, "adverts", &portal.url("/1")).await, 422).await;
+    assert_eq!(data["reason"], "gone: the portal answered 404");
+    // It comes back.
+    service.clock.advance_ms(60_000);
+    portal.set("/1", flat_page(1, 330_000));
+    told(service.post(&check("adverts", advert_id), "").await, 200).await;
+    until("the return", async || {
+        record(&service, "adverts", advert_id).await["isOnline"] == true
+    })
+    .await;
+    told(get(&service, "adverts", &portal.url("/1")).await, 200).await;
+    let events = "SELECT group_concat(type) FROM (SELECT type FROM advert_events ORDER BY event)";
+    let events: String = service
+        .store
+        .read(|connection| connection.query_row(events, [], |row| row.get(0)))
+        .unwrap();
+    assert_eq!(events, "PRICE,UNPUBLISHED,REPUBLISHED");
+    let (status, code, _) = error_of(service.post(&check("adverts", property_id), "").await).await;
+    assert!(status == 200 || (status, code) == (404, 10003));
+}
+
+#[tokio::test]
+async fn a_property_has_ten_adverts_checked_at_most_each_once() {
+    let portal = Portal::start().await;
+    let service = service(|settings| settings.running_max = 1).await;
+    let number = |number: usize| {
+        json!({"url": portal.url(&format!("/{number}")), "source": "127.0.0.1", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 350_000}, "title": "Appartement",
+            "description": "Appartement de trois pieces au deuxieme etage sur cour, refait en chene massif, cave et cellier",
+            "location": {"postalCode": "69003", "locationCoordinate": {"location": [4.85, 45.75]}},
+            "habitation": {"surface": {"total": 61.35}, "roomCount": 3, "floor": 2}, "isOnline": number != 11})
+    };
+    for place in 0..12 {
+        portal.set(
+            &format!("/{place}"),
+            Act::After(Duration::from_millis(200), Box::new(Act::Status(503, ""))),
+        );
+    }
+    let admin = service.key_with("admin,search");
+    let request = service
+        .ask(Method::POST, "/v2/protected/admin/adverts")
+        .header("x-api-key", &admin);
+    let adverts: Vec<Value> = (0..12).map(number).collect();
+    let taken: Value = request
+        .json(&json!({"adverts": adverts}))
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let property = taken["data"][11]["propertyFlxId"].as_str().unwrap();
+    let held = record(&service, "properties", &json!(property)).await;
+    assert_eq!(held["adverts"].as_array().unwrap().len(), 12, "{taken}");
+    let path = format!("/v2/protected/properties/{property}/check");
+    for _ in 0..2 {
+        let (_, data) = told(service.post(&path, "").await, 200).await;
+        assert_eq!(data, json!({"result": "check_scheduled", "adverts": 10}));
+    }
+    assert_eq!(service.stored("SELECT count(*) FROM jobs"), [10]);
+    assert_eq!(portal.asked("/11"), 0);
+}
+
+#[tokio::test]
+async fn a_report_is_free_kept_and_has_the_page_looked_at() {
+    let portal = Portal::start().await;
+    let service = service(|_| {}).await;
+    portal.set("/1", flat_page(1, 350_000));
+    let (_, advert) = told(get(&service, "adverts", &portal.url("/1")).await, 200).await;
+    let path = format!(
+        "/v2/protected/adverts/{}/report",
+        advert["flxId"].as_str().unwrap()
+    );
+    service.clock.advance_ms(60_000);
+    portal.set("/1", Act::Status(410, ""));
+    let response = service
+        .post(
+            &path,
+            json!({"reason": "DUPLICATE", "comment": "deux fois"}).to_string(),
+        )
+        .await;
+    let (credits, data) = told(response, 200).await;
+    assert_eq!((credits, &data["reason"]), (0, &json!("DUPLICATE")));
+    assert!(data["report_id"].is_string());
+    assert_eq!(
+        service.stored("SELECT count(*) FROM jobs WHERE kind = 'check'"),
+        [0]
+    );
+    post(&service, &path, json!({"reason": "NOT_ONLINE_ANYMORE"})).await;
+    until("the end", async || {
+        record(&service, "adverts", &advert["flxId"]).await["isOnline"] == false
+    })
+    .await;
+    let (status, code, message) = error_of(service.post(&path, r#"{"reason":"BAD"}"#).await).await;
+    assert_eq!((status, code), (422, 10002));
+    assert!(
+        message.starts_with("reason: must be one of: STILL_ONLINE"),
+        "{message}"
+    );
+    assert_eq!(
+        service.stored("SELECT count(*), count(comment) FROM reports"),
+        [2, 1]
+    );
+}
+
+#[tokio::test]
+async fn hosts_are_asked_few_at_a_time_and_accounts_are_bounded() {
+    let portal = Portal::start().await;
+    let service = service(|settings| {
+        settings.per_host_max = 2;
+        settings.wait_s = 0;
+        settings.waiting_per_account_max = 6;
+    })
+    .await;
+    for number in 0..8 {
+        let path = format!("/{number}");
+        portal.set(
+            &path,
+            Act::After(
+                Duration::from_millis(150),
+                Box::new(flat_page(number, 350_000)),
+            ),
+        );
+    }
+    let calls = (0..8).map(|number| {
+        let (service, url) = (&service, portal.url(&format!("/{number}")));
+        async move { get(service, "adverts", &url).await.status().as_u16() }
+    });
+    let statuses = futures::future::join_all(calls).await;
+    assert!(statuses.contains(&503), "{statuses:?}");
+    until("all of them", async || {
+        service.stored("SELECT count(*) FROM jobs WHERE due_at_ms IS NOT NULL") == [0]
+    })
+    .await;
+    assert!(portal.at_once_most() <= 2, "{}", portal.at_once_most());
+}
