@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest a page may take, redirects and body included.
 pub const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Greatest page, bytes after decompression.
-pub const PAGE_BYTES_MAX: usize = 6 * 1024 * 1024;
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Greatest `robots.txt` that is read.
 const ROBOTS_BYTES_MAX: usize = robotxt::BYTE_LIMIT;
 /// Longest a `robots.txt` may take.

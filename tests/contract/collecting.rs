@@ -12,7 +12,7 @@ use toise::config::Collect;
 use toise::http::server::Limits;
 use toise::net::receiver::{Allowed, Gate};
 
-use crate::support::portal::{Act, Portal, flat_page};
+use crate::support::portal::{Act, Portal, flat_page, query};
 use crate::support::{Rows, Service, error_of};
 
 /// A service that may fetch from loopback, and knows names that lead inside.
@@ -52,8 +52,10 @@ async fn get_with(
     name: Option<&str>,
 ) -> Response {
     let mut request = service
-        .ask(Method::GET, &format!("/v2/protected/{path}/url"))
-        .query(&[("url", url)])
+        .ask(
+            Method::GET,
+            &format!("/v2/protected/{path}/url?{}", query(url)),
+        )
         .header("x-api-key", key);
     if let Some(name) = name {
         request = request.header("idempotency-key", name);

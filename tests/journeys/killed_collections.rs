@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use toise::store::Store;
 
 use crate::support::draw::Draw;
-use crate::support::portal::{Act, Portal, flat_page};
+use crate::support::portal::{Act, Portal, flat_page, query};
 use crate::support::process::{Server, run};
 
 /// Kills, unless `TOISE_KILLS` says otherwise.
@@ -36,8 +36,7 @@ fn number(data: &Path, sql: &str) -> i64 {
 /// Asks for an address; its status, `None` when the server was gone.
 async fn ask(server: String, key: String, url: String) -> Option<u16> {
     let request = reqwest::Client::new()
-        .get(format!("{server}/v2/protected/adverts/url"))
-        .query(&[("url", &url)])
+        .get(format!("{server}/v2/protected/adverts/url?{}", query(&url)))
         .header("x-api-key", key)
         .timeout(Duration::from_secs(20));
     Some(request.send().await.ok()?.status().as_u16())

@@ -217,3 +217,10 @@ pub fn flat_page(number: usize, price: u64) -> Act {
         "<script type=\"application/ld+json\">{node}</script><h1>Appartement {number}</h1>"
     ))
 }
+
+/// The query that asks for an address.
+pub fn query(url: &str) -> String {
+    url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("url", url)
+        .finish()
+}
