@@ -244,6 +244,8 @@ impl Fetcher {
         let read = tokio::time::timeout(ROBOTS_TIMEOUT, self.read_robots(address)).await;
         match read {
             Ok(Ok(rules)) => rules,
+            // Where it may not be gone to, the page says so itself.
+            Ok(Err(Failure::Refused(_))) => Rules::none(),
             Ok(Err(failure)) => Rules::Unreachable(failure.to_string()),
             Err(_) => {
                 Rules::Unreachable(format!("no answer within {} s", ROBOTS_TIMEOUT.as_secs()))
