@@ -16,6 +16,7 @@ mod contract {
     mod admin;
     mod alert_matches;
     mod alerts;
+    mod checks;
     mod collecting;
     mod connections;
     mod credits;

@@ -141,7 +141,7 @@ fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extract
     let verdict = match &extraction.verdict {
         Verdict::Listing => "listing".to_owned(),
         Verdict::Offline => "offline".to_owned(),
-        Verdict::Rejected(rejection) => format!("rejected: {rejection:?}"),
+        Verdict::Rejected(rejection) => format!("rejected: {rejection}"),
     };
     if common.json {
         let fields: Value = extraction

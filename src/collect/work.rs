@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::extract::{self, Extraction, Rejection, Verdict};
+use super::extract::{self, Extraction, Verdict};
 use super::jobs::{Attempt, Ended, Job};
 use super::portals::Portals;
 use crate::clock::Clock;
@@ -124,7 +124,7 @@ impl Worker {
         match &extraction.verdict {
             Verdict::Listing => self.ingest(job, &final_url, &extraction, now),
             Verdict::Offline => self.gone(job, "the page says that it is off line", now),
-            Verdict::Rejected(rejection) => self.reject(reason_of(rejection), self.rejected_for),
+            Verdict::Rejected(rejection) => self.reject(rejection.to_string(), self.rejected_for),
         }
     }
 
@@ -273,13 +273,4 @@ fn leads_to_front(asked: &str, found: &Url) -> bool {
     let was_deeper =
         Url::parse(asked).is_ok_and(|asked| asked.path() != "/" || asked.query().is_some());
     was_deeper && found.path() == "/" && found.query().is_none()
-}
-
-fn reason_of(rejection: &Rejection) -> String {
-    match rejection {
-        Rejection::Unparsable(what) => format!("unparsable: {what}"),
-        Rejection::LoginRequired => "login_required: the page is for those who log in".into(),
-        Rejection::KeptFromPrograms => "refused: the page is kept from programs".into(),
-        Rejection::NotAListing(what) => format!("not_a_listing: {what}"),
-    }
 }

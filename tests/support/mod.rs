@@ -1,6 +1,7 @@
 //! A running service over a few records in memory, and the calls tests make to it.
 
 pub mod alerts;
+pub mod collecting;
 pub mod draw;
 pub mod listings;
 pub mod plain;

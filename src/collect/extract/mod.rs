@@ -49,16 +49,20 @@ pub enum Verdict {
     Rejected(Rejection),
 }
 
-/// Why a page is no listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a page is no listing; its text begins with the word answers tell it by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// It does not hold HTML.
+    #[error("unparsable: {0}")]
     Unparsable(String),
     /// It is for those who log in.
+    #[error("login_required: the page is for those who log in")]
     LoginRequired,
     /// It is kept from programs.
+    #[error("refused: the page is kept from programs")]
     KeptFromPrograms,
     /// It holds no listing, or several.
+    #[error("not_a_listing: {0}")]
     NotAListing(String),
 }
 
