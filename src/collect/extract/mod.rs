@@ -2,7 +2,7 @@
 //!
 //! Pure, and bounded whatever the bytes: [`charset`] makes them text, [`tidy`] makes that tame, [`document`] walks it
 //! once. Then sources are read in order of trust, the first that says something of a field is believed: the portal's own
-//! rules, JSON-LD and microdata ([`schema_org`]), [`open_graph`], and at last what people read ([`french`]). A page of
+//! rules, JSON-LD and microdata (`schema_org`), `open_graph`, and at last what people read ([`french`]). A page of
 //! 500 kB takes some ten milliseconds.
 
 pub mod charset;
