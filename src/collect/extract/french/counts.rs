@@ -129,9 +129,16 @@ pub fn floors(tokens: &[Token]) -> Floors {
                 while matches!(tokens.get(at), Some(Token::Sign(':') | Token::Break)) {
                     at += 1;
                 }
-                let is_ground = is_any(tokens.get(at), &["rdc"]) || is_any(tokens.get(at), &["rez"]);
-                let floor = if is_ground { Some(0) } else { storey(tokens.get(at)) };
-                let counted = matches!(tokens.get(at + 1), Some(Token::Word(word)) if word != "sur" && !ORDINAL_ENDINGS.contains(&word.as_str()));
+                let is_ground =
+                    is_any(tokens.get(at), &["rdc"]) || is_any(tokens.get(at), &["rez"]);
+                let floor = if is_ground {
+                    Some(0)
+                } else {
+                    storey(tokens.get(at))
+                };
+                let next = tokens.get(at + 1).and_then(Token::word);
+                let counted =
+                    next.is_some_and(|word| word != "sur" && !ORDINAL_ENDINGS.contains(&word));
                 floor.filter(|_| !counted)
             });
             floors.floor = floors.floor.or(found);

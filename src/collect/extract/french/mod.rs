@@ -1,7 +1,7 @@
 //! What people read on a page, in French: prices, areas, rooms, storeys, classes of energy, places, amenities.
 //!
-//! [`mod@tokens`] cuts a text into numbers, words and signs; each reader then looks for its own. Nothing is guessed: what is
-//! not plainly said is not found.
+//! [`mod@tokens`] cuts a text into numbers, words and signs; each reader then looks for its own. Nothing is guessed:
+//! what is not plainly said is not found.
 
 mod areas;
 mod counts;
