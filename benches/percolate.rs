@@ -23,6 +23,7 @@ use toise::listings::Listings;
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
 use toise::listings::incoming::Incoming;
 use toise::listings::prepare::{Step, prepare};
+use toise::listings::property::of_members;
 use toise::store::Store;
 use toise::synth::adverts::{Level, Market, Request};
 use toise::synth::alerts;
@@ -63,9 +64,9 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
                 panic!("a new advert is written");
             };
             advert_rows.push(&draft.member.advert).unwrap();
-            property_rows
-                .push(0, &draft.own_property.unwrap().record)
-                .unwrap();
+            let id = draft.member.advert.flx_id.unwrap();
+            let property = of_members(id, [&draft.member]);
+            property_rows.push(0, &property).unwrap();
         }
         of_properties.push(property_rows.finish().unwrap());
         of_adverts.push(advert_rows.finish().unwrap());

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod collect;
 pub mod config;
 pub mod engine;
+pub mod estimate;
 pub mod geo;
 pub mod http;
 pub mod lake;

@@ -21,6 +21,7 @@ mod contract {
     mod connections;
     mod credits;
     mod errors;
+    mod estimates;
     mod idempotency;
     mod ingestion;
     mod keys;
@@ -41,6 +42,7 @@ mod engine {
     mod projection;
     mod search;
     mod sql;
+    mod valuing;
 }
 mod journeys {
     mod alerts;
@@ -57,6 +59,7 @@ mod journeys {
     mod rebuilding;
     mod serving;
     mod upkeep;
+    mod valuing;
 }
 mod lake {
     mod damage;

@@ -182,6 +182,8 @@ def main():
         for kind in [*MIX, "adverts, 20 a call"]:
             figures(kind, [seconds for name, seconds in taken if name == kind])
         figures("all requests", [seconds for name, seconds in taken if name in MIX])
+        # The server closed it in the meantime.
+        connection.close()
         figures("price found by a search", freshness(connection, key, admin_key))
         now, peak = service.resident_mib()
         print(f"ready {service.start_seconds:.1f} s after its start; resident memory {now:.0f} MiB, peak {peak:.0f} MiB")

@@ -54,8 +54,8 @@ class Demo:
 
     def ledger(self):
         """Rows and credits."""
-        store = sqlite3.connect(f"file:{self.data}/store.sqlite?mode=ro", uri=True)
-        return store.execute("SELECT count(*), coalesce(sum(credits), 0) FROM ledger").fetchone()
+        ledger = sqlite3.connect(f"file:{self.data}/ledger.sqlite?mode=ro", uri=True)
+        return ledger.execute("SELECT count(*), coalesce(sum(credits), 0) FROM ledger").fetchone()
 
     def connect(self):
         parts = urllib.parse.urlsplit(self.address)

@@ -58,6 +58,20 @@ pub fn open() -> OpenData {
     OpenData::open(&data(), Budget::default()).unwrap()
 }
 
+/// Trains a model on the sales of the lake.
+pub fn train() {
+    let common = toise::cli::Common {
+        data: data(),
+        config: None,
+        json: true,
+    };
+    let clock = toise::clock::Clock::system();
+    let (model, _) = toise::cli::train::train_lake(&common, None, &clock).unwrap();
+    model
+        .save(&data().join(toise::estimate::store::FOLDER))
+        .unwrap();
+}
+
 /// A text equal to one.
 pub fn is(column: &'static str, text: &str) -> Clause {
     Clause::new(column, Test::OneOf(vec![text.to_owned()]))

@@ -1,22 +1,25 @@
-//! The ledger: one row for each call that was answered and counts, on disk before the answer leaves.
+//! The ledger: one row for each call that was answered and counts, written before the answer leaves.
 //!
-//! Rows that wait at the same moment go to the store as one change, so a commit is shared by all calls in flight. The
-//! same change adds to the totals by day, which reports and quotas read: they cannot drift from the rows. A stored
-//! answer (see [`StoredAnswer`]) is part of it too, so a repeated call is either charged and stored, or neither.
+//! A row that charges credits, and a stored answer, are on disk by then. One of a free call is in the file: a killed
+//! process loses none, a machine that stops may lose the free calls of the last second or so ([`Outlasts`]). So what
+//! costs nothing does not wait for the disk.
+//!
+//! Calls of the API have a file of their own ([`Store::ledger`]), so an answer never waits behind the adverts of
+//! another call; rows that wait at the same moment share a commit. The same change adds to the totals by day, which
+//! reports and quotas read: they cannot drift from the rows. A stored answer (see [`StoredAnswer`]) is part of it too,
+//! so a repeated call is either charged and stored, or neither.
+//!
+//! What deliveries cost is in tables of the same names in the store, because it must be written with how they ended.
+//! So is what calls cost before the ledger had its own file. Whoever reads totals adds up both.
 
-use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
-
-use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::config::prices::Consumption;
-use crate::store::{self, Store};
+use crate::store::{self, Database, Outlasts, Store};
 
-/// Rows of one change at most.
-const GROUP_MAX: usize = 1_024;
 /// How long a stored answer is given again.
 pub const ANSWER_LIFE: chrono::Duration = chrono::Duration::hours(24);
 
@@ -69,69 +72,50 @@ pub struct Record {
 }
 
 /// The row was not written; nothing was charged.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("the ledger cannot be written: {0}")]
-pub struct LedgerError(String);
+pub struct LedgerError(#[from] store::Error);
 
-struct Waiting {
-    record: Record,
-    reply: oneshot::Sender<Result<(), LedgerError>>,
-}
-
-/// Writes rows. Cheap to clone.
+/// Writes rows of calls. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Ledger {
-    queue: Sender<Waiting>,
-}
+pub struct Ledger(Database);
 
 impl Ledger {
-    /// Starts the thread that gathers rows; it ends with the last handle.
-    pub fn start(store: Store) -> Self {
-        let (queue, waiting) = channel();
-        std::thread::spawn(move || gather(&store, &waiting));
-        Self { queue }
+    /// The ledger of a store.
+    pub fn of(store: &Store) -> Self {
+        Self(store.ledger().clone())
     }
 
-    /// Writes what a call leaves; durable on return. A caller that goes away while it waits may be charged or not, but
-    /// never twice.
+    /// Writes what a call leaves; on return credits and stored answers are on disk, and whatever it is outlasts the
+    /// process. A caller that goes away while it waits may be charged or not, but never twice.
     pub async fn record(&self, record: Record) -> Result<(), LedgerError> {
-        let closed = || LedgerError("the writing thread is gone".into());
-        let (reply, answer) = oneshot::channel();
-        self.queue
-            .send(Waiting { record, reply })
-            .map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
-    }
-}
-
-fn gather(store: &Store, waiting: &Receiver<Waiting>) {
-    while let Ok(first) = waiting.recv() {
-        let mut records = vec![first.record];
-        let mut replies = vec![first.reply];
-        for next in waiting.try_iter().take(GROUP_MAX - 1) {
-            records.push(next.record);
-            replies.push(next.reply);
-        }
-        let outcome = store
-            .write(move |transaction| insert_all(transaction, &records))
-            .map_err(|error| LedgerError(error.to_string()));
-        for reply in replies {
-            // Whoever went away is not told.
-            let _ = reply.send(outcome.clone());
-        }
-    }
-}
-
-/// Inserts rows and stored answers and adds to the totals, in the caller's transaction.
-pub fn insert_all(transaction: &Transaction<'_>, records: &[Record]) -> rusqlite::Result<()> {
-    let mut totals: BTreeMap<(Uuid, Uuid, Consumption, NaiveDate), (u64, u64)> = BTreeMap::new();
-    {
-        let mut insert = transaction.prepare_cached(
-            "INSERT INTO ledger (request_id, account_id, key_id, type, credits, calls, at_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
+        let (reply, outcome) = oneshot::channel();
+        let is_charged = record.entry.as_ref().is_some_and(|entry| entry.credits > 0);
+        let outlasts = match is_charged || record.answer.is_some() {
+            true => Outlasts::Machine,
+            false => Outlasts::Process,
+        };
+        self.0.write_then(
+            outlasts,
+            move |transaction| insert(transaction, &record),
+            move |outcome| {
+                // Whoever went away is not told.
+                let _ = reply.send(outcome);
+            },
         )?;
-        for entry in records.iter().filter_map(|record| record.entry.as_ref()) {
-            insert.execute((
+        Ok(outcome.await.map_err(|_| store::Error::Closed)??)
+    }
+}
+
+/// Inserts a row and a stored answer and adds to the totals, in the caller's transaction.
+pub fn insert(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+    if let Some(entry) = &record.entry {
+        transaction
+            .prepare_cached(
+                "INSERT INTO ledger (request_id, account_id, key_id, type, credits, calls, at_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
+            )?
+            .execute((
                 entry.request_id.as_bytes().as_slice(),
                 entry.account_id.as_bytes().as_slice(),
                 entry.key_id.as_bytes().as_slice(),
@@ -139,36 +123,25 @@ pub fn insert_all(transaction: &Transaction<'_>, records: &[Record]) -> rusqlite
                 entry.credits as i64,
                 entry.at.timestamp_millis(),
             ))?;
-            let day = entry.at.date_naive();
-            let (credits, calls) = totals
-                .entry((entry.account_id, entry.key_id, entry.consumption, day))
-                .or_default();
-            *credits += entry.credits;
-            *calls += 1;
-        }
+        transaction
+            .prepare_cached(
+                "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
+                 VALUES (?1, ?2, ?3, ?4, ?5, 1)
+                 ON CONFLICT (account_id, key_id, type, day)
+                 DO UPDATE SET credits = credits + excluded.credits, calls = calls + 1",
+            )?
+            .execute((
+                entry.account_id.to_string(),
+                entry.key_id.to_string(),
+                entry.consumption.as_str(),
+                entry.at.date_naive().to_string(),
+                entry.credits as i64,
+            ))?;
     }
-    let mut add = transaction.prepare_cached(
-        "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT (account_id, key_id, type, day)
-         DO UPDATE SET credits = credits + excluded.credits, calls = calls + excluded.calls",
-    )?;
-    for ((account_id, key_id, consumption, day), (credits, calls)) in totals {
-        add.execute((
-            account_id.to_string(),
-            key_id.to_string(),
-            consumption.as_str(),
-            day.to_string(),
-            credits as i64,
-            calls as i64,
-        ))?;
+    match &record.answer {
+        Some(answer) => insert_answer(transaction, record.account_id, record.at, answer),
+        None => Ok(()),
     }
-    for record in records {
-        if let Some(answer) = &record.answer {
-            insert_answer(transaction, record.account_id, record.at, answer)?;
-        }
-    }
-    Ok(())
 }
 
 fn insert_answer(
@@ -202,8 +175,22 @@ fn insert_answer(
     Ok(())
 }
 
-/// The answer stored under a client's key, when it is not past its life.
+/// The answer stored under a client's key, when it is not past its life. Blocks.
 pub fn stored_answer(
+    store: &Store,
+    account_id: Uuid,
+    idempotency_key: &str,
+    now: DateTime<Utc>,
+) -> store::Result<Option<StoredAnswer>> {
+    let read = |connection: &Connection| stored_in(connection, account_id, idempotency_key, now);
+    match store.ledger().read(read)? {
+        Some(answer) => Ok(Some(answer)),
+        // Where it is if it was given before the ledger had its own file.
+        None => store.read(read),
+    }
+}
+
+fn stored_in(
     connection: &Connection,
     account_id: Uuid,
     idempotency_key: &str,
@@ -242,16 +229,17 @@ pub fn stored_answer(
         .optional()
 }
 
-/// Calls a key made in the month of a moment.
+/// Calls a key made in the month of a moment. Blocks.
 pub fn calls_of_month(store: &Store, key_id: Uuid, now: DateTime<Utc>) -> store::Result<u64> {
     let month = format!("{:04}-{:02}-%", now.year(), now.month());
-    let calls: i64 = store.read(|connection| {
+    let read = |connection: &Connection| {
         connection
             .prepare_cached(
                 "SELECT coalesce(sum(calls), 0) FROM consumption WHERE key_id = ?1 AND day LIKE ?2",
             )?
-            .query_row((key_id.to_string(), month), |row| row.get(0))
-    })?;
+            .query_row((key_id.to_string(), &month), |row| row.get::<_, i64>(0))
+    };
+    let calls = store.ledger().read(read)? + store.read(read)?;
     Ok(u64::try_from(calls).unwrap_or(0))
 }
 
@@ -286,7 +274,7 @@ mod tests {
         let kind = Kind::Production;
         let key =
             keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
-        let ledger = Ledger::start(store.clone());
+        let ledger = Ledger::of(&store);
         let calls = (0..200).map(|number| {
             ledger.record(record(key.account_id, key.key_id, clock.now(), number % 3))
         });
@@ -295,6 +283,7 @@ mod tests {
         }
         let sums = |sql: &'static str| {
             store
+                .ledger()
                 .read(|connection| {
                     connection.query_row(sql, [], |row| {
                         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
@@ -320,10 +309,48 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_row_waits_for_no_change_of_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let long_change = {
+            let store = store.clone();
+            std::thread::spawn(move || {
+                store.write(move |_| {
+                    begun.send(()).unwrap();
+                    Ok(ended.recv().is_ok())
+                })
+            })
+        };
+        has_begun.recv().unwrap();
+        let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
+        let row = record(account_id, key_id, at, 1);
+        Ledger::of(&store).record(row).await.unwrap();
+        assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 1);
+        end.send(()).unwrap();
+        assert!(long_change.join().unwrap().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_row_written_twice_is_refused_and_those_beside_it_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
+        let ledger = Ledger::of(&store);
+        let twice = record(account_id, key_id, at, 1);
+        let other = record(account_id, key_id, at, 1);
+        let outcomes = [twice.clone(), twice, other].map(|row| ledger.record(row));
+        let outcomes = futures::future::join_all(outcomes).await;
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 2);
+        assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 2);
+    }
+
+    #[tokio::test]
     async fn a_stored_answer_is_found_for_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        let ledger = Ledger::start(store.clone());
+        let ledger = Ledger::of(&store);
         let (account_id, at) = (Uuid::now_v7(), Utc::now());
         let answer = StoredAnswer {
             idempotency_key: "order 7".into(),
@@ -340,9 +367,7 @@ mod tests {
         };
         ledger.record(stored).await.unwrap();
         let found = |account_id: Uuid, now: DateTime<Utc>| {
-            store
-                .read(|connection| stored_answer(connection, account_id, "order 7", now))
-                .unwrap()
+            stored_answer(&store, account_id, "order 7", now).unwrap()
         };
         let almost = ANSWER_LIFE - chrono::Duration::seconds(1);
         assert_eq!(found(account_id, at + almost), Some(answer));

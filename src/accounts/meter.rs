@@ -174,7 +174,7 @@ impl Meter {
         }
     }
 
-    /// Takes a place in the month's quota. Blocks on one indexed read at a key's first call of a month.
+    /// Takes a place in the month's quota. Blocks on two indexed reads at a key's first call of a month.
     pub fn reserve(
         &self,
         store: &Store,
@@ -336,7 +336,7 @@ mod tests {
             entry: Some(entry),
             answer: None,
         };
-        Ledger::start(store.clone()).record(record).await.unwrap();
+        Ledger::of(&store).record(record).await.unwrap();
         let meter = Meters::new(clock.clone()).of(key_id, allowance(5, Some(4)));
         let reserve = || meter.reserve(&store, clock.now()).unwrap();
         let second = reserve().unwrap();

@@ -65,9 +65,23 @@ pub struct TypeUsage {
     pub calls: u64,
 }
 
-/// What a consumer used of each type, by account, key and type. Blocks.
+/// What a consumer used of each type, by account, key and type: calls and deliveries together, which have files of
+/// their own. Blocks.
 pub fn by_key(store: &Store, consumer: Consumer, period: Period) -> store::Result<Vec<Usage>> {
-    store.read(|connection| read(connection, consumer, period))
+    let read = |connection: &Connection| read(connection, consumer, period);
+    let mut usage = store.ledger().read(read)?;
+    usage.extend(store.read(read)?);
+    let named = |part: &Usage| (part.account_id, part.key_id, part.consumption.clone());
+    usage.sort_by_cached_key(named);
+    usage.dedup_by(|later, kept| {
+        let is_same = named(later) == named(kept);
+        if is_same {
+            kept.credits += later.credits;
+            kept.calls += later.calls;
+        }
+        is_same
+    });
+    Ok(usage)
 }
 
 fn read(
@@ -150,33 +164,33 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let [account, other, first, second, third] = [(); 5].map(|()| Uuid::now_v7());
-        store
-            .write(move |transaction| {
-                for (account, key, kind, day, credits, calls) in [
-                    (account, first, "API_B", "2026-10-31", 100, 100),
-                    (account, first, "API_B", "2026-11-01", 1, 1),
-                    (account, first, "API_B", "2026-11-30", 2, 3),
-                    (account, first, "API_A", "2026-11-02", 0, 7),
-                    (account, second, "API_B", "2026-11-02", 10, 10),
-                    (account, first, "API_B", "2026-12-01", 100, 100),
-                    (other, third, "API_B", "2026-11-02", 500, 500),
-                ] {
-                    transaction.execute(
-                        "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                        (
-                            account.to_string(),
-                            key.to_string(),
-                            kind,
-                            day,
-                            credits,
-                            calls,
-                        ),
-                    )?;
-                }
-                Ok(())
-            })
-            .unwrap();
+        // In one file or the other, and of one key and day in both.
+        for (nth, (account, key, kind, day, credits, calls)) in [
+            (account, first, "API_B", "2026-10-31", 100, 100),
+            (account, first, "API_B", "2026-11-01", 1, 1),
+            (account, first, "API_B", "2026-11-30", 1, 1),
+            (account, first, "API_B", "2026-11-30", 1, 2),
+            (account, first, "API_A", "2026-11-02", 0, 7),
+            (account, second, "API_B", "2026-11-02", 10, 10),
+            (account, first, "API_B", "2026-12-01", 100, 100),
+            (other, third, "API_B", "2026-11-02", 500, 500),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let insert = move |transaction: &rusqlite::Transaction<'_>| {
+                let (account, key) = (account.to_string(), key.to_string());
+                transaction.execute(
+                    "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    (account, key, kind, day, credits, calls),
+                )
+            };
+            match nth % 2 {
+                0 => store.write(insert).unwrap(),
+                _ => store.ledger().write(insert).unwrap(),
+            };
+        }
         let november = Period::month_of(day("2026-11-15"));
         let totals = |consumer| {
             let usage = by_key(&store, consumer, november).unwrap();

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
-use rusqlite::{Error, Row};
+use rusqlite::{Connection, Error, Row};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -86,6 +86,13 @@ impl Reason {
             Reason::Failing => "failing",
         }
     }
+}
+
+/// Number of the last change of any alert; 0 when there is none.
+pub(super) fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
+        .query_row([], |row| row.get(0))
 }
 
 /// The columns [`alert`] reads, in its order.

@@ -72,7 +72,7 @@ pub fn of_alert(
 /// Dead deliveries of every alert, newest first.
 pub fn dead(store: &Store, page: Page) -> store::Result<Vec<Delivery>> {
     let (take, skip) = page.bounds();
-    let sql = format!("{SELECT} WHERE status = 'dead' ORDER BY delivery DESC LIMIT ?1 OFFSET ?2");
+    let sql = format!("{SELECT} WHERE {IS_DEAD} ORDER BY delivery DESC LIMIT ?1 OFFSET ?2");
     store.read(|connection| {
         connection
             .prepare_cached(&sql)?
@@ -111,17 +111,19 @@ pub fn retry(store: &Store, clock: &Clock, delivery_id: Uuid) -> Result<(), Erro
     }
 }
 
-/// Begins the schedule of all dead deliveries of active alerts anew, of one alert or all; gives how many.
-pub fn retry_all(store: &Store, clock: &Clock, alert_id: Option<FlxId>) -> store::Result<usize> {
+/// Begins the schedule of all dead deliveries of active alerts anew; gives how many.
+pub fn retry_all(store: &Store, clock: &Clock) -> store::Result<usize> {
     let now_ms = clock.now().timestamp_millis();
     store.write(move |transaction| {
         let sql = format!(
-            "{REVIVE} WHERE status = 'dead'
-             AND alert IN (SELECT alert FROM alerts WHERE activated = 1 AND (?2 IS NULL OR alert_id = ?2))"
+            "{REVIVE} WHERE {IS_DEAD} AND alert IN (SELECT alert FROM alerts WHERE activated = 1)"
         );
-        transaction.execute(&sql, (now_ms, alert_id.map(|id| id.0.into_bytes())))
+        transaction.execute(&sql, [now_ms])
     })
 }
+
+/// As the index of what has settled knows it.
+const IS_DEAD: &str = "status = 'dead' AND next_attempt_at_ms IS NULL";
 
 const REVIVE: &str =
     "UPDATE deliveries SET status = 'pending', attempts = 0, next_attempt_at_ms = ?1";

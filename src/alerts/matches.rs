@@ -4,7 +4,12 @@
 //! is known to every alert that matched any of them; when they are taken apart again, each is known to its own. So no
 //! row ever moves, and an identifier is announced to an alert once.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Row, Transaction};
+use uuid::Uuid;
+
+use crate::wire::alerts::queries::Page;
+use crate::wire::listings::codes::FlxId;
+use crate::wire::listings::filters::Listing;
 
 /// The alerts that matched a property, or another that was joined to it; in ascending order.
 pub(super) fn of_property(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
@@ -24,6 +29,37 @@ fn alerts(connection: &Connection, sql: &str, item: i64) -> rusqlite::Result<Vec
     let mut statement = connection.prepare_cached(sql)?;
     statement.query_map([item], |row| row.get(0))?.collect()
 }
+
+/// Identifiers of what an alert matched, the newest first match first; see
+/// [`Alerts::history`](super::registry::Alerts::history).
+pub(super) fn history(
+    connection: &Connection,
+    listing: Listing,
+    alert: i64,
+    page: Page,
+) -> rusqlite::Result<Vec<FlxId>> {
+    let sql = match listing {
+        Listing::Property => PROPERTY_HISTORY,
+        Listing::Advert => ADVERT_HISTORY,
+    };
+    let (take, skip) = page.bounds();
+    let mut statement = connection.prepare_cached(sql)?;
+    let id = |row: &Row<'_>| Ok(FlxId(Uuid::from_bytes(row.get(0)?)));
+    statement.query_map((alert, take, skip), id)?.collect()
+}
+
+/// A property that was joined to another is left out where that other, or one joined to it before, is in the history.
+const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matches matched
+     JOIN properties own ON own.property = matched.property
+     JOIN properties survivor ON survivor.property = coalesce(own.merged_into, own.property)
+     WHERE matched.alert = ?1 AND (own.merged_into IS NULL OR NOT EXISTS (
+       SELECT 1 FROM property_matches other JOIN properties earlier ON earlier.property = other.property
+       WHERE other.alert = matched.alert AND other.property < matched.property
+         AND (earlier.property = own.merged_into OR earlier.merged_into = own.merged_into)))
+     ORDER BY matched.matched_at_ms DESC, matched.property DESC LIMIT ?2 OFFSET ?3";
+
+const ADVERT_HISTORY: &str = "SELECT advert_id FROM advert_matches JOIN adverts USING (advert)
+     WHERE alert = ?1 ORDER BY matched_at_ms DESC, advert DESC LIMIT ?2 OFFSET ?3";
 
 /// Remembers that an alert matched a property, which it has not matched before.
 pub(super) fn remember_property(

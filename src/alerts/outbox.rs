@@ -3,7 +3,7 @@
 //! A notification is one item of one alert. Its number gives the order in which an alert's receiver learns of things.
 //! Adverts are told as they were at that moment, so their text is kept beside, once for all alerts that matched.
 
-use rusqlite::{Error, Transaction};
+use rusqlite::{Connection, Error, Transaction};
 
 use crate::store::document;
 use crate::wire::listings::codes::FlxId;
@@ -58,6 +58,13 @@ pub fn enqueue(
             at_ms,
         ))?;
     Ok(())
+}
+
+/// Number of the last notification; 0 when there is none.
+pub(super) fn last_notification(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(notification), 0) FROM outbox")?
+        .query_row([], |row| row.get(0))
 }
 
 /// Keeps the JSON text of a record as it is told, and gives its number; durable with the caller's transaction.

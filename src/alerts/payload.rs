@@ -11,6 +11,8 @@ use crate::wire::listings::filters::Listing;
 
 /// Items of one delivery at most.
 pub const ITEMS_MAX: usize = 100;
+/// Bytes of the records of one delivery at most, but for a single one that is longer.
+pub const BYTES_MAX: usize = 512 * 1024;
 
 /// One item of a delivery.
 #[derive(Clone, Debug)]
@@ -64,12 +66,31 @@ pub(super) struct Subject {
     pub context: Option<String>,
 }
 
-/// The body that tells of items, oldest first, and how many there are of each branch. Reads one row per snapshot.
-pub(super) fn body(
+/// The texts of items in a body, in their order. Reads one row per snapshot.
+pub(super) fn records(connection: &Connection, items: &[Item]) -> rusqlite::Result<Vec<Vec<u8>>> {
+    items.iter().map(|item| record(connection, item)).collect()
+}
+
+/// The first of some items, as many as fit a body of [`BYTES_MAX`], one at least; and their texts.
+pub(super) fn fitting(
     connection: &Connection,
-    subject: &Subject,
-    items: &[Item],
-) -> rusqlite::Result<(Vec<u8>, Counts)> {
+    mut items: Vec<Item>,
+) -> rusqlite::Result<(Vec<Item>, Vec<Vec<u8>>)> {
+    let (mut records, mut bytes) = (Vec::with_capacity(items.len()), 0);
+    for item in &items {
+        let record = record(connection, item)?;
+        bytes += record.len();
+        if bytes > BYTES_MAX && !records.is_empty() {
+            break;
+        }
+        records.push(record);
+    }
+    items.truncate(records.len());
+    Ok((items, records))
+}
+
+/// The body that tells of items, oldest first, by their texts; and how many there are of each branch.
+pub(super) fn body(subject: &Subject, items: &[Item], records: &[Vec<u8>]) -> (Vec<u8>, Counts) {
     let mut counts = Counts::default();
     let mut body = br#"{"data":{"#.to_vec();
     for (branch, count) in [
@@ -80,13 +101,14 @@ pub(super) fn body(
             body.push(b',');
         }
         body.extend_from_slice(format!("\"{}\":[", branch.as_str()).as_bytes());
-        for item in items.iter().filter(|item| item.branch == branch) {
+        let of_branch = items.iter().zip(records);
+        for (_, record) in of_branch.filter(|(item, _)| item.branch == branch) {
             match *count {
                 0 => open(&mut body, subject),
                 _ => body.push(b','),
             }
             *count += 1;
-            push_item(connection, &mut body, item)?;
+            body.extend_from_slice(record);
         }
         if *count > 0 {
             body.extend_from_slice(b"]}");
@@ -94,7 +116,7 @@ pub(super) fn body(
         body.push(b']');
     }
     body.extend_from_slice(b"}}");
-    Ok((body, counts))
+    (body, counts)
 }
 
 /// The alert's entry of a branch up to its first item.
@@ -110,23 +132,20 @@ fn open(body: &mut Vec<u8>, subject: &Subject) {
     body.extend_from_slice(format!("\"{items}\":[").as_bytes());
 }
 
-fn push_item(connection: &Connection, body: &mut Vec<u8>, item: &Item) -> rusqlite::Result<()> {
+fn record(connection: &Connection, item: &Item) -> rusqlite::Result<Vec<u8>> {
     let Some(snapshot) = item.snapshot else {
-        body.extend_from_slice(format!("\"{}\"", item.item).as_bytes());
-        return Ok(());
+        return Ok(format!("\"{}\"", item.item).into_bytes());
     };
     let document: Option<Vec<u8>> = connection
         .prepare_cached("SELECT document FROM snapshots WHERE snapshot = ?1")?
         .query_row([snapshot], |row| row.get(0))
         .optional()?;
-    let record = match document.as_deref().map(document::decode) {
+    Ok(match document.as_deref().map(document::decode) {
         Some(Ok(record)) => record,
         // One damaged row must not hold up all deliveries: its receiver can still read the advert.
         damaged => {
             tracing::error!(snapshot, item = %item.item, ?damaged, "a record cannot be read: its identifier is sent");
             format!("{{\"flxId\":\"{}\"}}", item.item).into_bytes()
         }
-    };
-    body.extend_from_slice(&record);
-    Ok(())
+    })
 }

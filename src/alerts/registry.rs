@@ -9,12 +9,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::alert::{self, Alert, COLUMNS, Reason, kind_of};
+use super::alert::{self, Alert, COLUMNS, Reason, kind_of, last_change};
+use super::matches;
 use crate::clock::Clock;
 use crate::config;
 use crate::store::{self, Store};
 use crate::wire::Fault;
-use crate::wire::alerts::queries::TAKE_MAX;
+use crate::wire::alerts::queries::Page;
 use crate::wire::alerts::{AlertPatch, NewAlert, SavedSearch, conditions};
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::Listing;
@@ -37,7 +38,22 @@ pub enum Error {
         /// Active alerts an account may have.
         max: usize,
     },
+    /// The account has as many alerts as it may.
+    #[error(
+        "the account has {max} alerts with the ended ones, which keep their history, as many as it may; change an \
+         ended one, which takes it up again"
+    )]
+    TooManyKept {
+        /// Alerts an account may have, ended ones included.
+        max: usize,
+    },
+    /// The alerts asked for do not fit one answer.
+    #[error("they exceed {} MiB: ask for a part with skip and take", LIST_BYTES_MAX >> 20)]
+    TooLong,
 }
+
+/// Longest list of alerts, bytes of JSON.
+pub const LIST_BYTES_MAX: usize = 16 << 20;
 
 /// Result of a call about alerts.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -75,7 +91,7 @@ impl Alerts {
     /// to check before.
     ///
     /// # Errors
-    /// [`Error::Refused`] for too many conditions, [`Error::TooMany`] for too many alerts.
+    /// [`Error::Refused`] for too many conditions, [`Error::TooMany`] and [`Error::TooManyKept`] for too many alerts.
     pub fn create(&self, account: Uuid, listing: Listing, alert: NewAlert) -> Result<FlxId> {
         let made = self.create_many(account, listing, vec![Ok(alert)])?;
         made.into_iter().next().unwrap_or(Err(Error::NoAlert))
@@ -94,20 +110,19 @@ impl Alerts {
         let now_ms = self.clock.now().timestamp_millis();
         let limits = self.limits;
         let made = self.store.write(move |transaction| {
-            let mut room = limits
-                .per_account_max
-                .saturating_sub(active(transaction, account)?);
+            let mut held = Held::of(transaction, account)?;
             let mut change = last_change(transaction)?;
             let mut made = Vec::with_capacity(alerts.len());
             for alert in alerts {
                 let allowed = alert.map_err(Error::Refused).and_then(|alert| {
                     check(&alert.search, limits)?;
+                    held.check_one_more(limits)?;
                     Ok(alert)
                 });
                 made.push(match allowed {
-                    Ok(_) if room == 0 => Err(too_many(limits)),
                     Ok(alert) => {
-                        room -= 1;
+                        held.active += 1;
+                        held.all += 1;
                         change += 1;
                         Ok(insert(
                             transaction,
@@ -135,17 +150,34 @@ impl Alerts {
         found.ok_or(Error::NoAlert)
     }
 
-    /// Every alert of an account on such listings, oldest first.
-    pub fn all(&self, account: Uuid, listing: Listing) -> Result<Vec<Alert>> {
+    /// The alerts of an account on such listings as answers carry them, oldest first: a page of them, or all.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] when they exceed [`LIST_BYTES_MAX`].
+    pub fn list(
+        &self,
+        account: Uuid,
+        listing: Listing,
+        page: Option<Page>,
+    ) -> Result<Vec<Vec<u8>>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM alerts WHERE account_id = ?1 AND kind = ?2 ORDER BY alert"
+            "SELECT {COLUMNS} FROM alerts WHERE account_id = ?1 AND kind = ?2 ORDER BY alert LIMIT ?3 OFFSET ?4"
         );
-        Ok(self.store.read(|connection| {
+        let (take, skip) = page.map_or((-1, 0), Page::bounds);
+        self.store.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows =
-                statement.query_map((account.to_string(), kind_of(listing)), alert::alert)?;
-            rows.collect()
-        })?)
+            let mut rows = statement.query((account.to_string(), kind_of(listing), take, skip))?;
+            let (mut texts, mut bytes) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let text = alert::alert(row)?.answer().to_string().into_bytes();
+                bytes += text.len();
+                if bytes > LIST_BYTES_MAX {
+                    return Ok(Err(Error::TooLong));
+                }
+                texts.push(text);
+            }
+            Ok(Ok(texts))
+        })?
     }
 
     /// Changes what is named of an alert, in place, and has it active whatever it was before. What it matched stays
@@ -207,7 +239,7 @@ impl Alerts {
             let Some(alert) = find(transaction, address)? else {
                 return Ok(false);
             };
-            deactivate(transaction, alert.number, Reason::Deleted, now_ms)?;
+            deactivate(transaction, alert.number, None, Reason::Deleted, now_ms)?;
             Ok(true)
         })?;
         is_there.then_some(()).ok_or(Error::NoAlert)
@@ -225,10 +257,11 @@ impl Alerts {
             let Some(alert) = find(transaction, address)? else {
                 return Ok(Err(Error::NoAlert));
             };
-            if alert.deactivated.is_some()
-                && active(transaction, address.account)? >= limits.per_account_max
-            {
-                return Ok(Err(too_many(limits)));
+            if alert.deactivated.is_some() {
+                let held = Held::of(transaction, address.account)?;
+                if let Err(refused) = held.check_one_more_active(limits) {
+                    return Ok(Err(refused));
+                }
             }
             let next = last_change(transaction)? + 1;
             change(transaction, alert.number, next, now_ms)?;
@@ -242,53 +275,32 @@ impl Alerts {
     /// # Errors
     /// [`Error::NoAlert`].
     pub fn history(&self, address: Address, skip: usize, take: usize) -> Result<Vec<FlxId>> {
-        let sql = match address.listing {
-            Listing::Property => PROPERTY_HISTORY,
-            Listing::Advert => ADVERT_HISTORY,
-        };
-        let page = (take.min(TAKE_MAX), skip);
         let found = self.store.read(|connection| {
             let Some(alert) = find(connection, address)? else {
                 return Ok(None);
             };
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement
-                .query_map((alert.number, page.0 as i64, page.1 as i64), |row| {
-                    Ok(FlxId(Uuid::from_bytes(row.get(0)?)))
-                })?;
-            rows.collect::<rusqlite::Result<Vec<FlxId>>>().map(Some)
+            let page = Page { skip, take };
+            matches::history(connection, address.listing, alert.number, page).map(Some)
         })?;
         found.ok_or(Error::NoAlert)
     }
 }
 
-/// A property that was joined to another is left out where that other, or one joined to it before, is in the history.
-const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matches matched
-     JOIN properties own ON own.property = matched.property
-     JOIN properties survivor ON survivor.property = coalesce(own.merged_into, own.property)
-     WHERE matched.alert = ?1 AND (own.merged_into IS NULL OR NOT EXISTS (
-       SELECT 1 FROM property_matches other JOIN properties earlier ON earlier.property = other.property
-       WHERE other.alert = matched.alert AND other.property < matched.property
-         AND (earlier.property = own.merged_into OR earlier.merged_into = own.merged_into)))
-     ORDER BY matched.matched_at_ms DESC, matched.property DESC LIMIT ?2 OFFSET ?3";
-
-const ADVERT_HISTORY: &str = "SELECT advert_id FROM advert_matches JOIN adverts USING (advert)
-     WHERE alert = ?1 ORDER BY matched_at_ms DESC, advert DESC LIMIT ?2 OFFSET ?3";
-
-/// Ends an alert that is active, in the caller's transaction.
-pub fn deactivate(
+/// Ends an alert that is active, in the caller's transaction; where a receiver is named, only if it still goes there.
+pub(super) fn deactivate(
     transaction: &Transaction<'_>,
     alert: i64,
+    receiver: Option<&str>,
     reason: Reason,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
     let change = last_change(transaction)? + 1;
     transaction
         .prepare_cached(
-            "UPDATE alerts SET activated = 0, deactivated_because = ?2, change = ?3, updated_at_ms = ?4
-             WHERE alert = ?1 AND activated = 1",
+            "UPDATE alerts SET activated = 0, deactivated_because = ?3, change = ?4, updated_at_ms = ?5
+             WHERE alert = ?1 AND activated = 1 AND webhook_url = coalesce(?2, webhook_url)",
         )?
-        .execute((alert, reason.as_str(), change, now_ms))?;
+        .execute((alert, receiver, reason.as_str(), change, now_ms))?;
     Ok(())
 }
 
@@ -339,23 +351,39 @@ fn find(connection: &Connection, address: Address) -> rusqlite::Result<Option<Al
         .optional()
 }
 
-/// Active alerts of an account, on properties and adverts together.
-fn active(connection: &Connection, account: Uuid) -> rusqlite::Result<usize> {
-    let count: u32 = connection
-        .prepare_cached("SELECT count(*) FROM alerts WHERE account_id = ?1 AND activated = 1")?
-        .query_row([account.to_string()], |row| row.get(0))?;
-    Ok(count as usize)
+/// Alerts of an account, on properties and adverts together.
+struct Held {
+    active: usize,
+    /// With the ended ones.
+    all: usize,
 }
 
-fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
-    connection
-        .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
-        .query_row([], |row| row.get(0))
-}
+impl Held {
+    fn of(connection: &Connection, account: Uuid) -> rusqlite::Result<Self> {
+        let count = |sql: &str| -> rusqlite::Result<usize> {
+            let mut statement = connection.prepare_cached(sql)?;
+            let count: u32 = statement.query_row([account.to_string()], |row| row.get(0))?;
+            Ok(count as usize)
+        };
+        Ok(Self {
+            active: count("SELECT count(*) FROM alerts WHERE account_id = ?1 AND activated = 1")?,
+            all: count("SELECT count(*) FROM alerts WHERE account_id = ?1")?,
+        })
+    }
 
-fn too_many(limits: config::Alerts) -> Error {
-    Error::TooMany {
-        max: limits.per_account_max,
+    fn check_one_more(&self, limits: config::Alerts) -> Result<()> {
+        self.check_one_more_active(limits)?;
+        let max = limits.kept_per_account_max;
+        (self.all < max)
+            .then_some(())
+            .ok_or(Error::TooManyKept { max })
+    }
+
+    fn check_one_more_active(&self, limits: config::Alerts) -> Result<()> {
+        let max = limits.per_account_max;
+        (self.active < max)
+            .then_some(())
+            .ok_or(Error::TooMany { max })
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! A replay puts the notifications of the window into the outbox anew, oldest first, so they travel like any other: in
 //! the same format, grouped, signed, retried, priced, under identifiers of their own. What is still to be delivered,
-//! and what a replay sent, is not sent again by one.
+//! and what a replay sent, is not sent again by one. While something of a replay waits, its alert begins no other, and
+//! an account has [`REPLAYS_MAX`] of which something waits: replays never fill the outbox.
 
+use rusqlite::Transaction;
 use uuid::Uuid;
 
 use super::deliveries::find_alert;
@@ -11,6 +13,9 @@ use crate::clock::Clock;
 use crate::store::{self, Store};
 pub use crate::wire::alerts::queries::REPLAY_ITEMS_MAX as ITEMS_MAX;
 use crate::wire::listings::codes::FlxId;
+
+/// Replays of one account of which something waits, at most.
+pub const REPLAYS_MAX: usize = 10;
 
 /// Why a window is not replayed.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +29,12 @@ pub enum Error {
     /// The alert is not active.
     #[error("the alert is not active: activate it first")]
     Inactive,
+    /// Something of an earlier replay of the alert waits.
+    #[error("an earlier replay of this alert still waits for its receiver")]
+    StillWaits,
+    /// Something of as many replays as may be waits.
+    #[error("{REPLAYS_MAX} replays of this account still wait for their receivers, as many as may")]
+    TooMany,
 }
 
 /// A window of the past, in Unix milliseconds.
@@ -44,18 +55,11 @@ pub struct Replay {
     pub items: usize,
 }
 
-/// What became of a window in its transaction.
-enum Outcome {
-    NoAlert,
-    Inactive,
-    Begun(usize),
-}
-
 /// Sends the items an alert matched in a window once more, oldest first, `items_max` at most ([`ITEMS_MAX`] at most).
 /// The caller sees to it that whoever asks owns the alert. Durable on return. Blocks.
 ///
 /// # Errors
-/// No such alert, or one that is not active.
+/// No such alert, one that is not active, or earlier replays that still wait.
 pub fn replay(
     store: &Store,
     clock: &Clock,
@@ -67,12 +71,15 @@ pub fn replay(
     let now_ms = clock.now().timestamp_millis();
     let Window { from_ms, to_ms } = window;
     let items_max = items_max.min(ITEMS_MAX) as i64;
-    let outcome = store.write(move |transaction| {
+    store.write(move |transaction| {
         let alert = match find_alert(transaction, alert_id)? {
-            None => return Ok(Outcome::NoAlert),
-            Some((_, false)) => return Ok(Outcome::Inactive),
+            None => return Ok(Err(Error::NoAlert)),
+            Some((_, false)) => return Ok(Err(Error::Inactive)),
             Some((alert, true)) => alert,
         };
+        if let Err(refused) = check_waiting(transaction, alert)? {
+            return Ok(Err(refused));
+        }
         transaction.execute(
             "INSERT INTO replays (replay_id, alert, from_ms, to_ms, items, created_at_ms)
              VALUES (?1, ?2, ?3, ?4, 0, ?5)",
@@ -92,11 +99,24 @@ pub fn replay(
             "UPDATE replays SET items = ?2 WHERE replay = ?1",
             (replay, items as i64),
         )?;
-        Ok(Outcome::Begun(items))
-    })?;
-    match outcome {
-        Outcome::NoAlert => Err(Error::NoAlert),
-        Outcome::Inactive => Err(Error::Inactive),
-        Outcome::Begun(items) => Ok(Replay { replay_id, items }),
-    }
+        Ok(Ok(Replay { replay_id, items }))
+    })?
+}
+
+/// Whether another replay of an alert may begin.
+fn check_waiting(transaction: &Transaction<'_>, alert: i64) -> rusqlite::Result<Result<(), Error>> {
+    let waiting: Vec<i64> = transaction
+        .prepare_cached(
+            "SELECT DISTINCT replays.alert FROM replays JOIN alerts USING (alert)
+             WHERE account_id = (SELECT account_id FROM alerts WHERE alert = ?1)
+                 AND EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
+                     WHERE outbox.alert = replays.alert AND outbox.replay IS NOT NULL AND outbox.delivery IS NULL)",
+        )?
+        .query_map([alert], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(match waiting.len() {
+        _ if waiting.contains(&alert) => Err(Error::StillWaits),
+        REPLAYS_MAX.. => Err(Error::TooMany),
+        _ => Ok(()),
+    })
 }

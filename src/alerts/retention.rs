@@ -1,20 +1,26 @@
-//! What the outbox keeps, and for how long: notifications leave oldest first, whatever became of them.
+//! What the outbox keeps, and for how long.
 //!
-//! They are kept after delivery so that a window of the past can be sent again. Age and number bound them; snapshots
-//! and deliveries leave with the last notification that needs them. What had not been delivered by then is counted, and
-//! gauges of age and number tell before it comes to that. Numbers run without gaps, so counting costs nothing.
+//! Notifications are kept after delivery so that a window of the past can be sent again. Two things bound them. By age
+//! the oldest leave, whatever became of them. By number what was delivered leaves first and then what is dead, the
+//! oldest first; when only that is left which still waits, the accounts with the most lose it, down to one level, each
+//! from its alert with the most, the oldest first. So no account costs another what it was not told yet. A delivery
+//! leaves whole, and a snapshot with the last notification that needs it. What had not been delivered is counted, and
+//! gauges of age and number tell before it comes to that.
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use std::collections::{HashMap, HashSet};
 
+use rusqlite::{Connection, OptionalExtension, Params, Transaction};
+
+use super::outbox::last_notification;
 use crate::config::Webhooks;
 
-/// Notifications that leave in one transaction at most.
+/// Notifications that leave in one transaction at most, but for the rest of a delivery.
 const SWEEP_MAX: usize = 1_000;
+/// Deliveries picked at once to leave.
+const PICKED_MAX: usize = 100;
 /// Notifications that wait are counted up to here.
 const WAITING_COUNTED_MAX: i64 = 100_000;
 const DAY_MS: i64 = 24 * 3_600_000;
-/// What deliveries end with whose notifications leave.
-const EXPIRED: &str = "not delivered before it had to leave the outbox";
 
 /// Bounds of the outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,17 +40,6 @@ impl From<&Webhooks> for Retention {
     }
 }
 
-/// What left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Notifications.
-    pub notifications: usize,
-    /// Of these, those that were never delivered.
-    pub undelivered: usize,
-    /// Whether more may have to leave.
-    pub more: bool,
-}
-
 /// How full the outbox is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
@@ -62,134 +57,353 @@ pub struct Depth {
     pub dead: i64,
 }
 
-/// Reads how full the outbox is; costs a walk over what waits.
+/// Reads how full the outbox is; costs a walk over what waits, and over the pages of an index.
 pub fn depth(connection: &Connection) -> rusqlite::Result<Depth> {
-    let count = |sql: &str| {
-        connection
-            .prepare_cached(sql)?
-            .query_row([], |row| row.get(0))
-    };
-    let oldest: Option<(i64, i64)> = connection
+    let open = "SELECT count(*) FROM deliveries WHERE next_attempt_at_ms IS NOT NULL AND status";
+    Ok(Depth {
+        kept: kept(connection)?,
+        waiting: number(
+            connection,
+            &format!(
+                "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL LIMIT {WAITING_COUNTED_MAX})"
+            ),
+        )?,
+        oldest_at_ms: oldest(connection)?.map(|(_, at_ms)| at_ms),
+        pending: number(connection, &format!("{open} = 'pending'"))?,
+        failed: number(connection, &format!("{open} = 'failed'"))?,
+        dead: number(
+            connection,
+            "SELECT count(*) FROM deliveries WHERE next_attempt_at_ms IS NULL AND status = 'dead'",
+        )?,
+    })
+}
+
+fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(sql)?
+        .query_row([], |row| row.get(0))
+}
+
+/// Notifications kept: about 30 ms for five million.
+fn kept(connection: &Connection) -> rusqlite::Result<i64> {
+    number(connection, "SELECT count(*) FROM outbox")
+}
+
+/// Number and moment of the oldest notification.
+fn oldest(connection: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
+    connection
         .prepare_cached(
             "SELECT notification, created_at_ms FROM outbox ORDER BY notification LIMIT 1",
         )?
         .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let last: i64 = count("SELECT coalesce(max(notification), 0) FROM outbox")?;
-    Ok(Depth {
-        kept: oldest.map_or(0, |(first, _)| last - first + 1),
-        waiting: count(&format!(
-            "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL LIMIT {WAITING_COUNTED_MAX})"
-        ))?,
-        oldest_at_ms: oldest.map(|(_, at_ms)| at_ms),
-        pending: count(
-            "SELECT count(*) FROM deliveries WHERE next_attempt_at_ms IS NOT NULL AND status = 'pending'",
-        )?,
-        failed: count(
-            "SELECT count(*) FROM deliveries WHERE next_attempt_at_ms IS NOT NULL AND status = 'failed'",
-        )?,
-        dead: count("SELECT count(*) FROM deliveries WHERE status = 'dead'")?,
-    })
+        .optional()
 }
 
-/// Whether something has to leave. Two rows.
-pub(super) fn is_due(
+/// What has to leave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Due {
+    /// Whether some are too old.
+    aged: bool,
+    /// Notifications beyond the number kept.
+    excess: usize,
+    /// How many of an alert's undelivered ones are to leave when no others may.
+    undelivered: Vec<(i64, usize)>,
+}
+
+impl Due {
+    /// Whether nothing has to leave.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.aged && self.excess == 0
+    }
+}
+
+/// Looks for what has to leave. Two rows while there is room; else counts, and where undelivered ones have to leave
+/// walks over all that wait: half a second for millions.
+pub(super) fn due(
     connection: &Connection,
     retention: Retention,
     now_ms: i64,
-) -> rusqlite::Result<bool> {
-    let oldest: Option<(i64, i64)> = connection
-        .prepare_cached(
-            "SELECT notification, created_at_ms FROM outbox ORDER BY notification LIMIT 1",
-        )?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let Some((first, at_ms)) = oldest else {
-        return Ok(false);
+) -> rusqlite::Result<Due> {
+    let Some((first, at_ms)) = oldest(connection)? else {
+        return Ok(Due::default());
     };
-    Ok(at_ms < now_ms.saturating_sub(retention.age_ms)
-        || first <= last_to_leave(connection, retention)?)
-}
-
-/// The last notification that leaves for the sake of number.
-fn last_to_leave(connection: &Connection, retention: Retention) -> rusqlite::Result<i64> {
-    let last: i64 = connection
-        .prepare_cached("SELECT coalesce(max(notification), 0) FROM outbox")?
-        .query_row([], |row| row.get(0))?;
-    Ok(last.saturating_sub(retention.notifications))
-}
-
-/// A notification about to leave.
-struct Leaving {
-    notification: i64,
-    delivery: Option<i64>,
-    snapshot: Option<i64>,
-}
-
-/// Lets go of the oldest notifications that have to leave, some of them at a time.
-pub(super) fn sweep(
-    transaction: &Transaction<'_>,
-    retention: Retention,
-    now_ms: i64,
-) -> rusqlite::Result<Swept> {
-    let last = last_to_leave(transaction, retention)?;
-    let before_ms = now_ms.saturating_sub(retention.age_ms);
-    let oldest: Vec<(Leaving, i64)> = transaction
-        .prepare_cached(
-            "SELECT notification, delivery, snapshot, created_at_ms FROM outbox ORDER BY notification LIMIT ?1",
-        )?
-        .query_map([SWEEP_MAX as i64], |row| {
-            let leaving = Leaving {
-                notification: row.get(0)?,
-                delivery: row.get(1)?,
-                snapshot: row.get(2)?,
-            };
-            Ok((leaving, row.get(3)?))
-        })?
-        .collect::<rusqlite::Result<_>>()?;
-    let leaving: Vec<Leaving> = oldest
-        .into_iter()
-        .take_while(|(leaving, at_ms)| leaving.notification <= last || *at_ms < before_ms)
-        .map(|(leaving, _)| leaving)
-        .collect();
-    let mut undelivered = 0;
-    for leaving in &leaving {
-        undelivered += usize::from(!let_go(transaction, leaving)?);
+    let aged = at_ms < now_ms.saturating_sub(retention.age_ms);
+    // Numbers have gaps only where some left before others.
+    let mut excess = last_notification(connection)? - first + 1 - retention.notifications;
+    if excess > 0 {
+        excess = kept(connection)? - retention.notifications;
     }
-    Ok(Swept {
-        notifications: leaving.len(),
-        undelivered,
-        more: leaving.len() == SWEEP_MAX,
+    let excess = usize::try_from(excess).unwrap_or_default();
+    // A delivery holds a notification at least.
+    let settled: i64 = connection
+        .prepare_cached(
+            "SELECT coalesce(sum(items), 0)
+             FROM (SELECT items FROM deliveries WHERE next_attempt_at_ms IS NULL LIMIT ?1)",
+        )?
+        .query_row([excess as i64], |row| row.get(0))?;
+    let missing = excess.saturating_sub(usize::try_from(settled).unwrap_or_default());
+    Ok(Due {
+        aged,
+        excess,
+        undelivered: match missing {
+            0 => Vec::new(),
+            missing => to_lose(undelivered(connection)?, missing),
+        },
     })
 }
 
-/// Lets one notification go, with what only it needed; whether it had been delivered.
-fn let_go(transaction: &Transaction<'_>, leaving: &Leaving) -> rusqlite::Result<bool> {
-    let execute = |sql: &str, number: i64| transaction.prepare_cached(sql)?.execute([number]);
-    execute(
-        "DELETE FROM outbox WHERE notification = ?1",
-        leaving.notification,
-    )?;
-    if let Some(snapshot) = leaving.snapshot {
-        let sql = "DELETE FROM snapshots WHERE snapshot = ?1
-                   AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.snapshot = ?1)";
-        execute(sql, snapshot)?;
-    }
-    let Some(delivery) = leaving.delivery else {
-        return Ok(false);
-    };
-    transaction
+/// Undelivered notifications of each alert, with its account.
+fn undelivered(connection: &Connection) -> rusqlite::Result<Vec<(String, i64, usize)>> {
+    connection
         .prepare_cached(
-            "UPDATE deliveries SET status = 'dead', next_attempt_at_ms = NULL, leased_until_ms = NULL, last_error = ?2
-             WHERE delivery = ?1 AND next_attempt_at_ms IS NOT NULL",
+            "SELECT account_id, alert, sum(items) FROM (
+                 SELECT alert, count(*) AS items FROM outbox WHERE delivery IS NULL GROUP BY alert
+                 UNION ALL SELECT alert, items FROM deliveries WHERE next_attempt_at_ms IS NOT NULL)
+             JOIN alerts USING (alert) GROUP BY alert",
         )?
-        .execute((delivery, EXPIRED))?;
-    let delivered = transaction
-        .prepare_cached("SELECT status = 'delivered' FROM deliveries WHERE delivery = ?1")?
-        .query_row([delivery], |row| row.get(0))
-        .optional()?;
-    let sql = "DELETE FROM deliveries WHERE delivery = ?1
-               AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.delivery = ?1)";
-    execute(sql, delivery)?;
-    Ok(delivered.unwrap_or(false))
+        .query_map([], |row| {
+            let items: i64 = row.get(2)?;
+            let items = usize::try_from(items).unwrap_or_default();
+            Ok((row.get(0)?, row.get(1)?, items))
+        })?
+        .collect()
+}
+
+/// How many each alert loses so that `missing` leave: those of the accounts with the most, down to one level.
+fn to_lose(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usize)> {
+    let mut of_account: HashMap<&str, usize> = HashMap::new();
+    for (account, _, items) in &held {
+        *of_account.entry(account).or_default() += items;
+    }
+    let mut sums: Vec<usize> = of_account.values().copied().collect();
+    sums.sort_unstable_by(|one, other| other.cmp(one));
+    let mut level = 0;
+    let mut sum = 0;
+    for (place, own) in sums.iter().enumerate() {
+        sum += own;
+        let next = sums.get(place + 1).copied().unwrap_or_default();
+        if sum - next * (place + 1) >= missing {
+            level = (sum - missing) / (place + 1);
+            break;
+        }
+    }
+    let mut losses: HashMap<String, usize> = of_account
+        .into_iter()
+        .map(|(account, sum)| (account.to_owned(), sum.saturating_sub(level)))
+        .collect();
+    held.sort_unstable_by_key(|(_, _, items)| std::cmp::Reverse(*items));
+    let of_alert = held.into_iter().filter_map(|(account, alert, items)| {
+        let left = losses.get_mut(&account)?;
+        let loss = items.min(*left);
+        *left -= loss;
+        (loss > 0).then_some((alert, loss))
+    });
+    of_alert.collect()
+}
+
+/// What one transaction let go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Swept {
+    /// Notifications that were never delivered.
+    pub undelivered: usize,
+    /// What still has to leave.
+    pub left: Due,
+}
+
+/// Lets go of some of what has to leave.
+pub(super) fn sweep(
+    transaction: &Transaction<'_>,
+    retention: Retention,
+    due: Due,
+    now_ms: i64,
+) -> rusqlite::Result<Swept> {
+    let mut sweep = Sweep {
+        transaction,
+        left: due,
+        gone: 0,
+        undelivered: 0,
+    };
+    if sweep.left.aged {
+        sweep.by_age(now_ms.saturating_sub(retention.age_ms))?;
+    }
+    sweep.by_number()?;
+    Ok(Swept {
+        undelivered: sweep.undelivered,
+        left: sweep.left,
+    })
+}
+
+struct Sweep<'t> {
+    transaction: &'t Transaction<'t>,
+    left: Due,
+    gone: usize,
+    undelivered: usize,
+}
+
+impl Sweep<'_> {
+    /// Lets go of the oldest, up to a moment.
+    fn by_age(&mut self, before_ms: i64) -> rusqlite::Result<()> {
+        let aged: Vec<(i64, Option<i64>, i64)> = self
+            .transaction
+            .prepare_cached(
+                "SELECT notification, delivery, created_at_ms FROM outbox ORDER BY notification LIMIT ?1",
+            )?
+            .query_map([SWEEP_MAX as i64], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        let aged: Vec<_> = aged
+            .into_iter()
+            .take_while(|(_, _, at_ms)| *at_ms < before_ms)
+            .collect();
+        self.left.aged = aged.len() == SWEEP_MAX;
+        let mut left = HashSet::new();
+        for (notification, delivery, _) in aged {
+            match delivery {
+                None => self.let_go(notification)?,
+                Some(delivery) if left.insert(delivery) => self.let_delivery_go(delivery)?,
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of what is beyond the number kept.
+    fn by_number(&mut self) -> rusqlite::Result<()> {
+        while self.left.excess > 0 && self.gone < SWEEP_MAX {
+            let mut settled = self.settled("delivered")?;
+            if settled.is_empty() {
+                settled = self.settled("dead")?;
+            }
+            for delivery in &settled {
+                if self.left.excess > 0 {
+                    self.let_delivery_go(*delivery)?;
+                }
+            }
+            if settled.is_empty() && !self.undelivered_of_one()? {
+                // Where more came meanwhile, the next look finds it.
+                self.left.excess = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of some undelivered ones of the alert whose turn it is; `false` when there is none.
+    fn undelivered_of_one(&mut self) -> rusqlite::Result<bool> {
+        let Some((alert, loss)) = self.left.undelivered.pop() else {
+            return Ok(false);
+        };
+        let before = self.gone;
+        let waiting = self.picked(
+            "SELECT notification FROM outbox WHERE delivery IS NULL AND alert = ?1 ORDER BY notification LIMIT ?2",
+            (alert, loss.min(SWEEP_MAX) as i64),
+        )?;
+        for notification in &waiting {
+            self.let_go(*notification)?;
+        }
+        if waiting.is_empty() {
+            let oldest = self.picked(
+                "SELECT min(delivery) FROM deliveries WHERE next_attempt_at_ms IS NOT NULL AND alert = ?1
+                 HAVING min(delivery) IS NOT NULL",
+                [alert],
+            )?;
+            for delivery in oldest {
+                self.let_delivery_go(delivery)?;
+            }
+        }
+        let gone = self.gone - before;
+        if gone > 0 && gone < loss {
+            self.left.undelivered.push((alert, loss - gone));
+        }
+        Ok(true)
+    }
+
+    /// The oldest deliveries that ended so.
+    fn settled(&self, status: &str) -> rusqlite::Result<Vec<i64>> {
+        self.picked(
+            "SELECT delivery FROM deliveries WHERE next_attempt_at_ms IS NULL AND status = ?1
+             ORDER BY delivery LIMIT ?2",
+            (status, PICKED_MAX as i64),
+        )
+    }
+
+    fn picked(&self, sql: &str, parameters: impl Params) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        statement.query_map(parameters, |row| row.get(0))?.collect()
+    }
+
+    /// Lets a notification go that is in no delivery.
+    fn let_go(&mut self, notification: i64) -> rusqlite::Result<()> {
+        let gone = self.forget(
+            "DELETE FROM outbox WHERE notification = ?1 AND delivery IS NULL RETURNING snapshot",
+            notification,
+        )?;
+        self.undelivered += gone;
+        Ok(())
+    }
+
+    /// Lets a delivery go with all it holds.
+    fn let_delivery_go(&mut self, delivery: i64) -> rusqlite::Result<()> {
+        let gone = self.forget(
+            "DELETE FROM outbox WHERE delivery = ?1 RETURNING snapshot",
+            delivery,
+        )?;
+        let delivered: Option<bool> = self
+            .transaction
+            .prepare_cached(
+                "DELETE FROM deliveries WHERE delivery = ?1 RETURNING status = 'delivered'",
+            )?
+            .query_row([delivery], |row| row.get(0))
+            .optional()?;
+        if delivered != Some(true) {
+            self.undelivered += gone;
+        }
+        Ok(())
+    }
+
+    /// Deletes notifications and the snapshots that only they needed; gives how many.
+    fn forget(&mut self, sql: &str, number: i64) -> rusqlite::Result<usize> {
+        let snapshots: Vec<Option<i64>> = self
+            .transaction
+            .prepare_cached(sql)?
+            .query_map([number], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for snapshot in snapshots.iter().flatten() {
+            self.transaction
+                .prepare_cached(
+                    "DELETE FROM snapshots WHERE snapshot = ?1
+                     AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.snapshot = ?1)",
+                )?
+                .execute([snapshot])?;
+        }
+        let gone = snapshots.len();
+        self.gone += gone;
+        self.left.excess = self.left.excess.saturating_sub(gone);
+        Ok(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_have_the_most_lose_it_down_to_one_level() {
+        let held = |items: &[(&str, usize)]| {
+            let rows = (1..)
+                .zip(items)
+                .map(|(alert, (account, items))| ((*account).to_owned(), alert, *items));
+            rows.collect::<Vec<_>>()
+        };
+        let accounts = [("a", 60), ("a", 40), ("b", 50), ("c", 10), ("b", 1)];
+        let lost = |missing| {
+            let mut lost = to_lose(held(&accounts), missing);
+            lost.sort_unstable();
+            lost
+        };
+        assert_eq!(lost(49), [(1, 49)]);
+        assert_eq!(lost(70), [(1, 60), (3, 11)], "a and b keep 40");
+        assert_eq!(lost(161), [(1, 60), (2, 40), (3, 50), (4, 10), (5, 1)]);
+        assert_eq!(lost(1_000).len(), 5, "no more than there is");
+    }
 }

@@ -173,9 +173,9 @@ fn put(
     fs::create_dir_all(&inside).map_err(Error::io(&inside))?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    // The store holds secrets.
+    // The store holds secrets, the ledger what customers did.
     #[cfg(unix)]
-    if entry.path == store::FILE_NAME {
+    if [store::FILE_NAME, store::LEDGER_FILE_NAME].contains(&entry.path.as_str()) {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     let mut file = options.open(&path).map_err(Error::io(&path))?;

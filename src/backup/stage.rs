@@ -70,7 +70,7 @@ impl Stage {
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;
         if data.join(store::FILE_NAME).exists() {
-            Store::open(data)?.backup(&root.join(store::FILE_NAME))?;
+            Store::open(data)?.backup(root)?;
         }
         for name in COMPANIONS {
             copy_tree(&data.join(name), &root.join(name))?;

@@ -94,6 +94,7 @@ fn a_folder_and_a_tar_restore_to_the_same_files() {
         "lake/made_up/000001-0000.parquet",
         "lake/made_up/000001-0000.sums",
         "lake/made_up/snapshot.json",
+        "ledger.sqlite",
         "reference/iris.geojson.gz",
         "store.sqlite",
         "toise.toml",

@@ -159,7 +159,7 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
                 retried += 1;
             }
             if *retry_all {
-                retried = deliveries::retry_all(&store, &clock, None)?;
+                retried = deliveries::retry_all(&store, &clock)?;
             }
             match common.json {
                 true => println!("{}", json!({"retried": retried})),

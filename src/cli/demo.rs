@@ -1,5 +1,5 @@
-//! `toise demo`: a data folder of invented sales, diagnostics and adverts on the first run, the service over it, a key,
-//! and lines to try.
+//! `toise demo`: a data folder of invented sales, diagnostics and adverts on the first run, a model taught by the sales,
+//! the service over it, a key, and lines to try.
 
 use std::path::Path;
 
@@ -9,12 +9,14 @@ use serde_json::json;
 use super::config::SettingArgs;
 use super::import::kept_contours;
 use super::serve::serve;
+use super::train::train_lake;
 use super::{CommandResult, Common};
 use crate::accounts::DEFAULT_ACCOUNT;
 use crate::accounts::keys::{self, DEMO_NAME, KeyRequest, Kind, Owner};
 use crate::accounts::scopes::{Scope, Scopes};
 use crate::clock::Clock;
 use crate::config::Limits;
+use crate::estimate::{model, store};
 use crate::lake::Lake;
 use crate::listings::columns::properties;
 use crate::opendata::{Dataset, dpe, dvf};
@@ -47,6 +49,9 @@ pub struct DemoArgs {
     /// Adverts to make up, about three for two properties
     #[arg(long, default_value_t = ADVERTS, value_name = "N", conflicts_with = "small")]
     adverts: u64,
+    /// Leave the estimator untrained, which takes minutes in an unoptimised build: estimates answer 503
+    #[arg(long)]
+    no_model: bool,
     #[command(flatten)]
     settings: SettingArgs,
 }
@@ -58,6 +63,9 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     match arguments.small {
         true => fill(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?,
         false => fill(common, SALES, DIAGNOSTICS, adverts)?,
+    }
+    if !arguments.no_model {
+        learn(common)?;
     }
     let as_json = common.json;
     serve(&common.data, &config, move |address| {
@@ -131,6 +139,26 @@ fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandR
     Ok(())
 }
 
+/// Trains the estimator where there is no model yet: on the demo's own sales, in seconds.
+fn learn(common: &Common) -> CommandResult {
+    let folder = common.data.join(store::FOLDER);
+    if folder.join(store::CURRENT).exists() {
+        return Ok(());
+    }
+    match train_lake(common, None, &Clock::system()) {
+        Ok((model, _)) => {
+            model.save(&folder)?;
+            let (sales, through) = (model.metadata().sales, &model.metadata().data_through);
+            eprintln!("trained the estimator on {sales} of the invented sales, up to {through}");
+        }
+        Err(error @ model::Error::TooFew { .. }) => {
+            eprintln!("estimates will answer 503: {error}");
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
 fn print_welcome(address: &str, key: &str, admin_key: &str) {
     let ask = |path: &str, body: &str| {
         println!(
@@ -142,6 +170,10 @@ fn print_welcome(address: &str, key: &str, admin_key: &str) {
     ask(
         "properties/search",
         r#"{"search":{"filterProperty":{"type":["CLASS_FLAT"],"offer":[{"type":"OFFER_BUY"}],"location":[{"locationCoordinate":{"location":{"geoDistance":{"pin":{"lat":48.86,"lon":2.35},"distanceKm":10}}}}],"meta":{"isTotallyOffline":false}},"fullTexts":["balcon"]},"sortBy":"PRICE","orderBy":"ASC","size":3}"#,
+    );
+    ask(
+        "estimate/property/lite",
+        r#"{"location":{"locationCoordinate":{"location":[2.3795,48.8631]}},"type":"CLASS_FLAT","offer":{"type":"OFFER_BUY"},"habitation":{"surface":{"total":50},"roomCount":2,"bedroomCount":1,"characteristics":{"hasTerrace":true}}}"#,
     );
     ask(
         "opendata/dvf/search",

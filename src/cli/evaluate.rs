@@ -1,4 +1,4 @@
-//! `toise evaluate`: how good the answers are, measured on the records of the lake and on labelled adverts.
+//! `toise evaluate`: how good the answers are, measured on the records of the lake, on later sales and on labelled adverts.
 
 use clap::{Args, Subcommand};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -18,7 +18,11 @@ Example: 5,000 diagnostics of the lake, asked for as a portfolio would
 
 Example: 20,000 adverts at each level of noise, assigned to properties and held against the truth
 
-  toise evaluate dedup --adverts 20000")]
+  toise evaluate dedup --adverts 20000
+
+Example: prices of 2023, estimated by what was known at the end of 2022
+
+  toise evaluate estimate --train-until 2022-12-31 --test 2023")]
 pub struct EvaluateArgs {
     #[command(subcommand)]
     what: What,
@@ -28,6 +32,8 @@ pub struct EvaluateArgs {
 enum What {
     /// Ask for records by what a portfolio would know of them, and count how often they are found
     Match(MatchArgs),
+    /// Train the estimator on sales up to a day, and judge it on later ones
+    Estimate(super::evaluate_estimate::EstimateArgs),
     /// Make adverts whose assets are known, assign them to properties, and count what was joined rightly
     Dedup(super::evaluate_dedup::DedupArgs),
 }
@@ -48,6 +54,7 @@ struct MatchArgs {
 pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
     let arguments = match &arguments.what {
         What::Match(arguments) => arguments,
+        What::Estimate(arguments) => return super::evaluate_estimate::run(common, arguments),
         What::Dedup(arguments) => return super::evaluate_dedup::run(common, arguments),
     };
     let open_data = OpenData::open(&common.data, common.budget()?)?;

@@ -8,10 +8,12 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
+use serde_json::Value;
 
 use super::import::kept_contours;
 use super::{CommandResult, Common};
@@ -163,34 +165,71 @@ fn format_of(path: Option<&Path>) -> Format {
     }
 }
 
-/// Takes the lines of a file, batch by batch; what a batch's report counts is on disk.
+/// Lines of a file that are taken together.
+#[derive(Default)]
+struct Batch {
+    /// Numbers of the lines that hold an advert.
+    numbers: Vec<u64>,
+    adverts: Vec<Value>,
+    /// Lines that cannot be read, and why.
+    unreadable: Vec<(u64, String)>,
+}
+
+impl Batch {
+    /// The next lines; `None` after the last.
+    fn read(
+        lines: &mut impl Iterator<Item = std::io::Result<Line>>,
+    ) -> Option<Result<Self, Boxed>> {
+        let mut batch = Self::default();
+        for line in lines.take(BATCH_MAX) {
+            let Line { number, advert } = match line {
+                Ok(line) => line,
+                Err(error) => return Some(Err(error.into())),
+            };
+            match advert {
+                Ok(advert) => {
+                    batch.numbers.push(number);
+                    batch.adverts.push(advert);
+                }
+                Err(reason) => batch.unreadable.push((number, reason)),
+            }
+        }
+        let is_over = batch.adverts.is_empty() && batch.unreadable.is_empty();
+        (!is_over).then_some(Ok(batch))
+    }
+}
+
+/// Takes the lines of a file, batch by batch, while the next batch is read; what a batch's report counts is on disk.
 fn take(
     listings: &Listings,
-    lines: impl Iterator<Item = std::io::Result<Line>>,
+    mut lines: impl Iterator<Item = std::io::Result<Line>> + Send,
     report: &mut IngestReport,
     bar: &ProgressBar,
 ) -> CommandResult {
-    let mut lines = lines.peekable();
-    while lines.peek().is_some() {
-        let mut numbers = Vec::with_capacity(BATCH_MAX);
-        let mut adverts = Vec::with_capacity(BATCH_MAX);
-        for line in lines.by_ref().take(BATCH_MAX) {
-            let Line { number, advert } = line?;
-            match advert {
-                Ok(advert) => {
-                    numbers.push(number);
-                    adverts.push(advert);
+    std::thread::scope(|scope| {
+        let (reading, batches) = sync_channel(1);
+        scope.spawn(move || {
+            while let Some(batch) = Batch::read(&mut lines) {
+                // Nobody waits any more when a batch before this one failed, nor after one that cannot be read.
+                let is_last = batch.is_err();
+                if reading.send(batch).is_err() || is_last {
+                    return;
                 }
-                Err(reason) => report.unreadable(number, &reason),
             }
+        });
+        for batch in batches {
+            let batch = batch?;
+            for (number, reason) in batch.unreadable {
+                report.unreadable(number, &reason);
+            }
+            let outcomes = listings.ingest(batch.adverts)?;
+            for (number, outcome) in batch.numbers.into_iter().zip(&outcomes) {
+                report.add(number, outcome);
+            }
+            bar.tick();
         }
-        let outcomes = listings.ingest(adverts)?;
-        for (number, outcome) in numbers.into_iter().zip(&outcomes) {
-            report.add(number, outcome);
-        }
-        bar.tick();
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -60,7 +60,8 @@ impl From<Table> for Dataset {
     }
 }
 
-fn rename(argument: &str) -> Result<(String, String), String> {
+/// Reads `OURS=THEIRS`.
+pub(super) fn rename(argument: &str) -> Result<(String, String), String> {
     argument
         .split_once('=')
         .map(|(ours, theirs)| (ours.trim().to_owned(), theirs.trim().to_owned()))

@@ -7,8 +7,10 @@ mod check;
 mod compact;
 mod config;
 pub mod demo;
+mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
+pub mod evaluate_estimate;
 mod explain;
 pub mod import;
 mod ingest;
@@ -23,6 +25,7 @@ pub mod serve;
 mod sql;
 mod synth;
 mod tables;
+pub mod train;
 mod usage;
 mod webhook;
 
@@ -115,6 +118,10 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Match a portfolio of dwellings or sales in bulk
     Match(matching::MatchArgs),
+    /// Value a portfolio of homes in bulk
+    Estimate(estimate::EstimateArgs),
+    /// Train the estimator on the recorded sales of the lake
+    Train(train::TrainArgs),
     /// Measure how good the answers are, on the records of the lake or on labelled adverts
     Evaluate(evaluate::EvaluateArgs),
     /// Read the whole lake and verify every byte of it
@@ -158,6 +165,8 @@ pub fn main() -> ExitCode {
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
+        Command::Estimate(arguments) => estimate::run(common, &arguments),
+        Command::Train(arguments) => train::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),
         Command::Check(arguments) => check::run(common, &arguments),
         Command::Compact(arguments) => compact::run(common, &arguments),

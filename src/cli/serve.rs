@@ -26,6 +26,7 @@ use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
 use crate::engine::{Budget, Engine};
+use crate::estimate::live::LiveModel;
 use crate::http::alerts::addresses::Addresses;
 use crate::http::idempotency::Claims;
 use crate::http::listings::INGESTING_MAX;
@@ -105,10 +106,13 @@ pub fn serve(
         Texts::open(data)?,
     )?);
     let _keeping = properties.keep_up()?;
+    let models = LiveModel::open(data, config.estimate.adjustments());
+    let _watching = models.keep_up()?;
     let app = app(
         &store,
         Arc::new(open_data.clone()),
         properties,
+        models,
         &clock,
         config,
     )?;
@@ -152,6 +156,7 @@ pub fn app(
     store: &Store,
     answers: Arc<dyn Answers>,
     properties: Arc<Projection>,
+    models: LiveModel,
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Box<dyn Error + Send + Sync>> {
@@ -171,13 +176,14 @@ pub fn app(
         meters: Meters::new(clock.clone()),
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
-        ledger: Ledger::start(store.clone()),
         collector: Collector::new(
             store.clone(),
             properties.listings().clone(),
             &config.collect,
         )?,
+        ledger: Ledger::of(store),
         properties,
+        models,
         alerts: Alerts::new(store.clone(), clock.clone(), config.alerts),
         addresses: Addresses::new(Gate::new(config.webhooks.allowed())),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
@@ -201,7 +207,7 @@ fn deliveries(
         data: data.to_owned(),
         store: app.store.clone(),
         clock: app.clock.clone(),
-        poster: Poster::new(Gate::new(config.webhooks.allowed()))?,
+        poster: Poster::new(app.addresses.gate().clone())?,
         prices: Arc::clone(&app.prices),
         retention: Retention::from(&config.webhooks),
         metrics: app.metrics.clone(),
@@ -213,10 +219,16 @@ fn observe(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
     app.metrics.observe(move |gauges| {
         gauges.set("toise_store_bytes", &[], store.bytes() as f64);
-        let (on_properties, on_adverts) = properties.listings().active_alerts();
-        for (about, count) in [("properties", on_properties), ("adverts", on_adverts)] {
+        // Alerts change in other processes too. What cannot be read now is told as it was last.
+        let _ = properties.listings().load_alerts();
+        let active = properties.listings().active_alerts();
+        for (about, count) in [
+            ("properties", active.on_properties),
+            ("adverts", active.on_adverts),
+        ] {
             gauges.set("toise_active_alerts", &[("about", about)], count as f64);
         }
+        gauges.set("toise_unreadable_alerts", &[], active.unreadable as f64);
         open_data.engine().observe(gauges);
     });
 }
@@ -297,7 +309,8 @@ mod tests {
         let properties =
             Arc::new(Projection::open(listings, engine, lake, Texts::open(data).unwrap()).unwrap());
         let answers = Arc::new(open_data.clone());
-        let app = app(&store, answers, properties, &clock, &config).unwrap();
+        let models = LiveModel::open(data, config.estimate.adjustments());
+        let app = app(&store, answers, properties, models, &clock, &config).unwrap();
         observe(&app, store, open_data);
         app.readiness.set_ready();
         let response = metrics::handler(&app).await.unwrap();

@@ -21,6 +21,7 @@ use super::{CommandResult, Common};
 use crate::clock::Clock;
 use crate::engine::session::{ChangedTable, Session};
 use crate::engine::{Budget, Engine, Error};
+use crate::estimate;
 use crate::lake::Lake;
 use crate::listings::Listings;
 use crate::listings::columns::{adverts, properties};
@@ -42,10 +43,15 @@ the query included, whether or not a server runs; `describe properties` lists th
     nombre_niveau_immeuble, numero_etage_appartement, periode_construction, nombre_niveau_logement,
     surface_habitable_logement, lat, lon)   score of a match body, given as JSON text
   dvf_match_score(body, price_eur, main_rooms, is_new_build, transaction_type, surface_m2, lat, lon)
+  estimate_price(longitude, latitude, type, surface_m2 [, room_count, bedroom_count, land_surface_m2,
+    construction_year, epc_energy, epc_climate, floor, valuation_date, ...])   value of a home in EUR, null where the
+    row is none; `toise estimate --help` lists the columns, which are the arguments in order. estimate(...) gives a
+    struct of price, lower, upper, confidence, fallback and error
 
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
   toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet
+  toise sql \"select estimate_price(lon, lat, property_type, surface_m2, main_rooms) from dvf where surface_m2 > 0\"
   toise sql \"select source, count(*), avg(current_price_value) from adverts where is_online group by 1\"")]
 pub struct SqlArgs {
     /// The query
@@ -79,7 +85,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         Format::Table
     };
     let format = arguments.format.unwrap_or(default);
-    let session = session(&common.data, common.budget()?, &arguments.query)?;
+    let session = session(common, &arguments.query)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -104,15 +110,17 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
 
 /// A session over the tables as a query finds them.
 fn session(
-    data: &Path,
-    budget: Budget,
+    common: &Common,
     query: &str,
 ) -> Result<Session, Box<dyn std::error::Error + Send + Sync>> {
+    let config = common.configuration(Vec::new())?.config;
+    let data = common.data.as_path();
+    let clock = Clock::system();
     let named = Session::tables_of(query);
     let mut wanted = vec![Listing::Property, Listing::Advert];
     wanted.retain(|listing| named.iter().any(|name| name == listing.table()));
     let store = Store::open_existing(data)?.filter(|_| !wanted.is_empty());
-    let listings = store.map(|store| Listings::new(store, Clock::system()));
+    let listings = store.map(|store| Listings::new(store, clock.clone()));
     if let Some(listings) = &listings {
         now::make_ready(listings, &Lake::open(data)?, &wanted, |listing| {
             eprintln!(
@@ -122,16 +130,18 @@ fn session(
         })?;
     }
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
-    let engine = Engine::open(data, &tables, budget)?;
+    let engine = Engine::open(data, &tables, Budget::from(&config.engine))?;
     let changed: Vec<ChangedTable> = match &listings {
         Some(listings) => now::tables(listings, &engine, &wanted)?,
         None => Vec::new(),
     };
-    Ok(Session::open_changed(
-        &engine,
-        changed,
-        functions::scalar_functions(),
-    )?)
+    let mut functions = functions::scalar_functions();
+    functions.extend(estimate::functions::scalar_functions(
+        data,
+        config.estimate.adjustments(),
+        clock.now().date_naive(),
+    ));
+    Ok(Session::open_changed(&engine, changed, functions)?)
 }
 
 /// A query names 230 columns wrong far more easily than it reads them all in an error.

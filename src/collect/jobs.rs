@@ -13,6 +13,10 @@ use crate::wire::listings::codes::Timestamp;
 
 /// Days that ended jobs are kept.
 const KEPT_DAYS: i64 = 7;
+/// Days after which an address that leads to another's listing is looked at again.
+const ALIAS_DAYS: i64 = 30;
+/// Rejections remembered, and addresses that lead to another's listing; past it the oldest are forgotten.
+const REMEMBERED_MAX: i64 = 1_000_000;
 const DAY_MS: i64 = 24 * 3_600_000;
 
 /// Why a page is collected.
@@ -225,13 +229,16 @@ pub fn record(
             transaction
                 .prepare_cached("DELETE FROM rejections WHERE url_digest = ?1")?
                 .execute([digest])?;
-            let sql = match target == digest {
-                true => "DELETE FROM url_aliases WHERE url_digest = ?1 OR url_digest = ?2",
-                false => {
-                    "INSERT OR REPLACE INTO url_aliases (url_digest, target_digest) VALUES (?1, ?2)"
-                }
-            };
-            transaction.prepare_cached(sql)?.execute((digest, target))?;
+            transaction
+                .prepare_cached("DELETE FROM url_aliases WHERE url_digest = ?1")?
+                .execute([digest])?;
+            if target != digest {
+                transaction
+                    .prepare_cached(
+                        "INSERT INTO url_aliases (url_digest, target_digest, found_at_ms) VALUES (?1, ?2, ?3)",
+                    )?
+                    .execute((digest, target, now_ms))?;
+            }
         }
         Ended::Rejected(reason) => {
             transaction
@@ -285,13 +292,26 @@ pub fn target(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<U
     Ok(found.unwrap_or(*digest))
 }
 
-/// Removes what is old: jobs that ended days ago, rejections nobody remembers.
+/// Removes what is old: jobs that ended days ago, what is not to be remembered any more.
 pub fn prune(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
     transaction.execute(
         "DELETE FROM jobs WHERE ended_at_ms < ?1",
         [now_ms - KEPT_DAYS * DAY_MS],
     )?;
-    transaction.execute("DELETE FROM rejections WHERE until_ms <= ?1", [now_ms])?;
+    for (table, column, until_ms) in [
+        ("rejections", "until_ms", now_ms),
+        ("url_aliases", "found_at_ms", now_ms - ALIAS_DAYS * DAY_MS),
+    ] {
+        let oldest_kept = format!(
+            "SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET {REMEMBERED_MAX}"
+        );
+        transaction.execute(
+            &format!(
+                "DELETE FROM {table} WHERE {column} <= max(?1, coalesce(({oldest_kept}), ?1))"
+            ),
+            [until_ms],
+        )?;
+    }
     Ok(())
 }
 

@@ -189,6 +189,7 @@ fn plain(value: &DeValue<'_>) -> Option<toml::Value> {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .ok()
             .map(toml::Value::Integer),
+        DeValue::Boolean(flag) => Some(toml::Value::Boolean(*flag)),
         _ => None,
     }
 }

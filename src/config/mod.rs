@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::valuer::Adjustments;
 use crate::net::receiver::Allowed;
 pub use layers::{Flag, Sources};
 use settings::Setting;
@@ -68,6 +69,8 @@ pub struct Config {
     pub limits: Limits,
     /// What alerts may be.
     pub alerts: Alerts,
+    /// Values of homes.
+    pub estimate: Estimate,
     /// Deliveries of alerts.
     pub webhooks: Webhooks,
     /// Pages of listings, collected on demand.
@@ -84,6 +87,7 @@ impl Default for Config {
             engine: Engine::default(),
             limits: Limits::default(),
             alerts: Alerts::default(),
+            estimate: Estimate::default(),
             webhooks: Webhooks::default(),
             collect: Collect::default(),
             prices: prices::default_prices(),
@@ -220,6 +224,8 @@ impl Engine {
 pub struct Alerts {
     /// Active alerts an account may have.
     pub per_account_max: usize,
+    /// Alerts an account may have, ended ones included.
+    pub kept_per_account_max: usize,
     /// Conditions an alert may hold.
     pub conditions_max: usize,
 }
@@ -228,6 +234,7 @@ impl Default for Alerts {
     fn default() -> Self {
         Self {
             per_account_max: 100_000,
+            kept_per_account_max: 200_000,
             conditions_max: 2_000,
         }
     }
@@ -257,6 +264,30 @@ impl Default for Limits {
             production_rate_per_s: 50,
             production_monthly_quota: 0,
             concurrent_estimates_max: 2,
+        }
+    }
+}
+
+/// `[estimate]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    /// Whether what recorded sales cannot teach moves the price.
+    pub adjustments: bool,
+}
+
+impl Default for Estimate {
+    fn default() -> Self {
+        Self { adjustments: true }
+    }
+}
+
+impl Estimate {
+    /// The same for the estimator.
+    pub fn adjustments(&self) -> Adjustments {
+        match self.adjustments {
+            true => Adjustments::On,
+            false => Adjustments::Off,
         }
     }
 }

@@ -55,6 +55,8 @@ pub enum Kind {
     Hosts,
     /// Visible ASCII characters; empty for none.
     Header,
+    /// `true` or `false`.
+    Flag,
 }
 
 /// One setting.
@@ -71,7 +73,7 @@ pub struct Setting {
 }
 
 /// What a section is about.
-pub const SECTIONS: [(&str, &str); 8] = [
+pub const SECTIONS: [(&str, &str); 9] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of questions"),
@@ -80,13 +82,14 @@ pub const SECTIONS: [(&str, &str); 8] = [
         "What a key gets when it is made, unless it is made with values of its own",
     ),
     ("alerts", "What alerts may be"),
+    ("estimate", "Values of homes"),
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("collect", "Pages of listings, collected on demand"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, Kind, &str); 38] = [
+const ROWS: [(&str, &str, Kind, &str); 40] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
@@ -129,14 +132,19 @@ const ROWS: [(&str, &str, Kind, &str); 38] = [
         "Estimates of one key that may run at once"),
     ("alerts", "per_account_max", Kind::Whole(0, ALERTS_MAX),
         "Active alerts an account may have"),
+    ("alerts", "kept_per_account_max", Kind::Whole(0, ALERTS_MAX),
+        "Alerts an account may have, ended ones included: these keep their history and may be taken up again"),
     ("alerts", "conditions_max", Kind::Whole(1, CONDITIONS_MAX),
         "Conditions an alert may hold: every code, value, range and place of its filter counts"),
+    ("estimate", "adjustments", Kind::Flag,
+        "Whether what recorded sales cannot teach (balcony, lift, condition, ...) moves the price, within bounds"),
     ("webhooks", "allow_hosts", Kind::Hosts,
         "Hosts that webhooks may reach wherever they are, also over plain http: for trials, never on a public service"),
     ("webhooks", "retention_days", Kind::Whole(1, RETENTION_DAYS_MAX),
         "Days that notifications are kept, delivered or not, so that they can be replayed"),
     ("webhooks", "outbox_max", Kind::Whole(1_000, OUTBOX_MAX),
-        "Notifications kept, delivered or not; past it the oldest leave. About 150 bytes each, and 1 KiB an advert"),
+        "Notifications kept; past it delivered ones leave first, then dead ones, then those of the account with most \
+          waiting. About 150 bytes each, and 1 KiB an advert"),
     ("collect", "allow_hosts", Kind::Hosts,
         "Hosts whose pages may be fetched wherever they are, on any port, also over plain http: for trials"),
     ("collect", "plain_http", Kind::OneOf(&["refused", "allowed"]),
@@ -206,6 +214,10 @@ impl Kind {
                 |_| Value::String(text.into()),
                 |number: i64| Value::Integer(number),
             ),
+            Kind::Flag => text.trim().parse().map_or_else(
+                |_| Value::String(text.into()),
+                |flag: bool| Value::Boolean(flag),
+            ),
             _ => Value::String(text.into()),
         };
         self.check(&value)?;
@@ -229,6 +241,7 @@ impl Kind {
             Kind::Header => text.is_some_and(|text| {
                 text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
             }),
+            Kind::Flag => value.is_bool(),
             Kind::Whole(min, max) => value
                 .as_integer()
                 .and_then(|number| u64::try_from(number).ok())
@@ -255,6 +268,7 @@ impl Kind {
                 format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")
             }
             Kind::Whole(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Flag => "true or false, without quotes".into(),
         };
         format!("must be {expected}; found {found}")
     }

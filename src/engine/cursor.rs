@@ -1,6 +1,6 @@
 //! Cursors: where a page of answers ended, handed to the client as an opaque, signed text.
 //!
-//! A cursor carries the sort value and the id of the last row, and a truncated HMAC-SHA256 over them and a digest of
+//! A cursor carries the sort value and the id of the last row, which state of the rows it was of, and a truncated HMAC-SHA256 over them and a digest of
 //! the question (table, filters, sort column and order; not the page size). It opens only with the key of the store
 //! that issued it and only for the same question, so a client can neither forge a position nor mix two listings.
 
@@ -17,7 +17,7 @@ const SIGNATURE_BYTES: usize = 16;
 /// Longest cursor read, characters; ids and sort values are far shorter.
 const CURSOR_CHARS_MAX: usize = 2_048;
 /// Separates these signatures from any other use of the key, and versions the layout.
-const CONTEXT: &[u8] = b"toise cursor 2";
+const CONTEXT: &[u8] = b"toise cursor 3";
 
 /// Digest of a question: two bodies that ask the same have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +53,14 @@ impl CursorKey {
 
     /// The cursor of a position in the answers to a question.
     pub fn encode(&self, position: &Position, digest: &QuestionDigest) -> String {
-        let mut bytes = Vec::with_capacity(16 + position.id.len() + SIGNATURE_BYTES);
+        let mut bytes = Vec::with_capacity(32 + position.id.len() + SIGNATURE_BYTES);
+        match position.state {
+            None => bytes.push(0),
+            Some(state) => {
+                bytes.push(1);
+                bytes.extend_from_slice(&state.to_le_bytes());
+            }
+        }
         match &position.value {
             None => bytes.push(b'0'),
             Some(SortValue::Number(number)) => {
@@ -103,6 +110,14 @@ impl CursorKey {
 }
 
 fn read_position(payload: &[u8]) -> Option<Position> {
+    let (has_state, payload) = payload.split_first()?;
+    let (state, payload) = match has_state {
+        0 => (None, payload),
+        _ => {
+            let (state, rest) = payload.split_first_chunk()?;
+            (Some(u64::from_le_bytes(*state)), rest)
+        }
+    };
     let (tag, rest) = payload.split_first()?;
     let (value, id) = match tag {
         b'0' => (None, rest),
@@ -125,6 +140,7 @@ fn read_position(payload: &[u8]) -> Option<Position> {
     Some(Position {
         value,
         id: String::from_utf8(id.to_vec()).ok()?,
+        state,
     })
 }
 
@@ -295,9 +311,16 @@ mod tests {
             let position = Position {
                 value,
                 id: "2148E0012345A".into(),
+                state: None,
             };
-            let cursor = key.encode(&position, &digest("id"));
-            assert_eq!(key.decode(&cursor, &digest("id")), Ok(position));
+            for state in [None, Some(u64::MAX - 1)] {
+                let position = Position {
+                    state,
+                    ..position.clone()
+                };
+                let cursor = key.encode(&position, &digest("id"));
+                assert_eq!(key.decode(&cursor, &digest("id")), Ok(position));
+            }
         }
     }
 
@@ -337,6 +360,7 @@ mod tests {
         let position = Position {
             value: Some(SortValue::Day(1)),
             id: "a".into(),
+            state: Some(3),
         };
         let cursor = key.encode(&position, &digest("id"));
         for place in 0..cursor.len() {

@@ -25,6 +25,7 @@ pub mod position;
 pub mod predicate;
 #[cfg(test)]
 mod predicate_tests;
+pub mod priority;
 pub mod rows;
 mod runs;
 pub mod scan;

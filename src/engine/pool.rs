@@ -5,8 +5,8 @@
 //! turn costs nothing, and one that goes away later raises the job's [`Interrupt`].
 //!
 //! There are two lanes, each with a thread for every core. A client that keeps more jobs in flight than there are
-//! threads, or was busy for most of the last seconds, or brings a batch, is served in the crowded lane; all others in
-//! the free lane, where they never queue behind it. The operating system shares the cores between the two, and gives
+//! threads, or was busy for most of the last seconds, or brings a batch, is served in the crowded lane for a second; all
+//! others in the free lane, where they never queue behind it. The operating system shares the cores between the two, and gives
 //! them to the free lane first: threads of the crowded lane run at a lower priority, and all but one while the free
 //! lane is asked ([`Courtesy`]); alone they have all cores.
 
@@ -15,19 +15,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
 use super::interrupt::{Courtesy, Interrupt};
+use super::priority;
 
 /// Half-life of what is remembered of a client's busy time.
 const BUSY_HALF_LIFE: Duration = Duration::from_secs(1);
 /// Remembered busy time from which a client asks much. One job after another without pause comes to 1.4 s.
 const BUSY_MAX: Duration = Duration::from_millis(700);
-/// Priority of the crowded lane's threads, from 0 to 99; ordinary threads have 50. A niceness of 9 on Linux, where the
-/// free lane then gets seven times as much of a core both want.
-const CROWDED_PRIORITY: u8 = 25;
+/// How long a client that asked much counts as one that does. Between two lanes its questions would be told to give way
+/// to each other.
+const ASKS_MUCH_FOR: Duration = Duration::from_secs(1);
 /// Clients remembered before those that have been idle are forgotten.
 const CLIENTS_MAX: usize = 10_000;
 
@@ -72,15 +72,11 @@ impl Lane {
         name: &'static str,
         threads: usize,
         queue_limit: usize,
-        priority: Option<u8>,
+        start: impl Fn() + Send + Sync + 'static,
     ) -> Result<Arc<Self>, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
-            .start_handler(move |_| {
-                if let Some(priority) = priority {
-                    lower_priority(priority);
-                }
-            })
+            .start_handler(move |_| start())
             .thread_name(move |index| format!("{name}-{index}"))
             .build()?;
         Ok(Arc::new(Self {
@@ -98,6 +94,8 @@ struct Client {
     busy_s: f64,
     /// When that was computed.
     at: Instant,
+    /// When it last asked much.
+    asked_much_at: Option<Instant>,
 }
 
 impl Client {
@@ -132,8 +130,8 @@ impl Pool {
     pub fn new(threads: usize, queue_limit: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         let threads = threads.max(1);
         Ok(Self {
-            free: Lane::new("query", threads, queue_limit, None)?,
-            crowded: Lane::new("crowd", threads, queue_limit, Some(CROWDED_PRIORITY))?,
+            free: Lane::new("query", threads, queue_limit, || {})?,
+            crowded: Lane::new("crowd", threads, queue_limit, priority::lower)?,
             courtesy: Arc::new(Courtesy::of(threads)),
             threads,
             clients: Arc::default(),
@@ -193,11 +191,17 @@ impl Pool {
             in_flight: 0,
             busy_s: 0.0,
             at: Instant::now(),
+            asked_much_at: None,
         });
         known.decay();
-        let asks_much = load == Load::Batch
+        if load == Load::Batch
             || known.in_flight >= self.threads
-            || known.busy_s >= BUSY_MAX.as_secs_f64();
+            || known.busy_s >= BUSY_MAX.as_secs_f64()
+        {
+            known.asked_much_at = Some(Instant::now());
+        }
+        let asked_much_at = known.asked_much_at;
+        let asks_much = asked_much_at.is_some_and(|at| at.elapsed() < ASKS_MUCH_FOR);
         known.in_flight += 1;
         let journey = Journey {
             clients: Arc::clone(&self.clients),
@@ -205,22 +209,6 @@ impl Pool {
             started: None,
         };
         (!asks_much, journey)
-    }
-}
-
-/// Lowers the priority of the current thread. Where the system does not allow it the lanes share the cores evenly.
-fn lower_priority(priority: u8) {
-    let set = ThreadPriorityValue::try_from(priority)
-        .map_err(|error| error.to_string())
-        .and_then(|value| {
-            set_current_thread_priority(ThreadPriority::Crossplatform(value))
-                .map_err(|error| format!("{error:?}"))
-        });
-    if let Err(error) = set {
-        tracing::debug!(
-            error,
-            "threads of crowded questions keep the usual priority"
-        );
     }
 }
 
@@ -287,6 +275,18 @@ mod tests {
             release.send(()).unwrap();
             assert_eq!(batch.await.unwrap(), Ok(true));
         }
+    }
+
+    #[test]
+    fn who_asked_much_a_moment_ago_still_does() {
+        let pool = Pool::new(2, 8).unwrap();
+        let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
+        let set_out = |client| pool.set_out(client, Load::Single);
+        let at_once = [set_out(greedy), set_out(greedy), set_out(greedy)];
+        assert_eq!(at_once.map(|(is_modest, _)| is_modest), [true, true, false]);
+        assert_eq!(pool.depth(), 0);
+        assert!(!set_out(greedy).0);
+        assert!(set_out(modest).0);
     }
 
     #[tokio::test]

@@ -7,6 +7,8 @@ pub struct Position {
     pub value: Option<SortValue>,
     /// Identifier of the row.
     pub id: String,
+    /// Number of the state of the rows that the page was of, where states are kept for who goes on.
+    pub state: Option<u64>,
 }
 
 /// A value rows are sorted by.

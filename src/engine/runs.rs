@@ -1,7 +1,8 @@
 //! The rows a predicate selects, as runs of whole zones, each with its mask.
 
-use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
+
+use super::loops::narrow;
 
 /// Rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
 #[derive(Clone, Debug, Default)]
@@ -61,16 +62,14 @@ impl Selected {
     }
 
     /// The selected rows on which a test holds; rows are counted in the chunk.
-    pub fn only(mut self, mut holds: impl FnMut(usize) -> bool) -> Self {
+    pub fn only(mut self, holds: impl Fn(usize) -> bool) -> Self {
         for run in &mut self.runs {
-            let mut mask = BooleanBufferBuilder::new(run.rows);
-            mask.append_n(run.rows, false);
-            run.for_each_in(run.start, run.start + run.rows, |row| {
-                if holds(row) {
-                    mask.set_bit(row - run.start, true);
-                }
+            let (start, rows) = (run.start, run.rows);
+            let all = || BooleanBuffer::collect_bool(rows, |row| holds(start + row));
+            let kept = narrow(run.mask.take(), start, rows, [None, None], all, |row| {
+                holds(start + row)
             });
-            run.mask = Some(mask.finish());
+            run.mask = Some(kept);
         }
         self.runs.retain(|run| run.count() > 0);
         self

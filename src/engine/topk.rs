@@ -36,7 +36,7 @@ impl Place {
             None => (MISSING, None),
             Some(value) => {
                 let (key, text) = match value {
-                    SortValue::Number(number) => (number_key(*number), None),
+                    SortValue::Number(number) => (ordered(*number), None),
                     SortValue::Day(day) => (day_key(*day), None),
                     SortValue::Text(text) => (text_key(text), Some(text.clone())),
                 };
@@ -140,7 +140,7 @@ impl<'a> SortColumn<'a> {
                     let best = if self.descending { *greatest } else { *least };
                     match self.decoded.values.data_type() {
                         DataType::Date32 => self.directed(day_key(best as i32)),
-                        _ => self.directed(number_key(best)),
+                        _ => self.directed(ordered(best)),
                     }
                 }
                 Some(_) => MISSING,
@@ -229,19 +229,19 @@ impl<'a> TopK<'a> {
         match values.data_type() {
             DataType::Float64 => {
                 let column = values.as_primitive::<Float64Type>().values();
-                with_key!(|row: usize| number_key(column[row]))
+                with_key!(|row: usize| ordered(column[row]))
             }
             DataType::Int64 => {
                 let column = values.as_primitive::<Int64Type>().values();
-                with_key!(|row: usize| number_key(column[row] as f64))
+                with_key!(|row: usize| ordered(column[row] as f64))
             }
             DataType::Int32 => {
                 let column = values.as_primitive::<Int32Type>().values();
-                with_key!(|row: usize| number_key(f64::from(column[row])))
+                with_key!(|row: usize| ordered(f64::from(column[row])))
             }
             DataType::Timestamp(..) => {
                 let column = values.as_primitive::<TimestampMillisecondType>().values();
-                with_key!(|row: usize| number_key(column[row] as f64))
+                with_key!(|row: usize| ordered(column[row] as f64))
             }
             DataType::Date32 => {
                 let column = values.as_primitive::<Date32Type>().values();
@@ -275,15 +275,31 @@ impl<'a> TopK<'a> {
             run.for_each_in(zone * ZONE_ROWS, (zone + 1) * ZONE_ROWS, |row| {
                 let key = key(row);
                 if key <= threshold {
-                    self.offer(chunk, row, key, sort);
+                    self.offer(chunk, row, key, sort.text(row), sort.ids, sort.descending);
                     threshold = self.threshold.load(Memory::Relaxed);
                 }
             });
         }
     }
 
-    fn offer(&mut self, chunk: usize, row: usize, key: u64, sort: &SortColumn) {
-        let (text, id) = (sort.text(row), sort.ids.value(row));
+    /// Considers a row by a key of [`number_key`] that no column holds.
+    pub fn consider_one(&mut self, chunk: usize, row: usize, key: u64, ids: &StringArray) {
+        if key <= self.threshold.load(Memory::Relaxed) {
+            // The direction only orders texts.
+            self.offer(chunk, row, key, None, ids, false);
+        }
+    }
+
+    fn offer(
+        &mut self,
+        chunk: usize,
+        row: usize,
+        key: u64,
+        text: Option<&str>,
+        ids: &StringArray,
+        descending: bool,
+    ) {
+        let id = ids.value(row);
         if let Some(after) = self.after
             && after.compare(key, text, id) != Ordering::Less
         {
@@ -300,7 +316,7 @@ impl<'a> TopK<'a> {
         let place = Place {
             key,
             text: text.map(str::to_owned),
-            descending: sort.descending,
+            descending,
             id: id.to_owned(),
         };
         self.heap.push(Hit { place, chunk, row });
@@ -317,8 +333,14 @@ impl<'a> TopK<'a> {
     }
 }
 
+/// Key of a number among those of a sort order.
+pub fn number_key(number: f64, descending: bool) -> u64 {
+    let key = ordered(number);
+    if descending { !key } else { key }
+}
+
 /// Order-preserving key of a number: the sign bit flipped for positives, all bits for negatives.
-fn number_key(number: f64) -> u64 {
+fn ordered(number: f64) -> u64 {
     // Minus zero equals zero.
     let bits = (number + 0.0).to_bits();
     if bits >> 63 == 0 {
@@ -348,7 +370,7 @@ mod tests {
     proptest! {
         #[test]
         fn keys_keep_the_order_of_numbers(a in -1e12f64..1e12, b in -1e12f64..1e12) {
-            prop_assert_eq!(number_key(a).cmp(&number_key(b)), a.partial_cmp(&b).unwrap());
+            prop_assert_eq!(ordered(a).cmp(&ordered(b)), a.partial_cmp(&b).unwrap());
         }
 
         #[test]

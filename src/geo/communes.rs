@@ -1,12 +1,14 @@
-//! The communes the executable knows (`data/communes.csv`): from code, postal code, name or position to one of them.
+//! The communes the executable knows: from code, postal code, name or position to one of them.
 //!
-//! The table holds about 3,000 of the 35,000 communes: every town, and villages here and there. So what it does not
-//! know may well exist, a postal code may belong to more communes than those listed, and centres are good to a
-//! kilometre or two. Every question here answers nothing rather than guess.
+//! All 35,000 are known with their postal codes (`data/postal_codes.csv.gz`), so a postal code belongs to those listed
+//! and no other; the centres of about 3,000, every town and villages here and there (`data/communes.csv`), good to a
+//! kilometre or two. Every question here answers nothing rather than guess. Read when first asked: some 50 ms.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::sync::LazyLock;
 
+use flate2::read::GzDecoder;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -29,10 +31,8 @@ pub struct Commune {
     pub postal_codes: Vec<&'static str>,
     /// Department code.
     pub department: &'static str,
-    /// Rough centre, degrees.
-    pub latitude: f64,
-    /// Rough centre, degrees.
-    pub longitude: f64,
+    /// Rough centre, latitude and longitude in degrees, where it is known.
+    pub centre: Option<(f64, f64)>,
     /// Name as [`fold`] leaves it.
     folded: String,
 }
@@ -46,7 +46,17 @@ struct Table {
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let lines = include_str!("../../data/communes.csv").lines().skip(1);
-    let communes: Vec<Commune> = lines.filter_map(parse).collect();
+    let centres: HashMap<&str, (f64, f64)> = lines.filter_map(centre).collect();
+    let mut text = String::new();
+    let packed = include_bytes!("../../data/postal_codes.csv.gz");
+    if let Err(error) = GzDecoder::new(&packed[..]).read_to_string(&mut text) {
+        // What is compiled in is read by the tests.
+        tracing::error!(%error, "the table of communes cannot be read");
+    }
+    // Once and for good: communes are as lasting as the executable.
+    let text: &'static str = text.leak();
+    let lines = text.lines().skip(1);
+    let communes: Vec<Commune> = lines.filter_map(|line| parse(line, &centres)).collect();
     let mut table = Table {
         by_insee_code: HashMap::with_capacity(communes.len()),
         by_postal_code: HashMap::with_capacity(communes.len()),
@@ -65,19 +75,26 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     table
 });
 
-fn parse(line: &'static str) -> Option<Commune> {
+/// Code and centre of a commune.
+fn centre(line: &str) -> Option<(&str, (f64, f64))> {
+    let mut fields = line.split(',');
+    let insee_code = fields.next()?;
+    let mut fields = fields.skip(5);
+    let latitude = fields.next()?.parse().ok()?;
+    Some((insee_code, (latitude, fields.next()?.parse().ok()?)))
+}
+
+fn parse(line: &'static str, centres: &HashMap<&str, (f64, f64)>) -> Option<Commune> {
     let mut fields = line.split(',');
     let (insee_code, name) = (fields.next()?, fields.next()?);
     let postal_codes = fields.next()?.split('|').collect();
     let department = departments::of_commune(insee_code)?;
-    let mut fields = fields.skip(3);
     Some(Commune {
         insee_code,
         name,
         postal_codes,
         department,
-        latitude: fields.next()?.parse().ok()?,
-        longitude: fields.next()?.parse().ok()?,
+        centre: centres.get(insee_code).copied(),
         folded: fold(name),
     })
 }
@@ -91,7 +108,7 @@ pub fn of_code(insee_code: &str) -> Option<&'static Commune> {
         .map(|index| &table.communes[*index])
 }
 
-/// The communes known under a postal code; there may be others.
+/// All communes of a postal code.
 pub fn of_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Commune> {
     let table = &*TABLE;
     let found = table
@@ -144,10 +161,10 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
     let mut nearest: Vec<(f64, &'static str)> = TABLE
         .communes
         .iter()
-        .map(|commune| {
-            let metres =
-                planar_distance_m(latitude, longitude, commune.latitude, commune.longitude);
-            (metres, commune.department)
+        .filter_map(|commune| {
+            let (lat, lon) = commune.centre?;
+            let metres = planar_distance_m(latitude, longitude, lat, lon);
+            Some((metres, commune.department))
         })
         .filter(|(metres, _)| *metres <= DEPARTMENT_REACH_M)
         .collect();
@@ -204,9 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_read_whole() {
+    fn the_tables_are_read_whole() {
+        // All but the two of Saint-Pierre-et-Miquelon, which is no department.
+        assert_eq!(TABLE.communes.len(), 34_977);
+        let centred = TABLE.communes.iter().filter(|one| one.centre.is_some());
         let lines = include_str!("../../data/communes.csv").lines().count() - 1;
-        assert_eq!(TABLE.communes.len(), lines);
+        assert_eq!(centred.count(), lines);
         assert!(
             TABLE
                 .communes
@@ -230,6 +250,18 @@ mod tests {
         }
         assert_eq!(code(of_postal_code_and_name("75013", "Lyon")), None);
         assert_eq!(code(of_code("75113")), Some("75113"));
+    }
+
+    #[test]
+    fn a_postal_code_tells_all_its_communes() {
+        let codes = |postal_code| -> Vec<&str> {
+            let found = of_postal_code(postal_code);
+            found.map(|commune| commune.insee_code).collect()
+        };
+        assert_eq!(codes("75013"), ["75113"]);
+        // Mende and two villages.
+        assert!(codes("48000").len() > 1 && codes("48000").contains(&"48095"));
+        assert_eq!(codes("99999"), [""; 0]);
     }
 
     #[test]

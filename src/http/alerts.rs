@@ -119,12 +119,12 @@ fn told(place: usize, made: Result<FlxId, Error>) -> Result<Value, ApiError> {
 
 async fn all(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
     let account = call.key()?.account_id;
+    let query = pairs(call.query)?;
+    let page = parse_page(&query)?;
+    let page = (!query.is_empty()).then_some(page);
     blocking(call, move |app| {
-        let alerts = app.alerts.all(account, listing)?;
-        let texts = alerts
-            .iter()
-            .map(|alert| alert.answer().to_string().into_bytes());
-        Ok(Answer::json(list(&texts.collect::<Vec<_>>())))
+        let alerts = app.alerts.list(account, listing, page)?;
+        Ok(Answer::json(list(&alerts)))
     })
     .await
 }
@@ -272,7 +272,9 @@ impl From<Error> for ApiError {
             Error::Store(error) => ApiError::internal(error),
             Error::NoAlert => ApiError::NotFound("alert"),
             Error::Refused(fault) => fault.into(),
-            Error::TooMany { .. } => Fault::new("alerts", error.to_string()).into(),
+            Error::TooMany { .. } | Error::TooManyKept { .. } | Error::TooLong => {
+                Fault::new("alerts", error.to_string()).into()
+            }
         }
     }
 }
@@ -283,6 +285,9 @@ impl From<replay::Error> for ApiError {
             replay::Error::Store(error) => ApiError::internal(error),
             replay::Error::NoAlert => ApiError::NotFound("alert"),
             replay::Error::Inactive => Fault::new("alertId", error.to_string()).into(),
+            replay::Error::StillWaits | replay::Error::TooMany => {
+                ApiError::StillWaiting(error.to_string())
+            }
         }
     }
 }

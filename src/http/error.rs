@@ -15,6 +15,9 @@ use crate::wire::query::BrokenQuery;
 /// Seconds after which a refused question may be asked again.
 const OVERLOAD_RETRY_AFTER_S: u32 = 1;
 
+/// Seconds after which a call that another holds up may be tried again.
+const WAITING_RETRY_AFTER_S: u32 = 10;
+
 /// An answer that is an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -47,6 +50,9 @@ pub enum ApiError {
     /// The key has as many estimates under way and waiting as it may.
     #[error("too many estimates at once for this key; retry shortly")]
     TooManyAtOnce(Refused),
+    /// What was asked for before waits to be done.
+    #[error("{0}; retry later")]
+    StillWaiting(String),
     /// The client's key was used for another request.
     #[error(
         "idempotency-key: was used for another request in the last 24 hours; must be a new one"
@@ -79,6 +85,11 @@ pub enum ApiError {
     /// Too many questions at once.
     #[error("the service is busy; retry shortly")]
     Overloaded,
+    /// No model was trained yet.
+    #[error(
+        "no model to estimate with: train one with `toise train`; the service takes it up by itself"
+    )]
+    NoModel,
     /// The service starts or drains.
     #[error("not ready: starting or draining")]
     NotReady,
@@ -106,7 +117,7 @@ impl ApiError {
             ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
             ApiError::Forbidden { .. } => (StatusCode::FORBIDDEN, 10004),
             ApiError::NoRoute | ApiError::NotFound(_) => (StatusCode::NOT_FOUND, 10003),
-            ApiError::RateLimited(_) | ApiError::TooManyAtOnce(_) => {
+            ApiError::RateLimited(_) | ApiError::TooManyAtOnce(_) | ApiError::StillWaiting(_) => {
                 (StatusCode::TOO_MANY_REQUESTS, 10005)
             }
             ApiError::QuotaReached(_) => (StatusCode::TOO_MANY_REQUESTS, 10006),
@@ -115,7 +126,7 @@ impl ApiError {
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
             ApiError::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
             ApiError::BodyInterrupted => (StatusCode::REQUEST_TIMEOUT, 10007),
-            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut => {
+            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
                 (StatusCode::SERVICE_UNAVAILABLE, 10000)
             }
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
@@ -151,7 +162,10 @@ impl ApiError {
             | ApiError::TooManyAtOnce(refused) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after_s));
             }
-            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut => {
+            ApiError::StillWaiting(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(WAITING_RETRY_AFTER_S));
+            }
+            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(OVERLOAD_RETRY_AFTER_S));
             }
             _ => {}

@@ -112,9 +112,8 @@ impl Claim {
         now: DateTime<Utc>,
     ) -> Result<Option<Answer>, ApiError> {
         let (store, (account_id, key)) = (store.clone(), self.name.clone());
-        let found = tokio::task::spawn_blocking(move || {
-            store.read(|connection| stored_answer(connection, account_id, &key, now))
-        });
+        let found =
+            tokio::task::spawn_blocking(move || stored_answer(&store, account_id, &key, now));
         let stored = found
             .await
             .map_err(ApiError::internal)?

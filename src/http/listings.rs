@@ -33,7 +33,9 @@ pub async fn adverts_take(call: &Call<'_>) -> Result<Answer, ApiError> {
         .map_err(|_| ApiError::Overloaded)?;
     let turn = turn.map_err(ApiError::internal)?;
     let body = call.body.clone();
-    let taken = on_store(call, move |listings| {
+    on_store(call, move |listings| {
+        // Given back when the adverts are taken, though nobody may wait for that any more.
+        let _turn = turn;
         let adverts = parse_adverts(read_json(&body)?)?;
         drop(body);
         let outcomes = listings.ingest(adverts)?;
@@ -47,9 +49,7 @@ pub async fn adverts_take(call: &Call<'_>) -> Result<Answer, ApiError> {
             .collect();
         Ok(Answer::json(json!({"data": items}).to_string()))
     })
-    .await;
-    drop(turn);
-    taken
+    .await
 }
 
 /// `GET /v2/protected/properties/{flxId}`: a property.

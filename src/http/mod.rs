@@ -15,6 +15,7 @@ mod connection;
 mod consumption;
 pub mod docs;
 pub mod error;
+pub mod estimate;
 pub mod idempotency;
 pub mod listings;
 pub mod metrics;
@@ -43,6 +44,7 @@ use crate::config::Limits;
 use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
 use crate::engine::pool::Pool;
+use crate::estimate::live::LiveModel;
 use crate::listings::projection::Projection;
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -84,6 +86,8 @@ pub struct App {
     pub verifier: Verifier,
     /// Seals and opens cursors.
     pub cursors: CursorKey,
+    /// The model that values homes, once there is one.
+    pub models: LiveModel,
     /// Where questions compute.
     pub pool: Pool,
     /// Whether the service takes requests.

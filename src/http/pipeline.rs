@@ -21,8 +21,8 @@ use super::error::ApiError;
 use super::idempotency::{self, Claim};
 use super::routes::{self, BodyRule, Counting, Endpoint, Params, Route};
 use super::{
-    App, admin, alerts, auth, body, collect, consumption, docs, listings, metrics, openapi,
-    opendata, samples, search,
+    App, admin, alerts, auth, body, collect, consumption, docs, estimate, listings, metrics,
+    openapi, opendata, samples, search,
 };
 use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
@@ -317,6 +317,8 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::ByUrl(listing) => collect::by_url(&call, listing).await,
         Endpoint::Check(listing) => collect::check(&call, listing).await,
         Endpoint::Report(listing) => collect::report(&call, listing).await,
+        Endpoint::EstimateLite => estimate::lite(&call).await,
+        Endpoint::EstimateLiteMany => estimate::lite_many(&call).await,
         Endpoint::Alerts(listing, action) => alerts::answer(&call, listing, action).await,
     }
 }

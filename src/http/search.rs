@@ -50,9 +50,8 @@ pub async fn properties_similars(call: &Call<'_>) -> Result<Answer, ApiError> {
             .property(FlxId(request.flx_id))?
             .ok_or(ApiError::NotFound("property"))?;
         let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
-        let ids = app.properties.similar(&property, request.size, interrupt)?;
-        let records: Vec<Vec<u8>> = listings.properties(&ids)?.into_iter().flatten().collect();
-        Ok(list(&records))
+        let found = app.properties.similar(&property, request.size, interrupt)?;
+        Ok(list(&listings.properties_by_number(&found)?))
     })
     .await
 }
@@ -76,17 +75,16 @@ fn page(
     let page = app.properties.search(request, interrupt)?;
     let listings = app.properties.listings();
     let mut bytes = Vec::from(br#"{"data":{"items":["#);
+    let numbers: Vec<i64> = page.items.iter().map(|found| found.number).collect();
+    // A property joined to another since the search is left out; the other is there by itself.
     match part {
         Part::Whole => {
             bytes.reserve(page.items.len() * RECORD_BYTES);
-            let numbers: Vec<i64> = page.items.iter().map(|found| found.number).collect();
-            // A property joined to another since the search is left out; the other is there by itself.
             listings.write_properties(&numbers, &mut bytes)?;
         }
         Part::Lite => {
-            let ids: Vec<FlxId> = page.items.iter().map(|found| found.id).collect();
-            let records = listings.properties(&ids)?;
-            for (place, record) in records.into_iter().flatten().enumerate() {
+            let records = listings.properties_by_number(&numbers)?;
+            for (place, record) in records.into_iter().enumerate() {
                 if place > 0 {
                     bytes.push(b',');
                 }
@@ -112,7 +110,7 @@ fn write_in_short(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
 impl From<projection::Error> for ApiError {
     fn from(error: projection::Error) -> Self {
         match error {
-            projection::Error::Behind => ApiError::Overloaded,
+            projection::Error::Behind | projection::Error::NoWords => ApiError::Overloaded,
             error => ApiError::internal(error),
         }
     }

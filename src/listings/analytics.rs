@@ -80,7 +80,7 @@ impl Projection {
     /// # Errors
     /// A column cannot be read, or nobody waits any more.
     pub fn analyse(&self, request: &AnalyticsRequest, interrupt: &Interrupt) -> Result<Value> {
-        let asked = self.asked(&request.search, false)?;
+        let asked = self.asked(&request.search, interrupt)?;
         let now_ms = self.listings().clock().now().timestamp_millis();
         let studied = Studied::new(request.studied_data, now_ms)?;
         let states = self.visit_found(

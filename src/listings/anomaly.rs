@@ -179,7 +179,8 @@ fn is_far_from_commune(advert: &Advert) -> bool {
         let commune = communes::of_code(place.insee_code.as_ref().map(InseeCode::as_str)?)?;
         let position = place.location_coordinate.as_ref()?.location?;
         let (latitude, longitude) = (position.latitude(), position.longitude());
-        let metres = planar_distance_m(commune.latitude, commune.longitude, latitude, longitude);
+        let (lat, lon) = commune.centre?;
+        let metres = planar_distance_m(lat, lon, latitude, longitude);
         Some(metres > COMMUNE_REACH_M)
     };
     far().unwrap_or(false)

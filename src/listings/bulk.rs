@@ -13,6 +13,7 @@
 mod made;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -36,8 +37,8 @@ use crate::store::{self, Store};
 use crate::wire::Fault;
 use made::{Block, Workshop};
 
-/// Keys of adverts put into the store together, in their own order: 16 bytes each.
-const KEYS_TOGETHER: usize = 8 << 20;
+/// Keys of adverts put into the store together, in their own order: about 60 bytes each, with its outline.
+const KEYS_TOGETHER: usize = 4 << 20;
 
 /// Why listings were not filled.
 #[derive(Debug, thiserror::Error)]
@@ -198,7 +199,7 @@ struct Writing<'t> {
     tables: Tables<'t>,
     properties: Import,
     adverts: Import,
-    keys: Vec<(BlockKey, i64)>,
+    keys: Vec<(BlockKey, i64, Arc<[u8]>)>,
     filled: Filled,
 }
 
@@ -210,7 +211,11 @@ impl Writing<'_> {
             self.tables.insert_property(number, asset.id, &asset.made)?;
             for (digest, draft) in &asset.adverts {
                 let (advert, keys) = self.tables.insert_unfound_advert(digest, property, draft)?;
-                self.keys.extend(keys.into_iter().map(|key| (key, advert)));
+                let outline: Arc<[u8]> = draft.fingerprint.outline().into();
+                let keys = keys
+                    .into_iter()
+                    .map(|key| (key, advert, Arc::clone(&outline)));
+                self.keys.extend(keys);
                 for event in &draft.events {
                     self.tables.insert_event(advert, event)?;
                 }
@@ -231,8 +236,8 @@ impl Writing<'_> {
     /// Has adverts be found by their keys. In order of the keys: each page of that table is written once, not at random.
     fn put_keys(&mut self) -> Result<()> {
         self.keys.par_sort_unstable();
-        for (key, advert) in self.keys.drain(..) {
-            self.tables.put_keys(advert, &[key])?;
+        for (key, advert, outline) in self.keys.drain(..) {
+            self.tables.put_keys(advert, &[key], &outline)?;
         }
         Ok(())
     }

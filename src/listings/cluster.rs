@@ -1,123 +1,107 @@
-//! Which property an advert belongs to: finding it, joining properties that turn out to be one, undoing that.
+//! What becomes of properties: an advert under the one it belongs to, two that turn out to be one joined, that undone.
 //!
 //! A property keeps its identifier for life, the first advert's. When two properties turn out to be one asset the one
 //! that was there first stays and the other's identifier answers with its record. What a person splits is never joined
 //! again: those pairs are remembered advert by advert.
 
-use std::collections::BTreeSet;
-
 use rusqlite::OptionalExtension;
 use uuid::Uuid;
 
-use super::dedup::{Assignment, Candidate, Fingerprint, Verdict, assign, compare};
+use super::dedup::{Fingerprint, Verdict, compare};
 use super::identity::UrlDigest;
+use super::placement::{Foreseen, Found, own_property};
 use super::prepare::{Change, Draft, MadeProperty};
-use super::rows::{self, failed};
+use super::rows::{self, failed, fingerprints_of, is_kept_apart};
 use super::tables::Tables;
 use crate::alerts::percolate::Occasion;
 use crate::wire::listings::codes::FlxId;
 
-/// Adverts of one key that a new one meets at most, the latest first.
-const MET_PER_KEY_MAX: usize = 500;
-/// Adverts a new one meets at most, the latest first.
-const MET_MAX: usize = 2_000;
 /// Adverts a property may hold: no asset has so many, and each is looked at when one changes.
 pub const MEMBERS_MAX: usize = 200;
 
 impl Tables<'_> {
     /// Stores a new advert under the property it belongs to, or one of its own; gives its number and the property's
-    /// identifier.
+    /// identifier. What was foreseen counts as far as it still holds.
     pub(super) fn place(
         &mut self,
         digest: &UrlDigest,
         draft: &Draft,
+        foreseen: Option<&Foreseen>,
     ) -> rusqlite::Result<(i64, FlxId)> {
-        let own_id = draft
-            .member
-            .advert
-            .flx_id
-            .ok_or_else(|| failed("an advert has no identifier"))?;
-        let Some((property, bridged)) = self.property_of(&draft.fingerprint, None)? else {
-            let made = match &draft.own_property {
-                Some(made) => made,
-                None => &MadeProperty::of(own_id, [&draft.member]).map_err(failed)?,
+        let own_id = draft.member.advert.flx_id;
+        let own_id = own_id.ok_or_else(|| failed("an advert has no identifier"))?;
+        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
+        let found = self.find(&draft.fingerprint, None, before)?;
+        let Some((property, bridged)) = found else {
+            let property = match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
+                Some((None, made)) => self.insert_property(None, own_id, made)?,
+                _ => self.insert_property(None, own_id, &own_property(draft)?)?,
             };
-            let property = self.insert_property(None, own_id, made)?;
             let advert = self.insert_advert(digest, property, draft)?;
             return Ok((advert, own_id));
         };
         let advert = self.insert_advert(digest, property, draft)?;
         let property = self.join(property, &bridged)?;
-        self.rebuild(property, Some(Occasion::Joined))?;
+        self.remake(property, Some(Occasion::Joined), foreseen)?;
         Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
     /// Stores a known advert's new record; one that is alone in its property may turn out to belong to another.
-    pub(super) fn replace(&mut self, advert: i64, draft: &Draft) -> rusqlite::Result<FlxId> {
-        self.update_advert(advert, draft)?;
+    pub(super) fn replace(
+        &mut self,
+        advert: i64,
+        draft: &Draft,
+        foreseen: Option<&Foreseen>,
+    ) -> rusqlite::Result<FlxId> {
         let mut property = self.property_of_advert(advert)?;
         let mut occasion = (draft.change != Change::Unchanged).then_some(Occasion::Changed);
-        if draft.change == Change::Updated && self.fingerprints_of(property)?.len() == 1 {
-            let own = Some((advert, property));
-            if let Some((found, bridged)) = self.property_of(&draft.fingerprint, own)? {
-                let others = [&[found], bridged.as_slice()].concat();
-                if let Some(joined) = self.join_any(property, &others)? {
-                    (property, occasion) = (joined, Some(Occasion::Joined));
-                }
+        let found = match draft.change {
+            Change::Updated => self.elsewhere(advert, property, &draft.fingerprint, foreseen)?,
+            _ => None,
+        };
+        self.update_advert(advert, draft)?;
+        if let Some((found, bridged)) = found {
+            let others = [&[found], bridged.as_slice()].concat();
+            if let Some(joined) = self.join_any(property, &others)? {
+                (property, occasion) = (joined, Some(Occasion::Joined));
             }
         }
-        self.rebuild(property, occasion)?;
+        self.remake(property, occasion, foreseen)?;
         rows::property_id(self.connection(), property)
     }
 
-    /// The property an advert belongs to and those it shows to be the same; `own` is the advert's number and property
-    /// when it is known already.
-    fn property_of(
+    /// The property that an advert, if it is alone in its own, belongs to by what it says now.
+    fn elsewhere(
         &self,
+        advert: i64,
+        property: i64,
         fingerprint: &Fingerprint,
-        own: Option<(i64, i64)>,
-    ) -> rusqlite::Result<Option<(i64, Vec<i64>)>> {
-        let met = self.met(&fingerprint.probes(), MET_PER_KEY_MAX, MET_MAX)?;
-        // Most of those met are plainly different: their properties need not be read whole.
-        let likely: BTreeSet<i64> = met
-            .iter()
-            .filter(|(_, _, other)| compare(fingerprint, other).verdict() != Verdict::Different)
-            .map(|(_, property, _)| *property)
-            .collect();
-        let mut candidates = Vec::new();
-        let mut numbers = Vec::new();
-        for property in likely {
-            if let Some((advert, own_property)) = own
-                && (property == own_property || self.is_kept_apart(advert, property)?)
-            {
-                continue;
-            }
-            let members = self.fingerprints_of(property)?;
-            if members.len() >= MEMBERS_MAX {
-                continue;
-            }
-            let id = rows::property_id(self.connection(), property)?;
-            numbers.push((id, property));
-            candidates.extend(members.into_iter().map(|(number, fingerprint)| Candidate {
-                property: id,
-                // Numbers follow arrival as identifiers do: enough to break ties.
-                advert: FlxId(Uuid::from_u128(number as u128)),
-                fingerprint,
-            }));
-        }
-        let number = |id: FlxId| {
-            numbers
-                .iter()
-                .find(|(known, _)| *known == id)
-                .map(|(_, number)| *number)
+        foreseen: Option<&Foreseen>,
+    ) -> rusqlite::Result<Found> {
+        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
+        let is_alone = match foreseen {
+            Some(_) if self.is_as_before(property) => before.is_some(),
+            _ => fingerprints_of(self.connection(), property)?.len() == 1,
         };
-        Ok(match assign(fingerprint, &candidates) {
-            Assignment::New => None,
-            Assignment::Join {
-                property, bridged, ..
-            } => number(property)
-                .map(|found| (found, bridged.into_iter().filter_map(number).collect())),
-        })
+        match is_alone {
+            true => self.find(fingerprint, Some((advert, property)), before),
+            false => Ok(None),
+        }
+    }
+
+    /// Replaces the record of a property by what its adverts make: by what was foreseen, if the property is as it was.
+    fn remake(
+        &mut self,
+        property: i64,
+        occasion: Option<Occasion>,
+        foreseen: Option<&Foreseen>,
+    ) -> rusqlite::Result<()> {
+        match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
+            Some((Some(of), made)) if *of == property && self.is_as_before(property) => {
+                self.update_property(property, made, occasion)
+            }
+            _ => self.rebuild(property, occasion),
+        }
     }
 
     /// Joins to a property those that turn out to be the same, as far as nothing speaks against it; gives the one
@@ -143,12 +127,13 @@ impl Tables<'_> {
 
     /// Whether two properties may be one: none of their adverts contradict each other, and nobody split them.
     fn may_join(&self, one: i64, other: i64) -> rusqlite::Result<bool> {
-        let (ones, others) = (self.fingerprints_of(one)?, self.fingerprints_of(other)?);
+        let ones = fingerprints_of(self.connection(), one)?;
+        let others = fingerprints_of(self.connection(), other)?;
         if ones.len() + others.len() > MEMBERS_MAX {
             return Ok(false);
         }
         for (advert, fingerprint) in &ones {
-            if self.is_kept_apart(*advert, other)? {
+            if is_kept_apart(self.connection(), *advert, other)? {
                 return Ok(false);
             }
             let contradicts = |(_, other): &(i64, Fingerprint)| {
@@ -184,10 +169,14 @@ impl Tables<'_> {
             }
             None => self.insert_property(None, id, &made)?,
         };
-        for (advert, _) in &leave {
+        for (advert, member) in &leave {
             self.move_advert(*advert, parted)?;
+            if let Some(founded) = member.advert.flx_id {
+                self.answer_with(founded, property, parted)?;
+            }
         }
         self.rebuild(property, Some(Occasion::Changed))?;
+        self.percolate_moved(None)?;
         Ok(id)
     }
 

@@ -184,7 +184,10 @@ fn complete_place(
             }
         },
     );
-    let centre = commune.and_then(|commune| Position::new(commune.longitude, commune.latitude));
+    let centre = commune.and_then(|commune| {
+        let (latitude, longitude) = commune.centre?;
+        Position::new(longitude, latitude)
+    });
     let point = |position: Option<Position>| {
         position.map(|position| AdCompleteLatLng {
             location: Some(position),
@@ -205,7 +208,12 @@ fn complete_place(
     );
     let is_named =
         location.insee_code.is_some() || location.postal_code.is_some() || location.city.is_some();
-    (commune.is_none() && is_named).then(|| unknown_commune(location))
+    // A postal code alone may be that of several communes.
+    let is_known = commune.is_some()
+        || location.insee_code.is_none()
+            && location.city.is_none()
+            && has_communes(location.postal_code.as_ref());
+    (!is_known && is_named).then(|| unknown_commune(location))
 }
 
 /// An empty point is as good as none.
@@ -231,6 +239,10 @@ fn unknown_commune(location: &AdLocation) -> String {
     format!("location: unknown commune ({})", named.join(" "))
 }
 
+fn has_communes(postal_code: Option<&PostalCode>) -> bool {
+    postal_code.is_some_and(|code| communes::of_postal_code(code.as_str()).next().is_some())
+}
+
 fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
     if let Some(code) = &location.insee_code {
         return communes::of_code(code.as_str());
@@ -246,6 +258,7 @@ fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
             })
         }
         (Some(postal_code), None) => {
+            // Several communes: which one it is cannot be told.
             let mut found = communes::of_postal_code(postal_code.as_str());
             let first = found.next()?;
             found.next().is_none().then_some(first)

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::dedup::{Comparison, Fingerprint, compare};
 use super::identity::ListingUrl;
-use super::rows::{failed, flx_id};
+use super::rows::{failed, fingerprint, flx_id};
 use super::{Error, Listings, Result, document};
 use crate::wire::listings::Advert;
 use crate::wire::listings::codes::FlxId;
@@ -74,8 +74,8 @@ impl Listings {
             }
         };
         let sql = format!(
-            "SELECT advert, advert_id, property_id, adverts.document
-             FROM adverts JOIN properties USING (property) WHERE {column} = ?1"
+            "SELECT advert, advert_id, property_id, adverts.document, fingerprint
+             FROM adverts JOIN properties USING (property) JOIN fingerprints USING (advert) WHERE {column} = ?1"
         );
         let reading = |connection: &Connection| {
             let row = connection.query_row(&sql, [key], |row| {
@@ -85,7 +85,7 @@ impl Listings {
                     number: row.get(0)?,
                     flx_id: flx_id(row, 1)?,
                     property_flx_id: flx_id(row, 2)?,
-                    fingerprint: Fingerprint::of(&advert),
+                    fingerprint: fingerprint(row, 4)?,
                     source: advert.source,
                     url: advert.url,
                     title: advert.title,

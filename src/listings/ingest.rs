@@ -1,22 +1,25 @@
 //! Adverts into the store: read and prepared on all cores, taken in groups of one transaction each.
 //!
 //! A group's records, properties and events become durable together, or none of them. Before the transaction each
-//! advert is prepared against what a reader sees; inside it the version it was prepared against is compared with the
-//! present one, and the rare one that another writer overtook, or that came twice in the group, is prepared again. So
-//! any number of servers and commands may take adverts at once. Together that is 0.25 to 0.3 ms an advert on two cores,
-//! as the report of `toise ingest` tells.
+//! advert is prepared against what readers see, and where it belongs is found out (`placement`). Inside it the version
+//! it was prepared against is compared with the present one, and the rare one that another writer overtook, or that came
+//! twice in the group, is prepared again; where it belongs is weighed again if something near it changed. So any number
+//! of servers and commands may take adverts at once, and what comes out does not depend on how they were grouped.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::incoming::Incoming;
 use super::percolation::Percolation;
+use super::placement::Foreseen;
 use super::prepare::{Change, Step, Stored, prepare};
+use super::recent::Basis;
 use super::rows::{self, failed};
 use super::tables::Tables;
 use super::{Listings, Result, document};
@@ -80,12 +83,18 @@ struct Prepared {
 
 /// What to do about an advert, as long as the stored one is of the version it was made for.
 struct Plan {
-    basis: Option<(i64, i64)>,
+    version: Option<(i64, i64)>,
     step: Step,
+    foreseen: Option<Foreseen>,
 }
 
-/// Adverts of one transaction, each read or refused.
-type Group = Vec<std::result::Result<Prepared, Fault>>;
+/// Adverts of one transaction.
+struct Group {
+    /// Before anything of it was looked up.
+    basis: Basis,
+    /// Each read or refused.
+    adverts: Vec<std::result::Result<Prepared, Fault>>,
+}
 
 impl Listings {
     /// Takes adverts in, in order; on disk on return. While one group is written the next is prepared. Blocks.
@@ -123,39 +132,52 @@ impl Listings {
             .into_par_iter()
             .map(|advert| Incoming::read(advert, now))
             .collect();
-        let stored = self.store.read(|connection| {
+        let basis = self.store.read(|connection| {
             self.percolator.catch_up(connection)?;
-            let mut met = HashSet::with_capacity(read.len());
-            let mut of = |incoming: &Incoming| {
-                let digest = incoming.url.digest();
-                // What comes twice is prepared in its turn, when the first is stored.
-                match met.insert(digest) {
-                    true => rows::by_url(connection, &digest).map(Some),
-                    false => Ok(None),
-                }
-            };
-            let all = read.iter().map(|read| match read {
-                Ok(incoming) => of(incoming),
-                Err(_) => Ok(None),
-            });
-            all.collect::<rusqlite::Result<Vec<Option<Option<Stored>>>>>()
+            Basis::now(connection)
         })?;
         let iris = self.contours.get()?;
-        let prepared: std::result::Result<Group, document::Error> = read
-            .into_par_iter()
-            .zip(stored)
-            .map(|(read, stored)| {
-                let incoming = match read {
-                    Ok(incoming) => incoming,
-                    Err(fault) => return Ok(Err(fault)),
-                };
-                let plan =
-                    stored.map(|stored| Plan::new(&incoming, stored.as_ref(), iris.as_deref()));
-                let plan = plan.transpose()?;
-                Ok(Ok(Prepared { incoming, plan }))
+        let mut met = HashSet::with_capacity(read.len());
+        let adverts: Vec<(std::result::Result<Incoming, Fault>, bool)> = read
+            .into_iter()
+            .map(|read| {
+                let is_first = read
+                    .as_ref()
+                    .is_ok_and(|read| met.insert(read.url.digest()));
+                (read, is_first)
             })
             .collect();
-        Ok(prepared?)
+        let adverts = adverts.into_par_iter().map(|(read, is_first)| {
+            let incoming = match read {
+                Ok(incoming) => incoming,
+                Err(fault) => return Ok(Err(fault)),
+            };
+            // What comes twice is prepared in its turn, when the first is stored.
+            let plan = match is_first {
+                true => Some(self.plan(&incoming, iris.as_deref())?),
+                false => None,
+            };
+            Ok(Ok(Prepared { incoming, plan }))
+        });
+        Ok(Group {
+            basis,
+            adverts: adverts.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Prepares an advert against what is stored now, and finds out where it belongs.
+    fn plan(&self, incoming: &Incoming, iris: Option<&IrisIndex>) -> Result<Plan> {
+        let digest = incoming.url.digest();
+        let stored = self
+            .store
+            .read(|connection| rows::by_url(connection, &digest))?;
+        let mut plan = Plan::new(incoming, stored.as_ref(), iris)?;
+        if let Step::Write(draft) = &plan.step {
+            let foreseen =
+                |connection: &Connection| Foreseen::of(connection, draft, stored.as_ref());
+            plan.foreseen = Some(self.store.read_at_once(foreseen)?);
+        }
+        Ok(plan)
     }
 
     /// Takes a group; on disk on return.
@@ -165,9 +187,9 @@ impl Listings {
         let now_ms = self.clock.now().timestamp_millis();
         let taken = self.store.write(move |transaction| {
             let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
-            let mut tables = Tables::begin(transaction, percolation)?;
+            let mut tables = Tables::begin(transaction, percolation)?.prepared_on(group.basis)?;
             let mut group = group;
-            let outcomes = group.iter_mut().map(|prepared| match prepared {
+            let outcomes = group.adverts.iter_mut().map(|prepared| match prepared {
                 Ok(prepared) => take_one(&mut tables, prepared, iris.as_deref()),
                 Err(fault) => Ok(Err(fault.clone())),
             });
@@ -192,8 +214,9 @@ impl Plan {
         iris: Option<&IrisIndex>,
     ) -> std::result::Result<Self, document::Error> {
         Ok(Self {
-            basis: stored.map(|stored| (stored.advert, stored.sequence)),
+            version: stored.map(|stored| (stored.advert, stored.sequence)),
             step: prepare(incoming, stored, iris)?,
+            foreseen: None,
         })
     }
 }
@@ -206,7 +229,7 @@ fn take_one(
     let digest = prepared.incoming.url.digest();
     let version = tables.version(&digest)?;
     let plan = match &mut prepared.plan {
-        Some(plan) if plan.basis == version => plan,
+        Some(plan) if plan.version == version => plan,
         overtaken => {
             let stored = rows::by_url(tables.connection(), &digest)?;
             let plan = Plan::new(&prepared.incoming, stored.as_ref(), iris);
@@ -226,9 +249,10 @@ fn take_one(
             }));
         }
     };
-    let (number, property_flx_id) = match plan.basis {
-        None => tables.place(&digest, draft)?,
-        Some((advert, _)) => (advert, tables.replace(advert, draft)?),
+    let foreseen = plan.foreseen.as_ref();
+    let (number, property_flx_id) = match plan.version {
+        None => tables.place(&digest, draft, foreseen)?,
+        Some((advert, _)) => (advert, tables.replace(advert, draft, foreseen)?),
     };
     let advert = &mut draft.member.advert;
     let flx_id = advert
@@ -247,6 +271,7 @@ fn take_one(
             events: draft.events.clone(),
         })?;
     }
+    tables.percolate_moved(Some(number))?;
     Ok(Ok(Receipt {
         flx_id,
         property_flx_id,

@@ -23,10 +23,12 @@ pub mod identity;
 pub mod incoming;
 pub mod ingest;
 mod percolation;
+mod placement;
 pub mod prepare;
 pub mod preview;
 pub mod projection;
 pub mod property;
+mod recent;
 mod rows;
 pub mod search;
 pub mod similars;
@@ -37,7 +39,7 @@ pub mod texts;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::alerts::percolate::Percolator;
+use crate::alerts::percolate::{Active, Percolator};
 use crate::clock::Clock;
 use crate::geo::iris::IrisIndex;
 use crate::store::Store;
@@ -114,8 +116,8 @@ impl Listings {
             .read(|connection| self.percolator.catch_up(connection))?)
     }
 
-    /// Active alerts, compiled: on properties, on adverts.
-    pub fn active_alerts(&self) -> (usize, usize) {
+    /// Active alerts, as last loaded.
+    pub fn active_alerts(&self) -> Active {
         self.percolator.active()
     }
 

@@ -49,6 +49,13 @@ impl<'p> Percolation<'p> {
         })))
     }
 
+    /// Whether an alert on adverts is active.
+    pub fn is_for_adverts(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|waiting| waiting.turn.is_for_adverts())
+    }
+
     /// A property's record was written.
     pub fn property(
         &mut self,

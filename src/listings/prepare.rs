@@ -91,8 +91,6 @@ pub struct Draft {
     pub warnings: Vec<Cow<'static, str>>,
     /// The record as the store keeps it.
     pub document: Vec<u8>,
-    /// The property it makes alone; made beforehand for a new advert, which mostly is alone.
-    pub own_property: Option<MadeProperty>,
 }
 
 /// A property made from its adverts.
@@ -179,15 +177,7 @@ pub fn prepare(
     Ok(match seen {
         Seen::Nothing(flx_id) => Step::Nothing(flx_id),
         Seen::Refused(fault) => Step::Reject(fault),
-        Seen::News(news) => {
-            let mut draft = Draft::of(*news, iris)?;
-            if draft.change == Change::Created
-                && let Some(id) = draft.member.advert.flx_id
-            {
-                draft.own_property = Some(MadeProperty::of(id, [&draft.member])?);
-            }
-            Step::Write(Box::new(draft))
-        }
+        Seen::News(news) => Step::Write(Box::new(Draft::of(*news, iris)?)),
     })
 }
 
@@ -352,19 +342,20 @@ impl Draft {
         advert.first_seen_at = Some(history.first_seen_at);
         advert.last_seen_at = Some(history.observed_at);
         advert.last_modified_at = Some(history.modified_at);
+        let is_offline = advert.is_online == Some(false);
         advert.meta = Some(Meta {
             first_seen_at: Some(history.first_seen_at),
+            is_totally_offline: Some(is_offline),
             last_published_at: Some(history.published_at),
             last_seen_at: Some(history.observed_at),
             last_updated_at: Some(history.modified_at),
-            ..Meta::default()
+            totally_offline_at: history.offline_at.filter(|_| is_offline),
         });
         let mut warnings = completed.warnings;
         warnings.extend(anomalies.reasons().map(Cow::Borrowed));
         Ok(Self {
             document: document::encode(&advert)?,
-            fingerprint: Fingerprint::of(&advert),
-            own_property: None,
+            fingerprint: Fingerprint::of(&advert).last_online(history.online_at),
             member: Member {
                 advert,
                 history,

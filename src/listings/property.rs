@@ -256,10 +256,7 @@ fn price(seen: &[&Member]) -> Option<Price> {
     let last_online = |member: &&&Member| (member.history.online_at, member.is_online());
     let last = seen.iter().max_by_key(last_online)?;
     let (of_first, of_last) = (price_of(first), price_of(last));
-    let initial = of_first
-        .initial
-        .map(|price| with_source(price, &first.advert));
-    let latest = of_last.latest.map(|price| with_source(price, &last.advert));
+    let (initial, latest) = (of_first.initial, of_last.latest);
     let value = |price: &Option<PropertyPrice>| price.as_ref().and_then(|price| price.value);
     let charges = united(seen.iter().map(|member| member.advert.charges.as_ref()));
     Some(Price {
@@ -278,10 +275,15 @@ fn price_of(member: &Member) -> Price {
     let value = latest.and_then(|price| price.value);
     let first = member.history.initial_price;
     let area = priced_area(advert);
+    let source = Source {
+        flx_id: advert.flx_id,
+        url: advert.url.clone(),
+        website: advert.source.clone(),
+    };
     let initial = first.map(|first| PropertyPrice {
         value: Some(first),
         value_per_area: area.and_then(|area| per_area(first.get(), area)),
-        ..PropertyPrice::default()
+        source: Some(source.clone()),
     });
     Price {
         currency: advert.currency,
@@ -290,24 +292,12 @@ fn price_of(member: &Member) -> Price {
         latest: latest.map(|price| PropertyPrice {
             value: price.value,
             value_per_area: price.value_per_area,
-            ..PropertyPrice::default()
+            source: Some(source),
         }),
         scope: advert.scope,
         warranty_deposit: advert.warranty_deposit,
         variation: variation(first, member.history.previous_price, value),
         charges: advert.charges.clone(),
-    }
-}
-
-fn with_source(price: PropertyPrice, advert: &Advert) -> PropertyPrice {
-    let source = Source {
-        flx_id: advert.flx_id,
-        url: advert.url.clone(),
-        website: advert.source.clone(),
-    };
-    PropertyPrice {
-        source: Some(source),
-        ..price
     }
 }
 

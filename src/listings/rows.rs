@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::change::History;
 use super::complete::Derived;
-use super::dedup::Fingerprint;
+use super::dedup::{BlockKey, Fingerprint};
 use super::document;
 use super::identity::UrlDigest;
 use super::prepare::Stored;
@@ -119,6 +119,26 @@ pub(super) fn members(
     .collect()
 }
 
+/// An advert's record as alerts are told it: with the identifier of its property, without charges.
+pub(super) fn told(connection: &Connection, advert: i64) -> rusqlite::Result<Advert> {
+    let (text, property) = connection
+        .prepare_cached(
+            "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
+             WHERE advert = ?1",
+        )?
+        .query_row([advert], |row| {
+            let text = document::decode(row.get_ref(0)?.as_blob()?).map_err(failed)?;
+            Ok((text, flx_id(row, 1)?))
+        })?;
+    let advert: Advert = serde_json::from_slice(&text).map_err(failed)?;
+    Ok(Advert {
+        property_flx_id: Some(property),
+        main_property_ad_flx_id: Some(property),
+        charges: None,
+        ..advert
+    })
+}
+
 /// A property's identifier.
 pub(super) fn property_id(connection: &Connection, property: i64) -> rusqlite::Result<FlxId> {
     connection
@@ -129,6 +149,45 @@ pub(super) fn property_id(connection: &Connection, property: i64) -> rusqlite::R
 /// A fingerprint from its bytes.
 pub(super) fn fingerprint(row: &Row<'_>, column: usize) -> rusqlite::Result<Fingerprint> {
     Fingerprint::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
+}
+
+/// Blocks of an advert as bytes.
+pub(super) fn key_bytes(keys: &[BlockKey]) -> Vec<u8> {
+    keys.iter().flat_map(|key| key.0.to_le_bytes()).collect()
+}
+
+/// Blocks from their bytes.
+pub(super) fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
+    let (keys, _) = bytes.as_chunks::<8>();
+    keys.iter()
+        .map(|key| BlockKey(i64::from_le_bytes(*key)))
+        .collect()
+}
+
+/// The adverts of a property with their fingerprints, in order of arrival.
+pub(super) fn fingerprints_of(
+    connection: &Connection,
+    property: i64,
+) -> rusqlite::Result<Vec<(i64, Fingerprint)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT advert, fingerprint FROM fingerprints WHERE property = ?1 ORDER BY advert",
+    )?;
+    let rows = statement.query_map([property], |row| Ok((row.get(0)?, fingerprint(row, 1)?)))?;
+    rows.collect()
+}
+
+/// Whether an advert was declared to be of another asset than some advert of a property.
+pub(super) fn is_kept_apart(
+    connection: &Connection,
+    advert: i64,
+    property: i64,
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM apart JOIN adverts ON adverts.advert = apart.other
+             WHERE apart.advert = ?1 AND adverts.property = ?2)",
+        )?
+        .query_row((advert, property), |row| row.get(0))
 }
 
 /// Number of the last change; 0 when there is none.

@@ -5,9 +5,9 @@
 use std::collections::BinaryHeap;
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int32Type};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 
-use super::columns::{ID, properties};
+use super::columns::{ID, NUMBER, properties};
 use super::projection::view::Rows;
 use super::projection::{Projection, Result};
 use super::search::column;
@@ -38,8 +38,9 @@ struct Figures {
     position: Option<(f64, f64)>,
 }
 
-/// A candidate: how different it is, by the bits of a number that is never negative, and its identifier.
-type Candidate = (u64, String);
+/// A candidate: how different it is, by the bits of a number that is never negative, its identifier, and its number in
+/// the store.
+type Candidate = (u64, String, i64);
 
 impl Figures {
     fn of(property: &Property) -> Self {
@@ -128,6 +129,7 @@ fn around(property: &Property, model: &Figures) -> Filter {
 /// Columns a candidate is judged by.
 struct Judged {
     id: usize,
+    number: usize,
     surface: usize,
     rooms: usize,
     price: usize,
@@ -139,6 +141,7 @@ impl Judged {
     fn new() -> Result<Self> {
         Ok(Self {
             id: column(ID)?,
+            number: column(NUMBER)?,
             surface: column("habitation_surface_total")?,
             rooms: column("habitation_room_count")?,
             price: column("price_latest_value")?,
@@ -157,6 +160,8 @@ impl Judged {
     ) -> std::result::Result<(), Error> {
         let ids = rows.column(self.id)?;
         let ids = ids.values.as_string::<i32>();
+        let store_numbers = rows.column(self.number)?;
+        let store_numbers = store_numbers.values.as_primitive::<Int64Type>();
         let decoded =
             [self.surface, self.price, self.lat, self.lon].map(|column| rows.column(column));
         let [surface, price, lat, lon] = decoded;
@@ -175,9 +180,10 @@ impl Judged {
                 position: numbers(&lat.values, row).zip(numbers(&lon.values, row)),
             };
             let units = model.units_to(&candidate);
-            let worst = heap.peek().map_or(u64::MAX, |(units, _)| *units);
+            let worst = heap.peek().map_or(u64::MAX, |(units, ..)| *units);
             if heap.len() < limit || units.to_bits() <= worst {
-                heap.push((units.to_bits(), ids.value(row).to_owned()));
+                let (id, number) = (ids.value(row).to_owned(), store_numbers.value(row));
+                heap.push((units.to_bits(), id, number));
                 if heap.len() > limit {
                     heap.pop();
                 }
@@ -188,8 +194,8 @@ impl Judged {
 }
 
 impl Projection {
-    /// The properties most similar to one, itself left out, nearest first; ties by identifier. CPU work on the calling
-    /// thread and its rayon pool.
+    /// The numbers in the store of the properties most similar to one, itself left out, nearest first; ties by
+    /// identifier. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
     /// A column cannot be read, or nobody waits any more.
@@ -198,7 +204,7 @@ impl Projection {
         property: &Property,
         size: usize,
         interrupt: &Interrupt,
-    ) -> Result<Vec<FlxId>> {
+    ) -> Result<Vec<i64>> {
         let model = Figures::of(property);
         let filter = around(property, &model);
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
@@ -214,10 +220,8 @@ impl Projection {
         )?;
         let mut nearest: Vec<Candidate> = states.into_iter().flatten().collect();
         nearest.sort_unstable();
-        let ids = nearest.into_iter().filter_map(|(_, id)| FlxId::parse(&id));
-        Ok(ids
-            .filter(|id| Some(*id) != property.flx_id)
-            .take(size)
-            .collect())
+        let is_itself = |id: &str| FlxId::parse(id).is_some_and(|id| Some(id) == property.flx_id);
+        let others = nearest.into_iter().filter(|(_, id, _)| !is_itself(id));
+        Ok(others.map(|(_, _, number)| number).take(size).collect())
     }
 }

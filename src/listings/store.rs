@@ -54,6 +54,20 @@ impl Listings {
         })?)
     }
 
+    /// The records of properties that stand for themselves, by their numbers and in their order; the others are left
+    /// out. Blocks: one row each, by its key.
+    pub fn properties_by_number(&self, numbers: &[i64]) -> Result<Vec<Vec<u8>>> {
+        let sql = "SELECT document FROM properties WHERE property = ?1 AND document IS NOT NULL";
+        Ok(self.store.read_at_once(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let records = numbers.iter().map(|number| {
+                let record = statement.query_row([number], |row| text(row, 0));
+                record.optional()
+            });
+            records.filter_map(rusqlite::Result::transpose).collect()
+        })?)
+    }
+
     /// Writes the records of properties that stand for themselves, by their numbers and in their order, separated by
     /// commas; the others are left out. Blocks: one row each, by its key.
     pub fn write_properties(&self, numbers: &[i64], to: &mut Vec<u8>) -> Result<()> {

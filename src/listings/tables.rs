@@ -3,37 +3,37 @@
 //! Every change of a property's or advert's row gives it the next number of one sequence, so that whoever keeps
 //! something made from the rows finds the changed ones by number. Statements are prepared once per connection.
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use std::collections::BTreeSet;
+
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 
 use super::dedup::{BlockKey, Fingerprint};
 use super::identity::UrlDigest;
 use super::percolation::Percolation;
+use super::placement::{Found, Placement};
 use super::prepare::{Draft, MadeProperty};
 use super::property::Member;
-use super::rows::{failed, fingerprint, flx_id, last_sequence, members, property_id};
+use super::recent::{Basis, Recent};
+use super::rows::{
+    self, failed, fingerprint, fingerprints_of, flx_id, key_bytes, keys_of, last_sequence, members,
+    property_id,
+};
 use crate::alerts::percolate::{AdvertWritten, Occasion};
 use crate::wire::enums::WireEnum;
 use crate::wire::listings::codes::{FlxId, Timestamp};
 use crate::wire::listings::deliveries::AdvertEvent;
 use crate::wire::listings::scalars::Eur;
 
-/// Blocks of an advert as bytes.
-fn key_bytes(keys: &[BlockKey]) -> Vec<u8> {
-    keys.iter().flat_map(|key| key.0.to_le_bytes()).collect()
-}
-
-fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
-    let (keys, _) = bytes.as_chunks::<8>();
-    keys.iter()
-        .map(|key| BlockKey(i64::from_le_bytes(*key)))
-        .collect()
-}
-
 /// Changes the tables inside a transaction.
 pub(super) struct Tables<'t> {
     transaction: &'t Transaction<'t>,
     last_sequence: i64,
     percolation: Percolation<'t>,
+    /// What changed since adverts were prepared; `None` when nothing prepared counts.
+    recent: Option<Recent>,
+    /// Adverts that came under another property, which the alerts have not looked at since.
+    moved: BTreeSet<i64>,
 }
 
 impl<'t> Tables<'t> {
@@ -46,7 +46,46 @@ impl<'t> Tables<'t> {
             last_sequence: last_sequence(transaction)?,
             transaction,
             percolation,
+            recent: None,
+            moved: BTreeSet::new(),
         })
+    }
+
+    /// The same, with what was found out about places of adverts on the basis of a moment.
+    pub(super) fn prepared_on(mut self, basis: Basis) -> rusqlite::Result<Self> {
+        self.recent = Recent::since(basis, self.transaction)?;
+        Ok(self)
+    }
+
+    /// Where an advert belongs; `before` is what was found beforehand. `own` is as for [`Placement::find`].
+    pub(super) fn find(
+        &self,
+        fingerprint: &Fingerprint,
+        own: Option<(i64, i64)>,
+        before: Option<&Placement>,
+    ) -> rusqlite::Result<Found> {
+        match (before, &self.recent) {
+            (Some(before), Some(recent)) => before.now(self.transaction, fingerprint, own, recent),
+            _ => Ok(Placement::find(self.transaction, fingerprint, own)?.found),
+        }
+    }
+
+    /// Whether a property is as it was when adverts were prepared.
+    pub(super) fn is_as_before(&self, property: i64) -> bool {
+        let recent = self.recent.as_ref();
+        recent.is_some_and(|recent| !recent.has_property(property))
+    }
+
+    fn note_property(&mut self, property: i64) {
+        if let Some(recent) = &mut self.recent {
+            recent.add_property(property);
+        }
+    }
+
+    fn note_advert(&mut self, advert: i64, keys: &[BlockKey], fingerprint: &Fingerprint) {
+        if let Some(recent) = &mut self.recent {
+            recent.add_advert(advert, keys, fingerprint);
+        }
     }
 
     /// Ends: the alerts have looked at everything that was written.
@@ -60,6 +99,23 @@ impl<'t> Tables<'t> {
         advert: impl FnOnce() -> AdvertWritten,
     ) -> rusqlite::Result<()> {
         self.percolation.advert(self.transaction, advert)
+    }
+
+    /// Hands the adverts that came under another property to the alerts, as changed and without an event; but for
+    /// `own`, which whoever writes it hands over.
+    pub(super) fn percolate_moved(&mut self, own: Option<i64>) -> rusqlite::Result<()> {
+        for advert in std::mem::take(&mut self.moved) {
+            if Some(advert) != own && self.percolation.is_for_adverts() {
+                let record = rows::told(self.transaction, advert)?;
+                self.percolate_advert(|| AdvertWritten {
+                    advert,
+                    is_new: false,
+                    record,
+                    events: Vec::new(),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// For reading.
@@ -118,6 +174,7 @@ impl<'t> Tables<'t> {
             (number, id.0.as_bytes(), sequence, &made.document),
         )?;
         let property = self.transaction.last_insert_rowid();
+        self.note_property(property);
         let record = &made.record;
         self.percolation
             .property(self.transaction, property, record, Occasion::Founded)?;
@@ -155,6 +212,7 @@ impl<'t> Tables<'t> {
             "UPDATE properties SET document = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
             (property, &made.document, sequence),
         )?;
+        self.note_property(property);
         match occasion {
             Some(occasion) => {
                 let record = &made.record;
@@ -169,7 +227,7 @@ impl<'t> Tables<'t> {
     pub(super) fn redirect(&mut self, property: i64, survivor: i64) -> rusqlite::Result<()> {
         // What was written of both so far was still of two.
         self.percolation.tell(self.transaction)?;
-        for (advert, _) in self.fingerprints_of(property)? {
+        for (advert, _) in fingerprints_of(self.transaction, property)? {
             self.move_advert(advert, survivor)?;
         }
         self.execute(
@@ -181,6 +239,22 @@ impl<'t> Tables<'t> {
             "UPDATE properties SET merged_into = ?2, document = NULL, sequence = ?3 WHERE property = ?1",
             (property, survivor, sequence),
         )?;
+        self.note_property(property);
+        Ok(())
+    }
+
+    /// Has the identifier of a property that was joined to one answer with another's record, which its first advert is
+    /// of now.
+    pub(super) fn answer_with(
+        &mut self,
+        founded: FlxId,
+        former: i64,
+        survivor: i64,
+    ) -> rusqlite::Result<()> {
+        self.execute(
+            "UPDATE properties SET merged_into = ?3 WHERE property_id = ?1 AND merged_into = ?2",
+            (founded.0.as_bytes(), former, survivor),
+        )?;
         Ok(())
     }
 
@@ -191,10 +265,12 @@ impl<'t> Tables<'t> {
             "UPDATE adverts SET property = ?2, sequence = ?3 WHERE advert = ?1",
             (advert, property, sequence),
         )?;
+        self.moved.insert(advert);
         self.execute(
             "UPDATE fingerprints SET property = ?2 WHERE advert = ?1",
             (advert, property),
         )?;
+        self.note_property(property);
         Ok(())
     }
 
@@ -206,7 +282,8 @@ impl<'t> Tables<'t> {
         draft: &Draft,
     ) -> rusqlite::Result<i64> {
         let (advert, keys) = self.insert_unfound_advert(digest, property, draft)?;
-        self.put_keys(advert, &keys)?;
+        self.put_keys(advert, &keys, &draft.fingerprint.outline())?;
+        self.note_advert(advert, &keys, &draft.fingerprint);
         Ok(advert)
     }
 
@@ -222,15 +299,16 @@ impl<'t> Tables<'t> {
             .advert
             .flx_id
             .ok_or_else(|| failed("an advert has no identifier"))?;
-        let sequence = self.next_sequence();
-        self.execute(
-            "INSERT INTO adverts (advert_id, url_digest, property, sequence, observed_at_ms, first_seen_at_ms,
-               modified_at_ms, published_at_ms, derived, anomalies, document)
-             VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, x'')",
-            (id.0.as_bytes(), digest, property, sequence),
+        self.write_advert(
+            "INSERT INTO adverts (advert, sequence, observed_at_ms, first_seen_at_ms, modified_at_ms, published_at_ms,
+               online_at_ms, offline_at_ms, initial_price, previous_price, derived, anomalies, document, advert_id,
+               url_digest, property)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+            None,
+            draft,
+            &[id.0.as_bytes(), digest, &property],
         )?;
         let advert = self.transaction.last_insert_rowid();
-        self.fill_advert(advert, sequence, draft)?;
         let keys = draft.fingerprint.blocks();
         self.execute(
             "INSERT INTO fingerprints (advert, property, keys, fingerprint) VALUES (?1, ?2, ?3, ?4)",
@@ -241,72 +319,92 @@ impl<'t> Tables<'t> {
 
     /// Replaces the record of an advert, its fingerprint, and adds its events.
     pub(super) fn update_advert(&mut self, advert: i64, draft: &Draft) -> rusqlite::Result<()> {
-        let sequence = self.next_sequence();
-        self.fill_advert(advert, sequence, draft)?;
-        let keys = draft.fingerprint.blocks();
-        let bytes = key_bytes(&keys);
-        let known: Vec<u8> = self
+        self.write_advert(
+            "UPDATE adverts SET sequence = ?2, observed_at_ms = ?3, first_seen_at_ms = ?4, modified_at_ms = ?5,
+               published_at_ms = ?6, online_at_ms = ?7, offline_at_ms = ?8, initial_price = ?9, previous_price = ?10,
+               derived = ?11, anomalies = ?12, document = ?13
+             WHERE advert = ?1",
+            Some(advert),
+            draft,
+            &[],
+        )?;
+        let (known_keys, known) = self
             .transaction
-            .prepare_cached("SELECT keys FROM fingerprints WHERE advert = ?1")?
-            .query_row([advert], |row| row.get(0))?;
+            .prepare_cached("SELECT keys, fingerprint FROM fingerprints WHERE advert = ?1")?
+            .query_row([advert], |row| {
+                Ok((keys_of(row.get_ref(0)?.as_blob()?), fingerprint(row, 1)?))
+            })?;
+        let keys = draft.fingerprint.blocks();
         self.execute(
             "UPDATE fingerprints SET keys = ?2, fingerprint = ?3 WHERE advert = ?1",
-            (advert, &bytes, draft.fingerprint.encode()),
+            (advert, key_bytes(&keys), draft.fingerprint.encode()),
         )?;
-        if known != bytes {
-            for key in keys_of(&known) {
-                self.execute(
-                    "DELETE FROM blocks WHERE key = ?1 AND advert = ?2",
-                    (key.0, advert),
-                )?;
-            }
-            self.put_keys(advert, &keys)?;
+        for key in known_keys.iter().filter(|key| !keys.contains(key)) {
+            self.execute(
+                "DELETE FROM blocks WHERE key = ?1 AND advert = ?2",
+                (key.0, advert),
+            )?;
         }
+        let outline = draft.fingerprint.outline();
+        if known_keys != keys || known.outline() != outline {
+            self.put_keys(advert, &keys, &outline)?;
+        }
+        self.note_advert(advert, &keys, &draft.fingerprint);
         for event in &draft.events {
             self.insert_event(advert, event)?;
         }
         Ok(())
     }
 
-    fn fill_advert(&self, advert: i64, sequence: i64, draft: &Draft) -> rusqlite::Result<()> {
+    /// Runs a statement that takes an advert's number, the number of its change, what else a draft says of it, and more.
+    fn write_advert(
+        &mut self,
+        sql: &str,
+        advert: Option<i64>,
+        draft: &Draft,
+        more: &[&dyn ToSql],
+    ) -> rusqlite::Result<()> {
+        let sequence = self.next_sequence();
         let history = &draft.member.history;
         let at = |moment: Timestamp| moment.get().timestamp_millis();
-        self.execute(
-            "UPDATE adverts SET sequence = ?2, observed_at_ms = ?3, first_seen_at_ms = ?4, modified_at_ms = ?5,
-               published_at_ms = ?6, online_at_ms = ?7, offline_at_ms = ?8, initial_price = ?9, previous_price = ?10,
-               derived = ?11, anomalies = ?12, document = ?13
-             WHERE advert = ?1",
-            (
-                advert,
-                sequence,
-                at(history.observed_at),
-                at(history.first_seen_at),
-                at(history.modified_at),
-                at(history.published_at),
-                history.online_at.map(at),
-                history.offline_at.map(at),
-                history.initial_price.map(Eur::get),
-                history.previous_price.map(Eur::get),
-                draft.member.derived.0,
-                draft.anomalies.0,
-                &draft.document,
-            ),
-        )?;
+        let content: [&dyn ToSql; 13] = [
+            &advert,
+            &sequence,
+            &at(history.observed_at),
+            &at(history.first_seen_at),
+            &at(history.modified_at),
+            &at(history.published_at),
+            &history.online_at.map(at),
+            &history.offline_at.map(at),
+            &history.initial_price.map(Eur::get),
+            &history.previous_price.map(Eur::get),
+            &draft.member.derived.0,
+            &draft.anomalies.0,
+            &draft.document,
+        ];
+        self.execute(sql, params_from_iter(content.iter().chain(more)))?;
         Ok(())
     }
 
-    /// Has an advert be found by its keys.
-    pub(super) fn put_keys(&self, advert: i64, keys: &[BlockKey]) -> rusqlite::Result<()> {
+    /// Has an advert be found by its keys, each with its outline.
+    pub(super) fn put_keys(
+        &self,
+        advert: i64,
+        keys: &[BlockKey],
+        outline: &[u8],
+    ) -> rusqlite::Result<()> {
         for key in keys {
             self.execute(
-                "INSERT OR IGNORE INTO blocks (key, advert) VALUES (?1, ?2)",
-                (key.0, advert),
+                "INSERT OR REPLACE INTO blocks (key, advert, outline) VALUES (?1, ?2, ?3)",
+                (key.0, advert, outline),
             )?;
         }
         Ok(())
     }
 
-    /// Notes something that happened to an advert.
+    /// Notes something that happened to an advert. No question reads the table: answers and webhooks carry events from
+    /// memory. It is the only record of when an advert's price and presence changed, which its document forgets, so it is
+    /// written for good, as the reasons of anomalies beside each advert are, for who looks into the store.
     pub(super) fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO advert_events (advert, type, occurred_at_ms, previous_price, previous_is_online)
@@ -320,55 +418,6 @@ impl<'t> Tables<'t> {
             ),
         )?;
         Ok(())
-    }
-
-    /// Adverts under any of some keys with their property and fingerprint, each once; the latest `per_key_max` of a key
-    /// and `max` of all.
-    pub(super) fn met(
-        &self,
-        keys: &[BlockKey],
-        per_key_max: usize,
-        max: usize,
-    ) -> rusqlite::Result<Vec<(i64, i64, Fingerprint)>> {
-        // A limit bound as a parameter would have the statement planned anew for each key.
-        let mut statement = self
-            .transaction
-            .prepare_cached("SELECT advert FROM blocks WHERE key = ?1 ORDER BY advert DESC")?;
-        let mut adverts: Vec<i64> = Vec::new();
-        for key in keys {
-            let of_key = statement.query_map([key.0], |row| row.get(0))?;
-            for advert in of_key.take(per_key_max) {
-                adverts.push(advert?);
-            }
-        }
-        adverts.sort_unstable();
-        adverts.dedup();
-        adverts.drain(..adverts.len().saturating_sub(max));
-        let mut statement = self
-            .transaction
-            .prepare_cached("SELECT property, fingerprint FROM fingerprints WHERE advert = ?1")?;
-        adverts
-            .into_iter()
-            .map(|advert| {
-                statement.query_row([advert], |row| {
-                    let fingerprint = fingerprint(row, 1)?;
-                    Ok((advert, row.get(0)?, fingerprint))
-                })
-            })
-            .collect()
-    }
-
-    /// The adverts of a property with their fingerprints.
-    pub(super) fn fingerprints_of(
-        &self,
-        property: i64,
-    ) -> rusqlite::Result<Vec<(i64, Fingerprint)>> {
-        let mut statement = self.transaction.prepare_cached(
-            "SELECT advert, fingerprint FROM fingerprints WHERE property = ?1 ORDER BY advert",
-        )?;
-        let rows =
-            statement.query_map([property], |row| Ok((row.get(0)?, fingerprint(row, 1)?)))?;
-        rows.collect()
     }
 
     /// Declares two adverts to be of different assets, for good.
@@ -391,15 +440,5 @@ impl<'t> Tables<'t> {
             self.execute(sql, pair)?;
         }
         Ok(())
-    }
-
-    /// Whether an advert was declared to be of another asset than some advert of a property.
-    pub(super) fn is_kept_apart(&self, advert: i64, property: i64) -> rusqlite::Result<bool> {
-        self.transaction
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM apart JOIN adverts ON adverts.advert = apart.other
-                 WHERE apart.advert = ?1 AND adverts.property = ?2)",
-            )?
-            .query_row((advert, property), |row| row.get(0))
     }
 }

@@ -7,6 +7,7 @@ pub mod address;
 pub mod client;
 mod download;
 pub mod fetch;
+pub mod lookup;
 mod polite;
 pub mod post;
 pub mod receiver;

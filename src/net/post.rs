@@ -1,8 +1,9 @@
 //! One POST to a customer's receiver: bounded in time and in what is read, to public addresses only.
 //!
-//! The second an answer may take counts from the moment the request goes out, not from when a connection was asked for,
-//! so the body tells when it is first taken. No proxy stands between (the address that was checked is the one
-//! connected to), redirects are answers like others, and of a body only so much is read as keeps the connection usable.
+//! The second an answer may take counts from when the whole request is out, not from when a connection was asked for or
+//! while a long body goes over a slow line, so the body tells when it is first and last taken. No proxy stands between
+//! (the address that was checked is the one connected to), redirects are answers like others, and of a body only so much
+//! is read as keeps the connection usable.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -24,7 +25,11 @@ use super::receiver::{Gate, Refused};
 
 /// Longest wait for a connection: name, TCP and TLS together.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Longest wait for the head of the answer, from when the request goes out.
+/// Longest wait for a body to go out.
+pub const UPLOAD_TIMEOUT: Duration = Duration::from_secs(4);
+/// Bytes of a body handed over at once.
+const FRAME_BYTES: usize = 64 * 1024;
+/// Longest wait for the head of the answer, from when the whole request went out.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// What the pool of connections may take on top before a request goes out.
 const POOL_SLACK: Duration = Duration::from_millis(500);
@@ -47,6 +52,9 @@ pub enum Failure {
     /// No connection in time.
     #[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
     ConnectTimeout,
+    /// The receiver did not take the request in time.
+    #[error("the request was not taken within {} s", UPLOAD_TIMEOUT.as_secs())]
+    UploadTimeout,
     /// The request went out and no answer came in time.
     #[error("no answer within {} s", ANSWER_TIMEOUT.as_secs())]
     AnswerTimeout,
@@ -111,7 +119,7 @@ impl Poster {
         Ok(Self { http, gate })
     }
 
-    /// Posts a body once. Takes [`CONNECT_TIMEOUT`] and twice [`ANSWER_TIMEOUT`] at most.
+    /// Posts a body once. Takes [`CONNECT_TIMEOUT`], [`UPLOAD_TIMEOUT`] and twice [`ANSWER_TIMEOUT`] at most.
     pub async fn post(
         &self,
         url: &str,
@@ -132,7 +140,7 @@ impl Poster {
         if connection == Connection::Close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        let (body, mut sent) = Sent::new(body);
+        let (body, mut begun, mut whole) = Sent::new(body);
         let request = self
             .http
             .post(url)
@@ -141,26 +149,33 @@ impl Poster {
         let answer = request.send();
         tokio::pin!(answer);
         let patience = Instant::now() + CONNECT_TIMEOUT + POOL_SLACK;
-        let (sent_at, ended) = tokio::select! {
+        let (sent_at, mut ended) = tokio::select! {
             biased;
             // A body that is dropped untaken leaves it to the answer to say why.
-            Ok(sent_at) = &mut sent => (sent_at, None),
+            Ok(sent_at) = &mut begun => (sent_at, None),
             ended = timeout_at(patience, &mut answer) => match ended {
                 Err(_) => return failed(None, Failure::ConnectTimeout),
-                Ok(ended) => match sent.try_recv() {
+                Ok(ended) => match begun.try_recv() {
                     Ok(sent_at) => (sent_at, Some(ended)),
                     Err(_) => return failed(None, why_not_sent(ended.err())),
                 },
             },
         };
-        let ended = match ended {
-            Some(ended) => Ok(ended),
-            None => timeout_at(sent_at + ANSWER_TIMEOUT, answer).await,
-        };
+        if ended.is_none() {
+            ended = tokio::select! {
+                biased;
+                Ok(whole_at) = &mut whole => match timeout_at(whole_at + ANSWER_TIMEOUT, &mut answer).await {
+                    Ok(ended) => Some(ended),
+                    Err(_) => return failed(Some(sent_at), Failure::AnswerTimeout),
+                },
+                // A receiver may answer before it has read all.
+                ended = timeout_at(sent_at + UPLOAD_TIMEOUT, &mut answer) => ended.ok(),
+            };
+        }
         let response = match ended {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return failed(Some(sent_at), Failure::Broken(causes(&error))),
-            Err(_) => return failed(Some(sent_at), Failure::AnswerTimeout),
+            Some(Ok(response)) => response,
+            Some(Err(error)) => return failed(Some(sent_at), Failure::Broken(causes(&error))),
+            None => return failed(Some(sent_at), Failure::UploadTimeout),
         };
         let answer = Answer {
             status: response.status().as_u16(),
@@ -228,22 +243,31 @@ async fn drain(response: reqwest::Response, deadline: Instant) {
     }
 }
 
-/// A body that tells when it is first taken: the moment the request goes out.
+/// A body that tells when it is first taken, the moment the request goes out, and when the last of it is.
 struct Sent {
+    /// What is left; `None` at the end.
     bytes: Option<Bytes>,
-    length: u64,
-    tell: Option<oneshot::Sender<Instant>>,
+    begun: Option<oneshot::Sender<Instant>>,
+    whole: Option<oneshot::Sender<Instant>>,
 }
 
 impl Sent {
-    fn new(bytes: Bytes) -> (Self, oneshot::Receiver<Instant>) {
-        let (tell, told) = oneshot::channel();
+    fn new(bytes: Bytes) -> (Self, oneshot::Receiver<Instant>, oneshot::Receiver<Instant>) {
+        let (begun, has_begun) = oneshot::channel();
+        let (whole, is_whole) = oneshot::channel();
         let body = Self {
-            length: bytes.len() as u64,
             bytes: Some(bytes),
-            tell: Some(tell),
+            begun: Some(begun),
+            whole: Some(whole),
         };
-        (body, told)
+        (body, has_begun, is_whole)
+    }
+}
+
+/// Tells, once; nobody listens any more when the attempt was given up.
+fn tell(listener: &mut Option<oneshot::Sender<Instant>>) {
+    if let Some(listener) = listener.take() {
+        let _ = listener.send(Instant::now());
     }
 }
 
@@ -255,11 +279,16 @@ impl hyper::body::Body for Sent {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if let Some(tell) = self.tell.take() {
-            // Nobody listens any more when the attempt was given up.
-            let _ = tell.send(Instant::now());
+        tell(&mut self.begun);
+        let Some(mut left) = self.bytes.take() else {
+            return Poll::Ready(None);
+        };
+        let frame = left.split_to(left.len().min(FRAME_BYTES));
+        match left.is_empty() {
+            true => tell(&mut self.whole),
+            false => self.bytes = Some(left),
         }
-        Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
+        Poll::Ready(Some(Ok(Frame::data(frame))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -267,6 +296,58 @@ impl hyper::body::Body for Sent {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.length)
+        SizeHint::with_exact(self.bytes.as_ref().map_or(0, Bytes::len) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::receiver::Allowed;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpSocket;
+
+    /// Posts to a receiver that takes a while for the whole body, and answers then.
+    async fn posted(body_bytes: usize, upload: Duration) -> Posted {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(65_536).unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let receiving = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut read, mut bytes) = (0, vec![0; 64 * 1024]);
+            let begun = Instant::now();
+            while read < body_bytes {
+                read += stream.read(&mut bytes).await.unwrap();
+                let share = read.min(body_bytes) as f64 / body_bytes as f64;
+                tokio::time::sleep_until(begun + upload.mul_f64(share)).await;
+            }
+            let answer = b"HTTP/1.1 200 Told\r\ncontent-length: 0\r\n\r\n";
+            // Whoever gave up does not listen.
+            let _ = stream.write_all(answer).await;
+        };
+        let poster = Poster::new(Gate::new(Allowed::parse("127.0.0.1").unwrap())).unwrap();
+        let body = Bytes::from(vec![b'x'; body_bytes]);
+        let (now, headers) = (Utc::now(), HeaderMap::new());
+        let posting = poster.post(&url, headers, body, Connection::Close, now);
+        let receiving = async {
+            tokio::select! {
+                () = receiving => {}
+                () = tokio::time::sleep(2 * UPLOAD_TIMEOUT) => {}
+            }
+        };
+        tokio::join!(posting, receiving).0
+    }
+
+    #[tokio::test]
+    async fn the_second_for_an_answer_begins_when_the_whole_request_is_out() {
+        // Several times what the system takes before the receiver reads.
+        let body_bytes = 24 << 20;
+        let slow = posted(body_bytes, Duration::from_secs(2)).await;
+        assert_eq!(slow.outcome.map(|answer| answer.status), Ok(200));
+        let endless = posted(body_bytes, Duration::from_secs(60)).await;
+        assert_eq!(endless.outcome, Err(Failure::UploadTimeout));
+        assert!(endless.sent_at.is_some());
     }
 }

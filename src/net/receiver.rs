@@ -1,27 +1,23 @@
 //! Where customers may have requests sent: https, a public host, nothing clever.
 //!
-//! A URL is checked when it is given ([`check_webhook_url`]) and again at every request: literal addresses before it,
-//! names when they are resolved, by handing the connection only the addresses that were checked. So a name that points
+//! A URL is checked when it is given ([`Gate::check`]) and again at every request: literal addresses before it, names
+//! when they are resolved, by handing the connection only the addresses that were checked. So a name that points
 //! elsewhere later reaches nothing it should not. An operator may exempt hosts by name, for trials on one machine.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
 use super::address::why_not_public;
+use super::lookup::Lookups;
 
 /// Longest URL, characters.
 pub const URL_CHARS_MAX: usize = 2_048;
-/// Longest wait for the name service.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
 /// Last labels, or last two, of names that mean something else on every network.
 const LOCAL_ENDINGS: [&str; 14] = [
     "localhost",
@@ -131,9 +127,6 @@ fn key(host: &Host<impl AsRef<str>>) -> String {
     }
 }
 
-/// Answers of a name service.
-type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
-
 /// What addresses may ask for, beside being public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
@@ -143,45 +136,34 @@ enum Purpose {
     Pages { plain_http: bool },
 }
 
-/// Decides where requests may go, and resolves names for the client that makes them. Cheap to clone.
-#[derive(Clone)]
+/// Decides where requests may go, and resolves names for the client that makes them. Cheap to clone; clones share the
+/// places of their look-ups, so one gate serves all of a service.
+#[derive(Clone, Debug)]
 pub struct Gate {
     allowed: Allowed,
     purpose: Purpose,
-    lookup: Lookup,
-}
-
-impl fmt::Debug for Gate {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Gate").field(&self.allowed).finish()
-    }
+    lookups: Lookups,
 }
 
 impl Gate {
     /// Asks the system's name service.
     pub fn new(allowed: Allowed) -> Self {
-        let lookup = |name: String| {
-            let answer = async move {
-                let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-                Ok(found.map(|address| address.ip()).collect())
-            };
-            answer.boxed()
-        };
-        Self::asking(allowed, lookup)
+        Self {
+            allowed,
+            purpose: Purpose::Receivers,
+            lookups: Lookups::system(),
+        }
     }
 
-    /// Asks another name service.
+    /// Asks another name service, through a call that may block its thread.
     pub fn asking(
         allowed: Allowed,
-        lookup: impl Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>
-        + Send
-        + Sync
-        + 'static,
+        ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
     ) -> Self {
         Self {
             allowed,
             purpose: Purpose::Receivers,
-            lookup: Arc::new(lookup),
+            lookups: Lookups::new(ask),
         }
     }
 
@@ -254,7 +236,7 @@ impl Gate {
     pub async fn check(&self, text: &str) -> Result<Url, Refused> {
         let url = self.check_form(text)?;
         if let Some(Host::Domain(name)) = url.host() {
-            let addresses = self.resolve(name).await?;
+            let addresses = found(name, self.lookups.for_check(name).await)?;
             let inside = addresses
                 .iter()
                 .any(|address| why_not_public(*address).is_some());
@@ -267,7 +249,7 @@ impl Gate {
 
     /// The addresses a connection to a name may go to: the public ones, or all of an exempt name.
     async fn admitted(&self, name: &str) -> Result<Vec<IpAddr>, Refused> {
-        let mut addresses = self.resolve(name).await?;
+        let mut addresses = found(name, self.lookups.for_connection(name).await)?;
         if !self.allowed.holds_name(name) {
             addresses.retain(|address| why_not_public(*address).is_none());
         }
@@ -276,14 +258,12 @@ impl Gate {
             false => Ok(addresses),
         }
     }
+}
 
-    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, Refused> {
-        let lookup = (self.lookup)(name.to_owned());
-        match tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await {
-            Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
-            _ => Err(Refused::Unresolved(name.to_owned())),
-        }
-    }
+/// What a name was found to stand for.
+fn found(name: &str, answer: io::Result<Vec<IpAddr>>) -> Result<Vec<IpAddr>, Refused> {
+    let addresses = answer.ok().filter(|addresses| !addresses.is_empty());
+    addresses.ok_or_else(|| Refused::Unresolved(name.to_owned()))
 }
 
 impl Resolve for Gate {
@@ -311,14 +291,6 @@ fn why_no_public_name(name: &str) -> Option<&'static str> {
             .is_some_and(|rest| rest.ends_with('.'))
     });
     local.then_some("a name of local networks")
-}
-
-/// Checks the URL of a receiver as an alert is given it: form, host, and what the host resolves to.
-///
-/// # Errors
-/// What is wrong with it; the message completes "webhook_url ...".
-pub async fn check_webhook_url(url: &str, allowed: &Allowed) -> Result<Url, Refused> {
-    Gate::new(allowed.clone()).check(url).await
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod import_tests;
 pub mod json_text;
 pub mod matching;
 mod pipeline;
+pub mod portfolio;
 pub mod report;
 pub mod score;
 pub mod scorer;

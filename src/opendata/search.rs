@@ -134,5 +134,6 @@ fn position(
     Ok(Position {
         value,
         id: hit.id().to_owned(),
+        state: None,
     })
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use super::{Error, Result, Store, open_writer};
+use super::database::open_writer;
+use super::{Error, FILE_NAME, Result, Store, migrations};
 
 /// How long others may take to close the file.
 const OTHERS_CLOSE_WITHIN: Duration = Duration::from_secs(2);
@@ -43,7 +44,7 @@ impl Store {
 
 /// A connection that keeps everybody else out until it is closed.
 fn exclusive(data: &Path) -> Result<Connection> {
-    let (path, connection) = open_writer(data)?;
+    let (path, connection) = open_writer(data, FILE_NAME, &migrations::STORE)?;
     let began = Instant::now();
     while !leave_log(&connection)? {
         if began.elapsed() >= OTHERS_CLOSE_WITHIN {
@@ -72,7 +73,6 @@ fn leave_log(connection: &Connection) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::FILE_NAME;
     use super::*;
 
     const INSERT: &str = "INSERT INTO accounts VALUES (?1, ?1, 0)";

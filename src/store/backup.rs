@@ -1,4 +1,4 @@
-//! A copy of the store while others read and write it, through SQLite's online backup.
+//! A copy of a file of the store while others read and write it, through SQLite's online backup.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,13 +6,14 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::{Error, Result, Store, create_private};
+use super::database::create_private;
+use super::{Database, Error, FILE_NAME, LEDGER_FILE_NAME, Result, Store};
 
 /// Copy all pages in one step: under WAL it holds up no writer, and sees one moment.
 const ALL_PAGES: i32 = -1;
 
-impl Store {
-    /// Copies the store to a new file that needs no other beside it, verified by SQLite; durable on return. Blocks.
+impl Database {
+    /// Copies it to a new file that needs no other beside it, verified by SQLite; durable on return. Blocks.
     ///
     /// The copy holds every write that returned before the call, whichever process made it.
     ///
@@ -40,16 +41,28 @@ impl Store {
         File::open(to).and_then(|file| file.sync_all()).map_err(io)
     }
 
-    /// Bytes of the store on disk, its write-ahead log included.
+    /// Bytes on disk, its write-ahead log included.
     pub fn bytes(&self) -> u64 {
-        let path = &self.shared.path;
-        let mut log = path.clone().into_os_string();
+        let path = self.path();
+        let mut log = path.as_os_str().to_owned();
         log.push("-wal");
-        [path.as_path(), Path::new(&log)]
+        [path, Path::new(&log)]
             .into_iter()
             .filter_map(|path| std::fs::metadata(path).ok())
             .map(|metadata| metadata.len())
             .sum()
+    }
+}
+
+impl Store {
+    /// Copies the ledger and then the rest into a folder, so that whatever the ledger names is in the copy; see
+    /// [`Database::backup`]. Blocks.
+    ///
+    /// # Errors
+    /// As [`Database::backup`].
+    pub fn backup(&self, to: &Path) -> Result<()> {
+        self.ledger.backup(&to.join(LEDGER_FILE_NAME))?;
+        self.database.backup(&to.join(FILE_NAME))
     }
 }
 
@@ -93,11 +106,11 @@ mod tests {
                 }
             });
             std::fs::create_dir(&copies).unwrap();
-            store.backup(&copies.join(super::super::FILE_NAME)).unwrap();
+            store.backup(&copies).unwrap();
             writer.join().unwrap();
         });
         let names: Vec<_> = std::fs::read_dir(&copies).unwrap().collect();
-        assert_eq!(names.len(), 1, "the copy is one file");
+        assert_eq!(names.len(), 2, "a copy is one file");
         let copy = Store::open(&copies).unwrap();
         assert_eq!(count(&copy, "before%"), 20);
         assert!(count(&copy, "during%") <= 200);

@@ -1,42 +1,39 @@
-//! The store: what is small and must never be wrong, in one SQLite file.
+//! The store: what is small and must never be wrong, in two SQLite files.
 //!
-//! The file is in WAL mode with `synchronous=FULL`, so a write that returns is on disk. One thread per process writes
-//! and groups the writes that wait into one commit; readers come from a small pool and never wait for it. Several
-//! processes may open the file at once (a command beside a running server): SQLite's own lock orders them.
-//! Every call here blocks its thread: asynchronous callers use a blocking thread.
+//! What calls of the API cost has a file of its own, [`Store::ledger`]: an answer waits for its row to be on disk, and
+//! must not wait for the adverts of another call with it. Everything else is in the other file, and what has to change
+//! together is.
+//!
+//! Both are in WAL mode, and a write that returns is on disk: the store's because its commits flush
+//! (`synchronous=FULL`), the ledger's because the write waits for a flush. One thread per file and process writes and
+//! groups the writes that wait into one commit, another copies the log into the file; readers come from a small pool
+//! and never wait for either. Several processes may open the files at once (a command beside a running server):
+//! SQLite's own lock orders them. Every call here but [`Database::write_then`] blocks its thread: asynchronous callers
+//! use a blocking thread.
 
 mod alone;
 mod backup;
+mod checkpoint;
+mod database;
 pub mod document;
+mod flusher;
 mod migrations;
 mod writer;
 
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use writer::Writer;
+use database::Flushed;
+pub use database::{Database, Outlasts};
 
 /// Name of the store in the data folder.
 pub const FILE_NAME: &str = "store.sqlite";
-/// How long a write waits for another process that writes.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often it tries meanwhile. SQLite's own pauses grow to 100 ms: against a process that writes without pause, a
-/// writer that sleeps so long has no chance.
-const BUSY_PAUSE: Duration = Duration::from_millis(1);
-/// Prepared statements each connection keeps: more than there are on any hot path.
-const STATEMENTS_MAX: usize = 128;
-/// Memory the writing connection keeps pages in, KiB: indexes over millions of listings are written all over.
+/// Name of the ledger beside it.
+pub const LEDGER_FILE_NAME: &str = "ledger.sqlite";
+/// Memory the connection that writes the store keeps pages in, KiB: indexes over millions of listings are written all
+/// over.
 const WRITER_CACHE_KIB: i64 = 64 * 1024;
-/// Pages of the write-ahead log after which it is copied into the file: 32 MiB, so that a page that changes often is
-/// copied seldom.
-const CHECKPOINT_PAGES: i64 = 8_192;
-/// Idle connections kept for reading.
-const IDLE_READERS_MAX: usize = 4;
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 32;
 
@@ -93,29 +90,20 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// The store of one data folder. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    path: PathBuf,
-    writer: Writer,
-    idle_readers: Mutex<Vec<Connection>>,
+    database: Database,
+    ledger: Database,
 }
 
 impl Store {
-    /// Opens the store of a data folder, making folder and file when they are not there. Blocks.
+    /// Opens the store of a data folder, making folder and files when they are not there. Blocks.
     pub fn open(data: &Path) -> Result<Self> {
-        let (path, connection) = open_writer(data)?;
+        let (path, connection) = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
         connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
-        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        Ok(Self {
-            shared: Arc::new(Shared {
-                writer: Writer::start(connection),
-                path,
-                idle_readers: Mutex::new(Vec::new()),
-            }),
-        })
+        let database = Database::over(path, connection, Flushed::Always)?;
+        let (path, connection) =
+            database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
+        let ledger = Database::over(path, connection, Flushed::WhenAsked)?;
+        Ok(Self { database, ledger })
     }
 
     /// Opens the store of a data folder where there is one; makes nothing. Blocks.
@@ -126,57 +114,51 @@ impl Store {
         }
     }
 
+    /// What calls of the API cost.
+    pub fn ledger(&self) -> &Database {
+        &self.ledger
+    }
+
     /// The data folder it lies in.
     pub fn folder(&self) -> &Path {
-        self.shared.path.parent().unwrap_or(Path::new("."))
+        let path = self.database.path();
+        path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Runs a reading; it sees every write that returned before. Blocks.
+    /// See [`Database::read`]; not of the ledger.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        let idle = self.idle_readers().pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.connect_reader()?,
-        };
-        let outcome = reading(&connection);
-        let mut idle_readers = self.idle_readers();
-        if idle_readers.len() < IDLE_READERS_MAX {
-            idle_readers.push(connection);
-        }
-        Ok(outcome?)
+        self.database.read(reading)
     }
 
-    /// Runs a reading of several statements that see the store at one moment. Many short ones cost less this way too: the
-    /// file is locked once. Blocks.
+    /// See [`Database::read_at_once`]; not of the ledger.
     pub fn read_at_once<T>(
         &self,
         reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        self.read(|connection| {
-            let transaction = connection.unchecked_transaction()?;
-            reading(&transaction)
-        })
+        self.database.read_at_once(reading)
     }
 
-    /// Runs a change and returns once it is durable; one that fails leaves nothing behind. Blocks.
+    /// See [`Database::write`]; not of the ledger.
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.shared.writer.write(change)
+        self.database.write(change)
     }
 
-    /// Has `listener` called after every commit of this process from now on, by the thread that writes: it must not
-    /// block, nor write.
+    /// See [`Database::on_commit`]; not of the ledger.
     pub fn on_commit(&self, listener: impl Fn() + Send + 'static) {
-        self.shared.writer.listen(Box::new(listener));
+        self.database.on_commit(listener);
     }
 
-    /// A connection of the caller's own that cannot write.
+    /// See [`Database::connect_reader`]; not of the ledger.
     pub fn connect_reader(&self) -> Result<Connection> {
-        let connection = connect(&self.shared.path)?;
-        connection.pragma_update(None, "query_only", true)?;
-        Ok(connection)
+        self.database.connect_reader()
+    }
+
+    /// Bytes on disk, write-ahead logs and ledger included.
+    pub fn bytes(&self) -> u64 {
+        self.database.bytes() + self.ledger.bytes()
     }
 
     /// A secret of this installation, made at random the first time it is asked for. Blocks.
@@ -197,56 +179,6 @@ impl Store {
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or_else(|| Error::DamagedSecret(name.to_owned()))
     }
-
-    fn idle_readers(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        // Nothing panics while the list is held half-changed, so a poisoned one is still sound.
-        self.shared
-            .idle_readers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The file of a data folder, made when it is not there and brought to today's schema, with a connection to it.
-fn open_writer(data: &Path) -> Result<(PathBuf, Connection)> {
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Io { path, source }
-    };
-    std::fs::create_dir_all(data).map_err(at(data))?;
-    let path = data.join(FILE_NAME);
-    create_private(&path).map_err(at(&path))?;
-    let mut connection = connect(&path)?;
-    migrations::apply(&mut connection)?;
-    Ok((path, connection))
-}
-
-/// Makes the file readable by its owner only, because it holds secrets; SQLite's side files take the same mode.
-fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
-}
-
-fn connect(path: &Path) -> Result<Connection> {
-    let mut connection = Connection::open(path)?;
-    let mut since = Instant::now();
-    connection.busy_handler(Some(move |tries| {
-        if tries == 0 {
-            since = Instant::now();
-        }
-        std::thread::sleep(BUSY_PAUSE);
-        since.elapsed() < BUSY_TIMEOUT
-    }))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Plans do not depend on what is bound: else statements on tables with partial indexes are planned at each use.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    Ok(connection)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The one thread that writes: takes the changes that wait, applies them in one transaction, commits once.
 //!
 //! A commit costs one fsync however many changes it holds, so throughput grows with the callers that wait. Each change
-//! runs in its own savepoint: one that fails is undone alone.
+//! runs in its own savepoint: one that fails is undone alone. Whoever sent it is told after the commit, on this thread.
 
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::checkpoint::Checkpoints;
 use super::{Error, Result};
 
 /// Changes one commit holds at most, so that the first of them does not wait for an endless stream.
@@ -20,16 +21,17 @@ trait Change: Send {
     fn conclude(self: Box<Self>, commit: std::result::Result<(), &rusqlite::Error>);
 }
 
-struct Pending<T, F> {
+struct Pending<T, F, D> {
     change: Option<F>,
     outcome: Option<rusqlite::Result<T>>,
-    reply: Sender<Result<T>>,
+    done: D,
 }
 
-impl<T, F> Change for Pending<T, F>
+impl<T, F, D> Change for Pending<T, F, D>
 where
     T: Send,
     F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send,
+    D: FnOnce(Result<T>) + Send,
 {
     fn apply(&mut self, transaction: &Transaction<'_>) {
         if let Some(change) = self.change.take() {
@@ -43,8 +45,7 @@ where
             (Some(outcome), _) => outcome.map_err(Error::from),
             (None, Ok(())) => Err(Error::Closed),
         };
-        // A caller that went away has no use for the answer; the change stands.
-        let _ = self.reply.send(answer);
+        (self.done)(answer);
     }
 }
 
@@ -80,11 +81,11 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(connection: Connection) -> Self {
+    pub(super) fn start(connection: Connection, checkpoints: Checkpoints) -> Self {
         let (queue, waiting) = channel();
         let listeners: Arc<Mutex<Vec<Listener>>> = Arc::default();
         let told = Arc::clone(&listeners);
-        std::thread::spawn(move || write_all(connection, waiting, &told));
+        std::thread::spawn(move || write_all(connection, &checkpoints, waiting, &told));
         Self { queue, listeners }
     }
 
@@ -93,21 +94,19 @@ impl Writer {
         lock(&self.listeners).push(listener);
     }
 
-    /// Waits for a place, the change and its commit.
-    pub(super) fn write<T: Send + 'static>(
+    /// Queues a change, and has `done` called after its commit; it must not block.
+    pub(super) fn submit<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (reply, answer) = channel();
+        done: impl FnOnce(Result<T>) + Send + 'static,
+    ) -> Result<()> {
         let pending = Pending {
             change: Some(change),
             outcome: None,
-            reply,
+            done,
         };
-        self.queue
-            .send(Box::new(pending))
-            .map_err(|_| Error::Closed)?;
-        answer.recv().map_err(|_| Error::Closed)?
+        let queued = self.queue.send(Box::new(pending));
+        queued.map_err(|_| Error::Closed)
     }
 }
 
@@ -118,6 +117,7 @@ fn lock(listeners: &Mutex<Vec<Listener>>) -> MutexGuard<'_, Vec<Listener>> {
 
 fn write_all(
     mut connection: Connection,
+    checkpoints: &Checkpoints,
     waiting: Receiver<Box<dyn Change>>,
     listeners: &Mutex<Vec<Listener>>,
 ) {
@@ -129,6 +129,7 @@ fn write_all(
             change.conclude(commit.as_ref().copied());
         }
         if commit.is_ok() {
+            checkpoints.after_commit(&connection);
             lock(listeners).iter().for_each(|listener| listener());
         }
     }

@@ -57,7 +57,7 @@ const COUNTERS: [(&str, &str); 8] = [
 ];
 
 #[rustfmt::skip]
-const GAUGES: [(&str, &str); 23] = [
+const GAUGES: [(&str, &str); 24] = [
     (CONNECTIONS, "Connections open."),
     ("toise_build_info", "Always 1; the version is a label."),
     ("toise_query_pool_jobs", "Questions that run or wait on the query pool."),
@@ -68,7 +68,8 @@ const GAUGES: [(&str, &str); 23] = [
     ("toise_column_cache_bytes", "Bytes of decoded columns in memory."),
     ("toise_column_cache_capacity_bytes", "Most bytes of decoded columns kept in memory."),
     ("toise_store_bytes", "Bytes of the store, its write-ahead log included."),
-    ("toise_active_alerts", "Active alerts as the last ingestion saw them, by what they are about."),
+    ("toise_active_alerts", "Active alerts, by what they are about."),
+    ("toise_unreadable_alerts", "Active alerts this version cannot read: they match nothing until they are changed."),
     ("toise_outbox_notifications", "Notifications kept in the outbox."),
     ("toise_outbox_notifications_max", "Notifications past which the oldest leave."),
     ("toise_outbox_waiting", "Notifications that wait for a delivery, counted up to 100,000."),

@@ -5,7 +5,8 @@
 
 pub mod queries;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::enums::{EnumAdvertAlertMatch, EnumAlertMatch, Enumeration, WireEnum};
 use super::fault::Fault;
@@ -18,10 +19,11 @@ use crate::engine::filter::{Clause, Filter, Test};
 pub const ALERTS_MAX: usize = 100;
 /// Longest name of an alert, characters.
 pub const NAME_CHARS_MAX: usize = 200;
-/// Longest address of a webhook, bytes.
-pub const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 /// Longest metadata of an alert, bytes of JSON: every delivery repeats it.
 pub const METADATA_BYTES_MAX: usize = 16_384;
+
+/// Longest search of an alert, bytes of JSON: every process keeps the active ones, every list repeats them.
+pub const SEARCH_QUERY_BYTES_MAX: usize = 65_536;
 
 /// Keys of the body.
 pub const ALERT_KEYS: [&str; 5] = [
@@ -130,10 +132,10 @@ pub fn parse_patch(listing: Listing, body: &Value) -> Result<AlertPatch, Fault> 
             "search_query" => {
                 patch.search = Some(SavedSearch {
                     filter: parse_search_query(listing, value)?,
-                    sent: value.clone(),
+                    sent: bounded(value, SEARCH_QUERY_BYTES_MAX, here)?,
                 });
             }
-            "webhook_url" => patch.webhook_url = Some(webhook_url(value, here)?),
+            "webhook_url" => patch.webhook_url = Some(text(value, here)?.to_owned()),
             "match" => patch.match_kinds = Some(kinds(listing, value, here)?),
             "search_name" => patch.search_name = Some(name(value, here)?),
             "context" => patch.context = Some(context(value, here)?),
@@ -152,14 +154,6 @@ pub fn conditions(filter: &[Clause]) -> usize {
         _ => 1,
     };
     filter.iter().map(of_clause).sum()
-}
-
-fn webhook_url(value: &Value, at: At<'_>) -> Result<String, Fault> {
-    let url = text(value, at)?;
-    if url.is_empty() || url.len() > WEBHOOK_URL_BYTES_MAX {
-        return Err(at.fault(format!("must hold 1 to {WEBHOOK_URL_BYTES_MAX} bytes")));
-    }
-    Ok(url.to_owned())
 }
 
 fn name(value: &Value, at: At<'_>) -> Result<String, Fault> {
@@ -193,7 +187,9 @@ fn context(value: &Value, at: At<'_>) -> Result<Option<AlertContext>, Fault> {
     for (key, value) in object(value, at)? {
         let here = At::Key(&at, key);
         match key.as_str() {
-            "metadata" => metadata = Some(bounded(object(value, here)?, here)?),
+            "metadata" => {
+                metadata = Some(bounded(object(value, here)?, METADATA_BYTES_MAX, here)?);
+            }
             _ => return Err(at.unknown_key(key, ["metadata"])),
         }
     }
@@ -202,15 +198,14 @@ fn context(value: &Value, at: At<'_>) -> Result<Option<AlertContext>, Fault> {
     }))
 }
 
-fn bounded(metadata: &Map<String, Value>, at: At<'_>) -> Result<Map<String, Value>, Fault> {
-    // A map of JSON values always has a text.
-    let bytes = serde_json::to_vec(metadata).map_or(usize::MAX, |text| text.len());
-    if bytes > METADATA_BYTES_MAX {
-        return Err(at.fault(format!(
-            "must not exceed {METADATA_BYTES_MAX} bytes of JSON"
-        )));
+/// A copy of what is kept as it was sent, of so many bytes of JSON at most.
+fn bounded<T: Serialize + Clone>(sent: &T, bytes_max: usize, at: At<'_>) -> Result<T, Fault> {
+    // JSON values always have a text.
+    let bytes = serde_json::to_vec(sent).map_or(usize::MAX, |text| text.len());
+    match bytes > bytes_max {
+        true => Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON"))),
+        false => Ok(sent.clone()),
     }
-    Ok(metadata.clone())
 }
 
 fn required<T>(value: Option<T>, key: &str, at: At<'_>) -> Result<T, Fault> {
@@ -256,12 +251,12 @@ mod tests {
                 json!({}),
                 "search_query.filterProperty: is required",
             ),
-            ("webhook_url", json!(7), "webhook_url: must be a string"),
             (
-                "webhook_url",
-                json!(""),
-                "webhook_url: must hold 1 to 2048 bytes",
+                "search_query",
+                json!({"filterProperty": {"location": [{"city": {"name": "x".repeat(70_000)}}]}}),
+                "search_query: must not exceed 65536 bytes of JSON",
             ),
+            ("webhook_url", json!(7), "webhook_url: must be a string"),
             ("match", json!([]), "match: must hold at least one item"),
             (
                 "match",

@@ -75,6 +75,14 @@ impl Moment {
         })
     }
 
+    /// The day this moment falls in, UTC.
+    pub fn day(self) -> NaiveDate {
+        match self {
+            Moment::Day(day) => day,
+            Moment::Instant(instant) => instant.date_naive(),
+        }
+    }
+
     /// The first day at or after this moment, in days since 1970-01-01.
     pub fn first_day(self) -> i32 {
         match self {

@@ -22,6 +22,7 @@ pub mod dates;
 pub mod delivery;
 pub mod distances;
 pub mod enums;
+pub mod estimate;
 pub mod fault;
 pub mod listings;
 pub mod opendata;

@@ -455,6 +455,7 @@ mod tests {
         let position = Position {
             value: Some(SortValue::Day(19_000)),
             id: "a1".into(),
+            state: None,
         };
         let cursor = key.encode(&position, &digest);
         let same = json!({"size": 3, "cursor": cursor, "filters": {"insee_code": "48095", "postal_code": "48000"}});

@@ -1,6 +1,7 @@
 //! Deliveries at the command line: a receiver to try them with, what became of them, sending them again.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -164,6 +165,46 @@ fn a_delivery_is_received_verified_listed_and_sent_again() {
             errors(&output)
         );
     }
+}
+
+#[test]
+fn no_proxy_of_the_environment_stands_between_a_delivery_and_its_receiver() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let store = Store::open(data).unwrap();
+    let account = find_or_create(&store, &Clock::system(), DEFAULT_ACCOUNT).unwrap();
+    let (mut listening, mut line, url) = listen(data, &["--count", "1"]);
+    let alert = insert_alert(&store, &account, "PROPERTY", &url, None);
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    let arguments = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--allow-webhook-hosts",
+        "127.0.0.1",
+    ];
+    let mut command = toise(data, &arguments);
+    for name in ["http_proxy", "https_proxy", "all_proxy"] {
+        command
+            .env(name, &address)
+            .env(name.to_uppercase(), &address);
+    }
+    command
+        .env_remove("no_proxy")
+        .env_remove("NO_PROXY")
+        .stderr(Stdio::null());
+    let server = Server::ready(&mut command);
+    let item = tell(&store, alert);
+    let came = line();
+    assert_eq!(
+        came["body"]["data"]["created"][0]["properties"],
+        json!([item])
+    );
+    assert!(listening.wait().unwrap().success());
+    assert_eq!(server.terminate(), Some(0));
+    proxy.set_nonblocking(true).unwrap();
+    assert!(proxy.accept().is_err(), "the proxy was asked");
 }
 
 #[test]

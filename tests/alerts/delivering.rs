@@ -158,6 +158,58 @@ async fn many_items_come_in_order_a_hundred_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn long_records_are_told_fewer_at_a_time() {
+    let mut sending = Sending::idle();
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let alert = sending.advert_alert(&receiver.url(), "null");
+    let mut told = Vec::new();
+    for bytes in [100_000; 12].into_iter().chain([700_000, 10]) {
+        let id = Uuid::now_v7();
+        let advert = json!({"flxId": id, "description": "x".repeat(bytes)});
+        sending.tell_advert(&[alert], Branch::Created, &advert);
+        told.push(id.to_string());
+    }
+    sending.resume("127.0.0.1");
+    let requests = received(&receiver, 5).await;
+    let items: Vec<Vec<String>> = requests
+        .iter()
+        .map(|request| request.items("created"))
+        .collect();
+    let counts: Vec<usize> = items.iter().map(Vec::len).collect();
+    assert_eq!((counts, items.concat()), (vec![5, 5, 2, 1, 1], told));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_begins_nothing_new_while_fifty_deliveries_are_to_be_taken() {
+    let mut sending = Sending::idle();
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let alert = sending.property_alert(&receiver.url());
+    let in_an_hour = sending.clock.now().timestamp_millis() + 3_600_000;
+    sending.write(move |transaction| {
+        for minute in 0..50 {
+            transaction.execute(
+                "INSERT INTO deliveries (delivery_id, alert, status, attempts, items, created_at_ms, next_attempt_at_ms)
+                 VALUES (randomblob(16), ?1, 'failed', 1, 1, 0, ?2)",
+                (alert.number, in_an_hour + minute * 60_000),
+            )?;
+            transaction.execute(
+                "INSERT INTO outbox (alert, branch, item, created_at_ms, delivery)
+                 VALUES (?1, 'created', randomblob(16), ?2, last_insert_rowid())",
+                (alert.number, in_an_hour),
+            )?;
+        }
+        Ok(())
+    });
+    let new = sending.tell(alert, Branch::Created, 1);
+    sending.resume("127.0.0.1");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(receiver.count(), 0);
+    sending.clock.advance_ms(3_600_000);
+    let requests = received(&receiver, 2).await;
+    assert_eq!(requests[1].items("created"), new);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn both_secrets_sign_for_a_day_after_one_was_replaced() {
     let sending = Sending::start();
     let receiver = Receiver::always(Act::Status(200)).await;

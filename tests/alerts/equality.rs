@@ -69,7 +69,7 @@ struct Desk {
     office: Office,
     alerts: Vec<Kept>,
     /// Adverts of each property that stands for itself.
-    members: BTreeMap<FlxId, BTreeSet<String>>,
+    members: BTreeMap<FlxId, BTreeSet<FlxId>>,
     last_told: i64,
 }
 
@@ -81,6 +81,7 @@ struct Counts {
     judged: usize,
     created: usize,
     silent: usize,
+    matched_by_moving: usize,
     merged: usize,
     events: usize,
 }
@@ -107,7 +108,10 @@ fn filter(listing: Listing, record: Option<&Value>, draw: &mut Draw) -> Value {
             1 => json!({"max": near(price, 0.97)}),
             _ => json!({"min": near(price, 0.9), "max": near(price, 1.1)}),
         };
-        match draw.below(9) {
+        match draw.below(10) {
+            9 if listing == Listing::Advert => {
+                filter["propertyFlxId"] = json!([record["propertyFlxId"]]);
+            }
             0 | 1 => {
                 let key = *draw.one_of(&["postalCode", "inseeCode", "department"]);
                 let mut entries = vec![json!({ (key): place[key] })];
@@ -212,8 +216,14 @@ impl Desk {
         if receipt.change == Change::Unchanged {
             counts.seen_again += 1;
         } else {
-            self.expect_of_property(&receipt, &mut expected, counts);
-            self.expect_of_advert(&receipt, &mut expected, counts);
+            let moved = self.expect_of_property(&receipt, &mut expected, counts);
+            let events = serde_json::to_value(&receipt.events).unwrap();
+            self.expect_of_advert(receipt.flx_id, &events, &mut expected, counts);
+            for advert in moved.into_iter().filter(|moved| *moved != receipt.flx_id) {
+                let before = counts.created + counts.silent;
+                self.expect_of_advert(advert, &json!([]), &mut expected, counts);
+                counts.matched_by_moving += counts.created + counts.silent - before;
+            }
         }
         let (told, last) = self.office.told_after(self.last_told);
         self.last_told = last;
@@ -235,18 +245,20 @@ impl Desk {
         receipt
     }
 
+    /// Gives the adverts that came under this property with others, in order of arrival.
     fn expect_of_property(
         &mut self,
         receipt: &Receipt,
         expected: &mut Vec<Told>,
         counts: &mut Counts,
-    ) {
+    ) -> BTreeSet<FlxId> {
         let record = self
             .office
             .record(Listing::Property, receipt.property_flx_id);
         let id = FlxId::parse(record["flxId"].as_str().unwrap()).unwrap();
         let adverts = record["adverts"].as_array().unwrap().iter();
-        let now: BTreeSet<String> = adverts.map(|advert| advert["flxId"].to_string()).collect();
+        let parse = |id: &Value| FlxId::parse(id.as_str().unwrap()).unwrap();
+        let now: BTreeSet<FlxId> = adverts.map(|advert| parse(&advert["flxId"])).collect();
         // Properties that were joined to this one: their adverts are here now.
         let joined: Vec<FlxId> = self
             .members
@@ -255,8 +267,9 @@ impl Desk {
             .map(|(other, _)| *other)
             .collect();
         counts.properties_joined += joined.len();
+        let mut moved = BTreeSet::new();
         for other in &joined {
-            self.members.remove(other);
+            moved.extend(self.members.remove(other).unwrap());
             for kept in &mut self.alerts {
                 // From here on it has matched the one that stays.
                 if kept.address.listing == Listing::Property && kept.matched.contains(other) {
@@ -281,17 +294,17 @@ impl Desk {
                 kept.expect_first(&record, id, expected, counts);
             }
         }
+        moved
     }
 
     fn expect_of_advert(
         &mut self,
-        receipt: &Receipt,
+        id: FlxId,
+        events: &Value,
         expected: &mut Vec<Told>,
         counts: &mut Counts,
     ) {
-        let id = receipt.flx_id;
         let record = plain_listings::with_both_floors(self.office.record(Listing::Advert, id));
-        let events = serde_json::to_value(&receipt.events).unwrap();
         for kept in &mut self.alerts {
             if kept.address.listing != Listing::Advert || !kept.is_active {
                 continue;
@@ -322,6 +335,29 @@ impl Desk {
             .collect()
         };
         self.alerts.iter().map(of).collect()
+    }
+}
+
+/// An act where the same properties have other identifiers.
+fn translated(act: &Act, ids: &HashMap<FlxId, FlxId>) -> Act {
+    let translated = |filter: &Value| {
+        let mut filter = filter.clone();
+        let own = filter
+            .get_mut("propertyFlxId")
+            .and_then(Value::as_array_mut);
+        for id in own.into_iter().flatten() {
+            let known = id.as_str().and_then(FlxId::parse);
+            if let Some(other) = known.and_then(|known| ids.get(&known)) {
+                *id = json!(other);
+            }
+        }
+        filter
+    };
+    match act {
+        Act::Make(listing, filter, kinds) => Act::Make(*listing, translated(filter), kinds.clone()),
+        Act::Patch(nth, filter) => Act::Patch(*nth, translated(filter)),
+        Act::Delete(nth) => Act::Delete(*nth),
+        Act::Activate(nth) => Act::Activate(*nth),
     }
 }
 
@@ -385,12 +421,13 @@ fn a_first_match_is_what_a_plain_reading_finds_and_the_rest_follows_it() {
         .observations()
         .map(|seen| serde_json::to_value(seen.advert).unwrap());
     let mut urls = [HashMap::new(), HashMap::new()];
+    let mut ids = HashMap::new();
     let (mut last, mut minute) = (None, 0);
     for _ in 0..24 {
         for _ in 0..8 {
             let act = draw_act(&one_by_one, last.as_ref(), &mut draw);
             one_by_one.act(&act);
-            together.act(&act);
+            together.act(&translated(&act, &ids));
         }
         let mut batch = Vec::new();
         for sighting in sightings.by_ref().take(1 + draw.below(60)) {
@@ -411,6 +448,7 @@ fn a_first_match_is_what_a_plain_reading_finds_and_the_rest_follows_it() {
                 (receipt.change, &receipt.events)
             );
             if single.change == Change::Created {
+                ids.insert(single.flx_id, receipt.flx_id);
                 urls[0].insert(single.flx_id, url.clone());
                 urls[1].insert(receipt.flx_id, url);
             }
@@ -435,4 +473,5 @@ fn a_first_match_is_what_a_plain_reading_finds_and_the_rest_follows_it() {
     }
     assert!(counts.seen_again > 50, "{counts:?}");
     assert!(counts.properties_joined > 5, "{counts:?}");
+    assert!(counts.matched_by_moving > 5, "{counts:?}");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use toise::alerts::percolate::Percolator;
+use toise::alerts::percolate::{Active, Percolator};
 use toise::alerts::registry::Address;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
@@ -30,6 +30,15 @@ fn created(id: FlxId) -> (String, FlxId) {
 
 fn updated(id: FlxId) -> (String, FlxId) {
     ("updated".into(), id)
+}
+
+/// So many on properties, on adverts, and every one readable.
+fn active(on_properties: usize, on_adverts: usize) -> Active {
+    Active {
+        on_properties,
+        on_adverts,
+        unreadable: 0,
+    }
 }
 
 fn of_properties(office: &Office, filter: Value) -> Address {
@@ -274,7 +283,28 @@ fn an_alert_of_another_process_counts_from_its_commit_on() {
     office.alerts.delete(alert).unwrap();
     take(flat("a", 3, 9));
     assert_eq!(office.told(alert), [created(second)]);
-    assert_eq!(other.active_alerts(), (0, 0));
+    assert_eq!(other.active_alerts(), active(0, 0));
+}
+
+#[test]
+fn an_alert_that_cannot_be_read_is_counted_and_stops_no_other() {
+    let office = Office::open();
+    let readable = of_properties(&office, json!({}));
+    of_properties(&office, json!({}));
+    let break_last =
+        "UPDATE alerts SET search_query = '{\"filterProperty\": 1}', change = change + 1
+                      WHERE alert = (SELECT max(alert) FROM alerts)";
+    let broken = office
+        .store
+        .write(move |transaction| transaction.execute(break_last, []));
+    assert_eq!(broken.unwrap(), 1);
+    let item = office.take_one(flat("a", 1, 0)).flx_id;
+    assert_eq!(office.told(readable), [created(item)]);
+    let one_unreadable = Active {
+        unreadable: 1,
+        ..active(1, 0)
+    };
+    assert_eq!(office.listings.active_alerts(), one_unreadable);
 }
 
 #[test]
@@ -293,7 +323,7 @@ fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_rea
     let newer = office.store.connect_reader().unwrap();
     assert!(begin(&newer));
     percolator.catch_up(&older).unwrap();
-    assert_eq!(percolator.active(), (1, 0));
+    assert_eq!(percolator.active(), active(1, 0));
     // A transaction that made an alert and failed.
     let seen = Arc::clone(&percolator);
     let failed = office.store.write(move |transaction| {
@@ -307,7 +337,7 @@ fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_rea
         Err::<(), _>(rusqlite::Error::QueryReturnedNoRows)
     });
     assert!(failed.is_err());
-    assert_eq!(percolator.active(), (1, 1));
+    assert_eq!(percolator.active(), active(1, 1));
     assert!(begin(&newer));
-    assert_eq!(percolator.active(), (1, 0));
+    assert_eq!(percolator.active(), active(1, 0));
 }

@@ -7,14 +7,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::Utc;
 use reqwest::header::HeaderMap;
-use toise::alerts::outbox::Branch;
+use toise::accounts::account::find_or_create;
+use toise::alerts::outbox::{Branch, enqueue};
 use toise::net::post::{Connection, Failure, Poster};
 use toise::net::receiver::{Allowed, Gate, Refused};
 use toise::wire::delivery::{Delivery, DeliveryStatus};
+use toise::wire::listings::codes::FlxId;
 use tokio::net::TcpListener;
+use uuid::Uuid;
 
 use crate::support::receiver::{Act, Receiver};
-use crate::support::sending::{Sending, TestAlert, until};
+use crate::support::sending::{Sending, TestAlert, insert_alert, until};
 
 /// Sends one item to a receiver and waits for the end of the first attempt.
 async fn first_attempt(
@@ -181,7 +184,7 @@ async fn a_name_that_points_inside_once_it_was_checked_is_not_connected_to() {
     let gate = Gate::asking(Allowed::default(), move |_| {
         let first = counting.fetch_add(1, Ordering::SeqCst) == 0;
         let address = if first { "8.8.8.8" } else { "127.0.0.1" };
-        Box::pin(std::future::ready(Ok(vec![address.parse().unwrap()])))
+        Ok(vec![address.parse().unwrap()])
     });
     gate.check(&url).await.unwrap();
     let poster = Poster::new(gate).unwrap();
@@ -269,7 +272,7 @@ async fn deliveries_follow_an_alert_that_moves_or_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_of_410_from_where_an_alert_was_does_not_end_it() {
+async fn an_answer_of_410_from_where_an_alert_was_sends_the_delivery_to_where_it_is() {
     let sending = Sending::start();
     let old = Receiver::always(Act::After(Duration::from_millis(300), 410)).await;
     let alert = sending.property_alert(&old.url());
@@ -280,10 +283,13 @@ async fn an_answer_of_410_from_where_an_alert_was_does_not_end_it() {
         String::new,
     )
     .await;
-    let change = "UPDATE alerts SET webhook_url = 'http://127.0.0.1:9/', change = change + 1 WHERE alert = ?1";
-    sending.write(move |transaction| transaction.execute(change, [alert.number]));
-    sending.delivery(alert, DeliveryStatus::Dead, 1).await;
+    let new = Receiver::always(Act::Status(200)).await;
+    let url = new.url();
+    let change = "UPDATE alerts SET webhook_url = ?2, change = change + 1 WHERE alert = ?1";
+    sending.write(move |transaction| transaction.execute(change, (alert.number, url)));
+    sending.delivery(alert, DeliveryStatus::Delivered, 2).await;
     assert_eq!(state_of(&sending, alert), (true, None));
+    assert_eq!(new.received()[0].id(), old.received()[0].id());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,7 +330,7 @@ async fn an_endpoint_that_only_fails_for_five_days_ends_its_alerts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_answers_once_or_is_not_asked_for_a_day_begins_anew() {
+async fn an_endpoint_that_answers_once_begins_anew_and_one_that_is_asked_seldom_does_not() {
     let sending = Sending::start();
     let receiver =
         Receiver::start(|index, _| Act::Status(if index == 1 { 200 } else { 500 })).await;
@@ -342,13 +348,66 @@ async fn an_endpoint_that_answers_once_or_is_not_asked_for_a_day_begins_anew() {
     sending
         .until_number("SELECT count(*) FROM failing_endpoints", 1)
         .await;
-    sending.clock.advance_ms(days(6));
-    let anew = format!(
-        "SELECT count(*) FROM failing_endpoints WHERE since_ms = {}",
-        sending.clock.now().timestamp_millis()
-    );
-    sending.until_number(&anew, 1).await;
     assert!(state_of(&sending, alert).0);
+    sending.clock.advance_ms(days(6));
+    sending
+        .until_number("SELECT count(*) FROM alerts WHERE activated = 0", 1)
+        .await;
+    assert_eq!(state_of(&sending, alert), (false, Some("failing".into())));
+    assert_eq!(sending.number("SELECT count(*) FROM failing_endpoints"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_of_where_no_alert_goes_any_more_are_forgotten() {
+    let mut sending = Sending::start();
+    let receiver = Receiver::always(Act::Status(500)).await;
+    let (alert, _) = first_attempt(&sending, &receiver.url(), DeliveryStatus::Failed).await;
+    sending.pause();
+    let change = "UPDATE alerts SET webhook_url = 'http://127.0.0.1:9/', change = change + 1 WHERE alert = ?1";
+    sending.write(move |transaction| transaction.execute(change, [alert.number]));
+    assert_eq!(sending.number("SELECT count(*) FROM failing_endpoints"), 1);
+    sending.resume("127.0.0.1");
+    sending
+        .until_number("SELECT count(*) FROM failing_endpoints", 0)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_that_was_asked_for_holds_for_retries_too_whatever_is_answered_meanwhile() {
+    let sending = Sending::start();
+    let receiver = Receiver::start(|index, _| match index {
+        0 => Act::Status(500),
+        1 => Act::With(429, "retry-after: 600"),
+        2 => Act::After(Duration::from_millis(300), 200),
+        _ => Act::Status(200),
+    })
+    .await;
+    let alerts = [(); 3].map(|()| sending.property_alert(&receiver.url()));
+    sending.tell(alerts[0], Branch::Created, 1);
+    sending.delivery(alerts[0], DeliveryStatus::Failed, 1).await;
+    let at_ms = sending.clock.now().timestamp_millis();
+    // Both are under way when the pause is asked for.
+    sending.write(move |transaction| {
+        alerts[1..].iter().try_for_each(|alert| {
+            let item = FlxId(Uuid::now_v7());
+            enqueue(
+                transaction,
+                alert.number,
+                Branch::Created,
+                item,
+                None,
+                at_ms,
+            )
+        })
+    });
+    let taken = "SELECT count(*) FROM deliveries WHERE status = 'delivered'";
+    sending.until_number(taken, 1).await;
+    // The first one's own schedule is 5 s.
+    sending.clock.advance_ms(10_000);
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    assert_eq!(receiver.count(), 3);
+    sending.clock.advance_ms(590_000);
+    sending.until_number(taken, 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -407,5 +466,32 @@ async fn receivers_that_hang_delay_no_other() {
         let lag = receiver.received()[round - 1].at - asked;
         assert!(lag < Duration::from_millis(400), "{lag:?} in round {round}");
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_receiver_is_reached_though_another_account_has_hundreds_that_hang() {
+    let sending = Sending::start();
+    let healthy = Receiver::always(Act::Status(200)).await;
+    let quiet = find_or_create(&sending.store, &sending.clock, "quiet").unwrap();
+    let own = insert_alert(&sending.store, &quiet, "PROPERTY", &healthy.url(), None);
+    sending.tell(own, Branch::Created, 1);
+    sending.delivery(own, DeliveryStatus::Delivered, 1).await;
+    let hanging = Receiver::always(Act::Hang).await;
+    for number in 0..300 {
+        let url = format!("{}?{number}", hanging.url());
+        sending.tell(sending.property_alert(&url), Branch::Created, 1);
+    }
+    let many = || (hanging.count() > 50).then_some(());
+    until("requests that hang", many, || hanging.count().to_string()).await;
+    let stranger = Receiver::always(Act::Status(200)).await;
+    let new = insert_alert(&sending.store, &quiet, "PROPERTY", &stranger.url(), None);
+    for (alert, receiver, round) in [(own, &healthy, 2), (new, &stranger, 1)] {
+        let asked = std::time::Instant::now();
+        sending.tell(alert, Branch::Created, 1);
+        let come = || (receiver.count() == round).then_some(());
+        until("a request", come, || receiver.count().to_string()).await;
+        let lag = receiver.received()[round - 1].at - asked;
+        assert!(lag < Duration::from_millis(400), "{lag:?}");
     }
 }

@@ -3,13 +3,14 @@
 use serde_json::json;
 use toise::accounts::account;
 use toise::alerts::alert::Reason;
-use toise::alerts::registry::{Address, Error};
+use toise::alerts::deliveries::Page;
+use toise::alerts::registry::{Address, Error, LIST_BYTES_MAX};
 use toise::config;
 use toise::wire::alerts::{parse_alert, parse_alerts, parse_patch};
 use toise::wire::listings::codes::FlxId;
 use toise::wire::listings::filters::Listing;
 
-use crate::support::alerts::{Office, body};
+use crate::support::alerts::{Office, body, flat};
 
 const CREATED: &[&str] = &["ALERT_MATCH_CREATED"];
 
@@ -29,10 +30,10 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
     assert_eq!(alert.created_at, alert.updated_at);
     let all = office
         .alerts
-        .all(office.account, Listing::Property)
+        .list(office.account, Listing::Property, None)
         .unwrap();
     let answer = alert.answer();
-    assert_eq!(all, [alert]);
+    assert_eq!(all, [answer.to_string().into_bytes()]);
     assert_eq!(answer["alert_id"], json!(address.id));
     assert_eq!(
         (
@@ -75,9 +76,9 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
         assert_eq!(
             office
                 .alerts
-                .all(stranger.account_id, Listing::Property)
+                .list(stranger.account_id, Listing::Property, None)
                 .unwrap(),
-            []
+            Vec::<Vec<u8>>::new()
         );
     }
 }
@@ -115,6 +116,7 @@ fn a_patch_changes_what_it_names_and_has_the_alert_active() {
 fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
     let office = Office::with(config::Alerts {
         per_account_max: 2,
+        kept_per_account_max: 3,
         conditions_max: 3,
     });
     let codes = |count: u32| -> Vec<_> {
@@ -163,4 +165,56 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
     let patch = parse_patch(listing, &json!({"search_query": wide["search_query"]})).unwrap();
     let patched = office.alerts.patch(address, patch);
     assert!(matches!(patched, Err(Error::Refused(_))), "{patched:?}");
+}
+
+#[test]
+fn ended_alerts_count_too_and_are_taken_up_again_rather_than_replaced() {
+    let office = Office::with(config::Alerts {
+        per_account_max: 2,
+        kept_per_account_max: 3,
+        conditions_max: 3,
+    });
+    let (account, listing) = (office.account, Listing::Advert);
+    let make = || {
+        let body = body(listing, &json!({}), CREATED);
+        let alert = parse_alert(listing, &body).unwrap();
+        office.alerts.create(account, listing, alert)
+    };
+    let mut last = None;
+    for _ in 0..3 {
+        let id = make().unwrap();
+        let address = Address {
+            account,
+            listing,
+            id,
+        };
+        office.alerts.delete(address).unwrap();
+        last = Some(address);
+    }
+    let refused = make().unwrap_err();
+    assert!(matches!(refused, Error::TooManyKept { max: 3 }));
+    office.alerts.activate(last.unwrap()).unwrap();
+    let page = Some(Page { skip: 1, take: 1 });
+    let pages = [None, page].map(|page| office.alerts.list(account, listing, page).unwrap().len());
+    assert_eq!(pages, [3, 1]);
+}
+
+#[test]
+fn alerts_that_fill_more_than_an_answer_are_listed_in_parts_and_loaded_in_pieces() {
+    let office = Office::open();
+    let listing = Listing::Property;
+    let large =
+        json!({"location": [{"postalCode": "69003", "city": {"name": "x".repeat(60_000)}}]});
+    let alerts = LIST_BYTES_MAX / 60_000 + 1;
+    for _ in 0..alerts {
+        office.alert(listing, &large, CREATED);
+    }
+    let listed = |page| office.alerts.list(office.account, listing, page);
+    assert!(matches!(listed(None), Err(Error::TooLong)));
+    let page = Some(Page { skip: 0, take: 100 });
+    assert_eq!(listed(page).unwrap().len(), 100);
+    // More than is compiled at once: every one is found all the same.
+    office.take_one(flat("a", 1, 1));
+    let (told, _) = office.told_after(0);
+    assert_eq!(told.len(), alerts);
 }

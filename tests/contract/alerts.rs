@@ -251,6 +251,7 @@ async fn what_names_no_alert_is_404_and_a_literal_path_knows_its_methods() {
 async fn of_several_alerts_each_is_taken_or_refused_in_its_place() {
     let limits = config::Alerts {
         per_account_max: 2,
+        kept_per_account_max: 3,
         conditions_max: 3,
     };
     let service = Service::start_with(Rows::default(), Limits::default(), |app| {

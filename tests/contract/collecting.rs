@@ -68,7 +68,7 @@ async fn a_page_of_any_shape_becomes_an_advert_and_a_property() {
     assert_eq!((portal.asked("/moved"), portal.asked("/json-ld")), (1, 2));
     assert_eq!(portal.asked("/robots.txt"), 1);
     assert_eq!(
-        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        service.charged("SELECT count(*), sum(credits) FROM ledger"),
         [12, 12]
     );
     // What is no longer fresh is looked at again, and its change is a change.
@@ -196,7 +196,7 @@ async fn what_is_no_listing_is_rejected_free_of_charge_and_remembered() {
         (1, 1, 0)
     );
     assert_eq!(portal.asked("/robots.txt"), 1);
-    assert_eq!(service.stored("SELECT count(*) FROM ledger"), [0]);
+    assert_eq!(service.charged("SELECT count(*) FROM ledger"), [0]);
     // Remembered for a while only.
     service.clock.advance_ms(6 * 3_600_000);
     portal.set("/gone", flat_page(2, 200_000));
@@ -243,7 +243,7 @@ async fn a_slow_page_is_pending_and_the_next_call_gets_it() {
     assert_eq!(replayed.headers()["idempotent-replayed"], "true");
     assert_eq!(told(replayed, 200).await, (0, advert));
     assert_eq!(
-        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        service.charged("SELECT count(*), sum(credits) FROM ledger"),
         [1, 1]
     );
 }
@@ -275,7 +275,7 @@ async fn two_calls_at_once_fetch_twice_and_cost_twice_unless_they_share_a_key() 
     assert_eq!(told(one, 200).await.0 + told(other, 200).await.0, 1);
     assert_eq!(portal.asked("/2"), 1);
     assert_eq!(
-        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        service.charged("SELECT count(*), sum(credits) FROM ledger"),
         [3, 3]
     );
 }

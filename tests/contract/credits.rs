@@ -85,6 +85,7 @@ async fn credits_told_stored_and_reported_agree_under_concurrency_and_hang_ups()
     }
     let rows: Vec<(String, i64)> = service
         .store
+        .ledger()
         .read(|connection| {
             connection
                 .prepare("SELECT lower(hex(request_id)), credits FROM ledger")?
@@ -162,5 +163,5 @@ async fn errors_cost_nothing() {
         assert!(response.status().is_client_error());
         assert_eq!(response.headers()["x-credits"], "0");
     }
-    assert_eq!(service.stored("SELECT count(*) FROM ledger"), [0]);
+    assert_eq!(service.charged("SELECT count(*) FROM ledger"), [0]);
 }

@@ -51,7 +51,7 @@ async fn a_repeated_call_gets_the_stored_answer_and_pays_nothing() {
     let foreign = ask(&service, &other, "a", r#"{"size":3}"#).await;
     assert_eq!(foreign.headers()["x-credits"], "1");
     assert_eq!(
-        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        service.charged("SELECT count(*), sum(credits) FROM ledger"),
         [2, 2]
     );
     service.clock.advance_ms(24 * 3_600_000);
@@ -74,7 +74,7 @@ async fn calls_sent_at_once_under_one_key_are_charged_once() {
     }
     assert_eq!(credits, 1);
     assert_eq!(
-        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        service.charged("SELECT count(*), sum(credits) FROM ledger"),
         [1, 1]
     );
 }

@@ -1,12 +1,17 @@
 //! Adverts in and records out by identifier, through the socket.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
+use toise::http::listings::INGESTING_MAX;
+use toise::http::server::Limits;
 use toise::wire::listings::{Advert, Property};
 use toise::wire::read::read;
 use uuid::Uuid;
 
-use crate::support::{Service, error_of};
+use crate::support::{Rows, Service, error_of};
 
 const ADVERTS: &str = "/v2/protected/admin/adverts";
 
@@ -253,4 +258,43 @@ async fn what_names_nothing_is_not_found_and_costs_nothing() {
     }
     // A literal segment is no identifier.
     assert_eq!(error_of(desk.get("properties/_many").await).await.0, 405);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_client_left_keeps_its_turn_until_its_adverts_are_taken() {
+    const ADVERTS_SENT: usize = 600;
+    let mut turns = None;
+    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+        turns = Some(Arc::clone(&app.ingesting));
+    })
+    .await;
+    let turns = turns.unwrap();
+    let adverts = (0..ADVERTS_SENT).map(|number| {
+        json!({"url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 90_000 + number},
+            "location": {"postalCode": format!("{:05}", 1_000 + 90 * number)}})
+    });
+    let body = json!({"adverts": adverts.collect::<Vec<_>>()}).to_string();
+    let operator = service.key_with("admin");
+    let request = service
+        .ask(Method::POST, ADVERTS)
+        .header("x-api-key", operator);
+    let call = tokio::spawn(request.body(body).send());
+    let until = Instant::now() + Duration::from_secs(30);
+    let is_over = || assert!(Instant::now() < until, "not taken in time");
+    while turns.available_permits() == INGESTING_MAX {
+        is_over();
+        tokio::task::yield_now().await;
+    }
+    call.abort();
+    loop {
+        is_over();
+        let free = turns.available_permits();
+        let stored = service.stored("SELECT count(*) FROM adverts")[0] as usize;
+        if stored == ADVERTS_SENT {
+            return;
+        }
+        assert_eq!(free, INGESTING_MAX - 1, "{stored} adverts are taken");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }

@@ -76,7 +76,7 @@ async fn a_client_that_leaves_stops_its_question() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(interrupted.load(Ordering::SeqCst), 1);
-    assert_eq!(service.stored("SELECT count(*) FROM ledger"), [0]);
+    assert_eq!(service.charged("SELECT count(*) FROM ledger"), [0]);
 }
 
 #[tokio::test]

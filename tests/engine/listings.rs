@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::create_physical_expr;
 use serde_json::{Value, json};
+use toise::clock::Clock;
 use toise::engine::batch::DecodedBatch;
 use toise::engine::decoded::ZONE_ROWS;
-use toise::engine::filter::Filter;
+use toise::engine::filter::{Filter, position_columns};
 use toise::engine::interrupt::Interrupt;
 use toise::engine::predicate::{Predicate, filter_expr};
 use toise::engine::session::Session;
@@ -18,8 +19,9 @@ use toise::engine::{Budget, Engine};
 use toise::lake::schema::TableSchema;
 use toise::lake::{Lake, RowSink};
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
-use toise::wire::listings::filters::model::{Model, Takes};
-use toise::wire::listings::filters::{Listing, parse_search_query};
+use toise::store::Store;
+use toise::wire::listings::filters::model::{Leaf, Model, Takes, leaves};
+use toise::wire::listings::filters::{Listing, Part, parse_search_query};
 use toise::wire::listings::{Advert, Property};
 use toise::wire::read::read;
 
@@ -37,8 +39,6 @@ struct Listings {
 
 impl Listings {
     fn new(listing: Listing, count: usize, draw: &mut Draw) -> Self {
-        let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
-        let mut records = Vec::new();
         let mut drawn: Vec<Value> = (0..count)
             .map(|number| listings::record(listing, number, draw))
             .collect();
@@ -50,7 +50,13 @@ impl Listings {
         if count > ZONE_ROWS {
             drawn.sort_by(|one, other| latitude(one).total_cmp(&latitude(other)));
         }
-        for record in drawn {
+        Self::of(listing, drawn)
+    }
+
+    fn of(listing: Listing, written: Vec<Value>) -> Self {
+        let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
+        let mut records = Vec::new();
+        for record in written {
             let written = match listing {
                 Listing::Property => {
                     let property: Property =
@@ -206,6 +212,91 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
                 "{steps:?}: {some}, {narrowed}"
             );
         }
+    }
+}
+
+/// Adverts that leave nothing out, seen twice: at another price the second time, every second one gone then.
+fn full_adverts(draw: &mut Draw) -> Vec<Value> {
+    let mut sightings = Vec::new();
+    for number in 0..60 {
+        let mut advert = listings::record(Listing::Advert, number, draw);
+        let property = listings::record(Listing::Property, number, draw);
+        for part in ["habitation", "land", "parking", "process", "tags"] {
+            if let Some(part_of_property) = property.get(part) {
+                advert[part] = part_of_property.clone();
+            }
+        }
+        for own in [
+            "flxId",
+            "propertyFlxId",
+            "mainPropertyAdFlxId",
+            "meta",
+            "hasAnomaly",
+        ] {
+            advert.as_object_mut().unwrap().remove(own);
+        }
+        advert["url"] = json!(format!("https://un.example/{number}"));
+        advert["source"] = json!("un.example");
+        advert["type"] = json!("CLASS_FLAT");
+        advert["offer"]["type"] = json!("OFFER_BUY");
+        advert["location"]["postalCode"] = json!("48000");
+        for (day, price, is_online) in [(1, 200_000, true), (2, 190_000, number % 2 == 0)] {
+            let mut seen = advert.clone();
+            let moment = json!(format!("2026-01-{day:02}T08:00:00Z"));
+            seen["firstSeenAt"] = json!("2026-01-01T08:00:00Z");
+            seen["lastSeenAt"] = moment;
+            seen["currentPrice"] = json!({"value": price});
+            seen["isOnline"] = json!(is_online);
+            sightings.push(seen);
+        }
+    }
+    sightings
+}
+
+/// Whether a leaf's column, or field of a list of structs, holds anything.
+fn is_there(rows: &RecordBatch, leaf: &Leaf) -> bool {
+    let (list, name) = match leaf.column.split_once('.') {
+        Some((list, name)) => (Some(list), name),
+        None => (None, leaf.column.as_str()),
+    };
+    let name = match leaf.takes {
+        Takes::LatLng(_) | Takes::Point(_) => position_columns(name)[0].to_string(),
+        _ => name.to_owned(),
+    };
+    let values = match list {
+        None => rows.column_by_name(&name),
+        Some(list) => {
+            let items = rows.column_by_name(list).unwrap().as_list::<i32>().values();
+            items.as_struct().column_by_name(&name)
+        }
+    };
+    let values = values.unwrap_or_else(|| panic!("{name}"));
+    match values.as_list_opt::<i32>() {
+        Some(lists) => !lists.values().is_empty(),
+        None => values.null_count() < values.len(),
+    }
+}
+
+#[test]
+fn every_leaf_of_every_filter_has_a_value_in_some_listing_that_was_ingested() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let clock = Clock::steered("2026-01-05T12:00:00Z".parse().unwrap());
+    let stored = toise::listings::Listings::new(store, clock);
+    for outcome in stored.ingest(full_adverts(&mut Draw::new(64))).unwrap() {
+        outcome.unwrap();
+    }
+    for listing in [Listing::Property, Listing::Advert] {
+        let changes = stored.changes_since(listing, 0, 10_000).unwrap();
+        let records = changes.records.into_iter().filter_map(|one| one.record);
+        let records = records.map(|record| serde_json::from_slice(&record).unwrap());
+        let rows = Listings::of(listing, records.collect()).rows;
+        let missing = leaves(listing.filter_model(), Part::Whole).into_iter();
+        let missing: Vec<String> = missing
+            .filter(|leaf| !is_there(&rows, leaf))
+            .map(|leaf| leaf.path)
+            .collect();
+        assert_eq!(missing, [""; 0], "{listing:?}");
     }
 }
 

@@ -1,5 +1,9 @@
 //! Previews of alerts against a plain reading of what the store holds, whether rows lie in memory or in files.
 
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
 use chrono::{DateTime, Days, NaiveDate, TimeZone, Utc};
 use serde_json::{Value, json};
 use toise::clock::Clock;
@@ -111,4 +115,43 @@ fn a_preview_counts_what_a_plain_reading_counts_before_and_after_folds() {
         }
     }
     assert!(matched > 200, "{matched}");
+}
+
+#[test]
+fn previews_asked_at_once_on_a_pool_of_two_threads_all_end() {
+    /// More than one core lays out at a time, so that threads wait for each other's parts.
+    const ADVERTS: u64 = 1_400;
+    const AT_ONCE: usize = 12;
+    let folder = tempfile::tempdir().unwrap();
+    let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let listings = Listings::new(store, Clock::steered(now));
+    let projection = Arc::new(projection(folder.path(), listings.clone()));
+    let sightings = (0..ADVERTS).map(|number| {
+        json!({"url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 50_000 + 1_000 * number},
+            "location": {"postalCode": format!("{:05}", 1_000 + 50 * number)},
+            "lastSeenAt": "2026-11-21T08:00:00Z"})
+    });
+    for outcome in listings.ingest(sightings.collect()).unwrap() {
+        outcome.unwrap();
+    }
+    let query = json!({"filterAd": {}});
+    let parsed = Arc::new(parse_search_query(Listing::Advert, &query).unwrap());
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(2)
+        .build()
+        .unwrap();
+    let (told, heard) = channel();
+    for _ in 0..AT_ONCE {
+        let (projection, parsed, told) = (projection.clone(), parsed.clone(), told.clone());
+        pool.spawn(move || {
+            let found = projection.preview(Listing::Advert, &parsed, 30, &Interrupt::default());
+            told.send(found.unwrap().count()).unwrap();
+        });
+    }
+    for _ in 0..AT_ONCE {
+        let count = heard.recv_timeout(Duration::from_secs(60));
+        assert_eq!(count, Ok(ADVERTS), "previews wait for each other");
+    }
 }

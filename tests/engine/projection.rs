@@ -8,13 +8,13 @@ use toise::engine::cursor::CursorKey;
 use toise::engine::interrupt::Interrupt;
 use toise::lake::Lake;
 use toise::listings::columns::{properties, table_of};
-use toise::listings::projection::{Projection, fold};
+use toise::listings::projection::{Error, Projection, fold};
 use toise::listings::{Listings, texts};
 use toise::store::Store;
 use toise::synth::adverts::level::Level;
 use toise::synth::adverts::{Market, Request};
 use toise::wire::listings::codes::FlxId;
-use toise::wire::listings::filters::{Listing, Part, parse_search};
+use toise::wire::listings::filters::{Listing, Part, parse_count, parse_search};
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -245,4 +245,136 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
         desk.compare_sql(&records);
     }
     assert!(matched > 1_000, "{matched}");
+}
+
+/// Every property a search finds, page by page; something may happen between two pages.
+fn paged(desk: &Desk, body: &Value, mut between: impl FnMut()) -> Vec<FlxId> {
+    let mut body = body.clone();
+    let mut found = Vec::new();
+    loop {
+        let request = parse_search(Part::Whole, &body, &desk.cursors).unwrap();
+        let page = desk
+            .projection
+            .search(&request, &Interrupt::default())
+            .unwrap();
+        found.extend(page.items.iter().map(|found| found.id));
+        let Some(next) = page.next else { return found };
+        let cursor = desk
+            .cursors
+            .encode(&next, &request.digest(Listing::Property));
+        body["searchAfterHash"] = json!(cursor);
+        between();
+    }
+}
+
+#[test]
+fn pages_follow_each_other_whatever_comes_in_between() {
+    let desk = Desk::open();
+    let market = Market::new(Request::new(90, 6, Level::Middle));
+    let mut documents: Vec<Value> = market
+        .observations()
+        .map(|observation| serde_json::to_value(observation.advert).unwrap())
+        .collect();
+    desk.listings.ingest(documents.clone()).unwrap();
+    desk.projection.refresh().unwrap();
+    let mut draw = Draw::new(12);
+    let sorts = SORTS.map(|(sort_by, _)| sort_by);
+    for sort_by in sorts.into_iter().chain(["RELEVANCE"]) {
+        for order in ["ASC", "DESC"] {
+            let texts = ["appartement", "maison", "jardin", "terrasse"];
+            let texts: &[&str] = if sort_by == "RELEVANCE" { &texts } else { &[] };
+            let body = json!({"size": 6, "sortBy": sort_by, "orderBy": order,
+                "search": {"filterProperty": {}, "fullTexts": texts}});
+            let expected = paged(&desk, &body, || {});
+            assert!(expected.len() > 12, "{body}: {}", expected.len());
+            let found = paged(&desk, &body, || {
+                // What is there changes what it is sorted by, and more comes.
+                for _ in 0..8 {
+                    let place = draw.below(documents.len());
+                    let document = &mut documents[place];
+                    document["currentPrice"] = json!({"value": 50_000 + 1_000 * draw.below(900)});
+                    document["lastSeenAt"] =
+                        json!(format!("2026-11-21T10:{:02}:00Z", draw.below(60)));
+                    document["title"] = json!("Appartement ou maison avec jardin");
+                    desk.listings.ingest(vec![document.clone()]).unwrap();
+                }
+                desk.projection.refresh().unwrap();
+                if draw.once_in(4) {
+                    desk.projection.fold(Listing::Property).unwrap();
+                }
+            });
+            assert_eq!(found, expected, "{body}");
+        }
+    }
+}
+
+fn count(projection: &Projection, search: Value) -> Result<u64, Error> {
+    let search = parse_count(&json!({ "search": search })).unwrap();
+    projection.count(&search, &Interrupt::default())
+}
+
+/// A listing of its own in a commune of its own, with a word.
+fn lone(number: u64, word: &str) -> Value {
+    json!({"url": format!("https://un.example/{number}"), "source": "un.example", "type": "CLASS_FLAT",
+        "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 100_000 + 7_000 * number}, "title": word,
+        "location": {"inseeCode": "48095"}, "habitation": {"surface": {"total": 20 + 9 * number}}})
+}
+
+#[test]
+fn a_second_server_on_the_folder_goes_on_and_has_the_words_that_the_first_writes() {
+    let desk = Desk::open();
+    let first = &desk.projection;
+    let take = |numbers: std::ops::Range<u64>| {
+        let adverts = numbers.map(|number| lone(number, "Loft")).collect();
+        let outcomes = desk.listings.ingest(adverts).unwrap();
+        assert!(outcomes.iter().all(Result::is_ok));
+    };
+    let all = || json!({"filterProperty": {}});
+    let lofts = || json!({"filterProperty": {}, "keywords": ["loft"]});
+    take(0..3);
+    first.refresh().unwrap();
+    // The first may write the words, and has not yet written those of what came since.
+    take(3..5);
+    let second = projection(desk.folder.path(), desk.listings.clone());
+    assert_eq!(count(&second, all()).unwrap(), 5);
+    assert_eq!(count(&second, lofts()).unwrap(), 3);
+    first.refresh().unwrap();
+    second.refresh().unwrap();
+    assert_eq!(count(&second, lofts()).unwrap(), 5);
+    take(5..9);
+    second.refresh().unwrap();
+    assert_eq!(count(&second, all()).unwrap(), 9);
+    // The first ends: the second writes the words from then on.
+    let Desk {
+        projection,
+        listings,
+        folder,
+        ..
+    } = desk;
+    drop(projection);
+    second.refresh().unwrap();
+    assert_eq!(count(&second, lofts()).unwrap(), 9);
+    listings.ingest(vec![lone(9, "Loft")]).unwrap();
+    second.refresh().unwrap();
+    assert_eq!(count(&second, lofts()).unwrap(), 10);
+    drop(folder);
+}
+
+#[test]
+fn words_that_cannot_be_written_stop_searches_for_words_alone() {
+    let desk = Desk::open();
+    desk.listings.ingest(vec![lone(0, "Loft")]).unwrap();
+    desk.projection.refresh().unwrap();
+    std::fs::remove_dir_all(desk.folder.path().join(texts::FOLDER)).unwrap();
+    desk.listings.ingest(vec![lone(1, "Loft")]).unwrap();
+    desk.projection.refresh().unwrap();
+    assert_eq!(
+        count(&desk.projection, json!({"filterProperty": {}})).unwrap(),
+        2
+    );
+    let lofts = json!({"filterProperty": {}, "keywords": ["loft"]});
+    assert!(matches!(
+        count(&desk.projection, lofts),
+        Err(Error::NoWords)
+    ));
 }

@@ -33,6 +33,13 @@ fn number(data: &Path, sql: &str) -> i64 {
     Store::open(data).unwrap().read(reading).unwrap()
 }
 
+fn credits(data: &Path) -> i64 {
+    let sum = "SELECT coalesce(sum(credits), 0) FROM ledger";
+    let reading = |connection: &Connection| connection.query_row(sum, [], |row| row.get(0));
+    let store = Store::open(data).unwrap();
+    store.ledger().read(reading).unwrap()
+}
+
 /// Asks for an address; its status, `None` when the server was gone.
 async fn ask(server: String, key: String, url: String) -> Option<u16> {
     let request = reqwest::Client::new()
@@ -79,7 +86,7 @@ async fn no_page_that_was_asked_for_is_lost_and_none_is_paid_for_twice() {
             .count() as i64;
     }
     let made = number(data, "SELECT count(*) FROM jobs");
-    let charged = number(data, "SELECT coalesce(sum(credits), 0) FROM ledger");
+    let charged = credits(data);
     assert!(
         made > 0 && paid <= charged && charged <= asked,
         "{paid} answered, {charged} charged of {asked}"
@@ -111,10 +118,7 @@ async fn no_page_that_was_asked_for_is_lost_and_none_is_paid_for_twice() {
         1,
         "one advert for each address: {addresses:?}"
     );
-    assert_eq!(
-        number(data, "SELECT coalesce(sum(credits), 0) FROM ledger"),
-        charged
-    );
+    assert_eq!(credits(data), charged);
     println!(
         "{kills} kills: {made} jobs, all collected; {paid} answers had, {charged} charged of {asked} calls"
     );

@@ -120,6 +120,42 @@ fn assert_whole(data: &Path, acknowledged: &HashMap<String, String>) -> usize {
     ids.len()
 }
 
+/// A server started after the last kill finds every property the store holds, page by page and by its words.
+async fn assert_searched(data: &Path, key: &str) {
+    let server = Server::start(data, "serve");
+    let mut stored = texts(
+        data,
+        "SELECT lower(hex(property_id)) FROM properties WHERE document IS NOT NULL",
+    );
+    stored.sort_unstable();
+    let client = reqwest::Client::new();
+    for (sort_by, keywords) in [("PRICE", json!([])), ("RELEVANCE", json!(["appartement"]))] {
+        let mut body = json!({"size": 100, "sortBy": sort_by, "orderBy": "ASC",
+            "search": {"filterProperty": {}, "keywords": keywords}});
+        let mut found = Vec::new();
+        loop {
+            let url = format!("{}/v2/protected/properties/search", server.address);
+            let request = client.post(url).header("x-api-key", key).json(&body);
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), 200);
+            let mut answer: Value = response.json().await.unwrap();
+            assert_eq!(answer["data"]["count"], stored.len());
+            let items = answer["data"]["items"].as_array().unwrap();
+            found.extend(
+                items
+                    .iter()
+                    .map(|item| item["flxId"].as_str().unwrap().replace('-', "")),
+            );
+            match answer["data"]["searchAfterHash"].take() {
+                Value::Null => break,
+                next => body["searchAfterHash"] = next,
+            }
+        }
+        found.sort_unstable();
+        assert_eq!(found, stored, "by {sort_by}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_acknowledged_advert_is_there_and_none_twice() {
     let kills = std::env::var("TOISE_KILLS").ok();
@@ -128,7 +164,14 @@ async fn every_acknowledged_advert_is_there_and_none_twice() {
     let data = folder.path();
     let made = run(
         data,
-        &["keys", "create", "--scopes", "admin", "--rate", "100000"],
+        &[
+            "keys",
+            "create",
+            "--scopes",
+            "admin,search",
+            "--rate",
+            "100000",
+        ],
     );
     let key = made["key"].as_str().unwrap().to_owned();
     let acknowledged = Acknowledged::default();
@@ -164,5 +207,6 @@ async fn every_acknowledged_advert_is_there_and_none_twice() {
         before = acknowledged.len();
         stored = assert_whole(data, &acknowledged);
     }
+    assert_searched(data, &key).await;
     println!("{kills} kills: {before} adverts acknowledged, each there once among {stored}");
 }

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use futures::FutureExt;
 use serde_json::{Value, json};
 use toise::accounts::account;
 use toise::alerts::Alerts;
@@ -132,12 +131,12 @@ impl Office {
 /// Has a service know names as `client.example` that resolve to a public address, and one that leads inside.
 pub fn known_names(app: &mut App) {
     let gate = Gate::asking(Allowed::default(), |name| {
-        let address: Option<IpAddr> = match name.as_str() {
+        let address: Option<IpAddr> = match name {
             "client.example" | "autre.example" => Some([93, 184, 216, 34].into()),
             "inside.example" => Some([10, 0, 0, 1].into()),
             _ => None,
         };
-        std::future::ready(Ok(Vec::from_iter(address))).boxed()
+        Ok(Vec::from_iter(address))
     });
     app.addresses = Addresses::new(gate);
 }

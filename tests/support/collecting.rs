@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use futures::FutureExt;
 use reqwest::{Method, Response};
 use serde_json::Value;
 use toise::collect::Collector;
@@ -25,7 +24,7 @@ pub async fn service(change: impl FnOnce(&mut Collect)) -> Service {
     Service::start_with(Rows::default(), Limits::default(), move |app| {
         let gate = Gate::asking(Allowed::parse("127.0.0.1").unwrap(), |name| {
             let address: Option<IpAddr> = (name == "inside.example").then(|| [10, 0, 0, 1].into());
-            std::future::ready(Ok(Vec::from_iter(address))).boxed()
+            Ok(Vec::from_iter(address))
         });
         let listings = app.properties.listings().clone();
         app.collector = Collector::through(

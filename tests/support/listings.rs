@@ -234,7 +234,10 @@ fn place(draw: &mut Draw) -> Value {
     let step = *draw.one_of(&[0.01, 0.03]);
     match draw.below(8) {
         0 => json!({}),
-        1 | 2 => json!({"geoInseeCodeDistance": {"inseeCode": "48095", "distanceKm": km}}),
+        1 | 2 => {
+            let commune = *draw.one_of(&["48095", "48013", "48042"]);
+            json!({"geoInseeCodeDistance": {"inseeCode": commune, "distanceKm": km}})
+        }
         3 | 4 => json!({"geoBoundingBox": {"topLeft": {"lat": lat, "lon": lon},
             "bottomRight": {"lat": lat - step, "lon": lon + step}}}),
         5 => json!({"geoDistance": {"pin": {"lat": lat, "lon": lon}, "distanceKm": km},

@@ -3,6 +3,7 @@
 pub mod alerts;
 pub mod collecting;
 pub mod draw;
+pub mod homes;
 pub mod listings;
 pub mod plain;
 pub mod plain_listings;
@@ -35,6 +36,8 @@ use toise::collect::runner::Runner;
 use toise::config::Config;
 use toise::engine::interrupt::Interrupt;
 use toise::engine::{Budget, Engine};
+use toise::estimate::live::LiveModel;
+use toise::estimate::valuer::Adjustments;
 use toise::http::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
 use toise::http::tls::Tls;
@@ -113,6 +116,7 @@ impl Answers for Rows {
             next: (end < ROWS).then(|| Position {
                 value: Some(SortValue::Day(1)),
                 id: format!("r{:03}", end - 1),
+                state: None,
             }),
         })
     }
@@ -192,6 +196,7 @@ impl Service {
             &store,
             Arc::new(rows),
             properties,
+            LiveModel::open(folder.path(), Adjustments::On),
             &clock,
             &Config::default(),
         )
@@ -240,14 +245,12 @@ impl Service {
 
     /// Numbers that a query of the store answers.
     pub fn stored(&self, query: &str) -> Vec<i64> {
-        let read = |connection: &rusqlite::Connection| {
-            connection.query_row(query, [], |row| {
-                (0..row.as_ref().column_count())
-                    .map(|column| row.get(column))
-                    .collect()
-            })
-        };
-        self.store.read(read).unwrap()
+        self.store.read(numbers(query)).unwrap()
+    }
+
+    /// The numbers of a row of the ledger of calls.
+    pub fn charged(&self, query: &str) -> Vec<i64> {
+        self.store.ledger().read(numbers(query)).unwrap()
     }
 
     /// A request without a key.
@@ -304,4 +307,15 @@ pub async fn error_of(response: Response) -> (u16, u64, String) {
     assert_eq!(error.len(), 2, "{body}");
     let message = error["message"].as_str().unwrap().to_owned();
     (status, error["code"].as_u64().unwrap(), message)
+}
+
+/// The numbers of the only row of a query.
+fn numbers(query: &str) -> impl Fn(&rusqlite::Connection) -> rusqlite::Result<Vec<i64>> {
+    move |connection| {
+        connection.query_row(query, [], |row| {
+            (0..row.as_ref().column_count())
+                .map(|column| row.get(column))
+                .collect()
+        })
+    }
 }

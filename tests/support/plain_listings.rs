@@ -166,8 +166,10 @@ fn lies_in(position: &Value, kind: &str, shape: &Value) -> bool {
                 && (degrees(&top_left["lon"])..=degrees(&bottom_right["lon"])).contains(&lon)
         }
         "geoDistance" => within(degrees(&shape["pin"]["lat"]), degrees(&shape["pin"]["lon"])),
-        // The centre of Mende.
+        // The centres of Mende, Badaroux and Chastel-Nouvel.
         "geoInseeCodeDistance" if shape["inseeCode"] == "48095" => within(44.5227, 3.4984),
+        "geoInseeCodeDistance" if shape["inseeCode"] == "48013" => within(44.5350, 3.5473),
+        "geoInseeCodeDistance" if shape["inseeCode"] == "48042" => within(44.5595, 3.5028),
         other => panic!("{other}"),
     }
 }

@@ -61,12 +61,13 @@ impl Server {
 
     /// The same with more arguments, and with its standard error sent somewhere.
     pub fn start_with(data: &Path, command: &str, more: &[&str], stderr: Stdio) -> Self {
-        let mut child = toise(data, &[command, "--listen", "127.0.0.1:0"])
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
+        let mut command = toise(data, &[command, "--listen", "127.0.0.1:0"]);
+        Self::ready(command.args(more).stderr(stderr))
+    }
+
+    /// Runs a command that serves and waits until it is ready.
+    pub fn ready(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap())
             .read_line(&mut line)

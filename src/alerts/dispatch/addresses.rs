@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::state::{Key, Receiver};
 use crate::accounts::account::{self, Signing};
+use crate::alerts::alert::listing_of;
 use crate::alerts::payload::Subject;
 use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
 
 /// What deliveries of an account carry.
 pub(super) struct Credentials {
@@ -94,14 +94,10 @@ impl<'c> AddressBook<'c> {
 
 impl Destination {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let kind: String = row.get(2)?;
         Ok(Self {
             subject: Subject {
                 alert_id: FlxId(Uuid::from_bytes(row.get(0)?)),
-                listing: match kind.as_str() {
-                    "PROPERTY" => Listing::Property,
-                    _ => Listing::Advert,
-                },
+                listing: listing_of(row, 2)?,
                 context: row.get(5)?,
             },
             account_id: parse_account(1, row.get(1)?)?,

@@ -9,6 +9,8 @@ use uuid::Uuid;
 
 use super::addresses::{AddressBook, Credentials, Destination, receiver};
 use super::state::{Key, State};
+use crate::alerts::alert::last_change;
+use crate::alerts::outbox::last_notification;
 use crate::alerts::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item};
 use crate::wire::listings::filters::Listing;
 
@@ -18,8 +20,16 @@ const NOTED_MAX: usize = 10_000;
 const NEW_MAX: usize = 128;
 /// Deliveries that are due looked at in one turn.
 const DUE_MAX: usize = 128;
+/// Deliveries of an alert that are still to be taken, past which it begins no new one: the items of all of them are
+/// looked through for each new one, some milliseconds of them.
+const OPEN_MAX: usize = 50;
 /// Deliveries of alerts that are not active any more, in one turn.
 const BURIED_MAX: usize = 16;
+
+/// Why a delivery is not sent whose alert is not active any more.
+pub(super) const INACTIVE: &str = "not sent: the alert is not active";
+/// Why one is not sent that holds nothing, or whose account is gone.
+const NOTHING: &str = "not sent: its items or its account are not there any more";
 
 /// A delivery about to be sent.
 pub(super) struct Parcel {
@@ -52,8 +62,8 @@ pub(super) struct Plan {
     pub buried: Vec<Buried>,
     /// Deliveries that are due and have no room: their row, and when to look again.
     pub put_off: Vec<(i64, i64)>,
-    /// Deliveries that are due of alerts that are not active any more.
-    pub lapsed: Vec<i64>,
+    /// Deliveries that are due and cannot be sent, with the reason.
+    pub lapsed: Vec<(i64, &'static str)>,
 }
 
 impl Plan {
@@ -83,9 +93,8 @@ pub(super) fn begin(
     now: DateTime<Utc>,
 ) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
-    let last = |sql| transaction.query_row(sql, [], |row| row.get(0));
-    state.last_notification = last("SELECT coalesce(max(notification), 0) FROM outbox")?;
-    state.last_change = last("SELECT coalesce(max(change), 0) FROM alerts")?;
+    state.last_notification = last_notification(&transaction)?;
+    state.last_change = last_change(&transaction)?;
     state.failing = transaction
         .prepare("SELECT account_id, webhook_url FROM failing_endpoints")?
         .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?
@@ -196,18 +205,19 @@ impl<'c> Look<'c> {
             }
             let destination = self.addresses.destination(alert)?;
             let Some(destination) = destination.filter(|destination| destination.is_active) else {
-                plan.lapsed.push(delivery);
+                plan.lapsed.push((delivery, INACTIVE));
                 continue;
             };
             let receiver = destination.receiver();
-            if !state.may_retry(&receiver) {
+            if !state.may_retry(&receiver, now_ms) {
                 plan.put_off
-                    .push((delivery, now_ms + state.put_off_ms(&receiver)));
+                    .push((delivery, now_ms + state.put_off_ms(&receiver, now_ms)));
                 continue;
             }
             let items = self.items_of(delivery)?;
+            let records = payload::records(self.connection, &items)?;
             let parcel = self
-                .parcel(&destination, alert, items)?
+                .parcel(&destination, alert, items, &records)?
                 .map(|parcel| Parcel {
                     delivery: Some(delivery),
                     delivery_id,
@@ -219,7 +229,7 @@ impl<'c> Look<'c> {
                     state.begin(delivery_id, alert, &receiver, None);
                     plan.parcels.push(parcel);
                 }
-                None => plan.lapsed.push(delivery),
+                None => plan.lapsed.push((delivery, NOTHING)),
             }
         }
         Ok(())
@@ -279,10 +289,14 @@ impl<'c> Look<'c> {
         let Some(destination) = destination.filter(|destination| destination.is_active) else {
             return Ok(Found::Inactive);
         };
+        if self.open(alert)? >= OPEN_MAX {
+            return Ok(Found::Nothing(true));
+        }
         let items = self.free_items(alert)?;
+        let (items, records) = payload::fitting(self.connection, items)?;
         let taken = items.len();
         let left = self.waiting(alert, taken + 1)? > taken;
-        Ok(match self.parcel(&destination, alert, items)? {
+        Ok(match self.parcel(&destination, alert, items, &records)? {
             Some(parcel) => Found::Parcel(parcel, left),
             None => Found::Nothing(left),
         })
@@ -302,12 +316,23 @@ impl<'c> Look<'c> {
 
     /// Notifications that wait of an alert, counted up to a bound.
     fn waiting(&self, alert: i64, bound: usize) -> rusqlite::Result<usize> {
-        self.connection
-            .prepare_cached(
-                "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL AND alert = ?1 LIMIT ?2)",
-            )?
-            .query_row((alert, bound as i64), |row| row.get::<_, i64>(0))
-            .map(|count| usize::try_from(count).unwrap_or_default())
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL AND alert = ?1 LIMIT ?2)";
+        self.count(sql, alert, bound)
+    }
+
+    /// Deliveries of an alert that are still to be taken, counted up to [`OPEN_MAX`].
+    fn open(&self, alert: i64) -> rusqlite::Result<usize> {
+        let sql = "SELECT count(*) FROM (
+             SELECT 1 FROM deliveries WHERE alert = ?1 AND next_attempt_at_ms IS NOT NULL LIMIT ?2)";
+        self.count(sql, alert, OPEN_MAX)
+    }
+
+    fn count(&self, sql: &str, alert: i64, bound: usize) -> rusqlite::Result<usize> {
+        let count: i64 = self
+            .connection
+            .prepare_cached(sql)?
+            .query_row((alert, bound as i64), |row| row.get(0))?;
+        Ok(usize::try_from(count).unwrap_or_default())
     }
 
     fn items_of(&self, delivery: i64) -> rusqlite::Result<Vec<Item>> {
@@ -323,12 +348,13 @@ impl<'c> Look<'c> {
         destination: &Destination,
         alert: i64,
         items: Vec<Item>,
+        records: &[Vec<u8>],
     ) -> rusqlite::Result<Option<Parcel>> {
         let credentials = self.addresses.credentials(destination.account_id)?;
         let Some(credentials) = credentials.filter(|_| !items.is_empty()) else {
             return Ok(None);
         };
-        let (body, counts) = payload::body(self.connection, &destination.subject, &items)?;
+        let (body, counts) = payload::body(&destination.subject, &items, records);
         Ok(Some(Parcel {
             delivery_id: Uuid::now_v7(),
             delivery: None,

@@ -13,11 +13,14 @@
 
 mod addresses;
 mod attempt;
+mod leftovers;
 mod look;
+mod places;
 mod record;
 mod running;
 mod state;
 mod verdict;
+mod work;
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;

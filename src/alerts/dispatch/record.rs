@@ -4,21 +4,19 @@ use rusqlite::Transaction;
 use uuid::Uuid;
 
 use super::LEASE;
-use super::look::{Buried, Parcel};
+use super::look::{Buried, INACTIVE, Parcel};
 use super::state::Key;
 use super::verdict::{Judged, Verdict};
 use crate::accounts::ledger::{self, Entry, NO_KEY, Record};
+use crate::alerts::alert::Reason;
 use crate::alerts::payload::{Counts, Item};
+use crate::alerts::registry;
 use crate::clock::Clock;
 use crate::config::prices::{Consumption, Prices};
 use crate::wire::listings::filters::Listing;
 
-/// For how long an endpoint may do nothing but fail before its alerts are ended: five days.
+/// For how long an endpoint may do nothing but fail, however seldom it is asked, before its alerts are ended: 5 days.
 const FAILING_MS_MAX: i64 = 5 * 24 * 3_600_000;
-/// After how long without an attempt an endpoint's failures count anew: it may have answered meanwhile.
-const FAILING_PAUSE_MS: i64 = 24 * 3_600_000;
-/// What a delivery ends with whose alert is not active any more.
-const LAPSED: &str = "not sent: the alert is not active";
 
 /// A delivery that was sent.
 #[derive(Clone, Debug)]
@@ -95,6 +93,10 @@ impl<'t> Turn<'t> {
         let (status, next) = match judged.verdict {
             Verdict::Delivered => ("delivered", None),
             Verdict::Retry(at_ms) => ("failed", Some(at_ms)),
+            // Where the alert goes now nobody was asked yet.
+            Verdict::Dead | Verdict::Gone if self.has_moved(parcel)? => {
+                ("failed", Some(self.now_ms))
+            }
             Verdict::Dead | Verdict::Gone => ("dead", None),
         };
         let delivered_at = (judged.verdict == Verdict::Delivered).then_some(self.now_ms);
@@ -124,9 +126,18 @@ impl<'t> Turn<'t> {
                 }
             }
             Verdict::Retry(_) | Verdict::Dead => self.note_failure(&parcel.receiver)?,
-            Verdict::Gone => self.deactivate(parcel.alert, &parcel.receiver.url, "gone")?,
+            Verdict::Gone => self.deactivate(parcel.alert, &parcel.receiver.url, Reason::Gone)?,
         }
         Ok(())
+    }
+
+    /// Whether an alert is active and goes elsewhere than its delivery went.
+    fn has_moved(&self, parcel: &SentParcel) -> rusqlite::Result<bool> {
+        self.transaction
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM alerts WHERE alert = ?1 AND activated = 1 AND webhook_url <> ?2)",
+            )?
+            .query_row((parcel.alert, &parcel.receiver.url), |row| row.get(0))
     }
 
     /// One row of the ledger for each kind of match delivered.
@@ -156,7 +167,7 @@ impl<'t> Turn<'t> {
                 entry: Some(entry),
                 answer: None,
             };
-            ledger::insert_all(self.transaction, &[record])?;
+            ledger::insert(self.transaction, &record)?;
             self.written.charges.push(Charge {
                 consumption,
                 credits,
@@ -181,14 +192,10 @@ impl<'t> Turn<'t> {
             .transaction
             .prepare_cached(
                 "INSERT INTO failing_endpoints VALUES (?1, ?2, ?3, ?3)
-                 ON CONFLICT (account_id, webhook_url) DO UPDATE SET last_ms = excluded.last_ms,
-                     since_ms = iif(excluded.last_ms - last_ms > ?4, excluded.last_ms, since_ms)
+                 ON CONFLICT (account_id, webhook_url) DO UPDATE SET last_ms = excluded.last_ms
                  RETURNING since_ms",
             )?
-            .query_row(
-                (&account_id, &receiver.url, self.now_ms, FAILING_PAUSE_MS),
-                |row| row.get(0),
-            )?;
+            .query_row((&account_id, &receiver.url, self.now_ms), |row| row.get(0))?;
         if self.now_ms - since_ms < FAILING_MS_MAX {
             return Ok(());
         }
@@ -198,7 +205,7 @@ impl<'t> Turn<'t> {
             .query_map((&account_id, &receiver.url), |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for alert in &alerts {
-            self.deactivate(*alert, &receiver.url, "failing")?;
+            self.deactivate(*alert, &receiver.url, Reason::Failing)?;
         }
         let ended = alerts.len();
         if ended > 0 {
@@ -208,15 +215,8 @@ impl<'t> Turn<'t> {
     }
 
     /// Ends an alert, unless it is not active any more or goes elsewhere by now.
-    fn deactivate(&self, alert: i64, url: &str, because: &str) -> rusqlite::Result<()> {
-        self.transaction
-            .prepare_cached(
-                "UPDATE alerts SET activated = 0, deactivated_because = ?2, updated_at_ms = ?3,
-                     change = (SELECT coalesce(max(change), 0) + 1 FROM alerts)
-                 WHERE alert = ?1 AND activated = 1 AND webhook_url = ?4",
-            )?
-            .execute((alert, because, self.now_ms, url))?;
-        Ok(())
+    fn deactivate(&self, alert: i64, url: &str, reason: Reason) -> rusqlite::Result<()> {
+        registry::deactivate(self.transaction, alert, Some(url), reason, self.now_ms)
     }
 
     /// Stores a new delivery with its first lease, or leases one that is tried again.
@@ -241,17 +241,17 @@ impl<'t> Turn<'t> {
     /// Makes a dead delivery of what an alert that is not active any more had to tell.
     pub(super) fn bury(&mut self, buried: &Buried) -> rusqlite::Result<()> {
         let delivery = self.insert(Uuid::now_v7(), buried.alert, &buried.items, None)?;
-        self.lapse(delivery)
+        self.lapse(delivery, INACTIVE)
     }
 
-    /// Ends a delivery whose alert is not active any more.
-    pub(super) fn lapse(&self, delivery: i64) -> rusqlite::Result<()> {
+    /// Ends a delivery that cannot be sent.
+    pub(super) fn lapse(&self, delivery: i64, reason: &str) -> rusqlite::Result<()> {
         self.transaction
             .prepare_cached(
                 "UPDATE deliveries SET status = 'dead', next_attempt_at_ms = NULL, leased_until_ms = NULL,
                      last_error = ?2 WHERE delivery = ?1",
             )?
-            .execute((delivery, LAPSED))?;
+            .execute((delivery, reason))?;
         Ok(())
     }
 

@@ -12,14 +12,14 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::attempt::Attempt;
+use super::leftovers;
 use super::look::{self, Parcel, Plan, look};
-use super::record::{SentParcel, Settlement, Turn, Written, void_leases};
+use super::record::{SentParcel, Settlement, Written, void_leases};
 use super::state::{End, State};
 use super::verdict::{Judged, Verdict};
+use super::work::{Tidied, Work};
 use super::{LEASE, LOCK_FILE, Message, Setup, TICK, Traffic};
-use crate::alerts::retention::{self, Retention, Swept};
-use crate::clock::Clock;
-use crate::config::prices::Prices;
+use crate::alerts::retention::{self, Due};
 use crate::net::post::Posted;
 use crate::store;
 
@@ -30,7 +30,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(10);
 /// Pause after the store failed.
 const ERROR_PAUSE: Duration = Duration::from_millis(500);
 /// How long attempts under way are waited for at the end: as long as one can take, and a commit.
-const STOP_TIMEOUT: Duration = Duration::from_secs(6);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A delivery under way.
 struct Sent {
@@ -52,7 +52,9 @@ pub(super) struct Running {
     settlements: Vec<Settlement>,
     stopping: bool,
     upkeep_at: Instant,
-    sweeping: bool,
+    due: Due,
+    /// Whether the store keeps what nobody needs.
+    untidy: bool,
     traffic: Arc<Traffic>,
 }
 
@@ -76,7 +78,8 @@ impl Running {
             settlements: Vec::new(),
             stopping: false,
             upkeep_at: Instant::now(),
-            sweeping: false,
+            due: Due::default(),
+            untidy: false,
         }
     }
 
@@ -227,13 +230,16 @@ impl Running {
                 return Err(error);
             }
         }
-        if plan.is_empty() && self.settlements.is_empty() && !self.sweeping {
+        let is_tidy = self.due.is_empty() && !self.untidy;
+        if plan.is_empty() && self.settlements.is_empty() && is_tidy {
             return Ok(());
         }
         let work = Arc::new(Work {
             plan,
             settlements: std::mem::take(&mut self.settlements),
-            sweep: self.sweeping.then_some(self.setup.retention),
+            due: self.due.clone(),
+            untidy: self.untidy,
+            retention: self.setup.retention,
             clock: self.setup.clock.clone(),
             prices: Arc::clone(&self.setup.prices),
         });
@@ -243,8 +249,8 @@ impl Running {
             .store
             .write(move |transaction| writing.write(transaction));
         match outcome {
-            Ok((written, swept)) => {
-                self.conclude(&work, &written, swept);
+            Ok((written, tidied)) => {
+                self.conclude(&work, &written, tidied);
                 self.send(&work.plan, &written);
                 Ok(())
             }
@@ -275,19 +281,21 @@ impl Running {
                 .end(delivery_id, End::Unknown, now.timestamp_millis());
         }
         self.state.release_all();
-        self.state.forget_idle();
+        self.state.forget_idle(now.timestamp_millis());
         let open_circuits = self.state.open_circuits();
         self.traffic
             .open_circuits
             .store(open_circuits, Ordering::Relaxed);
         let retention = self.setup.retention;
-        let is_due =
-            |connection: &_| retention::is_due(connection, retention, now.timestamp_millis());
-        self.sweeping |= self.setup.store.read(is_due)?;
+        let now_ms = now.timestamp_millis();
+        (self.due, self.untidy) = self.setup.store.read(|connection| {
+            let due = retention::due(connection, retention, now_ms)?;
+            Ok((due, leftovers::are_there(connection)?))
+        })?;
         Ok(())
     }
 
-    fn conclude(&mut self, work: &Work, written: &Written, swept: Swept) {
+    fn conclude(&mut self, work: &Work, written: &Written, tidied: Tidied) {
         let metrics = &self.setup.metrics;
         for charge in &written.charges {
             metrics.record_consumption(charge.consumption.as_str(), charge.credits, 1);
@@ -303,10 +311,14 @@ impl Running {
             self.state.settling.remove(&settlement.parcel.delivery_id);
             self.state.release(settlement.parcel.alert);
         }
-        self.sweeping = swept.more;
-        if swept.undelivered > 0 {
-            metrics.record_expired_notifications(swept.undelivered as u64);
-            let notifications = swept.undelivered;
+        for receiver in &tidied.forgotten {
+            self.state.failing.remove(receiver);
+        }
+        self.untidy = false;
+        self.due = tidied.swept.left;
+        let notifications = tidied.swept.undelivered;
+        if notifications > 0 {
+            metrics.record_expired_notifications(notifications as u64);
             tracing::warn!(
                 notifications,
                 "notifications left the outbox undelivered: it is full, or they were too old"
@@ -377,42 +389,5 @@ impl Running {
                 sent_at,
             });
         });
-    }
-}
-
-/// What one transaction writes.
-struct Work {
-    plan: Plan,
-    settlements: Vec<Settlement>,
-    sweep: Option<Retention>,
-    clock: Clock,
-    prices: Arc<Prices>,
-}
-
-impl Work {
-    fn write(&self, transaction: &rusqlite::Transaction<'_>) -> rusqlite::Result<(Written, Swept)> {
-        let mut turn = Turn::new(transaction, &self.clock, &self.prices);
-        for settlement in &self.settlements {
-            turn.settle(settlement)?;
-        }
-        for parcel in &self.plan.parcels {
-            turn.begin(parcel)?;
-        }
-        for buried in &self.plan.buried {
-            turn.bury(buried)?;
-        }
-        for delivery in &self.plan.lapsed {
-            turn.lapse(*delivery)?;
-        }
-        for (delivery, until_ms) in &self.plan.put_off {
-            turn.put_off(*delivery, *until_ms)?;
-        }
-        let swept = match self.sweep {
-            Some(retention) => {
-                retention::sweep(transaction, retention, self.clock.now().timestamp_millis())?
-            }
-            None => Swept::default(),
-        };
-        Ok((turn.written(), swept))
     }
 }

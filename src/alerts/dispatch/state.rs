@@ -10,14 +10,12 @@ use std::time::Instant;
 
 use uuid::Uuid;
 
+use super::places::{Claim, Places};
 use crate::alerts::endpoint::Endpoint;
 use crate::net::post::{Connection, IDLE_TIMEOUT};
 
-/// Deliveries under way at once.
-const UNDER_WAY_MAX: usize = 256;
-/// Of these, those to endpoints whose last answer was not a good one: the rest is kept for the others.
-const UNPROVEN_MAX: usize = 128;
-
+/// Endpoints that are remembered though nothing is sent to them at the moment.
+const REMEMBERED_MAX: usize = 10_000;
 /// Endpoints whose connections are kept for the next delivery: with what is kept for each that bounds open files.
 const KEPT_MAX: usize = 64;
 
@@ -64,8 +62,7 @@ pub(super) enum End {
 struct UnderWay {
     alert: i64,
     receiver: Key,
-    is_new: bool,
-    unproven: bool,
+    claim: Claim,
 }
 
 /// What the dispatcher knows. See the module's text.
@@ -78,7 +75,7 @@ pub(super) struct State {
     /// Alerts in line that are not active any more.
     retired: VecDeque<i64>,
     under_way: HashMap<Uuid, UnderWay>,
-    unproven: usize,
+    places: Places,
     /// Deliveries that ended and of which the store does not know yet.
     pub settling: HashSet<Uuid>,
     /// Endpoints whose connections are kept, and when they were last used.
@@ -142,10 +139,11 @@ impl State {
             None => self.retired.push_back(alert),
             Some(receiver) => {
                 let endpoint = self.endpoints.entry(Arc::clone(&receiver)).or_default();
-                if endpoint.waiting.is_empty() {
+                endpoint.waiting.push_back(alert);
+                if !endpoint.in_turn {
+                    endpoint.in_turn = true;
                     self.turns.push_back(receiver);
                 }
-                endpoint.waiting.push_back(alert);
             }
         }
     }
@@ -154,7 +152,7 @@ impl State {
     pub(super) fn pick(&mut self, now_ms: i64) -> Option<(i64, Key)> {
         for _ in 0..self.turns.len() {
             let receiver = self.turns.pop_front()?;
-            let has_place = self.has_place(&receiver);
+            let has_place = self.places.has_room(self.claim(&receiver, false));
             let Some(endpoint) = self.endpoints.get_mut(&receiver) else {
                 continue;
             };
@@ -162,7 +160,8 @@ impl State {
                 true => endpoint.waiting.pop_front(),
                 false => None,
             };
-            if !endpoint.waiting.is_empty() {
+            endpoint.in_turn = !endpoint.waiting.is_empty();
+            if endpoint.in_turn {
                 self.turns.push_back(Arc::clone(&receiver));
             }
             if let Some(alert) = picked {
@@ -178,23 +177,28 @@ impl State {
     }
 
     /// Whether a delivery that failed before may begin again.
-    pub(super) fn may_retry(&self, receiver: &Key) -> bool {
-        let has_room = |endpoint: &Endpoint| endpoint.room_to_retry() > 0;
-        self.has_place(receiver) && self.endpoints.get(receiver).is_none_or(has_room)
+    pub(super) fn may_retry(&self, receiver: &Key, now_ms: i64) -> bool {
+        let has_room = |endpoint: &Endpoint| endpoint.room_to_retry(now_ms) > 0;
+        self.places.has_room(self.claim(receiver, true))
+            && self.endpoints.get(receiver).is_none_or(has_room)
     }
 
     /// How long a retry that may not begin is put off.
-    pub(super) fn put_off_ms(&self, receiver: &Key) -> i64 {
-        let endpoint = self.endpoints.get(receiver);
-        endpoint.map_or_else(|| Endpoint::default().put_off_ms(), Endpoint::put_off_ms)
+    pub(super) fn put_off_ms(&self, receiver: &Key, now_ms: i64) -> i64 {
+        match self.endpoints.get(receiver) {
+            Some(endpoint) => endpoint.put_off_ms(now_ms),
+            None => Endpoint::default().put_off_ms(now_ms),
+        }
     }
 
-    fn has_place(&self, receiver: &Key) -> bool {
-        let proven = self
-            .endpoints
-            .get(receiver)
-            .is_some_and(Endpoint::is_proven);
-        self.under_way.len() < UNDER_WAY_MAX && (proven || self.unproven < UNPROVEN_MAX)
+    /// What a delivery takes places as.
+    fn claim(&self, receiver: &Key, is_retry: bool) -> Claim {
+        let endpoint = self.endpoints.get(receiver);
+        Claim {
+            account: receiver.account_id,
+            is_unproven: !endpoint.is_some_and(Endpoint::is_proven),
+            is_retry,
+        }
     }
 
     /// Whether a delivery is under way, or the store does not know yet that it ended.
@@ -223,18 +227,17 @@ impl State {
         receiver: &Key,
         more: Option<bool>,
     ) {
+        let claim = self.claim(receiver, more.is_none());
+        self.places.take(claim);
         let endpoint = self.endpoints.entry(Arc::clone(receiver)).or_default();
         endpoint.begin();
-        let unproven = !endpoint.is_proven();
-        self.unproven += usize::from(unproven);
         if let Some(more) = more {
             self.set_stage(alert, Stage::Busy { more });
         }
         let under_way = UnderWay {
             alert,
             receiver: Arc::clone(receiver),
-            is_new: more.is_some(),
-            unproven,
+            claim,
         };
         self.under_way.insert(delivery_id, under_way);
     }
@@ -265,15 +268,15 @@ impl State {
         let Some(ended) = self.under_way.remove(&delivery_id) else {
             return;
         };
-        self.unproven -= usize::from(ended.unproven);
+        self.places.give_back(ended.claim);
         if let Some(endpoint) = self.endpoints.get_mut(&ended.receiver) {
             match end {
-                End::Taken => endpoint.taken(),
+                End::Taken => endpoint.taken(now_ms),
                 End::Failed { asked_ms } => endpoint.failed(now_ms, asked_ms),
                 End::Unknown => endpoint.abandon(),
             }
         }
-        if !ended.is_new {
+        if ended.claim.is_retry {
             return;
         }
         match self.alerts.get(&ended.alert).map(|waiting| waiting.stage) {
@@ -319,9 +322,24 @@ impl State {
         Connection::Keep
     }
 
-    /// Forgets endpoints nothing is remembered of that a stranger would not get.
-    pub(super) fn forget_idle(&mut self) {
-        self.endpoints.retain(|_, endpoint| !endpoint.is_idle());
+    /// Forgets endpoints that nothing was sent to for days, and those least worth remembering where there are many.
+    pub(super) fn forget_idle(&mut self, now_ms: i64) {
+        self.endpoints
+            .retain(|_, endpoint| !endpoint.is_idle() || endpoint.is_remembered(now_ms));
+        let idle = self
+            .endpoints
+            .iter()
+            .filter(|(_, endpoint)| endpoint.is_idle());
+        let mut idle: Vec<_> = idle
+            .map(|(key, endpoint)| (endpoint.worth(), Arc::clone(key)))
+            .collect();
+        let Some(excess) = idle.len().checked_sub(REMEMBERED_MAX + 1) else {
+            return;
+        };
+        idle.select_nth_unstable_by_key(excess, |(worth, _)| *worth);
+        for (_, key) in &idle[..=excess] {
+            self.endpoints.remove(key);
+        }
     }
 }
 

@@ -53,7 +53,9 @@ impl Judged {
             }
             Err(failure) => {
                 let outcome = match failure {
-                    Failure::AnswerTimeout | Failure::ConnectTimeout => DeliveryOutcome::Timeout,
+                    Failure::AnswerTimeout | Failure::ConnectTimeout | Failure::UploadTimeout => {
+                        DeliveryOutcome::Timeout
+                    }
                     _ => DeliveryOutcome::Unreachable,
                 };
                 (outcome, Some(failure.to_string()))

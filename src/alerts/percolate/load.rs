@@ -14,7 +14,9 @@ use crate::engine::filter::Filter;
 use crate::wire::listings::filters::{Listing, parse_search_query};
 
 /// Alerts read before they are compiled: bounds what lies in memory twice.
-const CHUNK: usize = 10_000;
+const CHUNK_ALERTS: usize = 10_000;
+/// Bytes of searches read before they are compiled, but for the last one.
+const CHUNK_BYTES: usize = 16 << 20;
 /// Alerts from which all cores take part; fewer do not wait for what else the cores do.
 const ALL_CORES_MIN: usize = 500;
 
@@ -50,30 +52,33 @@ pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::
     }
 }
 
-/// Number of the last change of any alert; 0 when there is none.
-pub(super) fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
-    connection
-        .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
-        .query_row([], |row| row.get(0))
+/// The alerts that changed next, [`CHUNK_ALERTS`] and [`CHUNK_BYTES`] at most; none when there are no more.
+fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<Stored>> {
+    let sql = "SELECT alert, change, kind, activated, iif(activated, search_query, ''), match_kinds, alert_id
+         FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query((change, CHUNK_ALERTS as i64))?;
+    let (mut changed, mut bytes) = (Vec::new(), 0);
+    while bytes < CHUNK_BYTES
+        && let Some(row) = rows.next()?
+    {
+        let stored = stored(row)?;
+        bytes += stored.search_query.len();
+        changed.push(stored);
+    }
+    Ok(changed)
 }
 
-fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<Stored>> {
-    let sql =
-        "SELECT alert, change, kind, activated, search_query, match_kinds, alert_id FROM alerts
-         WHERE change > ?1 ORDER BY change LIMIT ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map((change, CHUNK as i64), |row: &Row<'_>| {
-        Ok(Stored {
-            alert: row.get(0)?,
-            change: row.get(1)?,
-            listing: listing_of(row, 2)?,
-            is_active: row.get(3)?,
-            search_query: row.get(4)?,
-            match_kinds: row.get(5)?,
-            id: Uuid::from_bytes(row.get(6)?),
-        })
-    })?;
-    rows.collect()
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    Ok(Stored {
+        alert: row.get(0)?,
+        change: row.get(1)?,
+        listing: listing_of(row, 2)?,
+        is_active: row.get(3)?,
+        search_query: row.get(4)?,
+        match_kinds: row.get(5)?,
+        id: Uuid::from_bytes(row.get(6)?),
+    })
 }
 
 fn meaning(stored: &Stored) -> Result<Meaning, String> {
@@ -102,8 +107,10 @@ fn take(state: &mut State, stored: &Stored, meaning: Result<Meaning, String>) {
             .put(stored.alert, wants, &filter)
             .map_err(|error| error.to_string()),
     });
+    state.unreadable.remove(&stored.alert);
     if let Err(reason) = taken {
         index.remove(stored.alert);
+        state.unreadable.insert(stored.alert);
         // It was valid when it was made; ingestion must not stop for what a later version reads differently.
         tracing::error!(
             alert_id = %stored.id,

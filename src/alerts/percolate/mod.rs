@@ -12,11 +12,13 @@ mod keys;
 mod load;
 mod turn;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
+use super::alert::last_change;
 use crate::lake::schema::TableSchema;
 use index::Index;
 pub use turn::{AdvertWritten, Occasion, PropertyWritten, Turn};
@@ -28,12 +30,24 @@ pub struct Percolator {
     seen: Seen,
 }
 
+/// How many alerts are active.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Active {
+    /// On properties, compiled.
+    pub on_properties: usize,
+    /// On adverts, compiled.
+    pub on_adverts: usize,
+    /// Of either, not readable by this version: they match nothing until they are changed.
+    pub unreadable: usize,
+}
+
 /// What is told of the state without waiting for whoever percolates.
 #[derive(Debug, Default)]
 struct Seen {
     change: AtomicI64,
     on_properties: AtomicUsize,
     on_adverts: AtomicUsize,
+    unreadable: AtomicUsize,
 }
 
 /// The active alerts as of a change.
@@ -43,6 +57,8 @@ struct State {
     change: i64,
     properties: Index,
     adverts: Index,
+    /// Active alerts that this version cannot read: they match nothing until they are changed.
+    unreadable: BTreeSet<i64>,
 }
 
 impl State {
@@ -51,6 +67,7 @@ impl State {
             change: 0,
             properties: Index::new(properties),
             adverts: Index::new(adverts),
+            unreadable: BTreeSet::new(),
         }
     }
 
@@ -72,7 +89,7 @@ impl Percolator {
     /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take seconds, so this
     /// is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
-        if load::last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
+        if last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut state = self.state();
@@ -85,7 +102,7 @@ impl Percolator {
     /// is dropped.
     pub fn begin(&self, connection: &Connection) -> rusqlite::Result<Option<Turn<'_>>> {
         let mut state = self.state();
-        if load::last_change(connection)? < state.change {
+        if last_change(connection)? < state.change {
             // The store was put back to what it was. Outside a transaction it may only seem so.
             state.forget();
         }
@@ -104,13 +121,14 @@ impl Percolator {
         self.tell(&state);
     }
 
-    /// Active alerts: on properties, on adverts. Those that changed since the last percolation are not counted yet.
-    pub fn active(&self) -> (usize, usize) {
+    /// Active alerts, as of the last call that took changes in.
+    pub fn active(&self) -> Active {
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        (
-            count(&self.seen.on_properties),
-            count(&self.seen.on_adverts),
-        )
+        Active {
+            on_properties: count(&self.seen.on_properties),
+            on_adverts: count(&self.seen.on_adverts),
+            unreadable: count(&self.seen.unreadable),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -132,5 +150,7 @@ impl Percolator {
             .store(state.properties.len(), Ordering::Relaxed);
         seen.on_adverts
             .store(state.adverts.len(), Ordering::Relaxed);
+        seen.unreadable
+            .store(state.unreadable.len(), Ordering::Relaxed);
     }
 }

@@ -1,24 +1,20 @@
 //! Whether receivers may be posted to, asked of the name service for a few addresses at a time.
 //!
-//! The system's name service holds a thread for each question, for seconds where a name's servers do not answer, and
-//! the whole service shares those threads. So all calls together ask [`LOOKUPS_MAX`] questions at once; more wait, but
-//! no call longer than [`CALL_TIMEOUT`].
+//! Questions have a bounded number of places for all calls together ([`crate::net::lookup`]); more wait, but no call
+//! longer than [`CALL_TIMEOUT`].
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
+use crate::net::lookup::CHECKS_MAX;
 use crate::net::receiver::{Gate, Refused};
 
-/// Addresses looked up at once, by all calls together.
-pub const LOOKUPS_MAX: usize = 64;
-/// Addresses one call looks up at once.
-const LOOKUPS_PER_CALL_MAX: usize = 32;
+/// Addresses one call looks up at once: half of what all calls together may.
+const LOOKUPS_PER_CALL_MAX: usize = CHECKS_MAX / 2;
 /// Longest all look-ups of a call may take; what is not known by then counts as a name that does not resolve.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -26,16 +22,17 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 #[derive(Clone, Debug)]
 pub struct Addresses {
     gate: Gate,
-    turns: Arc<Semaphore>,
 }
 
 impl Addresses {
     /// Lets pass what a gate lets pass.
     pub fn new(gate: Gate) -> Self {
-        Self {
-            gate,
-            turns: Arc::new(Semaphore::new(LOOKUPS_MAX)),
-        }
+        Self { gate }
+    }
+
+    /// What decides, for whoever goes there.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// Those of the addresses that may not be posted to, with the reason.
@@ -57,14 +54,9 @@ impl Addresses {
     }
 
     async fn check(&self, url: &str, deadline: Instant) -> Result<(), Refused> {
-        // What its form tells needs no turn.
+        // What its form tells takes no time.
         let form = self.gate.check_form(url)?;
-        let in_turn = async {
-            // Nobody closes the semaphore.
-            let _turn = self.turns.acquire().await;
-            self.gate.check(url).await
-        };
-        match timeout_at(deadline, in_turn).await {
+        match timeout_at(deadline, self.gate.check(url)).await {
             Ok(checked) => checked.map(drop),
             Err(_) => Err(Refused::Unresolved(
                 form.host_str().unwrap_or_default().to_owned(),
@@ -77,18 +69,19 @@ impl Addresses {
 mod tests {
     use super::*;
     use crate::net::receiver::Allowed;
-    use futures::FutureExt;
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Mutex};
 
     #[tokio::test]
     async fn names_that_nobody_answers_for_hold_a_call_no_longer_than_its_time() {
-        let gate = Gate::asking(Allowed::default(), |name| {
-            let answer = async move {
-                if name.starts_with("silent") {
-                    std::future::pending::<()>().await;
-                }
-                Ok(vec![[93, 184, 216, 34].into()])
-            };
-            answer.boxed()
+        let (let_go, held) = channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let gate = Gate::asking(Allowed::default(), move |name| {
+            if name.starts_with("silent") {
+                // Until the other end is dropped.
+                let _ = held.lock().unwrap().recv();
+            }
+            Ok(vec![[93, 184, 216, 34].into()])
         });
         let addresses = Addresses::new(gate);
         let silent = (0..200).map(|number| format!("https://silent{number}.example/"));
@@ -98,8 +91,11 @@ mod tests {
         assert_eq!(refused.len(), 200);
         let unresolved = |refused: &Refused| matches!(refused, Refused::Unresolved(_));
         assert!(refused.values().all(unresolved));
-        // Nothing stays taken.
+        drop(let_go);
         let urls = HashSet::from(["https://client.example/".to_owned()]);
-        assert!(addresses.refused(urls).await.is_empty());
+        assert!(
+            addresses.refused(urls).await.is_empty(),
+            "nothing stays taken"
+        );
     }
 }

@@ -8,7 +8,9 @@ use super::super::routes::AlertAction;
 use super::admin::{data_list_of, data_of};
 use super::operations::Operation;
 use super::{enveloped, reference};
+use crate::alerts::registry::LIST_BYTES_MAX;
 use crate::listings::preview;
+use crate::wire::alerts::SEARCH_QUERY_BYTES_MAX;
 use crate::wire::alerts::queries::{SKIP_MAX, TAKE_DEFAULT, TAKE_MAX};
 use crate::wire::delivery::DeliveryStatus;
 use crate::wire::listings::filters::Listing;
@@ -60,10 +62,11 @@ pub fn describe(listing: Listing, action: AlertAction) -> Operation {
     let of = |name: &str, summary: String| Operation::new(format!("{operation}{name}"), summary);
     match action {
         AlertAction::Create => of("Create", format!("Save a search of {plural} as an alert"))
-            .describing(
+            .describing(format!(
                 "It is active at once and judges what is written from now on; nothing of the past is matched. What it \
-                 matches is posted to its webhook_url, see the webhooks of this document",
-            )
+                 matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
+                 {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
+            ))
             .taking(reference(names.create))
             .answering(data_of("AlertName")),
         AlertAction::CreateMany => of("CreateMany", format!("Save many searches of {plural}"))
@@ -76,6 +79,12 @@ pub fn describe(listing: Listing, action: AlertAction) -> Operation {
                     "description": "One outcome for each alert, in order"}},
             }))),
         AlertAction::List => of("All", format!("Every alert on {plural}, oldest first"))
+            .describing(format!(
+                "All of them, or with skip or take a page; all are refused where they exceed {} MiB, and asked for page \
+                 by page",
+                LIST_BYTES_MAX >> 20
+            ))
+            .asking(page_parameters())
             .answering(data_list_of(names.alert)),
         AlertAction::Get => of("Get", format!("An alert on {plural}"))
             .answering(data_of(names.alert)),
@@ -103,7 +112,8 @@ pub fn describe(listing: Listing, action: AlertAction) -> Operation {
         AlertAction::Replay => of("Replay", format!("Send what an alert on {plural} was told again"))
             .describing(
                 "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
-                 as new deliveries with identifiers of their own",
+                 as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
+                 waits the answer is 429",
             )
             .taking(reference("ReplayRequest"))
             .answering(data_of("Replay")),

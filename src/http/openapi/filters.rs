@@ -11,7 +11,8 @@ use crate::wire::enums::{
     SimilarPropertiesRequestSimilarityStrategyEnum, WireEnum,
 };
 use crate::wire::listings::filters::bodies::{
-    LITE_SIZE_MAX, MANY_MAX, SEARCH_SIZE_MAX, SIMILARS_SIZE_MAX, TEXT_CHARS_MAX, TEXTS_MAX,
+    FULL_TEXT_WORDS_MAX, LITE_SIZE_MAX, MANY_MAX, SEARCH_SIZE_MAX, SIMILARS_SIZE_MAX,
+    TEXT_CHARS_MAX, TEXTS_MAX,
 };
 use crate::wire::listings::filters::model::{Lite, Model, Takes};
 use crate::wire::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX as FILTER_TEXT_CHARS_MAX};
@@ -72,12 +73,15 @@ fn search_payload(search: Value, size_max: usize, found: &mut Map<String, Value>
         json!({
             "size": {"type": "integer", "minimum": 1, "maximum": size_max, "description": "Properties of a page"},
             "sortBy": described(enumeration(EnumSearchRequestSortBy::TABLE, found),
-                "Records without the value come last in both orders, ties by identifier; RELEVANCE is of texts, ties by \
-                 order of arrival; without texts it is LAST_SEEN_AT"),
+                "Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the \
+                 texts fit, by coarse statistics of all texts; without texts it is LAST_SEEN_AT"),
             "orderBy": enumeration(EnumSearchRequestOrderBy::TABLE, found),
             "search": search,
             "searchAfterHash": {"type": "string",
-                "description": "That of a previous answer to the same search and order; the size may differ"},
+                "description": "That of a previous answer to the same search and order; the size may differ. The page is \
+                    cut from the same state of the properties as the one before, so that what changes in between is neither \
+                    skipped nor given twice; five minutes after the last page, or sooner while very much is asked, from \
+                    the present state"},
         }),
         &["size", "sortBy", "orderBy", "search"],
     )
@@ -85,7 +89,7 @@ fn search_payload(search: Value, size_max: usize, found: &mut Map<String, Value>
 
 /// The `search` of a body, with the filter of this name.
 fn search(filter: &str) -> Value {
-    let texts = |about: &str| {
+    let texts = |about: String| {
         json!({
             "type": "array",
             "maxItems": TEXTS_MAX,
@@ -97,9 +101,9 @@ fn search(filter: &str) -> Value {
         json!({
             "filterProperty": reference(filter),
             "keywords": texts("Terms each of which must occur in title, description or tags; case and accents do not \
-                count"),
-            "fullTexts": texts("Texts any of which may occur in title, description or tags, with tolerance for typing \
-                errors"),
+                count".to_owned()),
+            "fullTexts": texts(format!("Texts any of which may occur in title, description or tags, with tolerance for \
+                typing errors; at most {FULL_TEXT_WORDS_MAX} words in all")),
         }),
         &["filterProperty"],
     );

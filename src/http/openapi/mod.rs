@@ -5,6 +5,7 @@
 pub mod admin;
 mod alerts;
 mod collect;
+mod estimate;
 pub mod filters;
 mod ingestion;
 pub mod listings;
@@ -66,6 +67,7 @@ pub fn document() -> Value {
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
     schemas.extend(filters::schemas());
+    schemas.extend(estimate::schemas());
     schemas.extend(alerts::schemas::schemas());
     json!({
         "openapi": "3.1.0",

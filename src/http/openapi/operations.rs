@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
-use super::{JSON, alerts, collect, enveloped, ingestion, reference, type_name};
+use super::{JSON, alerts, collect, enveloped, estimate, ingestion, reference, type_name};
 use crate::listings::analytics::BARS_MAX;
 use crate::listings::similars;
 use crate::opendata::{Dataset, score};
@@ -189,6 +189,8 @@ pub fn describe(route: &Route) -> Operation {
             "description": "Hosts, by name",
         }))),
         Endpoint::ByUrl(_) | Endpoint::Check(_) | Endpoint::Report(_) => collect::describe(route.endpoint),
+        Endpoint::EstimateLite => estimate::lite(),
+        Endpoint::EstimateLiteMany => estimate::lite_many(),
         Endpoint::Alerts(listing, action) => alerts::describe(listing, action),
         Endpoint::Search(dataset) => Operation::new(
             id("Search", dataset),

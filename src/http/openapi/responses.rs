@@ -90,6 +90,12 @@ fn faults(route: &Route, said: &Operation) -> Vec<ApiError> {
     if route.counting != Counting::Free {
         faults.push(ApiError::QuotaReached(refused));
     }
+    if matches!(
+        route.endpoint,
+        Endpoint::EstimateLite | Endpoint::EstimateLiteMany
+    ) {
+        faults.push(ApiError::NoModel);
+    }
     if route.takes_idempotency_key() {
         faults.push(ApiError::IdempotencyConflict);
     }

@@ -104,6 +104,10 @@ pub enum Endpoint {
     Check(Listing),
     /// Takes what is wrong with a listing.
     Report(Listing),
+    /// The value of a home.
+    EstimateLite,
+    /// The values of homes.
+    EstimateLiteMany,
     /// What an account does with its alerts on such listings.
     Alerts(Listing, AlertAction),
 }

@@ -21,7 +21,7 @@ use AlertAction::{
 use Counting::{As, Free};
 
 /// Every route.
-pub static ROUTES: [Route; 72] = [
+pub static ROUTES: [Route; 74] = [
     public("/healthz", Endpoint::Healthz),
     public("/livez", Endpoint::Livez),
     public("/metrics", Endpoint::Metrics),
@@ -286,6 +286,20 @@ pub static ROUTES: [Route; 72] = [
         As(Consumption::OpendataDvfMatch),
         MANY_BODY_BYTES_MAX,
         Endpoint::MatchMany(Dataset::Dvf),
+    ),
+    post(
+        "/v2/protected/estimate/property/lite",
+        Scoped(Scope::Ai, "estimate.property.lite"),
+        As(Consumption::EstimatePropertyLite),
+        BODY_BYTES_MAX,
+        Endpoint::EstimateLite,
+    ),
+    post(
+        "/v2/protected/estimate/property/lite/_many",
+        Scoped(Scope::Ai, "estimate.property.lite.many"),
+        As(Consumption::EstimatePropertyLite),
+        MANY_BODY_BYTES_MAX,
+        Endpoint::EstimateLiteMany,
     ),
     alerts(
         "/v2/protected/properties/search/alerts",

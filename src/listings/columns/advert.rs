@@ -105,11 +105,6 @@ impl AdvertRows {
         Ok(())
     }
 
-    /// Rows added since the last batch.
-    pub fn count(&self) -> usize {
-        self.rows.count()
-    }
-
     /// The rows added since the last batch, in the schema of [`adverts`].
     ///
     /// # Errors

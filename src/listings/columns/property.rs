@@ -162,11 +162,6 @@ impl PropertyRows {
         Ok(())
     }
 
-    /// Rows added since the last batch.
-    pub fn count(&self) -> usize {
-        self.rows.count()
-    }
-
     /// The rows added since the last batch, in the schema of [`properties`].
     ///
     /// # Errors

@@ -37,6 +37,23 @@ fn an_insee_code_gives_the_rest_of_the_place() {
 }
 
 #[test]
+fn a_postal_code_of_several_communes_tells_the_department_alone() {
+    let (advert, completed) = completed(json!({"location": {"postalCode": "48000"}}));
+    let place = advert["location"].as_object().unwrap();
+    assert_eq!(place["department"], "48");
+    for derived in ["inseeCode", "city", "cityCoordinate", "locationCoordinate"] {
+        assert!(!place.contains_key(derived), "{place:?}");
+    }
+    assert!(completed.warnings.is_empty(), "{:?}", completed.warnings);
+    // A village whose centre is not known is known all the same.
+    let (advert, completed) =
+        self::completed(json!({"location": {"postalCode": "10200", "city": "AILLEVILLE"}}));
+    assert_eq!(advert["location"]["inseeCode"], "10002");
+    assert!(advert["location"].get("locationCoordinate").is_none());
+    assert!(completed.warnings.is_empty());
+}
+
+#[test]
 fn an_unknown_commune_is_told_and_its_department_kept() {
     let (advert, completed) =
         completed(json!({"location": {"postalCode": "48190", "city": "Nullepart"}}));

@@ -23,8 +23,6 @@ pub enum Assignment {
     Join {
         /// The property.
         property: FlxId,
-        /// The comparison with the advert of it that is most alike.
-        comparison: Comparison,
         /// Other properties that it fits as well, by identifier: it shows that they and `property` are one asset.
         bridged: Vec<FlxId>,
     },
@@ -35,40 +33,39 @@ pub enum Assignment {
 /// Decides where an advert belongs.
 ///
 /// `candidates` are *all* adverts of every property that has one among those found by [`Fingerprint::probes`], in any
-/// order: a property whose other adverts contradict the new one is not joined.
+/// order: those of a property's other adverts that contradict the new one weigh against joining it.
 pub fn assign(new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
     let mut compared: Vec<(FlxId, FlxId, Comparison)> = candidates
         .iter()
         .map(|one| (one.property, one.advert, compare(new, &one.fingerprint)))
         .collect();
     compared.sort_by_key(|(property, advert, _)| (*property, *advert));
-    let mut fitting: Vec<(f32, FlxId, Comparison)> = compared
+    let mut fitting: Vec<(f32, FlxId)> = compared
         .chunk_by(|one, next| one.0 == next.0)
         .filter_map(|cluster| {
-            let (bits, best) = judge(cluster)?;
-            (bits >= SAME_BITS).then_some((bits, cluster[0].0, best))
+            let bits = judge(cluster)?;
+            (bits >= SAME_BITS).then_some((bits, cluster[0].0))
         })
         .collect();
     fitting.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     match fitting.split_first() {
         None => Assignment::New,
-        Some(((_, property, comparison), others)) => {
-            let mut bridged: Vec<FlxId> = others.iter().map(|(_, property, _)| *property).collect();
+        Some(((_, property), others)) => {
+            let mut bridged: Vec<FlxId> = others.iter().map(|(_, property)| *property).collect();
             bridged.sort();
             Assignment::Join {
                 property: *property,
-                comparison: *comparison,
                 bridged,
             }
         }
     }
 }
 
-/// The bits of a whole property and the comparison with its most alike advert; none when a rule bars all of them.
+/// The bits of a whole property; none when a rule bars all of its adverts.
 ///
 /// The most alike advert decides. Others that agree add a little, as they share its mistakes; others that contradict
 /// take more, for what is true of a property holds for each of its adverts.
-fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<(f32, Comparison)> {
+fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<f32> {
     let open = cluster
         .iter()
         .filter(|(_, _, comparison)| comparison.bar.is_none());
@@ -90,5 +87,5 @@ fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<(f32, Comparison)> {
             _ => {}
         }
     }
-    Some((best.bits + support.min(SUPPORT_BITS.1) - against, *best))
+    Some(best.bits + support.min(SUPPORT_BITS.1) - against)
 }

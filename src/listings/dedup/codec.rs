@@ -61,21 +61,9 @@ impl Fingerprint {
         let mut out = Vec::with_capacity(512);
         out.extend_from_slice(&[0; HEAD_BYTES + 4]);
         out[0] = VERSION;
-        let mut given = 0u32;
         out.push(index_of(self.class));
         out.push(index_of(self.offer));
-        let mut bit = 1u32;
-        macro_rules! write {
-            ($($field:ident: $type:ty),+) => {$(
-                if let Some(number) = self.$field {
-                    given |= bit;
-                    out.extend_from_slice(&number.to_le_bytes());
-                }
-                bit <<= 1;
-            )+};
-        }
-        optional_numbers!(write);
-        debug_assert!(bit <= COMMUNE_BIT);
+        let mut given = self.write_numbers(&mut out);
         if let Some(commune) = self.commune {
             given |= COMMUNE_BIT;
             out.extend_from_slice(&commune);
@@ -135,6 +123,24 @@ impl Fingerprint {
         out
     }
 
+    /// Writes the optional numbers that are given, and gives their bits.
+    pub(super) fn write_numbers(&self, out: &mut Vec<u8>) -> u32 {
+        let mut given = 0u32;
+        let mut bit = 1u32;
+        macro_rules! write {
+            ($($field:ident: $type:ty),+) => {$(
+                if let Some(number) = self.$field {
+                    given |= bit;
+                    out.extend_from_slice(&number.to_le_bytes());
+                }
+                bit <<= 1;
+            )+};
+        }
+        optional_numbers!(write);
+        debug_assert!(bit <= COMMUNE_BIT);
+        given
+    }
+
     /// Reads what [`Fingerprint::encode`] wrote.
     ///
     /// # Errors
@@ -162,16 +168,18 @@ impl Fingerprint {
 }
 
 /// Bytes not read yet.
-struct Rest<'a>(&'a [u8]);
+pub(super) struct Rest<'a>(pub &'a [u8]);
 
 impl Rest<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+    /// The next bytes; `None` when there are not so many.
+    pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*taken)
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    /// The next byte.
+    pub fn byte(&mut self) -> Option<u8> {
         self.take().map(|[byte]| byte)
     }
 
@@ -189,9 +197,12 @@ impl Rest<'_> {
 /// The optional numbers, as they are read.
 macro_rules! optional_numbers_struct {
     ($($field:ident: $type:ty),+) => {
-        struct Numbers { $($field: Option<$type>),+ }
+        /// The optional numbers of a fingerprint.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) struct Numbers { $(pub $field: Option<$type>),+ }
 
-        fn numbers(rest: &mut Rest<'_>, given: u32) -> Option<Numbers> {
+        /// Reads the numbers that [`Fingerprint::write_numbers`] wrote under their bits.
+        pub(super) fn numbers(rest: &mut Rest<'_>, given: u32) -> Option<Numbers> {
             let mut bit = 1u32;
             $(
                 let $field = if given & bit != 0 {

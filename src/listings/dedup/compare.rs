@@ -165,17 +165,21 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     ];
     for (field, level) in levels {
         if let Some(level) = level {
-            let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
-            let shared_by_all = comparison.programme
-                && matches!(field, Field::Text | Field::Figures | Field::Photos);
-            let bits = entry.bits[usize::from(one_seller)];
-            let bits = if shared_by_all { bits.min(0.0) } else { bits };
+            let bits = worth(field, level, one_seller, comparison.programme);
             comparison.bits += bits;
             comparison.evidence.push(Evidence { field, level, bits });
         }
     }
     comparison.bar = bar(&comparison);
     comparison
+}
+
+/// What a level of a field is worth, bits.
+pub(super) fn worth(field: Field, level: u8, one_seller: bool, programme: bool) -> f32 {
+    let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
+    let bits = entry.bits[usize::from(one_seller)];
+    let shared_by_all = programme && matches!(field, Field::Text | Field::Figures | Field::Photos);
+    if shared_by_all { bits.min(0.0) } else { bits }
 }
 
 fn bar(comparison: &Comparison) -> Option<Bar> {
@@ -202,7 +206,7 @@ fn bar(comparison: &Comparison) -> Option<Bar> {
 
 /// Whether both are of a programme: then texts, figures and pictures are the programme's, and only what is a flat's own
 /// (price with area or floor) tells it from the others.
-fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
+pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
     is(one) && is(other)
 }

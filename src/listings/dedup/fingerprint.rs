@@ -187,6 +187,18 @@ impl Fingerprint {
             period: period(advert),
         }
     }
+
+    /// The same of an advert that was last seen online then, or never: one that is offline now left its portal at some
+    /// time after, which the sighting that missed it does not tell.
+    pub fn last_online(mut self, online_at: Option<Timestamp>) -> Self {
+        if let Some(period) = &mut self.period
+            && !period.online
+        {
+            let last_s = online_at.map_or(period.first_s, seconds);
+            period.last_s = last_s.max(period.first_s);
+        }
+        self
+    }
 }
 
 /// A whole number from 1; nothing for 0, which portals write for unknown.
@@ -313,10 +325,6 @@ fn portal(advert: &Advert) -> u32 {
 
 fn period(advert: &Advert) -> Option<Period> {
     let meta = advert.meta.as_ref();
-    let seconds = |moment: Timestamp| {
-        let seconds = moment.get().timestamp();
-        seconds.clamp(0, i64::from(u32::MAX)) as u32
-    };
     let first = advert
         .first_seen_at
         .or(meta.and_then(|meta| meta.first_seen_at));
@@ -332,6 +340,11 @@ fn period(advert: &Advert) -> Option<Period> {
         last_s: seconds(last.max(first)),
         online: advert.is_online.unwrap_or(true),
     })
+}
+
+fn seconds(moment: Timestamp) -> u32 {
+    let seconds = moment.get().timestamp();
+    seconds.clamp(0, i64::from(u32::MAX)) as u32
 }
 
 /// The value at an index of the contract's list.

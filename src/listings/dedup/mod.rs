@@ -4,8 +4,8 @@
 //! [`Fingerprint::blocks`] are the keys it is stored under and [`Fingerprint::probes`] those it looks others up by, so
 //! that it meets the adverts near it in place, class, offer and surface and no others; [`compare`] weighs two
 //! fingerprints field by field with the table in [`weights`]; [`assign`] decides between the properties whose adverts
-//! were met. `text` and `images` sketch descriptions and pictures; [`evaluate`] measures all of it on adverts whose
-//! assets are known.
+//! were met. Most of those met are ruled out by the [`Outline`] that lies beside the key. `text` and `images` sketch
+//! descriptions and pictures; [`evaluate`] measures all of it on adverts whose assets are known.
 //!
 //! Everything here is a pure function of its arguments: no order of candidates, clock or thread changes an answer.
 
@@ -19,6 +19,7 @@ mod few;
 mod fingerprint;
 mod images;
 mod levels;
+mod outline;
 mod seller;
 mod text;
 pub mod weights;
@@ -30,6 +31,7 @@ pub use compare::{Bar, Comparison, Evidence, Verdict, compare};
 pub use few::Few;
 pub use fingerprint::{Fingerprint, Period, Spot};
 pub use images::{ImageHash, Photos};
+pub use outline::Outline;
 pub use seller::SellerKind;
 pub use text::Sketch;
 

@@ -274,10 +274,7 @@ fn equally_fitting_properties_are_told_as_bridged() {
         candidate(7, 1, &elsewhere(&[])),
         candidate(3, 2, &elsewhere(&[])),
     ];
-    let Assignment::Join {
-        property, bridged, ..
-    } = assign(&fingerprint(&flat()), &copies)
-    else {
+    let Assignment::Join { property, bridged } = assign(&fingerprint(&flat()), &copies) else {
         panic!("not joined");
     };
     assert_eq!(property, FlxId(Uuid::from_u128(3)));

@@ -418,6 +418,43 @@ fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
 }
 
 #[test]
+fn adverts_split_off_together_take_the_identifiers_of_their_properties_along() {
+    let desk = Desk::open();
+    let [first, second, third] =
+        [("a", 0), ("b", 5), ("c", 9)].map(|(portal, asset)| desk.take_one(flat(portal, 1, asset)));
+    // Both turn out to be the first's, one after the other.
+    for (portal, day) in [("b", "2026-03-05"), ("c", "2026-03-06")] {
+        let corrected = with(flat(portal, 1, 0), json!({"lastSeenAt": day}));
+        assert_eq!(desk.take_one(corrected).property_flx_id, first.flx_id);
+    }
+    let leaving = [second.flx_id, third.flx_id];
+    let parted = desk.listings.split(first.flx_id, &leaving).unwrap();
+    assert_eq!(parted, second.flx_id);
+    assert_eq!(
+        desk.property(third.flx_id),
+        desk.property(parted),
+        "the identifier goes where its advert is"
+    );
+    assert_eq!(desk.property(first.flx_id)["flxId"], json!(first.flx_id));
+}
+
+#[test]
+fn a_relisting_between_the_last_sighting_and_the_one_that_missed_it_is_not_of_another_asset() {
+    let desk = Desk::open();
+    // Without pictures, nothing outweighs that one portal shows both at once.
+    let seen = |day: &str, is_online: bool| json!({"lastSeenAt": day, "isOnline": is_online, "medias": null});
+    let first = desk.take_one(with(flat("a", 1, 0), seen("2026-03-01", true)));
+    // Gone on some day before the tenth, and back under another address on the third.
+    desk.take_one(with(flat("a", 1, 0), seen("2026-03-10", false)));
+    let relisted = with(flat("a", 2, 0), seen("2026-03-12", true));
+    let relisted = with(relisted, json!({"firstSeenAt": "2026-03-03"}));
+    let relisted = desk.take_one(relisted);
+    let [one, other] = [first.flx_id, relisted.flx_id].map(|id| id.to_string());
+    let comparison = desk.listings.explain(&one, &other).unwrap().comparison;
+    assert_eq!(comparison.bar, None, "{comparison:?}");
+}
+
+#[test]
 fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
     let desk = Desk::open();
     let outcomes = desk.take((0..150).map(|n| flat("a", n, n * 3)).collect());

@@ -18,12 +18,16 @@ use crate::wire::listings::filters::Listing;
 
 /// Share of the table's rows that may have changed before they are folded: each fold rewrites files.
 const FOLD_SHARE: usize = 16;
+/// Changed records from which they are folded however large the table is: three quarters of the adverts that are laid out
+/// for one question.
+const FOLD_ROWS_MAX: usize = super::ADVERTS_LAID_OUT_MAX / 4 * 3;
 /// How long a table that another process writes is waited for.
 const FREE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked whether it is free.
 const FREE_EVERY: Duration = Duration::from_millis(200);
 
-/// Whether so many records changed since a table was written that a fold pays: `rows_min` and a share of the table.
+/// Whether so many records changed since a table was written that a fold pays: `rows_min` and a share of the table, or
+/// `FOLD_ROWS_MAX`.
 /// Costs milliseconds.
 ///
 /// # Errors
@@ -31,7 +35,9 @@ const FREE_EVERY: Duration = Duration::from_millis(200);
 pub fn is_due(listings: &Listings, lake: &Lake, listing: Listing, rows_min: usize) -> Result<bool> {
     let snapshot = lake.snapshot(table_of(listing))?;
     let through = reaches(listings, listing, snapshot.through)?;
-    let limit = rows_min.max(snapshot.rows() as usize / FOLD_SHARE);
+    let limit = rows_min
+        .max(snapshot.rows() as usize / FOLD_SHARE)
+        .min(FOLD_ROWS_MAX);
     Ok(listings.count_since(listing, through, limit)? >= limit)
 }
 

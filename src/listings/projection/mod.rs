@@ -2,9 +2,10 @@
 //!
 //! The store is the truth and numbers its changes. A table says through which number it reaches; the rows of later
 //! changes lie in batches in memory ([`tail`]), and a row that changed is hidden wherever it lay before. A
-//! [`view::View`] is one state of both and never changes. Searches of properties ask the view of a [`Projection`];
-//! [`Projection::refresh`] makes the next from the changes since, in less than a second after each is on disk. SQL asks
-//! views of its own ([`now`]). When much waits, it is folded into the table ([`mod@fold`]), on a thread of its own:
+//! [`view::View`] is both as they are at one moment and never changes. Searches of properties ask the [`state`] of a
+//! [`Projection`], a view with the words of its rows; [`Projection::refresh`] makes the next from the changes since, in
+//! less than a second after each is on disk. Where the words cannot be kept up, rows go on without them: only searches
+//! for words are refused. SQL asks views of its own ([`now`]). When much waits, it is folded into the table ([`mod@fold`]), on a thread of its own:
 //! neither that nor a compaction or rebuild by another process pauses questions, ingestion or refreshing, and a fold
 //! that fails is tried again later. Restarting goes on from the table's number.
 //!
@@ -13,13 +14,14 @@
 pub mod fold;
 pub mod now;
 mod rows;
+pub mod state;
 pub mod tail;
 pub mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
@@ -28,17 +30,22 @@ use super::columns::{self, adverts, properties, table_of};
 use super::store::CHANGES_MAX;
 use super::texts::{self, Texts};
 use crate::engine::Engine;
+use crate::engine::priority;
 use crate::lake::Lake;
 use crate::wire::listings::filters::Listing;
+use state::{Kept, State};
 use tail::Tail;
 use view::View;
 
-/// How often the store is asked for changes.
-const REFRESH_EVERY: Duration = Duration::from_millis(100);
+/// How often the store is asked for changes: searches see them in less than a second, and committing the words of few
+/// properties costs nearly as much as those of many.
+const REFRESH_EVERY: Duration = Duration::from_millis(250);
 /// Changed records from which they are folded, at least: in memory they cost little.
 const FOLD_ROWS_MIN: usize = 65_536;
 /// Changed adverts that are laid out for one question at most: some seconds on two cores.
 const ADVERTS_LAID_OUT_MAX: usize = 262_144;
+/// How long what was laid out of them is kept for the next question.
+const ADVERTS_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 /// How often it is looked whether a fold pays.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// How long after a failure it is tried again.
@@ -83,9 +90,18 @@ pub enum Error {
         /// Last change of the store.
         store: i64,
     },
+    /// The words cannot be searched for now.
+    #[error("the words of properties cannot be searched for now")]
+    NoWords,
     /// So many adverts changed since their table was written that a fold comes first.
     #[error("the table of adverts is being written")]
     Behind,
+    /// No thread could be started.
+    #[error("no thread for the changed adverts: {0}")]
+    Thread(#[from] std::io::Error),
+    /// The thread that laid out adverts panicked, and has said so.
+    #[error("changed adverts could not be laid out")]
+    Panicked,
     /// Rows could not be put together.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
@@ -100,10 +116,19 @@ pub struct Projection {
     engine: Arc<Engine>,
     lake: Lake,
     texts: Texts,
-    view: ArcSwap<View>,
-    tail: Mutex<Tail>,
-    /// Of adverts, from when they were last asked for.
-    adverts: Mutex<Option<Tail>>,
+    state: ArcSwap<State>,
+    /// States of which pages were given.
+    kept: Kept,
+    taking: Mutex<Taking>,
+    /// Of adverts, as they were when they were last asked for, and when that was.
+    adverts: Mutex<Option<(Duration, Tail)>>,
+}
+
+/// What is behind the next state.
+struct Taking {
+    tail: Tail,
+    /// When the words are tried again that could not be kept up; `None` while they are.
+    words_again_at: Option<Instant>,
 }
 
 impl Projection {
@@ -111,20 +136,26 @@ impl Projection {
     /// written.
     ///
     /// # Errors
-    /// Table, index of words or store cannot be read, or the table is not of this store.
+    /// Table or store cannot be read, or the table is not of this store.
     pub fn open(listings: Listings, engine: Arc<Engine>, lake: Lake, texts: Texts) -> Result<Self> {
         let tail = Tail::over(Listing::Property, engine.view(properties())?);
         fold::reaches(&listings, Listing::Property, Some(tail.through()))?;
-        if texts.through() > listings.last_sequence()? {
-            texts.clear()?;
-        }
+        let state = State {
+            number: rand::random(),
+            view: Arc::new(tail.view()),
+            words: None,
+        };
         let projection = Self {
+            kept: Kept::new(listings.clock().clone()),
             listings,
             engine,
             lake,
             texts,
-            view: ArcSwap::from_pointee(tail.view()),
-            tail: Mutex::new(tail),
+            state: ArcSwap::from_pointee(state),
+            taking: Mutex::new(Taking {
+                tail,
+                words_again_at: None,
+            }),
             adverts: Mutex::default(),
         };
         projection.catch_up()?;
@@ -132,22 +163,49 @@ impl Projection {
     }
 
     /// The present state.
+    pub fn state(&self) -> Arc<State> {
+        self.state.load_full()
+    }
+
+    /// The rows of the present state.
     pub fn view(&self) -> Arc<View> {
-        self.view.load_full()
+        Arc::clone(&self.state.load().view)
+    }
+
+    /// The state of a number while it is kept, else the present one.
+    pub(super) fn state_of(&self, number: Option<u64>) -> Arc<State> {
+        let kept = number.and_then(|number| self.kept.find(number));
+        kept.unwrap_or_else(|| self.state())
+    }
+
+    /// Keeps a state for some minutes, for who goes on with a page of it.
+    pub(super) fn keep(&self, state: &Arc<State>) {
+        self.kept.keep(state);
     }
 
     /// The adverts as they are now. Few ask for them, so what changed is only laid out when someone does: all since the
     /// table was written at first, all since the last time afterwards. Blocks.
     ///
+    /// Rows are laid out on all cores under a lock, so never on the pool of the caller: a thread that waits there for
+    /// parts of its work may be handed another such question meanwhile, which would wait for the lock below it for ever.
+    ///
     /// # Errors
     /// Table or store cannot be read; [`Error::Behind`] while so much waits to be folded that it is better waited for.
     pub fn adverts(&self) -> Result<View> {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("adverts".to_owned());
+            let laid = thread.spawn_scoped(scope, || self.adverts_laid_out())?;
+            laid.join().unwrap_or(Err(Error::Panicked))
+        })
+    }
+
+    fn adverts_laid_out(&self) -> Result<View> {
         let of = Listing::Advert;
         let base = self.engine.view(adverts())?;
         let mut kept = self.adverts.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out while it changes: one that failed midway is not gone on from.
         let mut tail = match kept.take() {
-            Some(mut tail) => {
+            Some((_, mut tail)) => {
                 tail.rebase(base)?;
                 tail
             }
@@ -170,8 +228,17 @@ impl Projection {
             tail.take(&changes)?;
         }
         let view = tail.view();
-        *kept = Some(tail);
+        *kept = Some((self.listings.clock().monotonic(), tail));
         Ok(view)
+    }
+
+    /// Lets go of the adverts in memory that nobody asked for lately.
+    fn forget_idle_adverts(&self) {
+        // Who holds the lock asks for them.
+        if let Ok(mut kept) = self.adverts.try_lock() {
+            let now = self.listings.clock().monotonic();
+            kept.take_if(|(asked_at, _)| now.saturating_sub(*asked_at) > ADVERTS_KEPT_FOR);
+        }
     }
 
     /// The engine of the table.
@@ -179,66 +246,102 @@ impl Projection {
         &self.engine
     }
 
-    /// The index of words.
-    pub fn texts(&self) -> &Texts {
-        &self.texts
-    }
-
     /// The store behind it.
     pub fn listings(&self) -> &Listings {
         &self.listings
     }
 
-    /// Takes up what changed in the store since, a table that was written anew, and an index that was. Blocks.
+    /// Takes up what changed in the store since, a table that was written anew, and an index that was. Blocks. Computes on
+    /// all cores under a lock: not to be called from a thread of a rayon pool.
     ///
     /// # Errors
-    /// Table, words or store cannot be read; the former state stays.
+    /// Table or store cannot be read; the former state stays.
     pub fn refresh(&self) -> Result<()> {
-        self.texts.take_up_newer(&self.listings)?;
-        while self.take_more()? {}
+        self.kept.forget_old();
+        let mut taking = self.taking();
+        let taking = &mut *taking;
+        let base = self.engine.view(properties())?;
+        taking.tail.rebase(base)?;
+        let shown = self.view();
+        let least = match taking.tail.is_over(&shown) {
+            true => shown.through(),
+            // A record that changed while its table was written is in no file before its change is taken.
+            false => self.listings.last_sequence()?,
+        };
+        self.keep_words_up(taking, |texts| texts.take_up_newer(&self.listings));
+        loop {
+            let through = taking.tail.through();
+            self.keep_words_up(taking, |texts| texts.bring_up(&self.listings, through));
+            let of = Listing::Property;
+            let changes = self.listings.changes_since(of, through, CHANGES_MAX)?;
+            if changes.through == through {
+                break;
+            }
+            self.keep_words_up(taking, |texts| texts.take(through, &changes));
+            taking.tail.take(&changes)?;
+            if taking.tail.through() >= least {
+                self.show(taking);
+            }
+        }
+        if taking.tail.through() >= least {
+            self.show(taking);
+        }
         Ok(())
+    }
+
+    /// Does something about the words. One that fails is tried again later; meanwhile there are none.
+    fn keep_words_up(&self, taking: &mut Taking, job: impl FnOnce(&Texts) -> texts::Result<()>) {
+        match taking.words_again_at {
+            Some(again_at) if Instant::now() < again_at => return,
+            _ => taking.words_again_at = None,
+        }
+        if let Err(error) = job(&self.texts) {
+            tracing::error!(%error, "words of properties cannot be searched for now");
+            taking.words_again_at = Some(Instant::now() + AGAIN_AFTER);
+        }
+    }
+
+    /// Has searches see what was taken, if that is not what they see.
+    fn show(&self, taking: &Taking) {
+        let words = match taking.words_again_at {
+            None => Some(self.texts.found()),
+            Some(_) => None,
+        };
+        let shown = self.state();
+        let is_shown = taking.tail.is_over(&shown.view)
+            && taking.tail.through() == shown.view.through()
+            && match (&words, &shown.words) {
+                (Some(words), Some(shown)) => words.is(shown),
+                (words, shown) => words.is_none() && shown.is_none(),
+            };
+        if !is_shown {
+            self.state.store(Arc::new(State {
+                number: shown.number().wrapping_add(1),
+                view: Arc::new(taking.tail.view()),
+                words,
+            }));
+        }
     }
 
     /// The same after a long absence: the words of all that waits are committed at once, and many rows go straight into
     /// the table meanwhile.
     fn catch_up(&self) -> Result<()> {
         let through = self.listings.last_sequence()?;
-        let fold = || self.fold_if_due(Listing::Property);
-        let (folded, words) = rayon::join(fold, || self.texts.bring_up(&self.listings, through));
-        if let Err(error) = folded {
-            tracing::warn!(%error, "changed properties stay in memory for now");
-        }
-        words?;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                if let Err(error) = self.fold_if_due(Listing::Property) {
+                    tracing::warn!(%error, "changed properties stay in memory for now");
+                }
+            });
+            self.keep_words_up(&mut self.taking(), |texts| {
+                if texts.through() > through {
+                    // They are of another store.
+                    texts.clear()?;
+                }
+                texts.bring_up(&self.listings, through)
+            });
+        });
         self.refresh()
-    }
-
-    /// Takes up the next changes; says whether there may be more.
-    fn take_more(&self) -> Result<bool> {
-        let through = self.rebase()?;
-        self.texts.bring_up(&self.listings, through)?;
-        if self.listings.last_sequence()? <= through {
-            return Ok(false);
-        }
-        // Read outside the lock: only one caller's changes are taken, the other's are there already.
-        let of = Listing::Property;
-        let changes = self.listings.changes_since(of, through, CHANGES_MAX)?;
-        if self.texts.through() == through {
-            self.texts.take(&changes)?;
-        }
-        let mut tail = self.tail();
-        if tail.through() == through && tail.take(&changes)? {
-            self.view.store(Arc::new(tail.view()));
-        }
-        Ok(true)
-    }
-
-    /// Goes over to a table that was written anew; gives the number of the last change in memory.
-    fn rebase(&self) -> Result<i64> {
-        let mut tail = self.tail();
-        if tail.rebase(self.engine.view(properties())?)? {
-            self.view.store(Arc::new(tail.view()));
-        }
-        Ok(tail.through())
     }
 
     /// Writes what changed into the table of properties or adverts. Blocks for seconds on large tables; questions go on.
@@ -246,17 +349,19 @@ impl Projection {
     /// # Errors
     /// The table cannot be written, or another process writes it.
     pub fn fold(&self, listing: Listing) -> Result<()> {
+        self.write_table(listing)?;
+        self.refresh()
+    }
+
+    fn write_table(&self, listing: Listing) -> Result<()> {
         fold::fold(&self.listings, &self.lake, listing, &|_| {})?;
-        if listing == Listing::Property {
-            self.engine.look_again(table_of(listing))?;
-            self.rebase()?;
-        }
+        self.engine.look_again(table_of(listing))?;
         Ok(())
     }
 
     fn fold_if_due(&self, listing: Listing) -> Result<()> {
         match fold::is_due(&self.listings, &self.lake, listing, FOLD_ROWS_MIN)? {
-            true => self.fold(listing),
+            true => self.write_table(listing),
             false => Ok(()),
         }
     }
@@ -275,13 +380,20 @@ impl Projection {
             }
         };
         let fold = |projection: &Projection| {
-            let properties = projection.fold_if_due(Listing::Property);
-            match properties.and_then(|()| projection.fold_if_due(Listing::Advert)) {
-                Ok(()) => FOLD_EVERY,
-                Err(error) => {
-                    tracing::warn!(%error, "changed listings are not folded into their tables for now");
-                    AGAIN_AFTER
+            // Writing a large table anew takes a core for seconds: questions go first.
+            priority::lower();
+            let folded = [Listing::Property, Listing::Advert].map(|listing| {
+                let folded = projection.fold_if_due(listing);
+                if let Err(error) = &folded {
+                    let table = listing.table();
+                    tracing::warn!(%error, table, "changed listings are not folded into their table for now");
                 }
+                folded
+            });
+            projection.forget_idle_adverts();
+            match folded.iter().all(Result::is_ok) {
+                true => FOLD_EVERY,
+                false => AGAIN_AFTER,
             }
         };
         Ok(Keeping {
@@ -308,9 +420,9 @@ impl Projection {
         })
     }
 
-    /// Whoever panicked left the tail between two changes, and the next view is made of what it holds.
-    fn tail(&self) -> MutexGuard<'_, Tail> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whoever panicked left the tail between two changes, and the next state is made of what it holds.
+    fn taking(&self) -> MutexGuard<'_, Taking> {
+        self.taking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -12,7 +12,7 @@ use arrow::compute::concat_batches;
 use uuid::Uuid;
 
 use super::Result;
-use super::rows::lay_out;
+use super::rows::{Laid, lay_out};
 use super::view::{Shown, View};
 use crate::engine::batch::DecodedBatch;
 use crate::engine::decoded::CHUNK_ROWS_MAX;
@@ -107,6 +107,11 @@ impl Tail {
         self.through
     }
 
+    /// Whether a view is over the same table.
+    pub fn is_over(&self, view: &View) -> bool {
+        Arc::ptr_eq(&self.base, &view.base)
+    }
+
     fn table(&self) -> &'static TableSchema {
         table_of(self.listing)
     }
@@ -124,21 +129,20 @@ impl Tail {
         }
     }
 
-    /// Goes over to a table that was written anew; says whether it is another one.
+    /// Goes over to a table that was written anew, if it is another one. What changed while that was written is in it as
+    /// it was before, or not at all: to be shown once every change committed until now is taken.
     ///
     /// # Errors
     /// Its id indexes cannot be read; the tail then stays on the former table.
-    pub fn rebase(&mut self, base: Arc<TableView>) -> Result<bool> {
+    pub fn rebase(&mut self, base: Arc<TableView>) -> Result<()> {
         if Arc::ptr_eq(&base, &self.base) {
-            return Ok(false);
+            return Ok(());
         }
         let base_through = base.snapshot().through.unwrap_or(0);
         if base_through > self.through || base_through < self.base_through {
             // Written by who saw more, or put back: what lies here says nothing about it.
-            let next_serial = self.next_serial;
-            *self = Self::over(self.listing, base);
-            self.next_serial = next_serial;
-            return Ok(true);
+            self.begin_again(base);
+            return Ok(());
         }
         let mut hidden = empty_sets(&base);
         let is_kept = |batch: &Batch| batch.through > base_through;
@@ -164,15 +168,24 @@ impl Tail {
         self.hidden = hidden;
         self.base = base;
         self.base_through = base_through;
-        Ok(true)
+        Ok(())
     }
 
-    /// Takes the changes after those it holds; says whether there are any.
+    /// Takes the changes after those it holds.
     ///
     /// # Errors
-    /// A record cannot be read: nothing was taken.
-    pub fn take(&mut self, changes: &Changes) -> Result<bool> {
+    /// A record, or the table's id indexes, cannot be read. Where that was found out midway, nothing is held any more,
+    /// and all since the table was written is to be taken again.
+    pub fn take(&mut self, changes: &Changes) -> Result<()> {
         let laid = lay_out(self.listing, &changes.records)?;
+        let taken = self.take_rows(changes, laid);
+        if taken.is_err() {
+            self.begin_again(Arc::clone(&self.base));
+        }
+        taken
+    }
+
+    fn take_rows(&mut self, changes: &Changes, laid: Laid) -> Result<()> {
         if !laid.ids.is_empty() {
             let rows = DecodedBatch::new(self.table(), laid.rows)?;
             self.push(rows, laid.ids, changes.through)?;
@@ -181,8 +194,14 @@ impl Tail {
             self.replace(id, Place::Gone { sequence })?;
         }
         self.through = changes.through;
-        self.merge()?;
-        Ok(!changes.records.is_empty())
+        self.merge()
+    }
+
+    /// Holds nothing but a table.
+    fn begin_again(&mut self, base: Arc<TableView>) {
+        let next_serial = self.next_serial;
+        *self = Self::over(self.listing, base);
+        self.next_serial = next_serial;
     }
 
     fn push(&mut self, rows: DecodedBatch, ids: Vec<Uuid>, through: i64) -> Result<()> {

@@ -62,7 +62,7 @@ enum Source<'a> {
 
 impl Rows<'_> {
     /// Those of the rows on which a test holds; rows are counted in the chunk.
-    pub fn only(self, holds: impl FnMut(usize) -> bool) -> Self {
+    pub fn only(self, holds: impl Fn(usize) -> bool) -> Self {
         let selected = self.selected.only(holds);
         Self { selected, ..self }
     }

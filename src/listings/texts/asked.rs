@@ -1,192 +1,304 @@
-//! The texts of a search, looked for in one segment of the index.
+//! What the texts of a search find, and how well it fits them.
 //!
-//! Full texts are sets of documents: of each word those with a word that resembles it, together, of each text those
-//! with all of its words, of all texts those with any. Sets are bits, so a word that half of the documents hold costs
-//! little more than reading where it occurs. How well a document fits is counted afterwards, of those found alone: one
-//! for each word of a text it has all words of, and for its stem as asked its weight (BM25) twice.
+//! A search is taken apart into pieces: a keyword, or a word of a full text. What a piece finds in a segment is a set
+//! ([`super::kept`]); full texts find, of each word, the documents with a word that resembles it, of each text those
+//! with all of its words, of all texts those with any. How well a document fits is counted afterwards, of those found
+//! alone: keywords by their weight (BM25), and for each full text it has all words of, one for each word, and for the
+//! stem of each as asked its weight twice.
 
-use tantivy::index::SegmentReader;
-use tantivy::postings::BlockSegmentPostings;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use tantivy::query::{
-    AutomatonWeight, DfaWrapper, EnableScoring, FuzzyTermQuery, Query, TermQuery, Weight,
+    Bm25StatisticsProvider, Bm25Weight, EnableScoring, PhraseQuery, Query, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, TantivyError, Term};
+use tantivy::{Searcher, TantivyError, Term};
 
 use super::Result;
+use super::kept::{Kept, Piece};
+use super::segments::{Present, Segment};
+use super::sets::{Ranked, Set};
+use super::words::Fields;
+use crate::engine::interrupt::Interrupt;
 
-/// Letters from which a word of a full text may have one typing error, and from which two.
-const TOLERANT_FROM: [usize; 2] = [4, 8];
 /// How much more the stem as asked counts than a word that resembles it.
 const AS_ASKED_BOOST: f32 = 2.0;
 
-/// The texts of a search, ready to be looked for.
-pub(super) struct Asked {
-    /// What the keywords ask for, all together.
-    pub keywords: Option<Box<dyn Weight>>,
-    /// The words of each full text; `None` when there are no full texts.
-    pub texts: Option<Vec<Vec<Word>>>,
+/// The properties that texts find, by their numbers in the store.
+pub enum Fits {
+    /// Those found.
+    Found(Found),
+    /// Those found, and how well each fits.
+    Scored(Scored),
 }
 
-/// A word of a full text.
-pub(super) struct Word {
-    stem: Box<dyn Weight>,
-    /// Words and stems that resemble it.
-    resembling: [(Field, AutomatonWeight<DfaWrapper>); 2],
+/// Properties that are found.
+pub struct Found(Set);
+
+/// Properties that are found, and how well each fits; greater is better.
+pub struct Scored {
+    found: Ranked,
+    /// By rank.
+    scores: Vec<f32>,
 }
 
-impl Word {
-    /// A word, by itself and by its stem.
-    pub fn new(word: &Term, stem: &Term, scoring: EnableScoring<'_>) -> Result<Self> {
-        let exact = TermQuery::new(stem.clone(), IndexRecordOption::WithFreqs);
-        let resembling = |term: &Term| {
-            let letters = term.value().as_str().unwrap_or_default().chars().count();
-            let errors = TOLERANT_FROM
-                .iter()
-                .filter(|from| letters >= **from)
-                .count() as u8;
-            let automaton = FuzzyTermQuery::new(term.clone(), errors, true).automaton()?;
-            let field = term.field();
-            Ok::<_, TantivyError>((field, AutomatonWeight::new(field, automaton)))
-        };
-        Ok(Self {
-            stem: exact.weight(scoring)?,
-            resembling: [resembling(word)?, resembling(stem)?],
-        })
+impl Fits {
+    /// How well a property fits; `None` when it is not found, 1 when fits were not compared.
+    pub fn score(&self, number: i64) -> Option<f32> {
+        let number = usize::try_from(number).ok()?;
+        match self {
+            Fits::Found(Found(found)) => found.contains(number).then_some(1.0),
+            Fits::Scored(Scored { found, scores }) => Some(scores[found.rank(number)?]),
+        }
     }
 
-    /// The documents with a word that resembles this one.
-    fn documents(&self, segment: &SegmentReader) -> Result<Documents> {
-        let mut found = Documents::none(segment);
-        for (field, automaton) in &self.resembling {
-            let index = segment.inverted_index(*field)?;
-            for term in automaton.get_match_term_infos(segment)? {
-                let basic = IndexRecordOption::Basic;
-                let postings = index.read_block_postings_from_terminfo(&term, basic);
-                found.insert_all(postings.map_err(TantivyError::from)?);
-            }
+    /// Whether a property is found.
+    pub fn contains(&self, number: i64) -> bool {
+        let found = match self {
+            Fits::Found(Found(found)) => found,
+            Fits::Scored(Scored { found, .. }) => found.set(),
+        };
+        usize::try_from(number).is_ok_and(|number| found.contains(number))
+    }
+}
+
+/// The texts of a search, taken apart.
+pub(super) struct Asked {
+    /// All of these.
+    pub keywords: Vec<Piece>,
+    /// Any of these, when there are some; of each all words.
+    pub texts: Vec<Vec<Piece>>,
+}
+
+/// What pieces find in one segment.
+struct InSegment {
+    found: Set,
+    /// Of each full text.
+    by_text: Vec<Set>,
+}
+
+/// Where and for whom a search is looked for.
+pub(super) struct Looking<'a> {
+    /// The index as one commit left it.
+    pub present: &'a Present,
+    /// What pieces found before.
+    pub kept: &'a Kept,
+    /// The fields of the index.
+    pub fields: Fields,
+    /// Raised when nobody waits any more.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Looking<'_> {
+    /// Leaves of each segment's documents those with a piece; says whether there are any.
+    fn keep(&self, piece: &Piece, documents: &mut [Set]) -> Result<bool> {
+        self.interrupt.check()?;
+        let sets = self.kept.find(self.present, self.fields, piece)?;
+        for (documents, with_piece) in documents.iter_mut().zip(&sets) {
+            documents.keep(with_piece);
         }
-        Ok(found)
+        Ok(!documents.iter().all(Set::is_empty))
     }
 }
 
 impl Asked {
-    /// The documents of a segment that are found; with `scores`, one a document, also how well each of them fits.
-    pub fn find(
-        &self,
-        segment: &SegmentReader,
-        mut scores: Option<&mut [f32]>,
-    ) -> Result<Documents> {
-        let mut found = Documents::alive(segment);
-        if let Some(keywords) = &self.keywords {
-            let mut with_keywords = Documents::none(segment);
-            if let Some(scores) = &mut scores {
-                keywords.for_each(segment, &mut |document, score| {
-                    with_keywords.insert(document);
-                    scores[document as usize] += score;
-                })?;
-            } else {
-                keywords.for_each_no_score(segment, &mut |documents| {
-                    documents
-                        .iter()
-                        .for_each(|document| with_keywords.insert(*document));
-                })?;
-            }
-            found.keep(&with_keywords);
+    /// The properties that are found.
+    pub fn found(&self, looking: &Looking<'_>) -> Result<Fits> {
+        let segments = self.in_segments(looking)?;
+        let found = segments.iter().map(|segment| &segment.found);
+        Ok(Fits::Found(Found(looking.present.numbers(found))))
+    }
+
+    /// The properties that are found, and how well each fits. Takes several times as long.
+    pub fn scored(&self, looking: &Looking<'_>) -> Result<Fits> {
+        let present = looking.present;
+        let segments = self.in_segments(looking)?;
+        let weights = Weights::of(self, &present.searcher, looking.fields)?;
+        let found = present.numbers(segments.iter().map(|segment| &segment.found));
+        let found = Ranked::new(found);
+        let by_segment = present.segments.par_iter().zip(segments);
+        let by_segment = by_segment.map(|(segment, InSegment { found, by_text })| {
+            let found = Ranked::new(found);
+            let scores = weights.scores(segment, &found, &by_text, looking.interrupt)?;
+            Ok((found, scores))
+        });
+        let by_segment: Vec<(Ranked, Vec<f32>)> = by_segment.collect::<Result<_>>()?;
+        let mut scores = vec![0.0; found.count()];
+        for (segment, (set, own)) in present.segments.iter().zip(by_segment) {
+            let mut own = own.into_iter();
+            set.set().for_each(|place| {
+                if let (Some(rank), Some(score)) = (found.rank(segment.number(place)), own.next()) {
+                    scores[rank] = score;
+                }
+            });
         }
-        if let Some(texts) = &self.texts {
-            let mut with_any = Documents::none(segment);
-            for text in texts {
-                let mut with_all = found.clone();
-                for word in text {
-                    with_all.keep(&word.documents(segment)?);
-                }
-                if let Some(scores) = &mut scores {
-                    with_all.for_each(|document| scores[document as usize] += text.len() as f32);
-                    for word in text {
-                        word.stem.for_each(segment, &mut |document, score| {
-                            if with_all.contains(document) {
-                                scores[document as usize] += AS_ASKED_BOOST * score;
-                            }
-                        })?;
-                    }
-                }
-                // A text without words is found nowhere.
-                if !text.is_empty() {
-                    with_any.add(&with_all);
-                }
-            }
-            found = with_any;
+        Ok(Fits::Scored(Scored { found, scores }))
+    }
+
+    /// Pieces are looked for one after the other, and no more once nothing is left.
+    fn in_segments(&self, looking: &Looking<'_>) -> Result<Vec<InSegment>> {
+        let segments = &looking.present.segments;
+        let mut found: Vec<Set> = segments.iter().map(|one| one.alive().clone()).collect();
+        let mut is_any = true;
+        for keyword in &self.keywords {
+            is_any = is_any && looking.keep(keyword, &mut found)?;
         }
-        Ok(found)
+        if self.texts.is_empty() {
+            let found = found.into_iter().map(|found| InSegment {
+                found,
+                by_text: Vec::new(),
+            });
+            return Ok(found.collect());
+        }
+        let nothing = || segments.iter().map(Segment::none).collect::<Vec<Set>>();
+        let mut by_text: Vec<Vec<Set>> = segments.iter().map(|_| Vec::new()).collect();
+        let mut with_any = nothing();
+        for words in &self.texts {
+            // A text without words is found nowhere.
+            let mut is_left = is_any && !words.is_empty();
+            let mut with_all = if is_left { found.clone() } else { nothing() };
+            for word in words {
+                is_left = is_left && looking.keep(word, &mut with_all)?;
+            }
+            for (nth, with_all) in with_all.into_iter().enumerate() {
+                with_any[nth].add(&with_all);
+                by_text[nth].push(with_all);
+            }
+        }
+        let segments = with_any.into_iter().zip(by_text);
+        Ok(segments
+            .map(|(found, by_text)| InSegment { found, by_text })
+            .collect())
     }
 }
 
-/// Documents of a segment, one bit each.
-#[derive(Clone)]
-pub(super) struct Documents(Vec<u64>);
+/// The statistics of an index rounded up to powers of two, so that scores stay what they are, to the last bit, while
+/// other texts come and go: pages of one list then follow each other even where they were cut in two states. A score
+/// changes when the texts, their words or those with a word of the search double.
+pub(super) struct Coarse<'s>(pub &'s Searcher);
 
-impl Documents {
-    fn none(segment: &SegmentReader) -> Self {
-        Self(vec![0; segment.max_doc().div_ceil(64) as usize])
+impl Bm25StatisticsProvider for Coarse<'_> {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        Ok(self.0.total_num_tokens(field)?.next_power_of_two())
     }
 
-    /// Those that were not deleted.
-    fn alive(segment: &SegmentReader) -> Self {
-        let mut documents = Self::none(segment);
-        match segment.alive_bitset() {
-            None => documents.0.fill(u64::MAX),
-            Some(alive) => alive
-                .iter_alive()
-                .for_each(|document| documents.insert(document)),
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        Ok(self.0.total_num_docs()?.next_power_of_two())
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        Ok(self.0.doc_freq(term)?.next_power_of_two())
+    }
+}
+
+/// What counts for how well a document fits. Each part is added by itself and in the order asked, whatever a segment
+/// holds, because sums of floating-point numbers depend on their order.
+struct Weights {
+    keywords: Vec<Counted>,
+    /// Of each word of each full text its stem.
+    stems: Vec<Vec<(Term, Bm25Weight)>>,
+}
+
+/// What a keyword counts.
+enum Counted {
+    Word(Term, Bm25Weight),
+    Phrase(Box<dyn Weight>),
+}
+
+impl Weights {
+    fn of(asked: &Asked, searcher: &Searcher, fields: Fields) -> Result<Self> {
+        let coarse = Coarse(searcher);
+        let weighed = |term: Term| {
+            let weight = Bm25Weight::for_terms(&coarse, std::slice::from_ref(&term));
+            weight.map(|weight| (term, weight))
+        };
+        let scoring = EnableScoring::enabled_from_statistics_provider(&coarse, searcher);
+        let counted = |piece: &Piece| match piece.terms(fields) {
+            mut terms if terms.len() == 1 => {
+                weighed(terms.remove(0)).map(|(term, weight)| Some(Counted::Word(term, weight)))
+            }
+            terms if terms.is_empty() => Ok(None),
+            terms => {
+                let weight = PhraseQuery::new(terms).weight(scoring);
+                weight.map(|weight| Some(Counted::Phrase(weight)))
+            }
+        };
+        let keywords = asked
+            .keywords
+            .iter()
+            .filter_map(|piece| counted(piece).transpose());
+        let stems = asked.texts.iter().map(|words| {
+            let stems = words.iter().filter_map(|piece| piece.stem(fields));
+            stems.map(weighed).collect::<tantivy::Result<Vec<_>>>()
+        });
+        Ok(Self {
+            keywords: keywords.collect::<tantivy::Result<_>>()?,
+            stems: stems.collect::<tantivy::Result<_>>()?,
+        })
+    }
+
+    /// How well each of the found documents of a segment fits, by rank.
+    fn scores(
+        &self,
+        segment: &Segment,
+        found: &Ranked,
+        by_text: &[Set],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<f32>> {
+        let mut scores = vec![0.0; found.count()];
+        if scores.is_empty() {
+            return Ok(scores);
         }
-        // The last word has room for more documents than there are.
-        if let (Some(last), rest @ 1..) = (documents.0.last_mut(), segment.max_doc() % 64) {
-            *last &= (1 << rest) - 1;
-        }
-        documents
-    }
-
-    fn insert(&mut self, document: DocId) {
-        self.0[document as usize / 64] |= 1 << (document % 64);
-    }
-
-    fn insert_all(&mut self, mut postings: BlockSegmentPostings) {
-        while !postings.docs().is_empty() {
-            postings
-                .docs()
-                .iter()
-                .for_each(|document| self.insert(*document));
-            postings.advance();
-        }
-    }
-
-    fn contains(&self, document: DocId) -> bool {
-        self.0[document as usize / 64] >> (document % 64) & 1 == 1
-    }
-
-    fn keep(&mut self, others: &Self) {
-        self.0
-            .iter_mut()
-            .zip(&others.0)
-            .for_each(|(own, other)| *own &= other);
-    }
-
-    fn add(&mut self, others: &Self) {
-        self.0
-            .iter_mut()
-            .zip(&others.0)
-            .for_each(|(own, other)| *own |= other);
-    }
-
-    /// Visits each.
-    pub fn for_each(&self, mut visit: impl FnMut(DocId)) {
-        for (index, word) in self.0.iter().enumerate() {
-            let mut bits = *word;
-            while bits != 0 {
-                visit(index as u32 * 64 + bits.trailing_zeros());
-                bits &= bits - 1;
+        let mut add = |place: usize, score: f32| {
+            if let Some(rank) = found.rank(place) {
+                scores[rank] += score;
+            }
+        };
+        for keyword in &self.keywords {
+            interrupt.check()?;
+            match keyword {
+                Counted::Word(term, weight) => {
+                    add_weights(segment, term, weight, found.set(), &mut add)?;
+                }
+                Counted::Phrase(weight) => weight
+                    .for_each(&segment.reader, &mut |document, score| {
+                        add(segment.place(document), score)
+                    })?,
             }
         }
+        for (stems, with_all) in self.stems.iter().zip(by_text) {
+            with_all.for_each(|place| add(place, stems.len() as f32));
+            for (stem, weight) in stems {
+                interrupt.check()?;
+                let mut add = |place, score| add(place, AS_ASKED_BOOST * score);
+                add_weights(segment, stem, weight, with_all, &mut add)?;
+            }
+        }
+        Ok(scores)
     }
+}
+
+/// Adds what a term counts to each document of a segment that holds it and is among some.
+fn add_weights(
+    segment: &Segment,
+    term: &Term,
+    weight: &Bm25Weight,
+    among: &Set,
+    add: &mut impl FnMut(usize, f32),
+) -> Result<()> {
+    let index = segment.reader.inverted_index(term.field())?;
+    let lengths = segment.reader.get_fieldnorms_reader(term.field())?;
+    let postings = index.read_block_postings(term, IndexRecordOption::WithFreqs);
+    let Some(mut postings) = postings.map_err(TantivyError::from)? else {
+        return Ok(());
+    };
+    while !postings.docs().is_empty() {
+        for (document, count) in postings.docs().iter().zip(postings.freqs()) {
+            let place = segment.place(*document);
+            if among.contains(place) {
+                add(place, weight.score(lengths.fieldnorm_id(*document), *count));
+            }
+        }
+        postings.advance();
+    }
+    Ok(())
 }

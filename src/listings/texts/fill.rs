@@ -53,9 +53,7 @@ impl Filling {
     ///
     /// # Errors
     /// The index cannot be written.
-    pub fn finish(mut self, through: i64) -> Result<()> {
-        self.index.words.commit_of(&mut self.writer, through)?;
-        self.writer.wait_merging_threads()?;
-        self.index.words.reload()
+    pub fn finish(self, through: i64) -> Result<()> {
+        self.index.words.commit_wide(self.writer, through)
     }
 }

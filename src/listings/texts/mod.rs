@@ -7,6 +7,11 @@
 
 mod asked;
 mod fill;
+#[cfg(test)]
+mod find_tests;
+mod kept;
+mod segments;
+mod sets;
 mod words;
 
 use std::fs::{self, File, TryLockError};
@@ -14,13 +19,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use segments::Present;
 use tantivy::TantivyError;
 
 use super::Listings;
 use super::store::{CHANGES_MAX, Changes};
+use crate::engine::interrupt::Interrupt;
 use crate::wire::listings::filters::{Listing, Search};
+pub use asked::Fits;
 pub use fill::Filling;
-pub use words::{Fits, Words};
+pub use words::Words;
 
 /// Folder of the indexes under a data folder.
 pub const FOLDER: &str = "index/properties";
@@ -48,9 +56,17 @@ pub enum Error {
     /// Another process is making the next index.
     #[error("{path}: another process makes the index of words anew; wait for it to end", path = .0.display())]
     Busy(PathBuf),
+    /// A property has a number no store gives.
+    #[error(
+        "index of words: {0} is not the number of a property; `toise compact --rebuild` makes the index anew"
+    )]
+    Number(u64),
     /// The store could not be read.
     #[error(transparent)]
     Listings(#[from] super::Error),
+    /// Nobody waits any more.
+    #[error(transparent)]
+    Engine(#[from] crate::engine::Error),
 }
 
 impl Error {
@@ -108,12 +124,21 @@ impl Texts {
         self.present.load().words.through()
     }
 
-    /// Takes the changes after those it holds. Durable, and found from then on, when it returns.
+    /// Takes the changes after a number, if it holds those before and this process may write. Durable, and found from
+    /// then on, when it returns.
     ///
     /// # Errors
-    /// The index cannot be written, or another process does.
-    pub fn take(&self, changes: &Changes) -> Result<()> {
-        self.present.load().words.take(changes)
+    /// The index cannot be written.
+    pub fn take(&self, after: i64, changes: &Changes) -> Result<()> {
+        let words = &self.present.load().words;
+        if !words.may_write()? || words.through() != after {
+            return Ok(());
+        }
+        let taken = words.take(changes);
+        if taken.is_err() {
+            words.roll_back();
+        }
+        taken
     }
 
     /// Forgets everything: the store is not the one these words came from.
@@ -124,15 +149,15 @@ impl Texts {
         self.present.load().words.clear()
     }
 
-    /// The properties that the texts of a search find, and how well when that is compared; see [`Words::find`].
-    ///
-    /// # Errors
-    /// The index cannot be read.
-    pub fn find(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
-        self.present.load().words.find(search, is_compared)
+    /// What is found now, for good.
+    pub fn found(&self) -> Moment {
+        let index = self.present.load_full();
+        let present = index.words.present();
+        Moment { index, present }
     }
 
-    /// Has the index hold every change through a number: it may have been left behind, or made anew. Blocks.
+    /// Has the index hold every change through a number: it may have been left behind, or made anew. Only one process
+    /// writes; in another it holds what that one has written. Blocks.
     ///
     /// # Errors
     /// Store or index cannot be used.
@@ -154,6 +179,10 @@ impl Texts {
         };
         let words = Words::open(&self.folder.join(name(number)))?;
         bring_up(&words, listings, former.words.through(), &|_| {})?;
+        if words.through() < former.words.through() {
+            // Another process brings it up.
+            return Ok(());
+        }
         self.present.store(Arc::new(Numbered { number, words }));
         delete_before(&self.folder, number)
     }
@@ -163,6 +192,33 @@ impl Texts {
         self.catching_up
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The words as one commit left them: what is found in it stays the same, whatever is written meanwhile.
+pub struct Moment {
+    index: Arc<Numbered>,
+    present: Arc<Present>,
+}
+
+impl Moment {
+    /// Whether both are of one commit.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.present, &other.present)
+    }
+
+    /// The properties that the texts of a search find, and how well when that is compared; `None` when it has no texts.
+    ///
+    /// # Errors
+    /// The index cannot be read, or nobody waits any more.
+    pub fn find(
+        &self,
+        search: &Search,
+        is_compared: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Fits>> {
+        let words = &self.index.words;
+        words.find(&self.present, search, is_compared, interrupt)
     }
 }
 
@@ -218,10 +274,10 @@ fn take_through(
     through: i64,
     progress: &dyn Fn(u64),
 ) -> Result<()> {
-    let mut reached = words.through();
-    if reached >= through {
+    if words.through() >= through || !words.may_write()? {
         return Ok(());
     }
+    let mut reached = words.through();
     // A record that changes while an empty index is filled comes again with a later number.
     let new_through = match reached {
         0 => listings.last_sequence()?,
@@ -316,7 +372,8 @@ mod tests {
                 keywords: vec![keyword.to_owned()],
                 full_texts: Vec::new(),
             };
-            let fits = texts.find(&search, false).unwrap().unwrap();
+            let fits = texts.found().find(&search, false, &Interrupt::default());
+            let fits = fits.unwrap().unwrap();
             (0..10)
                 .filter(|number| fits.score(*number).is_some())
                 .count()

@@ -8,14 +8,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use arc_swap::ArcSwap;
 use serde::Deserialize;
-use tantivy::columnar::ColumnValues;
 use tantivy::directory::MmapDirectory;
-use tantivy::query::{BooleanQuery, EnableScoring, Occur, PhraseQuery, Query, TermQuery};
+use tantivy::directory::error::LockError;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
 };
@@ -24,12 +22,16 @@ use tantivy::tokenizer::{
     TextAnalyzer, TokenStream,
 };
 use tantivy::{
-    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, SegmentReader,
-    TantivyDocument, TantivyError, Term,
+    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError,
+    Term,
 };
 
-use super::asked::{Asked, Word};
+use super::asked::{Asked, Fits, Looking};
+use super::kept::{Kept, Piece};
+use super::segments::Present;
 use super::{Error, Result};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::priority;
 use crate::listings::store::Changes;
 use crate::wire::listings::filters::Search;
 
@@ -37,37 +39,20 @@ use crate::wire::listings::filters::Search;
 const WRITER_BYTES: usize = 32 << 20;
 /// Longest word taken, bytes.
 const WORD_BYTES_MAX: usize = 40;
-const NUMBER: &str = "number";
+/// Name of the field with the number of a property.
+pub(super) const NUMBER: &str = "number";
 const WORDS: &str = "words";
 const STEMS: &str = "stems";
 
-/// The properties that texts find, by their numbers in the store.
-pub enum Fits {
-    /// One bit a number: whether it is found.
-    Found(Vec<u64>),
-    /// How well each number fits; greater is better, 0 where it is not found.
-    Scored(Vec<f32>),
-}
-
-impl Fits {
-    /// How well a property fits; `None` when it is not found, 1 when fits were not compared.
-    pub fn score(&self, number: i64) -> Option<f32> {
-        let number = usize::try_from(number).ok()?;
-        match self {
-            Fits::Found(bits) => {
-                let word = bits.get(number / 64)?;
-                (word >> (number % 64) & 1 == 1).then_some(1.0)
-            }
-            Fits::Scored(scores) => scores.get(number).copied().filter(|score| *score > 0.0),
-        }
-    }
-}
-
+/// What the index keeps of a property.
 #[derive(Clone, Copy)]
-struct Fields {
-    number: Field,
-    words: Field,
-    stems: Field,
+pub(super) struct Fields {
+    /// Its number.
+    pub number: Field,
+    /// Its texts, word by word.
+    pub words: Field,
+    /// The same by their stems.
+    pub stems: Field,
 }
 
 /// An index. Shared by all questions.
@@ -77,7 +62,9 @@ pub struct Words {
     /// Opened with the first change: whoever only asks needs none, and only one process may write.
     writer: Mutex<Option<IndexWriter>>,
     fields: Fields,
-    through: AtomicI64,
+    /// What is found now.
+    present: ArcSwap<Present>,
+    kept: Kept,
 }
 
 /// What of a record is searched.
@@ -104,24 +91,25 @@ impl Words {
             .open_or_create(directory)?;
         index.tokenizers().register(WORDS, analyzer(false));
         index.tokenizers().register(STEMS, analyzer(true));
-        let payload = index.load_metas()?.payload;
-        let through = payload.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let through = committed(&index)?;
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
+        let present = Present::open(reader.searcher(), &[], through)?;
         Ok(Self {
             index,
             reader,
             writer: Mutex::new(None),
             fields,
-            through: AtomicI64::new(through),
+            present: ArcSwap::from_pointee(present),
+            kept: Kept::new(),
         })
     }
 
     /// Number of the last change it holds.
     pub fn through(&self) -> i64 {
-        self.through.load(Ordering::Acquire)
+        self.present.load().through
     }
 
     /// Takes the changes after those it holds. Durable, and found from then on, when it returns.
@@ -174,17 +162,47 @@ impl Words {
     /// Makes what was gathered durable and found.
     pub(super) fn commit(&self, through: i64) -> Result<()> {
         let mut writer = self.writer();
-        self.commit_of(self.opened(&mut writer)?, through)
+        commit(self.opened(&mut writer)?, through)?;
+        self.show(through)
     }
 
-    /// Makes what a writer gathered durable and found.
-    pub(super) fn commit_of(&self, writer: &mut IndexWriter, through: i64) -> Result<()> {
-        let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&through.to_string());
-        commit.commit()?;
+    /// Makes what a writer of [`Words::wide_writer`] gathered durable and found, and waits for its merges.
+    pub(super) fn commit_wide(&self, mut wide: IndexWriter, through: i64) -> Result<()> {
+        let _writer = self.writer();
+        commit(&mut wide, through)?;
+        wide.wait_merging_threads()?;
+        self.show(through)
+    }
+
+    /// Has the files as they are now be asked.
+    fn show(&self, through: i64) -> Result<()> {
         self.reader.reload()?;
-        self.through.fetch_max(through, Ordering::AcqRel);
+        let former = self.present.load_full();
+        let present = Present::open(self.reader.searcher(), &former.segments, through)?;
+        self.present.store(Arc::new(present));
         Ok(())
+    }
+
+    /// Whether this process may write, which one process may at a time; tries to become that one. What another wrote is
+    /// taken up, now or when it has ended.
+    ///
+    /// # Errors
+    /// The index cannot be read, or not be written for another reason.
+    pub(super) fn may_write(&self) -> Result<bool> {
+        let mut writer = self.writer();
+        if writer.is_some() {
+            return Ok(true);
+        }
+        let may_write = match self.opened(&mut writer) {
+            Ok(_) => true,
+            Err(Error::Index(TantivyError::LockFailure(LockError::LockBusy, _))) => false,
+            Err(error) => return Err(error),
+        };
+        let through = committed(&self.index)?;
+        if through != self.through() {
+            self.show(through)?;
+        }
+        Ok(may_write)
     }
 
     /// Forgets everything: the store is not the one these words came from.
@@ -193,14 +211,7 @@ impl Words {
     /// The index cannot be written.
     pub fn clear(&self) -> Result<()> {
         self.opened(&mut self.writer())?.delete_all_documents()?;
-        self.commit(0)?;
-        self.through.store(0, Ordering::Release);
-        Ok(())
-    }
-
-    /// Has the files as they are now be asked.
-    pub(super) fn reload(&self) -> Result<()> {
-        Ok(self.reader.reload()?)
+        self.commit(0)
     }
 
     /// A writer of several threads for many documents at once. A folder has one writer: that for changes is opened again
@@ -231,113 +242,90 @@ impl Words {
     fn opened<'w>(&self, writer: &'w mut Option<IndexWriter>) -> Result<&'w mut IndexWriter> {
         match writer {
             Some(writer) => Ok(writer),
-            slot => Ok(slot.insert(self.index.writer_with_num_threads(1, WRITER_BYTES)?)),
+            // The threads that merge segments start here, and a merge may keep a core for seconds: questions go first.
+            slot => {
+                let made =
+                    priority::lowered(|| self.index.writer_with_num_threads(1, WRITER_BYTES));
+                Ok(slot.insert(made?))
+            }
         }
     }
 
-    /// The properties that the texts of a search find; `None` when it has none. Comparing how well they fit takes
-    /// several times as long as finding them.
+    /// What is found now.
+    pub(super) fn present(&self) -> Arc<Present> {
+        self.present.load_full()
+    }
+
+    /// The properties that the texts of a search find in one state; `None` when it has none. Comparing how well they fit
+    /// takes several times as long as finding them.
     ///
     /// # Errors
-    /// The index cannot be read.
-    pub fn find(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
+    /// The index cannot be read, or nobody waits any more.
+    pub(super) fn find(
+        &self,
+        present: &Present,
+        search: &Search,
+        is_compared: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Fits>> {
         if search.keywords.is_empty() && search.full_texts.is_empty() {
             return Ok(None);
         }
-        let searcher = self.reader.searcher();
-        let asked = self.asked(search, &searcher, is_compared)?;
-        let segments = searcher.segment_readers().par_iter();
-        if is_compared {
-            let scored = segments.map(|segment| {
-                let numbers = numbers_of(segment)?;
-                let mut scores = vec![0.0; segment.max_doc() as usize];
-                let mut found = Vec::new();
-                asked
-                    .find(segment, Some(&mut scores))?
-                    .for_each(|document| {
-                        let number = numbers.get_val(document) as usize;
-                        found.push((number, scores[document as usize]));
-                    });
-                Ok(found)
-            });
-            let found = scored.collect::<Result<Vec<Vec<(usize, f32)>>>>()?;
-            let found = found.iter().flatten();
-            let length = found.clone().map(|(number, _)| number + 1).max();
-            let mut scores = vec![0.0; length.unwrap_or(0)];
-            found.for_each(|(number, score)| scores[*number] = *score);
-            return Ok(Some(Fits::Scored(scores)));
-        }
-        let found = segments.map(|segment| {
-            let numbers = numbers_of(segment)?;
-            let mut bits = vec![0; numbers.max_value() as usize / 64 + 1];
-            asked.find(segment, None)?.for_each(|document| {
-                let number = numbers.get_val(document);
-                bits[number as usize / 64] |= 1u64 << (number % 64);
-            });
-            Ok(bits)
-        });
-        let mut all = Vec::new();
-        for bits in found.collect::<Result<Vec<Vec<u64>>>>()? {
-            all.resize(all.len().max(bits.len()), 0);
-            all.iter_mut()
-                .zip(bits)
-                .for_each(|(all, bits)| *all |= bits);
-        }
-        Ok(Some(Fits::Found(all)))
-    }
-
-    fn asked(&self, search: &Search, searcher: &Searcher, is_compared: bool) -> Result<Asked> {
-        let scoring = match is_compared {
-            true => EnableScoring::enabled_from_searcher(searcher),
-            false => EnableScoring::disabled_from_searcher(searcher),
+        let looking = Looking {
+            present,
+            kept: &self.kept,
+            fields: self.fields,
+            interrupt,
         };
-        let keywords = search.keywords.iter();
-        let keywords: Vec<_> = keywords
-            .map(|keyword| (Occur::Must, self.phrase(keyword)))
-            .collect();
-        let keywords = match keywords.is_empty() {
-            true => None,
-            false => Some(BooleanQuery::new(keywords).weight(scoring)?),
-        };
-        let texts = search.full_texts.iter().map(|text| {
-            let words = tokens(&mut analyzer(false), text);
-            let stems = tokens(&mut analyzer(true), text);
-            let words = words.iter().zip(&stems).map(|(word, stem)| {
-                let word = Term::from_field_text(self.fields.words, word);
-                let stem = Term::from_field_text(self.fields.stems, stem);
-                Word::new(&word, &stem, scoring)
-            });
-            words.collect::<Result<Vec<Word>>>()
-        });
-        let texts = match search.full_texts.is_empty() {
-            true => None,
-            false => Some(texts.collect::<Result<_>>()?),
-        };
-        Ok(Asked { keywords, texts })
-    }
-
-    /// The words of a text next to each other, as they are written. A text without words is found nowhere.
-    fn phrase(&self, text: &str) -> Box<dyn Query> {
-        let words = tokens(&mut analyzer(false), text);
-        let mut terms: Vec<Term> = words
-            .iter()
-            .map(|word| Term::from_field_text(self.fields.words, word))
-            .collect();
-        match terms.len() {
-            0 => Box::new(tantivy::query::EmptyQuery),
-            1 => Box::new(TermQuery::new(
-                terms.remove(0),
-                IndexRecordOption::WithFreqs,
-            )),
-            _ => Box::new(PhraseQuery::new(terms)),
-        }
+        let asked = asked(search);
+        Ok(Some(match is_compared {
+            true => asked.scored(&looking)?,
+            false => asked.found(&looking)?,
+        }))
     }
 }
 
-/// The numbers of a segment's documents.
-fn numbers_of(segment: &SegmentReader) -> Result<Arc<dyn ColumnValues<u64>>> {
-    let numbers = segment.fast_fields().u64(NUMBER)?;
-    Ok(numbers.first_or_default_col(0))
+#[cfg(test)]
+impl Words {
+    /// What the texts of a search find now.
+    pub(super) fn find_now(&self, search: &Search, is_compared: bool) -> Result<Option<Fits>> {
+        self.find(&self.present(), search, is_compared, &Interrupt::default())
+    }
+
+    pub(super) fn fields(&self) -> Fields {
+        self.fields
+    }
+}
+
+/// Number of the last change that any process committed.
+fn committed(index: &Index) -> Result<i64> {
+    let payload = index.load_metas()?.payload;
+    Ok(payload.and_then(|text| text.parse().ok()).unwrap_or(0))
+}
+
+/// Makes what a writer gathered durable.
+fn commit(writer: &mut IndexWriter, through: i64) -> Result<()> {
+    let mut commit = writer.prepare_commit()?;
+    commit.set_payload(&through.to_string());
+    commit.commit()?;
+    Ok(())
+}
+
+/// Takes the texts of a search apart as those of properties are.
+pub(super) fn asked(search: &Search) -> Asked {
+    let (mut words, mut stems) = (analyzer(false), analyzer(true));
+    let keywords = search.keywords.iter();
+    let keywords = keywords.map(|keyword| Piece::Phrase(tokens(&mut words, keyword)));
+    let keywords = keywords.collect();
+    let texts = search.full_texts.iter().map(|text| {
+        let words = tokens(&mut words, text).into_iter();
+        let words = words.zip(tokens(&mut stems, text));
+        words
+            .map(|(word, stem)| Piece::Like { word, stem })
+            .collect()
+    });
+    let texts = texts.collect();
+    Asked { keywords, texts }
 }
 
 fn schema() -> (Schema, Fields) {
@@ -358,7 +346,7 @@ fn schema() -> (Schema, Fields) {
 
 /// Takes a text apart into words, or into their stems. Accents go before the stem is taken, so that a text written
 /// without them has the same stems.
-fn analyzer(is_stemmed: bool) -> TextAnalyzer {
+pub(super) fn analyzer(is_stemmed: bool) -> TextAnalyzer {
     let words = TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(WORD_BYTES_MAX))
         .filter(LowerCaser)
@@ -369,7 +357,7 @@ fn analyzer(is_stemmed: bool) -> TextAnalyzer {
     }
 }
 
-fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
+pub(super) fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
     let mut stream = analyzer.token_stream(text);
     let mut tokens = Vec::new();
     while stream.advance() {
@@ -409,7 +397,7 @@ mod tests {
             full_texts: owned(full_texts),
         };
         let of = |is_compared| {
-            let fits = texts.find(&search, is_compared).unwrap().unwrap();
+            let fits = texts.find_now(&search, is_compared).unwrap().unwrap();
             let is_found = |number: &i64| fits.score(*number).is_some();
             (-1..200).filter(is_found).collect::<Vec<i64>>()
         };

@@ -127,16 +127,13 @@ const TAKEN: [&str; 12] = [
 ];
 
 fn gate(list: &str) -> Gate {
-    let lookup = |name: String| {
-        let answer: std::io::Result<Vec<IpAddr>> = match name.trim_end_matches('.') {
-            "inside.example.com" => Ok(vec!["10.1.2.3".parse().unwrap()]),
-            "both.example.com" => Ok(vec!["8.8.8.8".parse().unwrap(), "::1".parse().unwrap()]),
-            "nowhere.example.com" => Err(std::io::ErrorKind::NotFound.into()),
-            "nothing.example.com" => Ok(Vec::new()),
-            "trial.lan" | "localhost" => Ok(vec!["127.0.0.1".parse().unwrap()]),
-            _ => Ok(vec!["8.8.8.8".parse().unwrap()]),
-        };
-        std::future::ready(answer).boxed()
+    let lookup = |name: &str| match name.trim_end_matches('.') {
+        "inside.example.com" => Ok(vec!["10.1.2.3".parse().unwrap()]),
+        "both.example.com" => Ok(vec!["8.8.8.8".parse().unwrap(), "::1".parse().unwrap()]),
+        "nowhere.example.com" => Err(std::io::ErrorKind::NotFound.into()),
+        "nothing.example.com" => Ok(Vec::new()),
+        "trial.lan" | "localhost" => Ok(vec!["127.0.0.1".parse().unwrap()]),
+        _ => Ok(vec!["8.8.8.8".parse().unwrap()]),
     };
     Gate::asking(Allowed::parse(list).unwrap(), lookup)
 }

@@ -14,11 +14,11 @@ use arrow::datatypes::{
 };
 use serde_json::{Map, Value};
 
-use super::input::InputRows;
-use super::{BulkReport, Error, Run};
+use super::{BulkReport, Run};
 use crate::lake::schema::{Kind, RECORD};
 use crate::opendata::Dataset;
 use crate::opendata::matching::Ranking;
+use crate::opendata::portfolio::{Error, InputRows};
 use crate::opendata::source::cell;
 
 /// Columns of a diagnostic in the answer where none are chosen.
@@ -286,7 +286,7 @@ impl<'r> Table<'r> {
         for (key, value) in self
             .keys
             .iter_mut()
-            .zip(self.run.plan.key(&rows.block, row))
+            .zip(self.run.plan.columns.key(&rows.block, row))
         {
             key.append_option((!value.is_empty()).then_some(value));
         }

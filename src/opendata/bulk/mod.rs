@@ -1,38 +1,29 @@
 //! Bulk match: a portfolio file in, the best candidates of each row out, in the order of the input.
 //!
-//! One thread reads blocks of rows (`input`); rayon turns each into match bodies (`plan`), asks the same
-//! [`OpenData::rank`] the endpoint asks, and lays the candidates out as columns (`answer`); the caller's thread writes
-//! them (`output`). Memory stays within `BLOCKS_WAITING` + `BLOCKS_MATCHING` blocks, whatever the file. One view
-//! serves the whole run, so that an import meanwhile changes nothing. A row that cannot be asked yields its error.
+//! [`portfolio`] reads rows and writes answers; here each block becomes match bodies (`plan`), asks the same
+//! [`OpenData::rank`] the endpoint asks, and is laid out as columns (`answer`). One view serves the whole run, so that
+//! an import meanwhile changes nothing. A row that cannot be asked yields its error.
 
 mod answer;
-mod input;
-mod output;
 mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-use arrow::array::RecordBatch;
 use serde::Serialize;
 
+use super::portfolio::{self, Error, Opened, Output, Portfolio};
 use super::{Dataset, OpenData};
 use crate::engine;
 use crate::progress::Progress;
 use answer::Layout;
-use input::{InputRows, Opened};
-use output::Output;
 use plan::Plan;
 
-/// Blocks of rows read ahead of matching.
-const BLOCKS_WAITING: usize = 4;
-/// Blocks being matched, or matched and waiting to be written, for each thread.
-const BLOCKS_MATCHING: usize = 4;
+/// Columns that are keys where none are named, the first that is there.
+const DEFAULT_KEYS: [&str; 2] = ["key", "id"];
 
 /// What a bulk match is asked for.
 #[derive(Clone, Debug)]
@@ -53,37 +44,6 @@ pub struct BulkOptions {
     pub columns: Option<Vec<String>>,
     /// Bar on standard error.
     pub progress: Progress,
-}
-
-/// Why a bulk match stopped. A bad row is no reason.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The portfolio or the answer could not be opened, read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// Which file.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The portfolio is not what its form says.
-    #[error(transparent)]
-    Input(#[from] super::source::Error),
-    /// An option that makes no sense with this portfolio or table.
-    #[error("{0}")]
-    Option(String),
-    /// The table could not be read.
-    #[error(transparent)]
-    Engine(#[from] engine::Error),
-    /// The answer could not be laid out.
-    #[error(transparent)]
-    Arrow(#[from] arrow::error::ArrowError),
-    /// The answer could not be encoded.
-    #[error(transparent)]
-    Parquet(#[from] parquet::errors::ParquetError),
-    /// A thread ended before its time.
-    #[error("a worker stopped: {0}")]
-    Worker(&'static str),
 }
 
 /// What a bulk match did.
@@ -150,8 +110,6 @@ struct Run {
     layout: Layout,
 }
 
-type Matching = Receiver<Result<(RecordBatch, BulkReport), Error>>;
-
 /// Matches a portfolio; returns once the answer is whole on disk. Blocks, and computes on the global rayon pool: call
 /// it from a thread that is none of its workers.
 ///
@@ -160,68 +118,41 @@ type Matching = Receiver<Result<(RecordBatch, BulkReport), Error>>;
 /// See [`Error`]; nothing is left under the answer's name then.
 pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Error> {
     let started = Instant::now();
-    let schema = options.dataset.schema();
-    let view = open_data.engine().view(schema)?;
+    let dataset = options.dataset;
+    let view = open_data.engine().view(dataset.schema())?;
     // Gathered once here rather than by the first rows of all threads at the same time.
     view.superseded().map_err(engine::Error::from)?;
-    let (sender, rows) = sync_channel::<Result<InputRows, Error>>(BLOCKS_WAITING);
-    let opened = Opened::new(options)?;
-    let plan = opened.plan.clone();
-    let layout = Layout::new(options.dataset, &plan.keys, options.columns.as_deref())?;
-    let mut output = Output::create(&options.output, layout.schema())?;
-    let run = Arc::new(Run {
+    let portfolio = Portfolio {
+        input: options.input.clone(),
+        what: format!("a {} match", dataset.name()),
+        fields: plan::field_names(dataset),
+        renames: options.renames.clone(),
+        keys: options.keys.clone(),
+        default_keys: &DEFAULT_KEYS,
+    };
+    let opened = Opened::new(&portfolio)?;
+    let plan = Plan::new(options, opened.columns.clone())?;
+    let layout = Layout::new(dataset, &plan.columns.keys, options.columns.as_deref())?;
+    let output = Output::create(&options.output, layout.schema())?;
+    let mut report = BulkReport {
+        ignored_columns: plan.columns.ignored.clone(),
+        ..BulkReport::default()
+    };
+    let run = Run {
         open_data: open_data.clone(),
         view,
         plan,
         layout,
-    });
-    let bar = options
-        .progress
-        .bytes(&options.input.display().to_string(), opened.bytes);
-    let mut report = BulkReport::default();
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| input::read(opened, options, &bar, sender));
-        let limit = BLOCKS_MATCHING * rayon::current_num_threads();
-        let mut matching: VecDeque<Matching> = VecDeque::with_capacity(limit);
-        for block in rows {
-            let block = block?;
-            if matching.len() >= limit {
-                write_next(&mut matching, &mut output, &mut report)?;
-            }
-            let (done, receiver) = sync_channel(1);
-            let run = Arc::clone(&run);
-            rayon::spawn(move || {
-                // A coordinator that has gone met an error of its own.
-                let _ = done.send(answer::answer(&run, &block));
-            });
-            matching.push_back(receiver);
-        }
-        while !matching.is_empty() {
-            write_next(&mut matching, &mut output, &mut report)?;
-        }
-        report.ignored_columns = reader
-            .join()
-            .map_err(|_| Error::Worker("the reader of the portfolio"))?;
-        Ok::<(), Error>(())
-    })?;
-    output.finish()?;
-    bar.finish_and_clear();
+    };
+    portfolio::run(
+        &portfolio,
+        opened,
+        output,
+        options.progress,
+        move |rows| answer::answer(&run, rows),
+        |counts| report.add(&counts),
+    )?;
     report.seconds = started.elapsed().as_secs_f64();
     report.rows_per_second = report.rows as f64 / report.seconds.max(f64::MIN_POSITIVE);
     Ok(report)
-}
-
-fn write_next(
-    matching: &mut VecDeque<Matching>,
-    output: &mut Output,
-    report: &mut BulkReport,
-) -> Result<(), Error> {
-    let Some(next) = matching.pop_front() else {
-        return Ok(());
-    };
-    let (batch, counts) = next
-        .recv()
-        .map_err(|_| Error::Worker("the matching of a block"))??;
-    report.add(&counts);
-    output.write(&batch)
 }

@@ -7,7 +7,8 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{BulkOptions, Error};
+use super::BulkOptions;
+use crate::opendata::portfolio::{Columns, Error};
 use crate::opendata::source::Block;
 use crate::opendata::{Dataset, MatchRequest};
 use crate::wire::opendata::{FilterKind, TargetKind, bodies};
@@ -41,20 +42,16 @@ struct Field {
     cell: Cell,
 }
 
-/// What the columns of a portfolio mean.
+/// What the rows of a portfolio ask.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The table matched against.
     pub(super) dataset: Dataset,
     size: Option<usize>,
-    /// Columns the answer repeats; empty: the row's number instead.
-    pub(super) keys: Vec<String>,
-    /// Input columns of the keys.
-    key_columns: Vec<usize>,
+    /// What its columns mean.
+    pub(super) columns: Columns,
     /// Input columns of fields.
     fields: Vec<(usize, Field)>,
-    /// Input columns without meaning.
-    pub(super) ignored: Vec<String>,
 }
 
 /// All fields of a match body, as columns.
@@ -110,98 +107,23 @@ fn fields(dataset: Dataset) -> Vec<Field> {
 }
 
 impl Plan {
-    /// Reads the columns of a portfolio. A key is no field, unless a rename says so: a portfolio's own `id` is not the
-    /// `id` of a sale.
-    pub(super) fn new(options: &BulkOptions, columns: &[String]) -> Result<Self, Error> {
+    /// Reads rows as match bodies.
+    pub(super) fn new(options: &BulkOptions, columns: Columns) -> Result<Self, Error> {
         let dataset = options.dataset;
-        let known = fields(dataset);
-        for (ours, theirs) in &options.renames {
-            if !columns.iter().any(|column| column == ours) {
-                return Err(Error::Option(format!(
-                    "--map {ours}={theirs}: the portfolio has no column {ours}; it has {}",
-                    columns.join(", ")
-                )));
-            }
-            if !known.iter().any(|field| field.name == *theirs) {
-                let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
-                return Err(Error::Option(format!(
-                    "--map {ours}={theirs}: {theirs} is no field of a {} match; fields are {}",
-                    dataset.name(),
-                    names.join(", ")
-                )));
-            }
-        }
         if let Some(size) = options.size {
             parse_match(dataset, &serde_json::json!({ "size": size }))
                 .map_err(|fault| Error::Option(format!("--{fault}")))?;
         }
-        let position = |name: &str| columns.iter().position(|column| column == name);
-        let keys: Vec<String> = if options.keys.is_empty() {
-            let default = ["key", "id"]
-                .into_iter()
-                .find(|name| position(name).is_some());
-            default.into_iter().map(str::to_owned).collect()
-        } else {
-            options.keys.clone()
-        };
-        let mut key_columns = Vec::with_capacity(keys.len());
-        for key in &keys {
-            key_columns.push(position(key).ok_or_else(|| {
-                Error::Option(format!(
-                    "--key {key}: the portfolio has no such column; it has {}",
-                    columns.join(", ")
-                ))
-            })?);
-        }
-        let mut found: Vec<(usize, Field)> = Vec::new();
-        let mut ignored = Vec::new();
-        for (index, column) in columns.iter().enumerate() {
-            let rename = options.renames.iter().find(|(ours, _)| ours == column);
-            if rename.is_none() && key_columns.contains(&index) {
-                continue;
-            }
-            let name = rename.map_or(column, |(_, theirs)| theirs);
-            match known.iter().find(|field| field.name == *name) {
-                Some(field) => {
-                    if let Some((other, _)) = found.iter().find(|(_, other)| other.name == *name) {
-                        return Err(Error::Option(format!(
-                            "the columns {} and {column} both give {name}",
-                            columns[*other]
-                        )));
-                    }
-                    found.push((index, field.clone()));
-                }
-                None => ignored.push(column.clone()),
-            }
-        }
-        if found.is_empty() {
-            let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
-            return Err(Error::Option(format!(
-                "no column of the portfolio is a field of a {} match: it has {}; fields are {} (see --map)",
-                dataset.name(),
-                columns.join(", "),
-                names.join(", ")
-            )));
-        }
+        let known = fields(dataset);
+        let found = columns.fields.iter();
         Ok(Self {
             dataset,
             size: options.size,
-            keys,
-            key_columns,
-            fields: found,
-            ignored,
+            fields: found
+                .map(|(index, field)| (*index, known[*field].clone()))
+                .collect(),
+            columns,
         })
-    }
-
-    /// Values of the key columns of a row.
-    pub(super) fn key<'b>(
-        &self,
-        block: &'b Block,
-        row: usize,
-    ) -> impl Iterator<Item = &'b str> + use<'b, '_> {
-        self.key_columns
-            .iter()
-            .map(move |column| block.cell(row, *column))
     }
 
     /// The match a row asks for, or what is wrong with it.

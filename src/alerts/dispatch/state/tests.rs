@@ -1,10 +1,15 @@
 //! What is delivered when: one new delivery an alert, retries in their turn, endpoints apart.
 
+use super::super::places::UNPROVEN_MAX;
 use super::*;
 
 fn receiver(name: &str) -> Key {
+    receiver_of(0, name)
+}
+
+fn receiver_of(account: u128, name: &str) -> Key {
     Arc::new(Receiver {
-        account_id: Uuid::nil(),
+        account_id: Uuid::from_u128(account),
         url: format!("https://{name}/"),
     })
 }
@@ -57,11 +62,11 @@ fn what_waits_for_another_delivery_is_looked_at_when_that_one_ends() {
 }
 
 #[test]
-fn hanging_endpoints_take_no_place_from_the_proven_ones() {
+fn hanging_endpoints_of_one_account_take_no_place_from_the_others() {
     let mut state = State::default();
-    let good = receiver("good");
+    let idle = receiver_of(1, "idle");
     let first = Uuid::now_v7();
-    state.begin(first, 0, &good, None);
+    state.begin(first, 0, &idle, None);
     state.end(first, End::Taken, 0);
     for alert in 1..=1_000 {
         state.note(alert, Some(receiver(&format!("hanging{alert}"))));
@@ -70,11 +75,38 @@ fn hanging_endpoints_take_no_place_from_the_proven_ones() {
     while begin(&mut state, false).is_some() {
         hanging += 1;
     }
-    assert_eq!(hanging, UNPROVEN_MAX);
-    state.note(2_000, Some(Arc::clone(&good)));
-    assert_eq!(begin(&mut state, false).unwrap().0, 2_000);
-    assert!(!state.may_retry(&receiver("other")));
-    assert!(state.may_retry(&good));
+    assert_eq!(hanging, UNPROVEN_MAX / 2);
+    // A day later: what took its deliveries is known as such, and a stranger finds room too.
+    state.forget_idle(24 * 3_600_000);
+    for (alert, other) in [(2_000, idle), (2_001, receiver_of(2, "stranger"))] {
+        state.note(alert, Some(Arc::clone(&other)));
+        assert_eq!(begin(&mut state, false).unwrap().0, alert);
+        assert!(state.may_retry(&other, 0));
+    }
+    assert!(!state.may_retry(&receiver("other"), 0));
+}
+
+#[test]
+fn of_many_endpoints_those_that_answer_and_were_used_last_are_remembered() {
+    let mut state = State::default();
+    let names: Vec<Key> = (0..REMEMBERED_MAX + 3)
+        .map(|name| receiver(&name.to_string()))
+        .collect();
+    for (at_ms, key) in (1..).zip(&names) {
+        let delivery_id = Uuid::now_v7();
+        state.begin(delivery_id, 0, key, None);
+        let end = match at_ms {
+            2 | 7 => End::Failed { asked_ms: 0 },
+            _ => End::Taken,
+        };
+        state.end(delivery_id, end, at_ms);
+    }
+    state.forget_idle(1_000_000);
+    assert_eq!(state.endpoints.len(), REMEMBERED_MAX);
+    let forgotten = [0, 1, 6].map(|index: usize| !state.endpoints.contains_key(&names[index]));
+    assert_eq!(forgotten, [true; 3]);
+    state.forget_idle(i64::MAX);
+    assert!(state.endpoints.is_empty());
 }
 
 #[test]
@@ -112,10 +144,17 @@ fn an_alert_in_line_follows_its_receiver_and_retires_without_one() {
     state.note(2, Some(a));
     state.move_to(1, Some(Arc::clone(&b)));
     state.move_to(2, None);
+    assert_eq!(state.pick(0), Some((1, Arc::clone(&b))));
+    // An endpoint that its only alert left and came back to is in line once.
+    state.set_aside(1, false);
+    state.note(1, Some(Arc::clone(&b)));
+    state.move_to(1, Some(receiver("c")));
+    state.move_to(1, Some(Arc::clone(&b)));
+    assert_eq!(state.turns.iter().filter(|key| **key == b).count(), 1);
     assert_eq!(state.pick(0), Some((1, b)));
     assert_eq!((state.pick(0), state.pick_retired()), (None, Some(2)));
     state.set_aside(1, false);
     state.set_aside(2, false);
-    state.forget_idle();
+    state.forget_idle(0);
     assert!(state.endpoints.is_empty() && state.alerts.is_empty());
 }

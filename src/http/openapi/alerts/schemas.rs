@@ -7,10 +7,9 @@ use super::super::schemas::closed;
 use super::names;
 use crate::alerts::alert::Reason;
 use crate::listings::preview;
+use crate::net::receiver::URL_CHARS_MAX;
 use crate::wire::alerts::queries::{PREVIEW_DAYS_DEFAULT, PREVIEW_DAYS_MAX, REPLAY_ITEMS_MAX};
-use crate::wire::alerts::{
-    ALERTS_MAX, METADATA_BYTES_MAX, NAME_CHARS_MAX, WEBHOOK_URL_BYTES_MAX, match_kinds,
-};
+use crate::wire::alerts::{ALERTS_MAX, METADATA_BYTES_MAX, NAME_CHARS_MAX, match_kinds};
 use crate::wire::dates::DATE_RULE;
 use crate::wire::delivery::DeliveryStatus;
 use crate::wire::listings::filters::Listing;
@@ -54,7 +53,7 @@ fn fields(listing: Listing) -> Value {
         json!("What deliveries echo beside the alert's identifier; an empty object: nothing");
     json!({
         "search_query": reference(&format!("{}Query", listing.filter_model().name)),
-        "webhook_url": {"type": "string", "minLength": 1, "maxLength": WEBHOOK_URL_BYTES_MAX,
+        "webhook_url": {"type": "string", "minLength": 1, "maxLength": URL_CHARS_MAX,
             "description": "Where matches are posted: https, a public host that resolves; checked again at every \
                 delivery, redirects are not followed"},
         "match": {"type": "array", "minItems": 1, "items": reference(match_kinds(listing).name),

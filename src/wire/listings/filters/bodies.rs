@@ -30,6 +30,8 @@ pub const SIMILARS_SIZE_MAX: usize = 100;
 pub const TEXTS_MAX: usize = 20;
 /// Longest keyword or full text, characters.
 pub const TEXT_CHARS_MAX: usize = 200;
+/// Words of all full texts of a search: each is compared with every word there is.
+pub const FULL_TEXT_WORDS_MAX: usize = 64;
 /// Identifiers of one `_many` call.
 pub const MANY_MAX: usize = 100;
 
@@ -291,7 +293,7 @@ fn search(listing: Listing, part: Part, value: &Value, at: At<'_>) -> Result<Sea
         let here = At::Key(&at, key);
         match key.as_str() {
             "keywords" => keywords = texts(value, here)?,
-            "fullTexts" => full_texts = texts(value, here)?,
+            "fullTexts" => full_texts = few_words(texts(value, here)?, here)?,
             key if key == listing.filter_key() => {
                 filter = Some(model(value, listing.filter_model(), part, "", here)?);
             }
@@ -325,6 +327,20 @@ fn texts(value: &Value, at: At<'_>) -> Result<Vec<String>, Fault> {
             Ok(text.to_owned())
         })
         .collect()
+}
+
+/// Texts that have few words, taken apart as the index of words does.
+fn few_words(texts: Vec<String>, at: At<'_>) -> Result<Vec<String>, Fault> {
+    let words = texts.iter().flat_map(|text| {
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        words.filter(|word| !word.is_empty())
+    });
+    match words.count() {
+        count if count > FULL_TEXT_WORDS_MAX => Err(at.fault(format!(
+            "must hold at most {FULL_TEXT_WORDS_MAX} words in all; these are {count}"
+        ))),
+        _ => Ok(texts),
+    }
 }
 
 fn ids(value: &Value, at: At<'_>) -> Result<Vec<Uuid>, Fault> {

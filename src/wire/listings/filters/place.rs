@@ -83,11 +83,13 @@ fn commune_distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
             "inseeCode" => {
                 let code = read::<InseeCode>(value).map_err(|fault| here.fault(fault.message))?;
                 let found = communes::of_code(code.as_str());
-                let found = found.map(|commune| (commune.latitude, commune.longitude));
-                centre = Some(found.ok_or_else(|| {
-                    here.fault(
-                        "the centre of this commune is not known; use geoDistance with a pin",
-                    )
+                let found = found.ok_or_else(|| here.fault("there is no such commune"))?;
+                centre = Some(found.centre.ok_or_else(|| {
+                    let rule = "is not known; use geoDistance with a pin";
+                    here.fault(format!(
+                        "the centre of this commune ({}) {rule}",
+                        found.name
+                    ))
                 })?);
             }
             "distanceKm" => radius_m = Some(metres(value, here)?),

@@ -190,8 +190,10 @@ fn each_kind_of_fault_is_named_by_its_path_with_what_is_allowed() {
         (around(r#"{"polygon": []}"#),
             format!("{at}.polygon: unknown field; must be one of: geoBoundingBox, geoDistance, geoInseeCodeDistance")),
         (around(r#"{"geoInseeCodeDistance": {"inseeCode": "48999", "distanceKm": 1}}"#),
-            format!("{at}.geoInseeCodeDistance.inseeCode: the centre of this commune is not known; use geoDistance \
-                with a pin")),
+            format!("{at}.geoInseeCodeDistance.inseeCode: there is no such commune")),
+        (around(r#"{"geoInseeCodeDistance": {"inseeCode": "10002", "distanceKm": 1}}"#),
+            format!("{at}.geoInseeCodeDistance.inseeCode: the centre of this commune (Ailleville) is not known; use \
+                geoDistance with a pin")),
         (boxed(pin, r#"{"lat": 45, "lon": 4}"#),
             format!("{at}.geoBoundingBox.topLeft.lat: must be above bottomRight.lat")),
         (boxed(pin, r#"{"lat": 44, "lon": 3}"#),
@@ -248,6 +250,8 @@ fn bodies_need_their_keys_and_bound_their_sizes_and_texts() {
             "search.keywords: must hold at most 20 items"),
         (Part::Whole, whole("1", r#"{"filterProperty": {}, "fullTexts": ["a", " "]}"#),
             "search.fullTexts[1]: must hold 1 to 200 characters, not only blanks"),
+        (Part::Whole, whole("1", &format!(r#"{{"filterProperty": {{}}, "fullTexts": ["{}l'été", "mer"]}}"#, "a ".repeat(62))),
+            "search.fullTexts: must hold at most 64 words in all; these are 65"),
         (Part::Whole, r#"{"from": 1}"#.to_owned(),
             "from: unknown field; must be one of: size, sortBy, orderBy, search, searchAfterHash"),
     ];
@@ -409,6 +413,7 @@ fn a_cursor_opens_only_for_its_own_question() {
     let position = Position {
         value: Some(SortValue::Number(250_000.0)),
         id: "019a53c0-7a55-7c40-8a11-0a5e5f6b7c81".into(),
+        state: None,
     };
     let cursor = key().encode(&position, &request.digest(Listing::Property));
     let again = parse_search(Part::Whole, &body(asked, Some(&cursor)), &key()).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! CSV rows of another length than the header, bytes that are no text and lines that are no JSON object are such rows.
 //! Parquet goes through the importer's reader. The keys of the first NDJSON object stand for the header; a key that
-//! only later lines know is read too when it is a field, because the plan is made over all fields.
+//! only later lines know is read too when it is a field, because columns are looked for over all fields.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,11 +14,10 @@ use flate2::read::MultiGzDecoder;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
-use super::plan::{self, Plan};
-use super::{BulkOptions, Error};
+use super::{Columns, Error, Portfolio};
 use crate::opendata::source::{self, Block, BlockReader, Format, Header, Meter};
 
-/// Rows matched at a time: enough to forget the cost of a task, few enough to keep all threads busy to the end.
+/// Rows answered at a time: enough to forget the cost of a task, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
 /// Bytes looked at to tell what a portfolio is.
 const PROBE_BYTES: usize = 64 << 10;
@@ -27,22 +26,22 @@ const READ_BUFFER_BYTES: usize = 256 << 10;
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Some rows of the portfolio.
-pub(super) struct InputRows {
+pub struct InputRows {
     /// Their cells.
-    pub(super) block: Block,
+    pub block: Block,
     /// Rows that could not be read, and why; by row in the block.
-    pub(super) faults: HashMap<usize, String>,
+    pub faults: HashMap<usize, String>,
     /// Number of the first in the portfolio, from 1.
-    pub(super) first_row: u64,
+    pub first_row: u64,
 }
 
 /// A portfolio of which the columns are known.
-pub(super) struct Opened {
+pub struct Opened {
     form: Form,
     /// What its columns mean.
-    pub(super) plan: Plan,
+    pub columns: Columns,
     /// Bytes of the file.
-    pub(super) bytes: Option<u64>,
+    pub bytes: Option<u64>,
     name: String,
 }
 
@@ -52,12 +51,12 @@ enum Form {
     Parquet,
 }
 
-fn text_of(options: &BulkOptions, bar: &ProgressBar) -> Result<Box<dyn BufRead>, Error> {
+fn text_of(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Box<dyn BufRead>, Error> {
     let failed = |source| Error::Io {
-        path: options.input.display().to_string(),
+        path: portfolio.input.display().to_string(),
         source,
     };
-    let file = File::open(&options.input).map_err(failed)?;
+    let file = File::open(&portfolio.input).map_err(failed)?;
     let mut raw = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(file));
     let gzip = raw.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
     let mut text: Box<dyn BufRead> = if gzip {
@@ -80,10 +79,13 @@ fn text_of(options: &BulkOptions, bar: &ProgressBar) -> Result<Box<dyn BufRead>,
 
 impl Opened {
     /// Looks at the beginning of the portfolio.
-    pub(super) fn new(options: &BulkOptions) -> Result<Self, Error> {
-        let name = options.input.display().to_string();
-        let bytes = options.input.metadata().ok().map(|about| about.len());
-        let mut text = text_of(options, &ProgressBar::hidden())?;
+    ///
+    /// # Errors
+    /// A file that cannot be read or is empty, and columns that do not fit.
+    pub fn new(portfolio: &Portfolio) -> Result<Self, Error> {
+        let name = portfolio.input.display().to_string();
+        let bytes = portfolio.input.metadata().ok().map(|about| about.len());
+        let mut text = text_of(portfolio, &ProgressBar::hidden())?;
         let mut probe = Vec::with_capacity(PROBE_BYTES);
         (&mut text)
             .take(PROBE_BYTES as u64)
@@ -94,9 +96,9 @@ impl Opened {
             })?;
         let first = probe.trim_ascii_start().first().copied();
         let (form, columns) = if probe.starts_with(b"PAR1") {
-            (Form::Parquet, parquet_columns(options)?)
+            (Form::Parquet, parquet_columns(portfolio)?)
         } else if first == Some(b'{') {
-            let header = Arc::new(json_header(options, Cursor::new(&probe).chain(text))?);
+            let header = Arc::new(json_header(portfolio, Cursor::new(&probe).chain(text))?);
             let columns = header.names.clone();
             (Form::NdJson { header }, columns)
         } else if first.is_none() {
@@ -118,7 +120,7 @@ impl Opened {
             (Form::Csv { delimiter, header }, names)
         };
         Ok(Self {
-            plan: Plan::new(options, &columns)?,
+            columns: Columns::new(portfolio, &columns)?,
             form,
             bytes,
             name,
@@ -126,9 +128,9 @@ impl Opened {
     }
 }
 
-fn parquet_columns(options: &BulkOptions) -> Result<Vec<String>, Error> {
-    let file = File::open(&options.input).map_err(|source| Error::Io {
-        path: options.input.display().to_string(),
+fn parquet_columns(portfolio: &Portfolio) -> Result<Vec<String>, Error> {
+    let file = File::open(&portfolio.input).map_err(|source| Error::Io {
+        path: portfolio.input.display().to_string(),
         source,
     })?;
     let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)?;
@@ -137,12 +139,12 @@ fn parquet_columns(options: &BulkOptions) -> Result<Vec<String>, Error> {
 }
 
 /// The keys of the first object that can be read, then every field and key it lacks.
-fn json_header(options: &BulkOptions, text: impl BufRead) -> Result<Header, Error> {
+fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Error> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = Lines::new(text);
     while let Some(line) = lines.next() {
         let line = line.map_err(|source| Error::Io {
-            path: options.input.display().to_string(),
+            path: portfolio.input.display().to_string(),
             source,
         })?;
         if let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line) {
@@ -150,13 +152,17 @@ fn json_header(options: &BulkOptions, text: impl BufRead) -> Result<Header, Erro
             break;
         }
     }
-    let renamed = options.renames.iter().map(|(ours, _)| ours.clone());
-    // A field under another name is not read under its own.
-    let own = plan::field_names(options.dataset)
-        .into_iter()
-        .filter(|name| !options.renames.iter().any(|(_, theirs)| theirs == name));
-    for name in renamed.chain(options.keys.iter().cloned()).chain(own) {
-        if !names.contains(&name) && name != "id" {
+    let renamed = portfolio.renames.iter().map(|(ours, _)| ours.clone());
+    // A field under another name is not read under its own, nor one that stands for a key.
+    let own = portfolio.fields.iter().filter(|name| {
+        !portfolio.renames.iter().any(|(_, theirs)| theirs == *name)
+            && !portfolio.default_keys.contains(&name.as_str())
+    });
+    for name in renamed
+        .chain(portfolio.keys.iter().cloned())
+        .chain(own.cloned())
+    {
+        if !names.contains(&name) {
             names.push(name);
         }
     }
@@ -202,14 +208,13 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Reads the portfolio to its end, on a thread of its own; gives back the columns that mean nothing.
+/// Reads the portfolio to its end, on a thread of its own.
 pub(super) fn read(
     opened: Opened,
-    options: &BulkOptions,
+    portfolio: &Portfolio,
     bar: &ProgressBar,
     sender: SyncSender<Result<InputRows, Error>>,
-) -> Vec<String> {
-    let ignored = opened.plan.ignored.clone();
+) {
     let mut first_row = 1;
     let mut send = |block: Block, faults| {
         let rows = block.len() as u64;
@@ -222,30 +227,28 @@ pub(super) fn read(
         rows == 0 || sender.send(Ok(rows_read)).is_ok()
     };
     let result = match &opened.form {
-        Form::Parquet => read_parquet(&opened.name, options, bar, &mut send),
+        Form::Parquet => read_parquet(&opened.name, portfolio, bar, &mut send),
         Form::Csv { delimiter, header } => {
-            text_of(options, bar).and_then(|text| read_csv(text, *delimiter, header, &mut send))
+            text_of(portfolio, bar).and_then(|text| read_csv(text, *delimiter, header, &mut send))
         }
-        Form::NdJson { header } => {
-            text_of(options, bar).and_then(|text| read_json(text, &opened.name, header, &mut send))
-        }
+        Form::NdJson { header } => text_of(portfolio, bar)
+            .and_then(|text| read_json(text, &opened.name, header, &mut send)),
     };
     if let Err(error) = result {
         // A coordinator that has gone met an error of its own.
         let _ = sender.send(Err(error));
     }
-    ignored
 }
 
 type Send<'s> = &'s mut dyn FnMut(Block, HashMap<usize, String>) -> bool;
 
 fn read_parquet(
     name: &str,
-    options: &BulkOptions,
+    portfolio: &Portfolio,
     bar: &ProgressBar,
     send: Send<'_>,
 ) -> Result<(), Error> {
-    let file = File::open(&options.input).map_err(|source| Error::Io {
+    let file = File::open(&portfolio.input).map_err(|source| Error::Io {
         path: name.to_owned(),
         source,
     })?;

@@ -40,8 +40,10 @@ CREATE INDEX rejections_by_end ON rejections (until_ms);
 -- Addresses that lead to a listing known by another.
 CREATE TABLE url_aliases (
   url_digest BLOB PRIMARY KEY NOT NULL,
-  target_digest BLOB NOT NULL
+  target_digest BLOB NOT NULL,
+  found_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX url_aliases_by_age ON url_aliases (found_at_ms);
 
 -- What accounts say is wrong with a listing.
 CREATE TABLE reports (
@@ -60,3 +62,4 @@ CREATE TABLE reports (
   CHECK ((resolved_at_ms IS NULL) = (resolution IS NULL))
 ) STRICT;
 CREATE INDEX reports_open ON reports (report) WHERE resolved_at_ms IS NULL;
+CREATE INDEX reports_open_of_account ON reports (account_id) WHERE resolved_at_ms IS NULL;

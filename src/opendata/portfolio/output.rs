@@ -21,7 +21,7 @@ enum Writer {
 }
 
 /// An answer being written. Dropping it unfinished leaves nothing under its name.
-pub(super) struct Output {
+pub struct Output {
     writer: Option<Writer>,
     path: PathBuf,
     partial: PathBuf,
@@ -29,7 +29,10 @@ pub(super) struct Output {
 
 impl Output {
     /// Starts an answer in the form its extension names.
-    pub(super) fn create(path: &Path, schema: &SchemaRef) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// Another extension, or a file that cannot be made.
+    pub fn create(path: &Path, schema: &SchemaRef) -> Result<Self, Error> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let mut partial = path.as_os_str().to_owned();
         partial.push(".part");
@@ -72,7 +75,10 @@ impl Output {
     }
 
     /// Adds rows.
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Rows that cannot be encoded or written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         match &mut self.writer {
             Some(Writer::Parquet(writer)) => writer.write(batch)?,
             Some(Writer::Csv(writer)) => writer.write(batch)?,
@@ -83,7 +89,10 @@ impl Output {
     }
 
     /// Ends the answer; returns once it is durable under its name.
-    pub(super) fn finish(mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// The file cannot be completed; nothing is left under its name then.
+    pub fn finish(mut self) -> Result<(), Error> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
         };

@@ -1,0 +1,78 @@
+"""Trains on invented sales, then times estimates: one by one through the socket, and a portfolio from a file."""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+from service import Service, percentile  # noqa: E402
+
+PATH = "/v2/protected/estimate/property/lite"
+CALLS = 3_000
+WARM_UP = 200
+# Homes like those sold, each moved by some metres and changed in surface, so that no two are the same.
+HOMES_SQL = """
+with sold as (
+  select *, row_number() over (order by id) as place from dvf
+  where property_type in ('Appartement', 'Maison') and lon is not null and lat is not null
+    and surface_m2 between 12 and 300 and main_rooms > 0
+)
+select 'h' || cast(copy * 10000000 + place as varchar) as id, lon + copy * 0.00001 as longitude,
+  lat + copy * 0.00001 as latitude, property_type as type, surface_m2 + copy * 0.1 as surface_m2,
+  main_rooms as room_count, land_surface_m2
+from sold cross join (select value as copy from generate_series(0, {copies})) limit {homes}
+"""
+
+
+def command(toise, data, *arguments):
+    started = time.perf_counter()
+    done = subprocess.run([toise, "--data", data, "--json", *arguments], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
+    return done.stdout, time.perf_counter() - started
+
+
+def body(home):
+    return json.dumps({
+        "location": {"locationCoordinate": {"location": [home["longitude"], home["latitude"]]}},
+        "habitation": {"surface": {"total": home["surface_m2"]}, "roomCount": home["room_count"], "bedroomCount": 1},
+        "type": "CLASS_HOUSE" if home["type"] == "Maison" else "CLASS_FLAT",
+        "offer": {"type": "OFFER_BUY"},
+    })
+
+
+def one_by_one(toise, data, homes):
+    service = Service(toise, data)
+    try:
+        bodies = [body(home) for home in random.Random(1).sample(homes, min(len(homes), CALLS))]
+        service.wake()
+        for text in bodies[:WARM_UP]:
+            service.request("POST", PATH, text)
+        taken = [1e3 * service.request("POST", PATH, text)[1] for text in bodies]
+        resident, most = service.resident_mib()
+        print(f"one estimate through the socket: p50 {percentile(taken, 0.5):.2f} ms, p99 {percentile(taken, 0.99):.2f} ms"
+              f" ({len(taken)} calls); resident {resident:.0f} MiB, at most {most:.0f}")
+    finally:
+        service.stop()
+
+
+def main(toise, sales, homes):
+    with tempfile.TemporaryDirectory() as data:
+        command(toise, data, "synth", "--lake", "--dvf", sales)
+        _, seconds = command(toise, data, "train")
+        print(f"trained on {sales} invented sales in {seconds:.0f} s")
+        portfolio, valued = f"{data}/homes.parquet", f"{data}/valued.parquet"
+        copies = int(homes) * 4 // int(sales) + 1
+        command(toise, data, "sql", HOMES_SQL.format(copies=copies, homes=homes), "--output", portfolio)
+        report = json.loads(command(toise, data, "estimate", "--input", portfolio, "--output", valued)[0])
+        print(f"{report['rows']} homes in {report['seconds']:.1f} s, {report['rows_per_second']:.0f} a second,"
+              f" {report['errors']} in error")
+        sample = HOMES_SQL.format(copies=0, homes=CALLS)
+        one_by_one(toise, data, json.loads(command(toise, data, "sql", sample)[0]))
+
+
+main(*sys.argv[1:4])

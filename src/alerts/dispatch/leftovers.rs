@@ -1,0 +1,35 @@
+//! What the store keeps for nobody any more: failures of endpoints that no active alert goes to, and replays of which
+//! nothing waits.
+
+use rusqlite::{Connection, Transaction};
+
+use super::addresses::receiver;
+use super::state::Key;
+
+const FAILURES: &str = "FROM failing_endpoints AS failing WHERE NOT EXISTS (SELECT 1 FROM alerts
+     WHERE alerts.account_id = failing.account_id AND alerts.webhook_url = failing.webhook_url AND activated = 1)";
+const REPLAYS: &str =
+    "FROM replays WHERE NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
+     WHERE outbox.alert = replays.alert AND outbox.replay IS NOT NULL AND outbox.delivery IS NULL)";
+
+/// Whether there are any. One look-up for each endpoint that fails and each replay.
+pub(super) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT EXISTS (SELECT 1 {FAILURES}) OR EXISTS (SELECT 1 {REPLAYS})"
+        ))?
+        .query_row([], |row| row.get(0))
+}
+
+/// Deletes them; gives the endpoints.
+pub(super) fn delete(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<Key>> {
+    transaction
+        .prepare_cached(&format!("DELETE {REPLAYS}"))?
+        .execute([])?;
+    transaction
+        .prepare_cached(&format!(
+            "DELETE {FAILURES} RETURNING account_id, webhook_url"
+        ))?
+        .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?
+        .collect()
+}

@@ -1,0 +1,175 @@
+//! How deliveries under way are shared out, so that no account takes all places.
+//!
+//! There is a pool of places for all deliveries, one for those to endpoints whose last answer was not a good one, and
+//! one for retries; a delivery takes one in each that concerns it. An account may hold only so many as a pool has free,
+//! or twice as many: alone it gets a half or two thirds, of several each gets less, and there is always one left for the
+//! next. So neither hanging receivers nor slow ones that answer 200 take what another account needs, and what is to be
+//! tried again leaves room for what is new.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+/// Deliveries under way at once.
+const UNDER_WAY_MAX: usize = 384;
+/// Of these, those to endpoints whose last answer was not a good one.
+pub(super) const UNPROVEN_MAX: usize = 192;
+/// Of all, those that failed before.
+const RETRIES_MAX: usize = 96;
+
+/// What a delivery takes places as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub account: Uuid,
+    /// Whether the last answer of its endpoint was not a good one.
+    pub is_unproven: bool,
+    /// Whether it failed before.
+    pub is_retry: bool,
+}
+
+/// The places of all deliveries.
+#[derive(Debug)]
+pub(super) struct Places {
+    all: Pool,
+    unproven: Pool,
+    retries: Pool,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            all: Pool::new(UNDER_WAY_MAX, 2),
+            unproven: Pool::new(UNPROVEN_MAX, 1),
+            retries: Pool::new(RETRIES_MAX, 1),
+        }
+    }
+}
+
+impl Places {
+    /// Whether there is a place for a delivery.
+    pub fn has_room(&self, claim: Claim) -> bool {
+        self.all.has_room(claim.account)
+            && (!claim.is_unproven || self.unproven.has_room(claim.account))
+            && (!claim.is_retry || self.retries.has_room(claim.account))
+    }
+
+    /// A delivery begins.
+    pub fn take(&mut self, claim: Claim) {
+        self.pools_of(claim)
+            .for_each(|pool| pool.take(claim.account));
+    }
+
+    /// A delivery ends.
+    pub fn give_back(&mut self, claim: Claim) {
+        self.pools_of(claim)
+            .for_each(|pool| pool.give_back(claim.account));
+    }
+
+    fn pools_of(&mut self, claim: Claim) -> impl Iterator<Item = &mut Pool> {
+        [
+            (true, &mut self.all),
+            (claim.is_unproven, &mut self.unproven),
+            (claim.is_retry, &mut self.retries),
+        ]
+        .into_iter()
+        .filter_map(|(concerns, pool)| concerns.then_some(pool))
+    }
+}
+
+/// So many places, and how many each account holds.
+#[derive(Debug)]
+struct Pool {
+    max: usize,
+    /// How many times what is free an account may hold.
+    share: usize,
+    taken: usize,
+    of: HashMap<Uuid, usize>,
+}
+
+impl Pool {
+    fn new(max: usize, share: usize) -> Self {
+        Self {
+            max,
+            share,
+            taken: 0,
+            of: HashMap::new(),
+        }
+    }
+
+    fn has_room(&self, account: Uuid) -> bool {
+        let own = self.of.get(&account).copied().unwrap_or_default();
+        own < self.share * self.max.saturating_sub(self.taken)
+    }
+
+    fn take(&mut self, account: Uuid) {
+        self.taken += 1;
+        *self.of.entry(account).or_default() += 1;
+    }
+
+    fn give_back(&mut self, account: Uuid) {
+        self.taken = self.taken.saturating_sub(1);
+        if let Some(own) = self.of.get_mut(&account) {
+            *own -= 1;
+            if *own == 0 {
+                self.of.remove(&account);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(account: u128, is_unproven: bool, is_retry: bool) -> Claim {
+        Claim {
+            account: Uuid::from_u128(account),
+            is_unproven,
+            is_retry,
+        }
+    }
+
+    /// Takes all places an account gets.
+    fn take_all(places: &mut Places, claim: Claim) -> usize {
+        let mut taken = 0;
+        while places.has_room(claim) {
+            places.take(claim);
+            taken += 1;
+        }
+        taken
+    }
+
+    #[test]
+    fn whatever_some_accounts_take_there_is_a_place_for_the_next() {
+        for (is_unproven, is_retry, alone) in [
+            (false, false, 256),
+            (true, false, 96),
+            (false, true, 48),
+            (true, true, 48),
+        ] {
+            let mut places = Places::default();
+            let first = take_all(&mut places, claim(0, is_unproven, is_retry));
+            assert_eq!(first, alone);
+            for account in 1..6 {
+                assert!(take_all(&mut places, claim(account, is_unproven, is_retry)) > 0);
+            }
+            for _ in 0..alone {
+                places.give_back(claim(0, is_unproven, is_retry));
+            }
+            assert!(places.has_room(claim(0, is_unproven, is_retry)));
+        }
+    }
+
+    #[test]
+    fn retries_leave_room_for_what_is_new_and_unproven_endpoints_for_proven_ones() {
+        let mut places = Places::default();
+        for account in 0..8 {
+            take_all(&mut places, claim(account, true, true));
+        }
+        assert!(places.has_room(claim(0, true, false)));
+        for account in 0..8 {
+            take_all(&mut places, claim(account, true, false));
+        }
+        assert!(places.has_room(claim(0, false, false)));
+    }
+}

@@ -1,0 +1,65 @@
+//! What one transaction of the dispatcher writes, put together before it begins.
+
+use std::sync::Arc;
+
+use rusqlite::Transaction;
+
+use super::leftovers;
+use super::look::Plan;
+use super::record::{Settlement, Turn, Written};
+use super::state::Key;
+use crate::alerts::retention::{self, Due, Retention, Swept};
+use crate::clock::Clock;
+use crate::config::prices::Prices;
+
+/// What one transaction writes.
+pub(super) struct Work {
+    pub plan: Plan,
+    pub settlements: Vec<Settlement>,
+    /// What has to leave the outbox, some of it now.
+    pub due: Due,
+    pub retention: Retention,
+    /// Whether the store keeps what nobody needs.
+    pub untidy: bool,
+    pub clock: Clock,
+    pub prices: Arc<Prices>,
+}
+
+/// What one transaction let go.
+#[derive(Default)]
+pub(super) struct Tidied {
+    pub swept: Swept,
+    /// Endpoints of which it is not known any more that they fail.
+    pub forgotten: Vec<Key>,
+}
+
+impl Work {
+    /// Writes it.
+    pub fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<(Written, Tidied)> {
+        let mut turn = Turn::new(transaction, &self.clock, &self.prices);
+        for settlement in &self.settlements {
+            turn.settle(settlement)?;
+        }
+        for parcel in &self.plan.parcels {
+            turn.begin(parcel)?;
+        }
+        for buried in &self.plan.buried {
+            turn.bury(buried)?;
+        }
+        for (delivery, reason) in &self.plan.lapsed {
+            turn.lapse(*delivery, reason)?;
+        }
+        for (delivery, until_ms) in &self.plan.put_off {
+            turn.put_off(*delivery, *until_ms)?;
+        }
+        let mut tidied = Tidied::default();
+        if !self.due.is_empty() {
+            let now_ms = self.clock.now().timestamp_millis();
+            tidied.swept = retention::sweep(transaction, self.retention, self.due.clone(), now_ms)?;
+        }
+        if self.untidy {
+            tidied.forgotten = leftovers::delete(transaction)?;
+        }
+        Ok((turn.written(), tidied))
+    }
+}

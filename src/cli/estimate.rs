@@ -1,0 +1,109 @@
+//! `toise estimate`: the value of each home of a portfolio.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::matching::rename;
+use super::{CommandResult, Common};
+use crate::clock::Clock;
+use crate::estimate::bulk::{self, COMPARABLES_MAX, Options, Report};
+use crate::estimate::valuer::{Adjustments, Valuer};
+use crate::estimate::{Detail, Model, store};
+use crate::progress::Progress;
+
+/// Arguments of `estimate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each row of the portfolio is a home: longitude, latitude, type (CLASS_FLAT or CLASS_HOUSE, flat or house, Appartement or
+Maison) and surface_m2; and what else is known of it: id, room_count, bedroom_count, land_surface_m2, construction_year,
+epc_energy, epc_climate (A to G), floor, valuation_date (today where it is not said; nothing later is looked at),
+total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
+has_terrace. The answer has one row for each: id, price, lower, upper (EUR; four sales in five lie between), confidence,
+fallback and error, in the order of the portfolio.
+
+Examples:
+  toise estimate --input portfolio.csv --output valued.parquet
+  toise estimate --input flats.parquet --output valued.csv --map ref=id --map area=surface_m2 --comparables 3")]
+pub struct EstimateArgs {
+    /// Portfolio: csv, csv.gz, parquet or ndjson
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Answer: .parquet, .csv or .ndjson
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Read the column OURS as THEIRS
+    #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = rename)]
+    renames: Vec<(String, String)>,
+    /// Add a column with the N recorded sales most like the home, 1 to 5, as JSON
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=COMPARABLES_MAX as i64))]
+    comparables: Option<u8>,
+    /// Add a column with what each input adds to the price, in EUR, as JSON
+    #[arg(long)]
+    contributions: bool,
+    /// Ignore what recorded sales cannot teach (balcony, lift, condition, …) [default: as the setting says]
+    #[arg(long)]
+    no_adjustments: bool,
+}
+
+/// Runs `estimate`.
+pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
+    let settings = common.configuration(Vec::new())?.config.estimate;
+    let adjustments = match arguments.no_adjustments {
+        true => Adjustments::Off,
+        false => settings.adjustments(),
+    };
+    let model = Model::open(&common.data.join(store::FOLDER))?;
+    let valuer = Valuer::new(Arc::new(model), adjustments);
+    let options = Options {
+        input: arguments.input.clone(),
+        output: arguments.output.clone(),
+        renames: arguments.renames.clone(),
+        detail: Detail {
+            comparables: arguments.comparables.map_or(0, usize::from),
+            has_contributions: arguments.contributions,
+        },
+        today: Clock::system().now().date_naive(),
+        progress: Progress::new(common.json),
+    };
+    let report = bulk::run(&valuer, &options)?;
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print(&report, &arguments.output);
+    }
+    Ok(())
+}
+
+fn print(report: &Report, output: &Path) {
+    println!(
+        "{} rows in {:.1} s ({:.0} rows/s): {} valued, {} in error",
+        report.rows, report.seconds, report.rows_per_second, report.valued, report.errors
+    );
+    let listed = |counts: Vec<(&str, u64)>| {
+        let counts = counts
+            .into_iter()
+            .map(|(name, count)| format!("{count} {name}"));
+        counts.collect::<Vec<_>>().join(", ")
+    };
+    let by = |counts: &std::collections::BTreeMap<&'static str, u64>| {
+        listed(counts.iter().map(|(name, count)| (*name, *count)).collect())
+    };
+    if report.valued > 0 {
+        println!(
+            "confidence: {}; fallback: {}",
+            by(&report.confidence),
+            by(&report.fallback)
+        );
+    }
+    let mut reasons: Vec<_> = report.errors_by_reason.iter().collect();
+    reasons.sort_by(|one, other| other.1.cmp(one.1));
+    for (reason, count) in reasons {
+        println!("{count} in error: {reason}");
+    }
+    if !report.ignored_columns.is_empty() {
+        println!("columns not used: {}", report.ignored_columns.join(", "));
+    }
+    println!("written to {}", output.display());
+}

@@ -1,0 +1,312 @@
+//! Bulk estimates: a portfolio of homes in, their values out, in the order of the input.
+//!
+//! [`portfolio`] reads rows and writes answers; here each block of rows becomes homes, by the table that reads bodies
+//! too, and each home is asked of the same [`Valuer`] as over HTTP. A row that is no home has an error in its place.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{ArrayRef, Int64Builder, RecordBatch, StringBuilder};
+use arrow::datatypes::{DataType, Field as Column, Schema, SchemaRef};
+use chrono::NaiveDate;
+use serde::Serialize;
+
+use super::shown::{comparables, contributions};
+use super::valuer::Valuer;
+use super::{Confidence, Detail, Estimate, Fallback};
+use crate::opendata::portfolio::{self, Columns, Error, InputRows, Opened, Output, Portfolio};
+use crate::progress::Progress;
+use crate::wire::estimate::fields::{Field, REQUIRED_COLUMNS, columns};
+use crate::wire::estimate::parse_cells;
+
+/// Comparables a row may have.
+pub const COMPARABLES_MAX: usize = 5;
+/// Column that names a row; without it rows are numbered.
+const ID: &str = "id";
+/// Reasons of errors told apart in a report; more are counted together.
+const REASONS_MAX: usize = 50;
+/// What errors beyond them are counted as.
+const OTHER_REASONS: &str = "other reasons";
+
+/// What a bulk estimate is asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Portfolio: CSV (gzip or not), Parquet or NDJSON, told from its first bytes.
+    pub input: PathBuf,
+    /// Answer: `.parquet`, `.csv` or `.ndjson`.
+    pub output: PathBuf,
+    /// Input column → column of a home.
+    pub renames: Vec<(String, String)>,
+    /// What answers hold beside prices.
+    pub detail: Detail,
+    /// The day values are asked for where a row does not say.
+    pub today: NaiveDate,
+    /// Bar on standard error.
+    pub progress: Progress,
+}
+
+/// What a bulk estimate did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Rows of the portfolio.
+    pub rows: u64,
+    /// Rows with a price.
+    pub valued: u64,
+    /// Rows that are no home.
+    pub errors: u64,
+    /// Those by reason.
+    pub errors_by_reason: BTreeMap<String, u64>,
+    /// Prices by confidence.
+    pub confidence: BTreeMap<&'static str, u64>,
+    /// Prices by what they rest on.
+    pub fallback: BTreeMap<&'static str, u64>,
+    /// Columns of the portfolio that say nothing of a home.
+    pub ignored_columns: Vec<String>,
+    /// From opening the portfolio to the answer on disk.
+    pub seconds: f64,
+    /// Rows of the portfolio per second.
+    pub rows_per_second: f64,
+}
+
+impl Report {
+    fn price(&mut self, confidence: Confidence, fallback: Fallback) {
+        self.valued += 1;
+        *self.confidence.entry(confidence.as_str()).or_default() += 1;
+        *self.fallback.entry(fallback.as_str()).or_default() += 1;
+    }
+
+    fn error(&mut self, error: &str, count: u64) {
+        self.errors += count;
+        // Rows that could not be read begin with where they stand, which is no reason.
+        let reason = match error
+            .strip_prefix("line ")
+            .and_then(|rest| rest.split_once(": "))
+        {
+            Some((_, reason)) => reason,
+            None => error,
+        };
+        let is_known = self.errors_by_reason.contains_key(reason);
+        let reason = match is_known || self.errors_by_reason.len() < REASONS_MAX {
+            true => reason,
+            false => OTHER_REASONS,
+        };
+        *self.errors_by_reason.entry(reason.to_owned()).or_default() += count;
+    }
+
+    fn add(&mut self, other: &Report) {
+        self.rows += other.rows;
+        self.valued += other.valued;
+        for (reason, count) in &other.errors_by_reason {
+            self.error(reason, *count);
+        }
+        for (confidence, count) in &other.confidence {
+            *self.confidence.entry(confidence).or_default() += count;
+        }
+        for (fallback, count) in &other.fallback {
+            *self.fallback.entry(fallback).or_default() += count;
+        }
+    }
+}
+
+/// What the threads of one run share.
+struct Run {
+    valuer: Valuer,
+    detail: Detail,
+    today: NaiveDate,
+    schema: SchemaRef,
+    /// Input column of the id.
+    id: Option<usize>,
+    /// Input columns that say something of a home.
+    fields: Vec<(usize, &'static Field)>,
+}
+
+/// Values a portfolio; returns once the answer is whole on disk. Blocks, and computes on the global rayon pool: call it
+/// from a thread that is none of its workers.
+///
+/// # Errors
+///
+/// See [`Error`]; nothing is left under the answer's name then. A row that is no home is no error.
+pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
+    let started = Instant::now();
+    let names = columns().map(|field| field.column.to_owned());
+    let portfolio = Portfolio {
+        input: options.input.clone(),
+        what: "a home".into(),
+        fields: [ID.to_owned()].into_iter().chain(names).collect(),
+        renames: options.renames.clone(),
+        keys: Vec::new(),
+        default_keys: &[],
+    };
+    let opened = Opened::new(&portfolio)?;
+    let run = Run::new(valuer, options, &opened.columns)?;
+    let output = Output::create(&options.output, &run.schema)?;
+    let mut report = Report {
+        ignored_columns: opened.columns.ignored.clone(),
+        ..Report::default()
+    };
+    portfolio::run(
+        &portfolio,
+        opened,
+        output,
+        options.progress,
+        move |rows| run.answer(rows),
+        |counts| report.add(&counts),
+    )?;
+    report.seconds = started.elapsed().as_secs_f64();
+    report.rows_per_second = report.rows as f64 / report.seconds.max(f64::MIN_POSITIVE);
+    Ok(report)
+}
+
+impl Run {
+    fn new(valuer: &Valuer, options: &Options, found: &Columns) -> Result<Self, Error> {
+        // The first name of the portfolio is the id, the others are the fields in their order.
+        let known: Vec<&'static Field> = columns().collect();
+        let mut id = None;
+        let mut fields = Vec::new();
+        for (column, name) in &found.fields {
+            match name.checked_sub(1) {
+                Some(field) => fields.push((*column, known[field])),
+                None => id = Some(*column),
+            }
+        }
+        for required in REQUIRED_COLUMNS {
+            if !fields.iter().any(|(_, field)| field.column == required) {
+                return Err(Error::Option(format!(
+                    "the portfolio has no column {required}, which every home needs (see --map)"
+                )));
+            }
+        }
+        Ok(Self {
+            valuer: valuer.clone(),
+            detail: options.detail,
+            today: options.today,
+            schema: schema(options.detail),
+            id,
+            fields,
+        })
+    }
+
+    /// Values the rows of a block. CPU work.
+    fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, Report), Error> {
+        let mut table = Table::default();
+        let mut counts = Report::default();
+        for row in 0..rows.block.len() {
+            counts.rows += 1;
+            match self.id {
+                Some(column) => table.ids.append_value(rows.block.cell(row, column)),
+                None => table
+                    .ids
+                    .append_value((rows.first_row + row as u64).to_string()),
+            }
+            match self.value(rows, row) {
+                Ok(estimate) => {
+                    counts.price(estimate.confidence, estimate.fallback);
+                    table.price(&estimate);
+                }
+                Err(error) => {
+                    counts.error(&error, 1);
+                    table.error(&error);
+                }
+            }
+        }
+        Ok((table.finish(self)?, counts))
+    }
+
+    /// The value of a row, or why it has none.
+    fn value(&self, rows: &InputRows, row: usize) -> Result<Estimate, String> {
+        if let Some(fault) = rows.faults.get(&row) {
+            return Err(fault.clone());
+        }
+        let cells = self.fields.iter();
+        let cells = cells.map(|(column, field)| (*field, rows.block.cell(row, *column)));
+        let home = parse_cells(cells, self.today).map_err(|fault| fault.to_string())?;
+        let estimate = self.valuer.value(&home, self.detail);
+        estimate.map_err(|error| error.to_string())
+    }
+}
+
+/// Columns of the answer.
+fn schema(detail: Detail) -> SchemaRef {
+    let mut columns = vec![
+        Column::new(ID, DataType::Utf8, false),
+        Column::new("price", DataType::Int64, true),
+        Column::new("lower", DataType::Int64, true),
+        Column::new("upper", DataType::Int64, true),
+        Column::new("confidence", DataType::Utf8, true),
+        Column::new("fallback", DataType::Utf8, true),
+        Column::new("error", DataType::Utf8, true),
+    ];
+    if detail.comparables > 0 {
+        columns.push(Column::new("comparables", DataType::Utf8, true));
+    }
+    if detail.has_contributions {
+        columns.push(Column::new("contributions", DataType::Utf8, true));
+    }
+    Arc::new(Schema::new(columns))
+}
+
+/// The answer being laid out.
+#[derive(Default)]
+struct Table {
+    ids: StringBuilder,
+    /// Price, lower and upper end.
+    euros: [Int64Builder; 3],
+    confidences: StringBuilder,
+    fallbacks: StringBuilder,
+    errors: StringBuilder,
+    comparables: StringBuilder,
+    contributions: StringBuilder,
+}
+
+impl Table {
+    fn price(&mut self, estimate: &Estimate) {
+        let euros = [estimate.price, estimate.lower, estimate.upper];
+        for (column, eur) in self.euros.iter_mut().zip(euros) {
+            column.append_value(eur as i64);
+        }
+        self.confidences.append_value(estimate.confidence.as_str());
+        self.fallbacks.append_value(estimate.fallback.as_str());
+        self.errors.append_null();
+        let texts = [
+            (&mut self.comparables, comparables(&estimate.comparables)),
+            (
+                &mut self.contributions,
+                contributions(&estimate.contributions),
+            ),
+        ];
+        for (column, value) in texts {
+            column.append_value(value.to_string());
+        }
+    }
+
+    fn error(&mut self, error: &str) {
+        self.euros.iter_mut().for_each(Int64Builder::append_null);
+        self.confidences.append_null();
+        self.fallbacks.append_null();
+        self.errors.append_value(error);
+        self.comparables.append_null();
+        self.contributions.append_null();
+    }
+
+    fn finish(mut self, run: &Run) -> Result<RecordBatch, Error> {
+        let [price, lower, upper] = &mut self.euros;
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(self.ids.finish()),
+            Arc::new(price.finish()),
+            Arc::new(lower.finish()),
+            Arc::new(upper.finish()),
+            Arc::new(self.confidences.finish()),
+            Arc::new(self.fallbacks.finish()),
+            Arc::new(self.errors.finish()),
+        ];
+        if run.detail.comparables > 0 {
+            columns.push(Arc::new(self.comparables.finish()));
+        }
+        if run.detail.has_contributions {
+            columns.push(Arc::new(self.contributions.finish()));
+        }
+        Ok(RecordBatch::try_new(Arc::clone(&run.schema), columns)?)
+    }
+}

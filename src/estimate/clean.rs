@@ -1,0 +1,156 @@
+//! Which recorded sales the estimator learns from, rule by rule, and how many each leaves.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::sale::Sale;
+
+/// Prices that are judged, EUR.
+pub const PRICE_MIN: f64 = 15_000.0;
+/// Living surfaces, square metres.
+pub const SURFACE: std::ops::RangeInclusive<f64> = 9.0..=1_000.0;
+/// Prices per square metre, EUR.
+pub const PRICE_PER_M2: std::ops::RangeInclusive<f64> = 300.0..=30_000.0;
+/// Cells in which prices per square metre are compared: 4 km, the department where there are too few sales.
+const CELL_LEVEL: u32 = 8;
+/// Sales a cell needs to say what is usual.
+const USUAL_MIN: usize = 20;
+/// Times the median price per square metre of the place and year, above or below, that is taken for an error.
+const FACTOR_MAX: f64 = 4.0;
+/// Days of a year.
+const YEAR_DAYS: i32 = 365;
+
+/// One rule and what it left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What had to hold.
+    pub rule: &'static str,
+    /// Sales left.
+    pub left: u64,
+}
+
+/// From all records to the sales learned from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Funnel {
+    /// Rules in order.
+    pub steps: Vec<Step>,
+}
+
+impl Funnel {
+    /// Notes what a rule left.
+    pub fn note(&mut self, rule: &'static str, left: usize) {
+        self.steps.push(Step {
+            rule,
+            left: left as u64,
+        });
+    }
+}
+
+/// Leaves out sales that say nothing about the price of one home: far from what is usual at their place and time,
+/// several at one price on one day, and the same home again within a month.
+pub fn clean(mut sales: Vec<Sale>, funnel: &mut Funnel) -> Vec<Sale> {
+    let usual = Usual::new(&sales);
+    sales.retain(|sale| usual.is_usual(sale));
+    funnel.note(
+        "price per m2 within 4 times the median of place, class and year",
+        sales.len(),
+    );
+    let bundle = |sale: &Sale| (sale.day, sale.price.to_bits(), sale.department);
+    let mut together: HashMap<_, Vec<(i32, i32)>> = HashMap::new();
+    for sale in &sales {
+        let place = (sale.position.latitude_e6, sale.position.longitude_e6);
+        together.entry(bundle(sale)).or_default().push(place);
+    }
+    let is_alone = |sale: &Sale| {
+        let place = (sale.position.latitude_e6, sale.position.longitude_e6);
+        let at_place = together.get(&bundle(sale)).map_or(0, |places| {
+            places.iter().filter(|other| **other == place).count()
+        });
+        at_place < 2
+    };
+    sales.retain(is_alone);
+    funnel.note(
+        "not sold with others of the same place at one price",
+        sales.len(),
+    );
+    let home = |sale: &Sale| {
+        let position = (sale.position.latitude_e6, sale.position.longitude_e6);
+        (
+            sale.class,
+            position,
+            sale.surface_m2.to_bits(),
+            sale.price.to_bits(),
+        )
+    };
+    sales.sort_unstable_by_key(|sale| (sale.day, sale.id));
+    let mut last_sold = HashMap::new();
+    sales.retain(|sale| {
+        let former = last_sold.insert(home(sale), sale.day);
+        former.is_none_or(|former| sale.day - former > REPEATED_DAYS)
+    });
+    funnel.note(
+        "not the same home at the same price again within a month",
+        sales.len(),
+    );
+    sales
+}
+
+/// Days within which the same home at the same price is one sale recorded twice.
+const REPEATED_DAYS: i32 = 31;
+
+/// Medians of the logarithm of price per square metre.
+struct Usual {
+    cells: HashMap<Place, f64>,
+    departments: HashMap<Place, f64>,
+}
+
+/// Class, place and year.
+type Place = (super::home::Class, u64, i32);
+
+fn per_m2(sale: &Sale) -> f64 {
+    (sale.price / f64::from(sale.surface_m2)).ln()
+}
+
+fn cell(sale: &Sale) -> Place {
+    let code = sale.position.morton() >> (2 * CELL_LEVEL);
+    (sale.class, code, sale.day.div_euclid(YEAR_DAYS))
+}
+
+fn department(sale: &Sale) -> Place {
+    (
+        sale.class,
+        u64::from(sale.department),
+        sale.day.div_euclid(YEAR_DAYS),
+    )
+}
+
+impl Usual {
+    fn new(sales: &[Sale]) -> Self {
+        let medians = |place: fn(&Sale) -> Place| {
+            let mut values: HashMap<Place, Vec<f64>> = HashMap::new();
+            for sale in sales {
+                values.entry(place(sale)).or_default().push(per_m2(sale));
+            }
+            values.retain(|_, values| values.len() >= USUAL_MIN);
+            let medians = values.into_iter().map(|(place, mut values)| {
+                let middle = values.len() / 2;
+                let (_, median, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+                (place, *median)
+            });
+            medians.collect()
+        };
+        Self {
+            cells: medians(cell),
+            departments: medians(department),
+        }
+    }
+
+    fn is_usual(&self, sale: &Sale) -> bool {
+        let median = self.cells.get(&cell(sale));
+        let Some(median) = median.or_else(|| self.departments.get(&department(sale))) else {
+            return true;
+        };
+        (per_m2(sale) - median).abs() <= FACTOR_MAX.ln()
+    }
+}

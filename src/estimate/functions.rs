@@ -1,0 +1,212 @@
+//! Estimates in SQL: what the routes and the bulk command answer, as scalar functions.
+//!
+//! `estimate_price(longitude, latitude, type, surface_m2, …)` is the price, `estimate(…)` a struct of the columns a bulk
+//! answer has. The optional arguments are the columns of a portfolio in their order, each up to the last one given;
+//! null says nothing. Rows are read as those of a portfolio, so a row that is no home has no price, and an error in the
+//! struct.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Builder, StringArray, StringBuilder, StructArray,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field as Column, Fields};
+use chrono::NaiveDate;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use super::store::FOLDER;
+use super::valuer::{Adjustments, Valuer};
+use super::{Detail, Estimate, Model};
+use crate::wire::estimate::fields::{Field, REQUIRED_COLUMNS, columns};
+use crate::wire::estimate::parse_cells;
+
+/// The columns of the struct.
+static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
+    Fields::from(vec![
+        Column::new("price", DataType::Float64, true),
+        Column::new("lower", DataType::Float64, true),
+        Column::new("upper", DataType::Float64, true),
+        Column::new("confidence", DataType::Utf8, true),
+        Column::new("fallback", DataType::Utf8, true),
+        Column::new("error", DataType::Utf8, true),
+    ])
+});
+
+/// The functions over the model of a data folder, which is opened by the first query that asks.
+pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate) -> Vec<ScalarUDF> {
+    let source = Arc::new(Source {
+        folder: data.join(FOLDER),
+        adjustments,
+        today,
+        valuer: OnceLock::new(),
+    });
+    [Gives::Price, Gives::Struct]
+        .into_iter()
+        .map(|gives| ScalarUDF::from(Function::new(gives, Arc::clone(&source))))
+        .collect()
+}
+
+/// Where estimates come from.
+#[derive(Debug)]
+struct Source {
+    folder: PathBuf,
+    adjustments: Adjustments,
+    today: NaiveDate,
+    valuer: OnceLock<std::result::Result<Valuer, String>>,
+}
+
+impl Source {
+    fn valuer(&self) -> Result<&Valuer> {
+        let opened = self.valuer.get_or_init(|| {
+            let model = Model::open(&self.folder).map_err(|error| error.to_string())?;
+            Ok(Valuer::new(Arc::new(model), self.adjustments))
+        });
+        opened
+            .as_ref()
+            .map_err(|error| DataFusionError::Execution(error.clone()))
+    }
+}
+
+/// What a function gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Gives {
+    Price,
+    Struct,
+}
+
+#[derive(Debug)]
+struct Function {
+    gives: Gives,
+    source: Arc<Source>,
+    signature: Signature,
+}
+
+// The functions of one session differ by what they give alone.
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.gives == other.gives && Arc::ptr_eq(&self.source, &other.source)
+    }
+}
+
+impl Eq for Function {}
+
+impl std::hash::Hash for Function {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.gives.hash(state);
+    }
+}
+
+impl Function {
+    fn new(gives: Gives, source: Arc<Source>) -> Self {
+        Self {
+            gives,
+            source,
+            // Any type is read as text, so only the number of arguments is checked.
+            signature: Signature::user_defined(Volatility::Stable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        match self.gives {
+            Gives::Price => "estimate_price",
+            Gives::Struct => "estimate",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let (least, most) = (REQUIRED_COLUMNS.len(), columns().count());
+        if (least..=most).contains(&types.len()) {
+            return Ok(types.to_vec());
+        }
+        let names: Vec<&str> = columns().map(|field| field.column).collect();
+        Err(DataFusionError::Plan(format!(
+            "{} takes {least} to {most} arguments, in this order: {}",
+            self.name(),
+            names.join(", ")
+        )))
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(match self.gives {
+            Gives::Price => DataType::Float64,
+            Gives::Struct => DataType::Struct(ANSWER.clone()),
+        })
+    }
+
+    fn invoke_with_args(&self, given: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let valuer = self.source.valuer()?;
+        let rows = given.number_rows;
+        let mut arguments: Vec<(&'static Field, StringArray)> =
+            Vec::with_capacity(given.args.len());
+        for (value, field) in given.args.iter().zip(columns()) {
+            let texts = cast(&value.to_array(rows)?, &DataType::Utf8)?;
+            arguments.push((field, texts.as_string::<i32>().clone()));
+        }
+        let value = |row: usize| -> std::result::Result<Estimate, String> {
+            let said = arguments.iter().filter(|(_, texts)| texts.is_valid(row));
+            let cells = said.map(|(field, texts)| (*field, texts.value(row)));
+            let home = parse_cells(cells, self.source.today).map_err(|fault| fault.to_string())?;
+            let estimate = valuer.value(&home, Detail::default());
+            estimate.map_err(|error| error.to_string())
+        };
+        let estimates: Vec<_> = (0..rows).into_par_iter().map(value).collect();
+        Ok(ColumnarValue::Array(match self.gives {
+            Gives::Price => {
+                let prices = estimates
+                    .iter()
+                    .map(|found| found.as_ref().ok().map(|found| found.price));
+                Arc::new(prices.collect::<arrow::array::Float64Array>())
+            }
+            Gives::Struct => answer(&estimates)?,
+        }))
+    }
+}
+
+fn answer(estimates: &[std::result::Result<Estimate, String>]) -> Result<ArrayRef> {
+    let mut euros: [Float64Builder; 3] = Default::default();
+    let mut texts: [StringBuilder; 3] = Default::default();
+    for found in estimates {
+        let found_euros = match found {
+            Ok(found) => [found.price, found.lower, found.upper].map(Some),
+            Err(_) => [None; 3],
+        };
+        let found_texts = match found {
+            Ok(found) => [
+                Some(found.confidence.as_str()),
+                Some(found.fallback.as_str()),
+                None,
+            ],
+            Err(error) => [None, None, Some(error.as_str())],
+        };
+        for (column, eur) in euros.iter_mut().zip(found_euros) {
+            column.append_option(eur);
+        }
+        for (column, text) in texts.iter_mut().zip(found_texts) {
+            column.append_option(text);
+        }
+    }
+    let euros = euros
+        .iter_mut()
+        .map(|column| Arc::new(column.finish()) as ArrayRef);
+    let texts = texts
+        .iter_mut()
+        .map(|column| Arc::new(column.finish()) as ArrayRef);
+    let columns = euros.chain(texts).collect();
+    Ok(Arc::new(StructArray::try_new(
+        ANSWER.clone(),
+        columns,
+        None,
+    )?))
+}

@@ -1,0 +1,214 @@
+//! What energy diagnostics say of recorded sales: nothing names both, so a diagnostic is taken for that of a sale when
+//! it is of the same kind of dwelling, at the place, and of the same surface. Its period of construction is that of the
+//! building, so the nearest tells it whatever its surface.
+
+use std::path::Path;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::Float64Type;
+use rayon::prelude::*;
+
+use super::clean::Funnel;
+use super::home::Class;
+use super::model::Error;
+use super::place::{self, Position};
+use super::read::text;
+use super::sale::{Recorded, Sale};
+use crate::lake::part::Part;
+use crate::lake::{self, Lake};
+use crate::opendata::dpe;
+
+/// How far the address of a diagnostic may be from the middle of the parcel sold, metres.
+const REACH_M: f32 = 40.0;
+/// How far surfaces may differ, as a share: both are measured, by different rules.
+const SURFACE_SHARE: f32 = 0.06;
+/// Cells of 64 m: nine of them hold all within reach.
+const CELL_LEVEL: u32 = 2;
+/// Columns read.
+const COLUMNS: [&str; 6] = [
+    "type_batiment",
+    "surface_habitable_logement",
+    "etiquette_dpe",
+    "periode_construction",
+    "lat",
+    "lon",
+];
+/// Middle of each of [`dpe::CONSTRUCTION_PERIODS`].
+const YEARS: [f32; 10] = [
+    1920.0, 1961.0, 1976.0, 1980.0, 1985.0, 1994.0, 2003.0, 2009.0, 2017.0, 2023.0,
+];
+
+/// What is kept of a diagnostic.
+#[derive(Clone, Copy, Debug)]
+struct Diagnostic {
+    code: u64,
+    position: Position,
+    class: Class,
+    surface_m2: f32,
+    energy: f32,
+    year: f32,
+}
+
+/// Joins the diagnostics of the lake, where there are any, and notes how many sales have one.
+///
+/// # Errors
+/// A table that cannot be read, or is damaged.
+pub fn join(data: &Path, sales: &mut [Recorded], funnel: &mut Funnel) -> Result<(), Error> {
+    let diagnostics = read(data)?;
+    if diagnostics.is_empty() {
+        return Ok(());
+    }
+    sales
+        .par_iter_mut()
+        .for_each(|one| complete(&mut one.sale, &diagnostics));
+    let joined = sales.iter().filter(|one| !one.sale.energy.is_nan()).count();
+    funnel.note("of these with an energy diagnostic", joined);
+    Ok(())
+}
+
+/// Lays what diagnostics at the place say over a sale.
+fn complete(sale: &mut Sale, diagnostics: &[Diagnostic]) {
+    let ruler = sale.position.ruler();
+    let (east, north) = sale.position.cell();
+    let (east, north) = (east >> CELL_LEVEL, north >> CELL_LEVEL);
+    let (mut nearest, mut alike) = (f32::INFINITY, f32::INFINITY);
+    for north in north.saturating_sub(1)..=north + 1 {
+        for east in east.saturating_sub(1)..=east + 1 {
+            let code = place::interleave(east, north);
+            let first = diagnostics.partition_point(|one| one.code < code);
+            let here = diagnostics[first..].iter();
+            for one in here.take_while(|one| one.code == code) {
+                let squared_m2 = ruler.squared_m2(one.position);
+                if one.class != sale.class || squared_m2 > REACH_M * REACH_M {
+                    continue;
+                }
+                if squared_m2 < nearest && !one.year.is_nan() {
+                    nearest = squared_m2;
+                    sale.construction_year = one.year;
+                }
+                let share = (one.surface_m2 / sale.surface_m2 - 1.0).abs();
+                // Metres and shares on one scale: the reach counts as much as the surface allowed.
+                let unlike = squared_m2.sqrt() / REACH_M + share / SURFACE_SHARE;
+                if share <= SURFACE_SHARE && unlike < alike && !one.energy.is_nan() {
+                    alike = unlike;
+                    sale.energy = one.energy;
+                }
+            }
+        }
+    }
+}
+
+/// Diagnostics of dwellings, by cell, then in a fixed order.
+fn read(data: &Path) -> Result<Vec<Diagnostic>, Error> {
+    let lake = Lake::open_existing(data)?;
+    let schema = dpe::schema();
+    let folder = lake.folder(schema);
+    let mut diagnostics = Vec::new();
+    for entry in &lake.snapshot(schema)?.parts {
+        let part = Part::open(&folder, entry, schema)?;
+        let groups = part.group_starts().len().saturating_sub(1);
+        let read: Vec<Vec<Diagnostic>> = (0..groups)
+            .into_par_iter()
+            .map(|group| read_group(&part, group))
+            .collect::<Result<_, lake::Error>>()?;
+        diagnostics.extend(read.into_iter().flatten());
+    }
+    diagnostics.par_sort_unstable_by_key(|one| {
+        let values = [one.surface_m2, one.energy, one.year].map(f32::to_bits);
+        (one.code, one.position, one.class, values)
+    });
+    Ok(diagnostics)
+}
+
+fn read_group(part: &Part, group: usize) -> Result<Vec<Diagnostic>, lake::Error> {
+    let mut columns = Vec::with_capacity(COLUMNS.len());
+    for name in COLUMNS {
+        let (index, _) = dpe::schema()
+            .column(name)
+            .ok_or_else(|| lake::Error::damaged(part.path(), format!("no column {name}")))?;
+        columns.push(part.read_column(group, index)?);
+    }
+    let rows = columns.first().map_or(0, |column| column.len());
+    Ok((0..rows)
+        .filter_map(|row| diagnostic(&columns, row))
+        .collect())
+}
+
+fn diagnostic(columns: &[ArrayRef], row: usize) -> Option<Diagnostic> {
+    let number = |column: usize| {
+        let values = columns[column].as_primitive_opt::<Float64Type>()?;
+        (!values.is_null(row)).then(|| values.value(row))
+    };
+    let rank = |column: usize, of: &[&str]| {
+        let value = text(&columns[column], row)?;
+        of.iter().position(|known| *known == value)
+    };
+    let class = match text(&columns[0], row)? {
+        "appartement" => Class::Flat,
+        "maison" => Class::House,
+        _ => return None,
+    };
+    let position = Position::new(number(4)?, number(5)?);
+    Some(Diagnostic {
+        code: position.morton() >> (2 * CELL_LEVEL),
+        position,
+        class,
+        surface_m2: number(1).map_or(f32::NAN, |surface| surface as f32),
+        energy: rank(2, &dpe::CLASSES).map_or(f32::NAN, |rank| rank as f32),
+        year: rank(3, &dpe::CONSTRUCTION_PERIODS).map_or(f32::NAN, |rank| YEARS[rank]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sale(latitude: f64, surface_m2: f32) -> Sale {
+        Sale {
+            id: [0; 10],
+            day: 19_000,
+            class: Class::Flat,
+            price: 200_000.0,
+            surface_m2,
+            rooms: 3.0,
+            land_m2: f32::NAN,
+            position: Position::new(latitude, 6.0),
+            department: 84,
+            energy: f32::NAN,
+            construction_year: f32::NAN,
+        }
+    }
+
+    fn diagnostic(latitude: f64, class: Class, surface_m2: f32, energy: f32) -> Diagnostic {
+        let position = Position::new(latitude, 6.0);
+        Diagnostic {
+            code: position.morton() >> (2 * CELL_LEVEL),
+            position,
+            class,
+            surface_m2,
+            energy,
+            year: 1961.0,
+        }
+    }
+
+    #[test]
+    fn a_sale_takes_the_diagnostic_of_its_place_kind_and_surface() {
+        let mut diagnostics = vec![
+            diagnostic(43.100_2, Class::Flat, 61.0, 3.0),
+            diagnostic(43.100_1, Class::Flat, 80.0, 5.0),
+            diagnostic(43.100_1, Class::House, 60.0, 6.0),
+            diagnostic(43.102_0, Class::Flat, 60.0, 0.0),
+        ];
+        diagnostics.sort_unstable_by_key(|one| one.code);
+        let mut found = sale(43.1, 60.0);
+        complete(&mut found, &diagnostics);
+        assert_eq!((found.energy, found.construction_year), (3.0, 1961.0));
+        let mut of_other_surface = sale(43.1, 40.0);
+        complete(&mut of_other_surface, &diagnostics);
+        assert!(of_other_surface.energy.is_nan());
+        assert_eq!(of_other_surface.construction_year, 1961.0);
+        let mut elsewhere = sale(43.2, 60.0);
+        complete(&mut elsewhere, &diagnostics);
+        assert!(elsewhere.energy.is_nan() && elsewhere.construction_year.is_nan());
+    }
+}

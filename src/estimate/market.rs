@@ -1,0 +1,309 @@
+//! The market around a home as it was known on a day: levels, the path of prices, comparables, put together.
+//!
+//! The quality of a sale is the logarithm of its price less what its own features explain (surface, rooms, land, …), so
+//! sales of unlike homes can be averaged. Everything here is independent of the surface that is asked for: a larger
+//! home meets the same market.
+
+use super::comparables::{Neighbour, Places};
+use super::home::Class;
+use super::index::{Known, TimeIndex};
+use super::levels::{CELL_LEVELS, Level, Levels};
+use super::place::Position;
+use super::sale::Sales;
+
+/// Weight of the wider scale when a narrower one is laid over it, in sales.
+const PRIORS: [f64; CELL_LEVELS.len()] = [30.0, 20.0, 15.0];
+/// The same for the department over the country.
+const DEPARTMENT_PRIOR: f64 = 30.0;
+/// The same for the neighbourhood over cells, for the nearest over the neighbourhood, for the building over these.
+const NEAR_PRIORS: [f64; 3] = [8.0, 6.0, 3.0];
+/// How far a single sale may pull, in logarithm of price.
+const PULL_MAX: f64 = 0.45;
+/// Days in which the weight of a comparable falls to 1/e.
+const FADING_DAYS: f64 = 3_000.0;
+/// Sales up to this distance are of the same building or plot, metres.
+const SAME_PLACE_M: f32 = 12.0;
+/// The nearest so many set the width of the narrower kernel.
+const NEAREST: usize = 16;
+/// Least width of the narrower kernel, metres.
+const NARROWEST_M: f64 = 30.0;
+/// What a room more or less leaves of the weight of a comparable.
+const ROOM_SIMILARITY: f64 = 0.45;
+/// Comparables within reach below which the department stands in.
+pub const COMPARABLES_MIN: usize = 5;
+
+/// Sales, and what is derived of them to be asked as of any day.
+#[derive(Clone, Debug, Default)]
+pub struct Market {
+    /// The sales.
+    pub sales: Sales,
+    quality: Vec<f32>,
+    index: TimeIndex,
+    levels: [Levels; 2],
+    places: Places,
+}
+
+/// Who asks the market.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Flat or house.
+    pub class: Class,
+    /// Where.
+    pub position: Position,
+    /// Main rooms; NaN where unknown.
+    pub rooms: f32,
+    /// The day a price is wanted of.
+    pub day: i32,
+    /// Only sales before this day are known.
+    pub before: i32,
+}
+
+/// What the market says; levels are logarithms of price at equal quality on the day asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Surroundings {
+    /// The level that a home there is put at: every scale laid over the wider ones.
+    pub level: f64,
+    /// The same without comparables: cells laid over the department and the country.
+    pub of_cells: f64,
+    /// The country.
+    pub country: f64,
+    /// The department; NaN without sales.
+    pub department: f64,
+    /// Cells, coarsest first; NaN without sales.
+    pub cells: [f64; CELL_LEVELS.len()],
+    /// Weight of the smallest cell.
+    pub cell_weight: f64,
+    /// All comparables, by distance and age; NaN without.
+    pub wide: f64,
+    /// The nearest.
+    pub narrow: f64,
+    /// The middle of the nearest by weight: half of it below, half above.
+    pub middle: f64,
+    /// Those of like rooms.
+    pub alike: f64,
+    /// Those of the same place; NaN without.
+    pub same_place: f64,
+    /// Weight of these.
+    pub same_place_weight: f64,
+    /// Standard deviation among comparables; NaN for fewer than two.
+    pub spread: f64,
+    /// How their quality goes with the logarithm of their surface.
+    pub slope: f64,
+    /// Distance of the farthest comparable, metres.
+    pub radius_m: f64,
+    /// Mean age of comparables on the day asked for, days.
+    pub age: f64,
+    /// Comparables within reach.
+    pub comparables: usize,
+    /// Days between the last known and the day asked for.
+    pub horizon: f64,
+    /// Rank of the department; 0 where no sale is within reach.
+    pub department_rank: u8,
+}
+
+/// A mean with its weight.
+#[derive(Clone, Copy, Default)]
+struct Mean {
+    weight: f64,
+    sum: f64,
+}
+
+impl Mean {
+    fn add(&mut self, weight: f64, value: f64) {
+        self.weight += weight;
+        self.sum += weight * value;
+    }
+
+    fn value(self) -> f64 {
+        self.sum / self.weight
+    }
+
+    /// Laid over a wider level that weighs so many sales.
+    fn over(self, wider: f64, prior: f64) -> f64 {
+        (self.sum + prior * wider) / (self.weight + prior)
+    }
+}
+
+impl Market {
+    /// Derives levels and paths of sales of known quality.
+    pub fn new(sales: Sales, quality: Vec<f32>) -> Self {
+        let places = Places::new(&sales);
+        let mut market = Self {
+            sales,
+            places,
+            ..Self::default()
+        };
+        market.set_quality(quality);
+        market
+    }
+
+    /// Derives levels and paths anew.
+    pub fn set_quality(&mut self, quality: Vec<f32>) {
+        self.index = TimeIndex::fit(&self.sales, &quality);
+        self.levels =
+            [Class::Flat, Class::House].map(|class| Levels::new(&self.sales, &quality, class));
+        self.quality = quality;
+    }
+
+    /// Quality of a sale: the logarithm of price that place and time have to explain.
+    pub fn quality(&self, row: usize) -> f32 {
+        self.quality[row]
+    }
+
+    /// What is known around a home; `found` comes back with the comparables, nearest first.
+    pub fn around(&self, question: &Question, found: &mut Vec<Neighbour>) -> Surroundings {
+        let Question { class, before, .. } = *question;
+        self.places
+            .nearest(&self.sales, class, question.position, before, found);
+        let department = found
+            .first()
+            .map_or(0, |nearest| self.sales.department[nearest.row as usize]);
+        let path = self.index.before(before, class, department);
+        let today = path.at(f64::from(question.day) + 0.5);
+        let now = |level: Level| level.mean - path.at(level.day + 0.5) + today;
+        let mut around = Surroundings {
+            comparables: found.len(),
+            department_rank: department,
+            horizon: f64::from(question.day - before).max(0.0),
+            department: f64::NAN,
+            cells: [f64::NAN; CELL_LEVELS.len()],
+            wide: f64::NAN,
+            narrow: f64::NAN,
+            middle: f64::NAN,
+            alike: f64::NAN,
+            same_place: f64::NAN,
+            spread: f64::NAN,
+            radius_m: f64::NAN,
+            age: f64::NAN,
+            ..Surroundings::default()
+        };
+        let levels = &self.levels[class as usize];
+        let Some(country) = levels.country(before) else {
+            around.country = f64::NAN;
+            around.level = f64::NAN;
+            return around;
+        };
+        around.country = now(country);
+        around.level = around.country;
+        if department > 0
+            && let Some(level) = levels.department(department, before)
+        {
+            around.department = now(level);
+            let mean = Mean {
+                weight: level.weight,
+                sum: level.weight * around.department,
+            };
+            around.level = mean.over(around.level, DEPARTMENT_PRIOR);
+        }
+        around.of_cells = around.level;
+        if found.is_empty() {
+            return around;
+        }
+        let cells = levels.cells(question.position, before);
+        for (scale, level) in cells.into_iter().enumerate() {
+            let Some(level) = level else { continue };
+            around.cells[scale] = now(level);
+            let mean = Mean {
+                weight: level.weight,
+                sum: level.weight * around.cells[scale],
+            };
+            around.level = mean.over(around.level, PRIORS[scale]);
+            around.cell_weight = level.weight;
+        }
+        around.of_cells = around.level;
+        self.compare(question, found, path, today, &mut around);
+        around
+    }
+
+    /// Lays the comparables over the level of cells.
+    fn compare(
+        &self,
+        question: &Question,
+        found: &[Neighbour],
+        path: Known<'_>,
+        today: f64,
+        around: &mut Surroundings,
+    ) {
+        let farthest = found.last().map_or(0.0, |last| last.squared_m2);
+        let near = found[found.len().min(NEAREST) - 1].squared_m2;
+        let wide_scale = 1.0 / (0.2 * f64::from(farthest)).max(NARROWEST_M * NARROWEST_M);
+        let narrow_scale = 1.0 / f64::from(near).max(NARROWEST_M * NARROWEST_M);
+        let cells = around.level;
+        let (mut wide, mut narrow, mut alike) = (Mean::default(), Mean::default(), Mean::default());
+        let mut same = Mean::default();
+        let mut gaps: Vec<(f64, f64)> = Vec::with_capacity(found.len());
+        let mut age_of = Mean::default();
+        let (mut squares, mut of_surface) = (Mean::default(), Mean::default());
+        let (mut surface_squares, mut products) = (Mean::default(), Mean::default());
+        for neighbour in found {
+            let row = neighbour.row as usize;
+            let day = self.sales.day[row];
+            let value = f64::from(self.quality[row]) - path.at(f64::from(day) + 0.5) + today;
+            let gap = (value - cells).clamp(-PULL_MAX, PULL_MAX);
+            let age = f64::from(question.day - day);
+            let squared = f64::from(neighbour.squared_m2);
+            let fresh = (-age / FADING_DAYS).exp();
+            let in_wide = fresh / (1.0 + squared * wide_scale);
+            let rooms = self.sales.rooms[row] - question.rooms;
+            let similar = if rooms.is_nan() {
+                ROOM_SIMILARITY
+            } else {
+                ROOM_SIMILARITY.powf(f64::from(rooms.abs()))
+            };
+            wide.add(in_wide, gap);
+            let in_narrow = fresh * (-0.5 * squared * narrow_scale).exp();
+            narrow.add(in_narrow, gap);
+            alike.add(in_wide * similar, gap);
+            gaps.push((gap, in_narrow + FARTHER_SHARE * in_wide));
+            age_of.add(in_wide, age);
+            squares.add(in_wide, gap * gap);
+            let surface = f64::from(self.sales.surface_m2[row]).ln();
+            of_surface.add(in_wide, surface);
+            surface_squares.add(in_wide, surface * surface);
+            products.add(in_wide, surface * gap);
+            if neighbour.squared_m2 <= SAME_PLACE_M * SAME_PLACE_M {
+                same.add(fresh * similar.sqrt(), gap);
+            }
+        }
+        around.radius_m = f64::from(farthest).sqrt();
+        around.wide = cells + wide.value();
+        around.narrow = cells + narrow.value();
+        around.middle = cells + middle(gaps);
+        around.alike = cells + alike.value();
+        around.age = age_of.value();
+        if found.len() > 1 {
+            around.spread = (squares.value() - wide.value().powi(2)).max(0.0).sqrt();
+        }
+        let variance = surface_squares.value() - of_surface.value().powi(2);
+        let covariance = products.value() - of_surface.value() * wide.value();
+        around.slope = covariance * wide.weight / (variance.max(0.0) * wide.weight + SLOPE_PRIOR);
+        let mut gap = wide.over(0.0, NEAR_PRIORS[0]);
+        gap = narrow.over(gap, NEAR_PRIORS[1]);
+        if same.weight > 0.0 {
+            around.same_place = cells + same.value();
+            around.same_place_weight = same.weight;
+            gap = same.over(gap, NEAR_PRIORS[2]);
+        }
+        around.level = cells + gap;
+    }
+}
+
+/// What a sale out of the narrower kernel counts for the middle.
+const FARTHER_SHARE: f64 = 0.2;
+/// Keeps the slope of a neighbourhood near zero until its sales have a say, in sales times variance of surface.
+const SLOPE_PRIOR: f64 = 3.0;
+
+/// The value that half of the weight lies below.
+fn middle(mut values: Vec<(f64, f64)>) -> f64 {
+    values
+        .sort_unstable_by(|one, other| (one.0.total_cmp(&other.0)).then(one.1.total_cmp(&other.1)));
+    let half: f64 = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    for (value, weight) in values {
+        below += weight;
+        if below >= half {
+            return value;
+        }
+    }
+    f64::NAN
+}

@@ -1,0 +1,339 @@
+//! A trained model: asked from any thread, the same answer to the last bit each time.
+//!
+//! An answer takes some 30 µs of one core, half of it trees; contributions take a millisecond more.
+
+use std::cell::RefCell;
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
+use super::features::{Own, Topic};
+use super::fit::{Fitted, Scratch, Valued};
+use super::home::{Class, Home};
+use super::interval::{Interval, Placed, Sides, WIDTH_MIN};
+use super::market::COMPARABLES_MIN;
+use super::place::Position;
+use super::sale::id_text;
+use super::trees::{Boosted, Trees};
+use super::{adjustments, interval};
+
+/// Comparables an answer shows at most.
+const SHOWN_MAX: usize = 5;
+/// Characters of a version.
+const VERSION_CHARACTERS: usize = 16;
+/// Half-width of the interval, in logarithm of price, up to which an estimate is sure.
+const HIGH_MAX: f64 = 0.2;
+/// The same up to which it is fairly sure.
+const MEDIUM_MAX: f64 = 0.35;
+
+/// Why a model cannot be opened or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No model was trained yet.
+    #[error("{folder}: no model; train one: toise train")]
+    Missing {
+        /// Where it was looked for.
+        folder: String,
+    },
+    /// Too few sales to learn from.
+    #[error(
+        "{sales} sales of homes to learn from, {needed} are needed; import more: toise import dvf"
+    )]
+    TooFew {
+        /// Sales there are.
+        sales: usize,
+        /// Sales needed.
+        needed: usize,
+    },
+    /// Nothing can be said of a class on a day.
+    #[error("no sale of a {class} before {date} is known, so none can be valued on that day")]
+    NothingBefore {
+        /// Flat or house.
+        class: &'static str,
+        /// The day asked for: `YYYY-MM-DD`.
+        date: String,
+    },
+    /// No sale to judge a model on.
+    #[error(
+        "no sale from {from} to {to} that the model did not train on; import later sales, or train until earlier"
+    )]
+    NothingToJudge {
+        /// First day.
+        from: String,
+        /// Last day.
+        to: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not what was written.
+    #[error("{path}: damaged: {reason}; train again: toise train")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The lake cannot be read.
+    #[error(transparent)]
+    Lake(#[from] crate::lake::Error),
+    /// The trees refused.
+    #[error("trees: {0}")]
+    Trees(String),
+}
+
+/// What a model says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// Digest of what was learned: 16 hexadecimal characters.
+    pub version: String,
+    /// When it was trained: ISO 8601, UTC.
+    pub trained_at: String,
+    /// Last day it knows sales of: `YYYY-MM-DD`.
+    pub data_through: String,
+    /// Share of sales the interval holds.
+    pub coverage: f64,
+    /// Sales it was trained on.
+    pub sales: u64,
+    /// Inputs whose effect the sales taught, in the words of the contract.
+    pub taught: Vec<String>,
+}
+
+/// A trained model.
+#[derive(Debug)]
+pub struct Model {
+    pub(super) metadata: Metadata,
+    pub(super) fitted: Fitted,
+    /// How wide errors are; none where there were too few to tell.
+    pub(super) spread: Option<Boosted>,
+    pub(super) interval: Interval,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+impl Model {
+    /// Digest of all that decides an answer.
+    pub(super) fn digest(&self) -> Result<String, Error> {
+        let mut hasher = blake3::Hasher::new();
+        for trees in self.trees() {
+            hasher.update(&trees.encode()?);
+        }
+        let interval = serde_json::to_vec(&self.interval);
+        hasher.update(&interval.map_err(|error| Error::Trees(error.to_string()))?);
+        let sales = &self.fitted.market.sales;
+        for row in 0..sales.len() {
+            hasher.update(&sales.id[row]);
+            hasher.update(&self.fitted.market.quality(row).to_le_bytes());
+        }
+        let mut digest = hasher.finalize().to_hex().to_string();
+        digest.truncate(VERSION_CHARACTERS);
+        Ok(digest)
+    }
+
+    /// Trees in a fixed order: of own features, of all, of the width.
+    fn trees(&self) -> impl Iterator<Item = &Boosted> {
+        let grown = self.fitted.trees.iter();
+        grown
+            .flat_map(|trees| [&trees.own, &trees.gap])
+            .chain(&self.spread)
+    }
+
+    /// What it says of itself.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Values a home. Pure: no input or output, no clock, the same bits from any thread.
+    ///
+    /// # Errors
+    /// No sale of the class is known before the day; or the trees refused the row, which a home read at the doors never
+    /// makes them do.
+    pub fn estimate(&self, home: &Home, detail: Detail) -> Result<Estimate, Error> {
+        SCRATCH.with_borrow_mut(|scratch| self.estimate_with(home, detail, scratch))
+    }
+
+    fn estimate_with(
+        &self,
+        home: &Home,
+        detail: Detail,
+        scratch: &mut Scratch,
+    ) -> Result<Estimate, Error> {
+        let own = Own::from(home);
+        let position = Position::new(home.latitude, home.longitude);
+        let day = days(home.date);
+        let before = day.min(self.fitted.end);
+        let valued = self.fitted.value(&own, position, day, before, scratch)?;
+        if !valued.log_price.is_finite() {
+            return Err(Error::NothingBefore {
+                class: match home.class {
+                    Class::Flat => "flat",
+                    Class::House => "house",
+                },
+                date: home.date.to_string(),
+            });
+        }
+        let fallback = fallback(&valued);
+        let sides = self.sides(&own, position, &valued)?;
+        let adjusted: f64 = adjustments::of(home).map(|(_, offset)| offset).sum();
+        let log_price = valued.log_price + adjusted;
+        let price = log_price.exp();
+        let confidence = match (sides.lower + sides.upper) / 2.0 {
+            _ if fallback != Fallback::None => Confidence::Low,
+            half if half <= HIGH_MAX => Confidence::High,
+            half if half <= MEDIUM_MAX => Confidence::Medium,
+            _ => Confidence::Low,
+        };
+        let contributions = if detail.has_contributions {
+            self.contributions(home, &own, &valued, price)?
+        } else {
+            Vec::new()
+        };
+        Ok(Estimate {
+            price,
+            lower: (log_price - sides.lower).exp(),
+            upper: (log_price + sides.upper).exp(),
+            confidence,
+            fallback,
+            comparables: self.comparables(home, detail.comparables, scratch),
+            contributions,
+        })
+    }
+
+    /// How far the interval goes to each side.
+    fn sides(&self, own: &Own, position: Position, valued: &Valued) -> Result<Sides, Error> {
+        match fallback(valued) {
+            Fallback::None => {}
+            stands_in => {
+                let is_national = stands_in == Fallback::National;
+                return Ok(self.interval.of_fallback(own.class, is_national));
+            }
+        }
+        let width = match &self.spread {
+            Some(spread) => spread.predict(&valued.row)?.max(WIDTH_MIN),
+            None => 1.0,
+        };
+        let placed = Placed {
+            class: own.class,
+            position,
+            surface_m2: own.surface_m2,
+            log_price: valued.log_price,
+        };
+        let horizon = valued.around.horizon;
+        Ok(self.interval.around(&placed, width, horizon))
+    }
+
+    /// The nearest sales, those of like surface first where they are of one place.
+    fn comparables(&self, home: &Home, wanted: usize, found: &Scratch) -> Vec<Comparable> {
+        if wanted == 0 {
+            return Vec::new();
+        }
+        let sales = &self.fitted.market.sales;
+        let ruler = Position::new(home.latitude, home.longitude).ruler();
+        let surface_m2 = home.surface_m2 as f32;
+        let mut found = found.to_vec();
+        found.sort_by(|one, other| {
+            let unlike = |row: u32| (sales.surface_m2[row as usize] / surface_m2).ln().abs();
+            (one.squared_m2.total_cmp(&other.squared_m2))
+                .then(unlike(one.row).total_cmp(&unlike(other.row)))
+        });
+        let shown = found.iter().take(wanted.min(SHOWN_MAX));
+        shown
+            .map(|neighbour| {
+                let row = neighbour.row as usize;
+                Comparable {
+                    id: id_text(&sales.id[row]),
+                    date: date(sales.day[row]),
+                    price: sales.price[row],
+                    surface_m2: f64::from(sales.surface_m2[row]),
+                    distance_m: f64::from(ruler.squared_m2(sales.position[row])).sqrt(),
+                }
+            })
+            .collect()
+    }
+
+    /// What moved the price away from that of a typical home of the class in the country.
+    ///
+    /// The logarithm of the price is a sum: of the country's level, of what the place, comparables and trees add (exact
+    /// attributions, Lundberg 2017), of adjustments. Each term becomes EUR by the logarithmic mean of the typical price
+    /// and the price (the LMDI decomposition, Ang 2004), which is the one way in which they sum to the difference
+    /// whatever their order.
+    fn contributions(
+        &self,
+        home: &Home,
+        own: &Own,
+        valued: &Valued,
+        price: f64,
+    ) -> Result<Vec<Contribution>, Error> {
+        let (typical, terms) = self.fitted.terms(own, valued)?;
+        let mut logs: Vec<(&'static str, f64)> = Vec::with_capacity(terms.len());
+        for (topic, term) in terms {
+            logs.push((name(topic), term));
+        }
+        logs.extend(adjustments::of(home));
+        let base = typical.exp();
+        let total: f64 = logs.iter().map(|(_, term)| term).sum();
+        let mean = if total.abs() < 1e-9 {
+            base
+        } else {
+            (price - base) / total
+        };
+        let mut parts = vec![Contribution {
+            feature: "typicalHome",
+            eur: base,
+        }];
+        parts.extend(logs.into_iter().map(|(feature, term)| Contribution {
+            feature,
+            eur: mean * term,
+        }));
+        // What rounding leaves goes to the base, so that the sum is the price to the last bit a reader sees.
+        for _ in 0..3 {
+            let sum: f64 = parts.iter().map(|part| part.eur).sum();
+            parts[0].eur += price - sum;
+        }
+        Ok(parts)
+    }
+}
+
+/// What stands in for local sales.
+fn fallback(valued: &Valued) -> Fallback {
+    match valued.around.comparables {
+        0 => Fallback::National,
+        few if few < COMPARABLES_MIN => Fallback::Department,
+        _ => Fallback::None,
+    }
+}
+
+fn name(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Location => "location",
+        Topic::Comparables => "comparables",
+        Topic::Surface => "surface",
+        Topic::Rooms => "roomCount",
+        Topic::Land => "landSurface",
+        Topic::Energy => "epcEnergy",
+        Topic::ConstructionYear => "constructionYear",
+        Topic::Date => "date",
+    }
+}
+
+/// Days since 1970-01-01.
+pub fn days(date: chrono::NaiveDate) -> i32 {
+    (date - chrono::NaiveDate::default()).num_days() as i32
+}
+
+/// The date so many days after 1970-01-01, the last there is for what lies beyond.
+pub fn date(days: i32) -> chrono::NaiveDate {
+    chrono::NaiveDate::default()
+        .checked_add_signed(chrono::TimeDelta::days(i64::from(days)))
+        .unwrap_or(chrono::NaiveDate::MAX)
+}
+
+/// Share of sales the interval is made to hold.
+pub const COVERAGE: f64 = interval::COVERAGE;

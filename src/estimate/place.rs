@@ -1,0 +1,101 @@
+//! Positions on a grid: a Morton code whose prefixes are square cells of 16 metres and its doublings.
+//!
+//! Cells are as wide as high at the latitude of the middle of France and up to a third wider overseas: they gather
+//! sales, distances are measured on the ground ([`Position::distance_m`]).
+
+/// Side of the smallest cell, metres.
+const CELL_M: f64 = 16.0;
+/// Metres of a degree of latitude.
+const DEGREE_M: f64 = 111_195.08;
+/// Cosine of 46.5° north.
+const MIDDLE_COSINE: f64 = 0.688_354_575_693_754;
+
+/// Degrees on the map in millionths, some ten centimetres.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// Millionths of a degree north.
+    pub latitude_e6: i32,
+    /// Millionths of a degree east.
+    pub longitude_e6: i32,
+}
+
+impl Position {
+    /// Rounds degrees; what is beyond the globe is taken to its edge.
+    pub fn new(latitude: f64, longitude: f64) -> Self {
+        Self {
+            latitude_e6: (latitude.clamp(-90.0, 90.0) * 1e6).round() as i32,
+            longitude_e6: (longitude.clamp(-180.0, 180.0) * 1e6).round() as i32,
+        }
+    }
+
+    /// Degrees north.
+    pub fn latitude(self) -> f64 {
+        f64::from(self.latitude_e6) * 1e-6
+    }
+
+    /// Degrees east.
+    pub fn longitude(self) -> f64 {
+        f64::from(self.longitude_e6) * 1e-6
+    }
+
+    /// Column and row of its smallest cell.
+    pub fn cell(self) -> (u32, u32) {
+        let east = (self.longitude() + 180.0) * DEGREE_M * MIDDLE_COSINE / CELL_M;
+        let north = (self.latitude() + 90.0) * DEGREE_M / CELL_M;
+        (east as u32, north as u32)
+    }
+
+    /// Morton code of its smallest cell.
+    pub fn morton(self) -> u64 {
+        let (east, north) = self.cell();
+        interleave(east, north)
+    }
+
+    /// Shorter side of a cell of a level here, metres on the ground.
+    pub fn least_side_m(self, level: u32) -> f32 {
+        let narrowed = self.latitude().to_radians().cos() / MIDDLE_COSINE;
+        (CELL_M * f64::from(1u32 << level) * narrowed.min(1.0)) as f32
+    }
+
+    /// A ruler for distances from here.
+    pub fn ruler(self) -> Ruler {
+        let metres = DEGREE_M * 1e-6;
+        Ruler {
+            from: self,
+            north_m: metres as f32,
+            east_m: (metres * self.latitude().to_radians().cos()) as f32,
+        }
+    }
+}
+
+/// Measures on the plane at a position.
+#[derive(Clone, Copy, Debug)]
+pub struct Ruler {
+    from: Position,
+    north_m: f32,
+    east_m: f32,
+}
+
+impl Ruler {
+    /// Square of the distance to a position, square metres.
+    pub fn squared_m2(&self, to: Position) -> f32 {
+        let north = to.latitude_e6.wrapping_sub(self.from.latitude_e6) as f32 * self.north_m;
+        let east = to.longitude_e6.wrapping_sub(self.from.longitude_e6) as f32 * self.east_m;
+        north * north + east * east
+    }
+}
+
+/// Morton code of a column and a row.
+pub fn interleave(east: u32, north: u32) -> u64 {
+    spread(east) | (spread(north) << 1)
+}
+
+/// Puts a zero before every bit.
+fn spread(value: u32) -> u64 {
+    let mut bits = u64::from(value);
+    bits = (bits | (bits << 16)) & 0x0000_ffff_0000_ffff;
+    bits = (bits | (bits << 8)) & 0x00ff_00ff_00ff_00ff;
+    bits = (bits | (bits << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
+    bits = (bits | (bits << 2)) & 0x3333_3333_3333_3333;
+    (bits | (bits << 1)) & 0x5555_5555_5555_5555
+}

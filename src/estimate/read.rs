@@ -1,0 +1,196 @@
+//! The sales of homes in the lake: the columns the estimator needs, row group by row group, on all cores.
+
+use std::path::Path;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{Date32Type, Float64Type, Int32Type};
+use rayon::prelude::*;
+
+use super::clean::{self, Funnel};
+use super::home::Class;
+use super::model::Error;
+use super::place::Position;
+use super::sale::{Recorded, Sale, id_of};
+use crate::geo::departments;
+use crate::lake::part::Part;
+use crate::lake::{self, Lake};
+use crate::opendata::dvf;
+
+/// Columns read.
+const COLUMNS: [&str; 13] = [
+    "id",
+    "transaction_date",
+    "transaction_type",
+    "property_type",
+    "price_eur",
+    "price_per_m2_living_eur",
+    "surface_m2",
+    "main_rooms",
+    "land_surface_m2",
+    "departement_code",
+    "lat",
+    "lon",
+    "insee_code",
+];
+
+/// Rules a record has to pass one after another to become a sale.
+const RULES: [&str; 8] = [
+    "records up to the last day",
+    "a flat or a house",
+    "one dwelling alone, with a price and a surface",
+    "an ordinary sale on the open market",
+    "with a position",
+    "at 15,000 EUR or more",
+    "of 9 to 1,000 m2",
+    "at 300 to 30,000 EUR per m2",
+];
+
+/// Sales of a lake before a day, by the rules that need no other sale, and how many records each rule left.
+///
+/// # Errors
+/// A table that cannot be read, or is damaged.
+pub fn sales(
+    data: &Path,
+    end: i32,
+    row: &(dyn Fn(u64) + Sync),
+) -> Result<(Vec<Recorded>, Funnel), Error> {
+    let lake = Lake::open_existing(data)?;
+    let schema = dvf::schema();
+    let folder = lake.folder(schema);
+    let snapshot = lake.snapshot(schema)?;
+    let mut sales = Vec::new();
+    let mut left = [0; RULES.len()];
+    for entry in &snapshot.parts {
+        let part = Part::open(&folder, entry, schema)?;
+        let groups = part.group_starts().len().saturating_sub(1);
+        let read: Vec<(Vec<Recorded>, [u64; RULES.len()])> = (0..groups)
+            .into_par_iter()
+            .map(|group| read_group(&part, group, end))
+            .collect::<Result<_, lake::Error>>()?;
+        row(entry.rows);
+        for (of_group, passed) in read {
+            sales.extend(of_group);
+            left.iter_mut()
+                .zip(passed)
+                .for_each(|(left, passed)| *left += passed);
+        }
+    }
+    let mut funnel = Funnel::default();
+    for (rule, left) in RULES.into_iter().zip(left) {
+        funnel.note(rule, left as usize);
+    }
+    Ok((sales, funnel))
+}
+
+/// Rows of the table of sales, for progress.
+///
+/// # Errors
+/// The table cannot be read.
+pub fn rows(data: &Path) -> Result<u64, Error> {
+    Ok(Lake::open_existing(data)?.snapshot(dvf::schema())?.rows())
+}
+
+fn read_group(
+    part: &Part,
+    group: usize,
+    end: i32,
+) -> Result<(Vec<Recorded>, [u64; RULES.len()]), lake::Error> {
+    let mut columns = Vec::with_capacity(COLUMNS.len());
+    for name in COLUMNS {
+        let (index, _) = dvf::schema()
+            .column(name)
+            .ok_or_else(|| lake::Error::damaged(part.path(), format!("no column {name}")))?;
+        columns.push(part.read_column(group, index)?);
+    }
+    let mut sales = Vec::new();
+    let mut passed = [0; RULES.len()];
+    let rows = columns.first().map_or(0, |column| column.len());
+    for row in 0..rows {
+        let (rules, sale) = judge(&columns, row, end);
+        passed
+            .iter_mut()
+            .take(rules)
+            .for_each(|passed| *passed += 1);
+        sales.extend(sale);
+    }
+    Ok((sales, passed))
+}
+
+/// How many rules a record passes; the sale where it passes all.
+fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<Recorded>) {
+    let number = |column: usize| {
+        let values = columns[column].as_primitive_opt::<Float64Type>()?;
+        (!values.is_null(row)).then(|| values.value(row))
+    };
+    let day = columns[1]
+        .as_primitive_opt::<Date32Type>()
+        .filter(|days| !days.is_null(row))
+        .map(|days| days.value(row));
+    let Some(day) = day.filter(|day| *day < end) else {
+        return (0, None);
+    };
+    let class = match text(&columns[3], row) {
+        Some("Appartement") => Class::Flat,
+        Some("Maison") => Class::House,
+        _ => return (1, None),
+    };
+    let (Some(price), Some(_), Some(surface)) = (number(4), number(5), number(6)) else {
+        return (2, None);
+    };
+    if text(&columns[2], row) != Some("Vente") {
+        return (3, None);
+    }
+    let (Some(latitude), Some(longitude)) = (number(10), number(11)) else {
+        return (4, None);
+    };
+    let known = |value: Option<f64>| {
+        value
+            .filter(|value| *value > 0.0)
+            .map_or(f32::NAN, |value| value as f32)
+    };
+    let Some(id) = text(&columns[0], row).and_then(id_of) else {
+        return (4, None);
+    };
+    let sale = Sale {
+        id,
+        day,
+        class,
+        price,
+        surface_m2: surface as f32,
+        rooms: known(number(7)),
+        land_m2: known(number(8)),
+        position: Position::new(latitude, longitude),
+        department: text(&columns[9], row).map_or(0, departments::rank),
+        energy: f32::NAN,
+        construction_year: f32::NAN,
+    };
+    if price < clean::PRICE_MIN {
+        return (5, None);
+    }
+    if !clean::SURFACE.contains(&surface) {
+        return (6, None);
+    }
+    if !clean::PRICE_PER_M2.contains(&(price / surface)) {
+        return (7, None);
+    }
+    let mut commune = [0; 5];
+    let code = text(&columns[12], row).unwrap_or_default().as_bytes();
+    commune
+        .iter_mut()
+        .zip(code)
+        .for_each(|(to, from)| *to = *from);
+    (RULES.len(), Some(Recorded { sale, commune }))
+}
+
+/// A text or category of a column.
+pub(super) fn text(column: &ArrayRef, row: usize) -> Option<&str> {
+    if column.is_null(row) {
+        return None;
+    }
+    if let Some(texts) = column.as_string_opt::<i32>() {
+        return Some(texts.value(row));
+    }
+    let category = column.as_dictionary_opt::<Int32Type>()?;
+    let values = category.values().as_string_opt::<i32>()?;
+    Some(values.value(category.key(row)?))
+}

@@ -1,0 +1,166 @@
+//! The sales an estimator learns from and compares with, as columns: some fifty bytes a sale, so that three million fit
+//! in memory beside a server.
+//!
+//! They lie by class, then along a Morton curve of their position, then by day and id: a square cell of any
+//! power-of-two size is one range of rows, and neighbours in space are neighbours in memory.
+
+use std::ops::Range;
+
+use super::home::Class;
+use super::place::Position;
+
+/// A recorded sale of one dwelling, as read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sale {
+    /// Identifier in the lake: 20 hexadecimal characters.
+    pub id: [u8; ID_BYTES],
+    /// Days since 1970-01-01.
+    pub day: i32,
+    /// Flat or house.
+    pub class: Class,
+    /// EUR.
+    pub price: f64,
+    /// Built surface, square metres.
+    pub surface_m2: f32,
+    /// Main rooms; NaN where unknown.
+    pub rooms: f32,
+    /// Land sold with it, square metres; NaN where unknown.
+    pub land_m2: f32,
+    /// Where.
+    pub position: Position,
+    /// Rank of the department, from 1; 0 where unknown.
+    pub department: u8,
+    /// Energy class of a diagnostic, 0 for A to 6 for G; NaN where unknown.
+    pub energy: f32,
+    /// Year of construction, the middle of a period; NaN where unknown.
+    pub construction_year: f32,
+}
+
+/// A sale with what only a judge asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The sale.
+    pub sale: Sale,
+    /// INSEE code of its commune.
+    pub commune: [u8; 5],
+}
+
+/// Bytes of an identifier.
+pub const ID_BYTES: usize = 10;
+
+/// Sales in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "columns named after the fields of `Sale`")]
+pub struct Sales {
+    pub id: Vec<[u8; ID_BYTES]>,
+    pub day: Vec<i32>,
+    pub price: Vec<f64>,
+    pub surface_m2: Vec<f32>,
+    pub rooms: Vec<f32>,
+    pub land_m2: Vec<f32>,
+    pub position: Vec<Position>,
+    pub department: Vec<u8>,
+    pub energy: Vec<f32>,
+    pub construction_year: Vec<f32>,
+    /// Rows of flats come first.
+    flats: usize,
+}
+
+impl Sales {
+    /// Puts sales in their order, whatever order they come in.
+    pub fn new(mut sales: Vec<Sale>) -> Self {
+        sales.sort_by_cached_key(|sale| (sale.class, sale.position.morton(), sale.day, sale.id));
+        let mut columns = Self {
+            flats: sales.partition_point(|sale| sale.class == Class::Flat),
+            ..Self::default()
+        };
+        columns.reserve(sales.len());
+        for sale in sales {
+            columns.id.push(sale.id);
+            columns.day.push(sale.day);
+            columns.price.push(sale.price);
+            columns.surface_m2.push(sale.surface_m2);
+            columns.rooms.push(sale.rooms);
+            columns.land_m2.push(sale.land_m2);
+            columns.position.push(sale.position);
+            columns.department.push(sale.department);
+            columns.energy.push(sale.energy);
+            columns.construction_year.push(sale.construction_year);
+        }
+        columns
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.id.reserve_exact(rows);
+        self.day.reserve_exact(rows);
+        self.price.reserve_exact(rows);
+        self.surface_m2.reserve_exact(rows);
+        self.rooms.reserve_exact(rows);
+        self.land_m2.reserve_exact(rows);
+        self.position.reserve_exact(rows);
+        self.department.reserve_exact(rows);
+        self.energy.reserve_exact(rows);
+        self.construction_year.reserve_exact(rows);
+    }
+
+    /// Number of sales.
+    pub fn len(&self) -> usize {
+        self.day.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.day.is_empty()
+    }
+
+    /// Rows of a class.
+    pub fn rows(&self, class: Class) -> Range<usize> {
+        match class {
+            Class::Flat => 0..self.flats,
+            Class::House => self.flats..self.len(),
+        }
+    }
+
+    /// Class of a row.
+    pub fn class(&self, row: usize) -> Class {
+        if row < self.flats {
+            Class::Flat
+        } else {
+            Class::House
+        }
+    }
+
+    /// A row as a sale.
+    pub fn sale(&self, row: usize) -> Sale {
+        Sale {
+            id: self.id[row],
+            day: self.day[row],
+            class: self.class(row),
+            price: self.price[row],
+            surface_m2: self.surface_m2[row],
+            rooms: self.rooms[row],
+            land_m2: self.land_m2[row],
+            position: self.position[row],
+            department: self.department[row],
+            energy: self.energy[row],
+            construction_year: self.construction_year[row],
+        }
+    }
+}
+
+/// An identifier of the lake as bytes; `None` for a text that is none.
+pub fn id_of(text: &str) -> Option<[u8; ID_BYTES]> {
+    let mut id = [0; ID_BYTES];
+    if text.len() != 2 * ID_BYTES {
+        return None;
+    }
+    for (byte, index) in id.iter_mut().zip(0..) {
+        *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(id)
+}
+
+/// An identifier as the lake writes it.
+pub fn id_text(id: &[u8; ID_BYTES]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,65 @@
+//! Parts of an estimate as JSON, the same in answers over HTTP and in columns of a portfolio.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::{Comparable, Confidence, Contribution, Fallback};
+
+/// Whole numbers below this are exact in a double.
+const WHOLE_MAX: f64 = 9e15;
+
+impl Confidence {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Confidence::High => "HIGH",
+            Confidence::Medium => "MEDIUM",
+            Confidence::Low => "LOW",
+        }
+    }
+}
+
+impl Fallback {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Fallback::None => "none",
+            Fallback::Department => "department",
+            Fallback::National => "national",
+        }
+    }
+}
+
+/// Whole euros as a whole number.
+pub fn euros(eur: f64) -> Value {
+    Value::Number(Number::from(eur as i64))
+}
+
+/// A number, without a fraction where it has none.
+fn number(value: f64) -> Value {
+    match value.fract() == 0.0 && value.abs() < WHOLE_MAX {
+        true => Value::Number(Number::from(value as i64)),
+        false => json!(value),
+    }
+}
+
+/// Recorded sales, best first: `[{id, date, price, surface, distance_m}]`.
+pub fn comparables(sales: &[Comparable]) -> Value {
+    let shown = sales.iter().map(|sale| {
+        json!({
+            "id": sale.id,
+            "date": format!("{}T00:00:00.000Z", sale.date),
+            "price": number(sale.price),
+            "surface": number(sale.surface_m2),
+            "distance_m": sale.distance_m.round() as i64,
+        })
+    });
+    Value::Array(shown.collect())
+}
+
+/// Parts of the price: `{feature: EUR}`.
+pub fn contributions(parts: &[Contribution]) -> Value {
+    let shown = parts
+        .iter()
+        .map(|part| (part.feature.to_owned(), euros(part.eur)));
+    Value::Object(shown.collect::<Map<_, _>>())
+}

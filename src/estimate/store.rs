@@ -1,0 +1,369 @@
+//! Models on disk: `<data>/models/<version>/` with the sales as Parquet, the trees as XGBoost's JSON and the rest as
+//! `model.json`; `<data>/models/current.json` names the one in use.
+//!
+//! A model is written to a folder of its own, flushed, renamed, and named by a rename: whoever is stopped leaves the
+//! former model in use. Every file is vouched for by a digest in `model.json`.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, AsArray, Date32Array, Float32Array, Float64Array, Int32Array, RecordBatch,
+    StringArray, UInt8Array,
+};
+use arrow::datatypes::{Date32Type, Float32Type, Float64Type, Int32Type, UInt8Type};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use serde::{Deserialize, Serialize};
+
+use super::fit::{Fitted, Grown, typical_surfaces};
+use super::home::Class;
+use super::interval::Interval;
+use super::market::Market;
+use super::model::{Error, Metadata, Model};
+use super::place::Position;
+use super::sale::{Sale, Sales, id_of, id_text};
+use super::trees::{Boosted, Trees};
+
+/// Folder of the models in a data folder.
+pub const FOLDER: &str = "models";
+/// Names the model in use.
+pub const CURRENT: &str = "current.json";
+const DESCRIPTION: &str = "model.json";
+const SALES: &str = "sales.parquet";
+const OWN: &str = "own.json";
+const GAP: &str = "gap.json";
+const WIDTH: &str = "width.json";
+/// Format this version writes.
+const FORMAT: u32 = 1;
+/// Rows written and read at once.
+const BATCH_ROWS: usize = 65_536;
+/// Classes as they are written, by their number.
+const CLASSES: [&str; 2] = ["flat", "house"];
+
+#[derive(Serialize, Deserialize)]
+struct Current {
+    version: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Description {
+    format: u32,
+    metadata: Metadata,
+    /// First day it knows nothing of, days since 1970-01-01.
+    end: i32,
+    interval: Interval,
+    /// Name and BLAKE3 of each file beside this one.
+    files: Vec<(String, String)>,
+}
+
+fn io(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
+    |source| Error::Io {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+fn damaged(path: &Path, reason: impl ToString) -> Error {
+    Error::Damaged {
+        path: path.display().to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+impl Model {
+    /// Opens the model in use in a folder of models. Reads and digests every sale: a second or two for three million.
+    ///
+    /// # Errors
+    /// No model there, or one that cannot be read.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(CURRENT);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let folder = folder.display().to_string();
+                return Err(Error::Missing { folder });
+            }
+            Err(error) => return Err(io(&path)(error)),
+        };
+        let current: Current =
+            serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
+        Self::read(&folder.join(current.version))
+    }
+
+    fn read(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(DESCRIPTION);
+        let text = fs::read(&path).map_err(io(&path))?;
+        let description: Description =
+            serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
+        if description.format != FORMAT {
+            let reason = format!("format {}, this version reads {FORMAT}", description.format);
+            return Err(damaged(&path, reason));
+        }
+        let file = |name: &str| -> Result<Option<Vec<u8>>, Error> {
+            let path = folder.join(name);
+            let Some((_, digest)) = description.files.iter().find(|(file, _)| file == name) else {
+                return Ok(None);
+            };
+            let bytes = fs::read(&path).map_err(io(&path))?;
+            if blake3::hash(&bytes).to_hex().as_str() != digest {
+                return Err(damaged(&path, "it does not match its digest"));
+            }
+            Ok(Some(bytes))
+        };
+        let trees = |name: &str| -> Result<Option<Boosted>, Error> {
+            file(name)?.map(|bytes| Boosted::decode(&bytes)).transpose()
+        };
+        let sales = file(SALES)?.ok_or_else(|| damaged(&path, "it names no sales"))?;
+        let (sales, quality) =
+            read_sales(sales).map_err(|error| damaged(&folder.join(SALES), error))?;
+        let grown = trees(OWN)?
+            .zip(trees(GAP)?)
+            .map(|(own, gap)| Grown { own, gap });
+        Ok(Self {
+            metadata: description.metadata,
+            spread: trees(WIDTH)?,
+            interval: description.interval,
+            fitted: Fitted {
+                typical: typical_surfaces(&sales),
+                market: Market::new(sales, quality),
+                trees: grown,
+                end: description.end,
+            },
+        })
+    }
+
+    /// Writes the model into a folder of models and puts it to use; returns once it is on disk. Models of before are
+    /// deleted but for the last one in use.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<PathBuf, Error> {
+        let version = &self.metadata.version;
+        let (draft, home) = (folder.join(format!("{version}.new")), folder.join(version));
+        let former = fs::read(folder.join(CURRENT)).ok();
+        let former: Option<Current> = former.and_then(|text| serde_json::from_slice(&text).ok());
+        remove(&draft)?;
+        fs::create_dir_all(&draft).map_err(io(&draft))?;
+        let mut files = vec![(
+            SALES,
+            self.sales_file().map_err(|error| damaged(&draft, error))?,
+        )];
+        if let Some(trees) = &self.fitted.trees {
+            files.push((OWN, trees.own.encode()?));
+            files.push((GAP, trees.gap.encode()?));
+        }
+        if let Some(width) = &self.spread {
+            files.push((WIDTH, width.encode()?));
+        }
+        let digests = files.iter().map(|(name, bytes)| {
+            let digest = blake3::hash(bytes).to_hex().to_string();
+            ((*name).to_owned(), digest)
+        });
+        let description = Description {
+            format: FORMAT,
+            metadata: self.metadata.clone(),
+            end: self.fitted.end,
+            interval: self.interval.clone(),
+            files: digests.collect(),
+        };
+        for (name, bytes) in &files {
+            write(&draft.join(name), bytes)?;
+        }
+        write_json(&draft.join(DESCRIPTION), &description)?;
+        sync(&draft)?;
+        // The same version is the same model: nothing is lost when it is written again.
+        remove(&home)?;
+        fs::rename(&draft, &home).map_err(io(&home))?;
+        let next = folder.join("current.json.new");
+        let version = version.clone();
+        write_json(&next, &Current { version })?;
+        fs::rename(&next, folder.join(CURRENT)).map_err(io(&next))?;
+        sync(folder)?;
+        self.retire(
+            folder,
+            former.as_ref().map(|former| former.version.as_str()),
+        )?;
+        Ok(home)
+    }
+
+    /// Deletes models but this one and the former, which a server may be reading.
+    fn retire(&self, folder: &Path, former: Option<&str>) -> Result<(), Error> {
+        for entry in fs::read_dir(folder).map_err(io(folder))? {
+            let path = entry.map_err(io(folder))?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let is_kept = name.is_none_or(|name| name == self.metadata.version) || name == former;
+            if !is_kept && path.join(DESCRIPTION).exists() {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sales_file(&self) -> parquet::errors::Result<Vec<u8>> {
+        let market = &self.fitted.market;
+        let sales = &market.sales;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(BATCH_ROWS))
+            .build();
+        let rows: Vec<usize> = (0..sales.len()).collect();
+        let mut writer: Option<ArrowWriter<Vec<u8>>> = None;
+        for rows in rows.chunks(BATCH_ROWS) {
+            let batch = batch(market, rows)?;
+            let writer = match &mut writer {
+                Some(writer) => writer,
+                None => {
+                    let schema = batch.schema();
+                    let properties = Some(properties.clone());
+                    writer.insert(ArrowWriter::try_new(Vec::new(), schema, properties)?)
+                }
+            };
+            writer.write(&batch)?;
+        }
+        writer.map_or_else(|| Ok(Vec::new()), ArrowWriter::into_inner)
+    }
+}
+
+/// Rows as columns that any tool reads; NaN stands for what is unknown.
+fn batch(market: &Market, rows: &[usize]) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let sales = &market.sales;
+    let float = |of: &dyn Fn(usize) -> f32| -> ArrayRef {
+        Arc::new(Float32Array::from_iter_values(
+            rows.iter().map(|row| of(*row)),
+        ))
+    };
+    let position = |of: &dyn Fn(Position) -> i32| -> ArrayRef {
+        let values = rows.iter().map(|row| of(sales.position[*row]));
+        Arc::new(Int32Array::from_iter_values(values))
+    };
+    let columns: [(&str, ArrayRef); 12] = [
+        ("id", {
+            let ids = rows.iter().map(|row| id_text(&sales.id[*row]));
+            Arc::new(StringArray::from_iter_values(ids))
+        }),
+        ("date", {
+            let days = rows.iter().map(|row| sales.day[*row]);
+            Arc::new(Date32Array::from_iter_values(days))
+        }),
+        ("class", {
+            let classes = rows.iter().map(|row| CLASSES[sales.class(*row) as usize]);
+            Arc::new(StringArray::from_iter_values(classes))
+        }),
+        ("price_eur", {
+            let prices = rows.iter().map(|row| sales.price[*row]);
+            Arc::new(Float64Array::from_iter_values(prices))
+        }),
+        ("surface_m2", float(&|row| sales.surface_m2[row])),
+        ("rooms", float(&|row| sales.rooms[row])),
+        ("land_m2", float(&|row| sales.land_m2[row])),
+        ("latitude_e6", position(&|at| at.latitude_e6)),
+        ("longitude_e6", position(&|at| at.longitude_e6)),
+        ("department_rank", {
+            let ranks = rows.iter().map(|row| sales.department[*row]);
+            Arc::new(UInt8Array::from_iter_values(ranks))
+        }),
+        ("energy", float(&|row| sales.energy[row])),
+        (
+            "construction_year",
+            float(&|row| sales.construction_year[row]),
+        ),
+    ];
+    let quality = ("quality", float(&|row| market.quality(row)));
+    RecordBatch::try_from_iter(columns.into_iter().chain([quality]))
+}
+
+fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Vec<f32>), Box<dyn std::error::Error>> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?
+        .with_batch_size(BATCH_ROWS)
+        .build()?;
+    let (mut sales, mut quality) = (Vec::new(), Vec::new());
+    for batch in reader {
+        let batch = batch?;
+        let column = |name: &str| {
+            batch
+                .column_by_name(name)
+                .ok_or_else(|| format!("no column {name}"))
+        };
+        let floats = |name: &str| {
+            let column = column(name)?.as_primitive_opt::<Float32Type>();
+            column.ok_or_else(|| format!("column {name} holds no numbers"))
+        };
+        let integers = |name: &str| {
+            let column = column(name)?.as_primitive_opt::<Int32Type>();
+            column.ok_or_else(|| format!("column {name} holds no integers"))
+        };
+        let texts = |name: &str| {
+            let column = column(name)?.as_string_opt::<i32>();
+            column.ok_or_else(|| format!("column {name} holds no texts"))
+        };
+        let days = column("date")?
+            .as_primitive_opt::<Date32Type>()
+            .ok_or("column date holds no dates")?;
+        let prices = column("price_eur")?
+            .as_primitive_opt::<Float64Type>()
+            .ok_or("column price_eur holds no numbers")?;
+        let departments = column("department_rank")?
+            .as_primitive_opt::<UInt8Type>()
+            .ok_or("column department_rank holds no ranks")?;
+        let (ids, classes) = (texts("id")?, texts("class")?);
+        let (surfaces, rooms, lands) =
+            (floats("surface_m2")?, floats("rooms")?, floats("land_m2")?);
+        let (energies, years) = (floats("energy")?, floats("construction_year")?);
+        let (latitudes, longitudes) = (integers("latitude_e6")?, integers("longitude_e6")?);
+        for row in 0..batch.num_rows() {
+            sales.push(Sale {
+                id: id_of(ids.value(row)).ok_or("an id that is none")?,
+                day: days.value(row),
+                class: if classes.value(row) == CLASSES[1] {
+                    Class::House
+                } else {
+                    Class::Flat
+                },
+                price: prices.value(row),
+                surface_m2: surfaces.value(row),
+                rooms: rooms.value(row),
+                land_m2: lands.value(row),
+                position: Position {
+                    latitude_e6: latitudes.value(row),
+                    longitude_e6: longitudes.value(row),
+                },
+                department: departments.value(row),
+                energy: energies.value(row),
+                construction_year: years.value(row),
+            });
+        }
+        quality.extend_from_slice(floats("quality")?.values());
+    }
+    // The file holds them in their order already.
+    Ok((Sales::new(sales), quality))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut file = File::create(path).map_err(io(path))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(io(path))
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_vec_pretty(value).map_err(|error| damaged(path, error))?;
+    write(path, &text)
+}
+
+fn sync(folder: &Path) -> Result<(), Error> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(io(folder))
+}
+
+fn remove(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(folder)(error)),
+        _ => Ok(()),
+    }
+}

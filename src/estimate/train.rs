@@ -1,0 +1,253 @@
+//! Training: the estimator is fitted twice, first without the latest sales, which then calibrate the interval, and at
+//! last to all.
+//!
+//! The same sales give the same model to the last bit, in any order and on any number of threads.
+
+use rayon::prelude::*;
+
+use super::clean::{self, Funnel};
+use super::features::ALL;
+use super::fit::{self, Fitted, Scratch, Valued, chance, own_of};
+use super::home::Class;
+use super::interval::{COVERAGE, Interval, Placed, Scored, WIDTH_MIN};
+use super::market::COMPARABLES_MIN;
+use super::model::{self, Error, Metadata, Model};
+use super::sale::{Sale, Sales};
+use super::trees::{Boosted, Direction, Matrix, Settings, Trees};
+
+/// Share of the time covered by sales that calibrates the interval, and its bounds in days.
+const CALIBRATION_SHARE: f64 = 0.33;
+const CALIBRATION_DAYS: (f64, f64) = (60.0, 365.0);
+/// Days in which what an error says of the interval falls to 1/e: markets turn.
+const FADING_DAYS: f64 = 250.0;
+/// Sales below which nothing is trained.
+pub const SALES_MIN: usize = 100;
+/// Errors below which their width is not learned: it is the same for all.
+const WIDTHS_MIN: usize = 500;
+/// Trees of the width, their depth and rate.
+const WIDTH_TREES: usize = 120;
+const WIDTH_DEPTH: usize = 4;
+const WIDTH_RATE: f64 = 0.06;
+/// Least number of sales in a leaf of these.
+const WIDTH_LEAF_MIN: f64 = 40.0;
+/// Steps a training tells of.
+pub const STEPS: u64 = 2 * fit::STEPS + 2;
+
+/// An error outside the sales that were learned from.
+struct Outside {
+    valued: Valued,
+    placed: Placed,
+    id: [u8; super::sale::ID_BYTES],
+    error: f64,
+    /// Days before the last sale.
+    age: f64,
+    /// Errors of the department's level alone and the country's.
+    of_levels: [f64; 2],
+}
+
+/// Trains on sales, all of them up to the day before `end`; `step` is told of each of [`STEPS`] steps. What is learned
+/// from is cleaned first, and the funnel told of it; the interval is calibrated on sales as they are recorded.
+///
+/// # Errors
+/// Too few sales, or what the trees say.
+pub fn train(
+    sales: Vec<Sale>,
+    end: i32,
+    trained_at: String,
+    funnel: &mut Funnel,
+    step: &(dyn Fn() + Sync),
+) -> Result<Model, Error> {
+    let recorded: Vec<Sale> = sales.into_iter().filter(|sale| sale.day < end).collect();
+    let sales = clean::clean(recorded.clone(), funnel);
+    let (Some(first), Some(last)) = (
+        sales.iter().map(|sale| sale.day).min(),
+        sales.iter().map(|sale| sale.day).max(),
+    ) else {
+        return Err(too_few(0));
+    };
+    if sales.len() < SALES_MIN {
+        return Err(too_few(sales.len()));
+    }
+    let span = f64::from(last + 1 - first);
+    let (shortest, longest) = CALIBRATION_DAYS;
+    let latest = (span * CALIBRATION_SHARE)
+        .clamp(shortest, longest)
+        .min(span / 2.0);
+    let cut = last + 1 - latest as i32;
+    let earlier = sales
+        .iter()
+        .filter(|sale| sale.day < cut)
+        .cloned()
+        .collect();
+    let sales = Sales::new(sales);
+    let later = Sales::new(
+        recorded
+            .into_iter()
+            .filter(|sale| sale.day >= cut)
+            .collect(),
+    );
+    let outside = outside(&Fitted::new(Sales::new(earlier), cut, step)?, &later)?;
+    step();
+    let (spread, interval) = calibrate(&outside)?;
+    step();
+    let taught = taught(&sales);
+    let count = sales.len() as u64;
+    // Nothing after the last sale is known, whatever day was asked for.
+    let end = end.min(last + 1);
+    let fitted = Fitted::new(sales, end, step)?;
+    let mut model = Model {
+        metadata: Metadata {
+            version: String::new(),
+            trained_at,
+            data_through: model::date(last).to_string(),
+            coverage: COVERAGE,
+            sales: count,
+            taught,
+        },
+        fitted,
+        spread,
+        interval,
+    };
+    model.metadata.version = model.digest()?;
+    Ok(model)
+}
+
+fn too_few(sales: usize) -> Error {
+    Error::TooFew {
+        sales,
+        needed: SALES_MIN,
+    }
+}
+
+/// Errors on the sales after those an estimator knows.
+fn outside(fitted: &Fitted, sales: &Sales) -> Result<Vec<Outside>, Error> {
+    let last = sales.day.iter().max().copied().unwrap_or_default();
+    (0..sales.len())
+        .into_par_iter()
+        .filter(|row| sales.day[*row] >= fitted.end)
+        .map_init(Scratch::new, |scratch, row| {
+            let own = own_of(sales, row);
+            let position = sales.position[row];
+            let valued = fitted.value(&own, position, sales.day[row], fitted.end, scratch)?;
+            let price = sales.price[row].ln();
+            let around = &valued.around;
+            Ok(Outside {
+                placed: Placed {
+                    class: own.class,
+                    position,
+                    surface_m2: own.surface_m2,
+                    log_price: valued.log_price,
+                },
+                id: sales.id[row],
+                error: price - valued.log_price,
+                age: f64::from(last - sales.day[row]),
+                of_levels: [around.department, around.country]
+                    .map(|level| price - valued.own - level),
+                valued,
+            })
+        })
+        .filter(|outside| {
+            outside
+                .as_ref()
+                .map_or(true, |outside| outside.error.is_finite())
+        })
+        .collect()
+}
+
+/// Learns the width of errors, and how many widths hold four in five.
+fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> {
+    let fallbacks = [Class::Flat, Class::House].map(|class| {
+        [0, 1].map(|level| {
+            let of_class = outside.iter().filter(|one| one.placed.class == class);
+            let errors = of_class.map(|one| one.of_levels[level]);
+            errors.filter(|error| error.is_finite()).collect()
+        })
+    });
+    let local: Vec<&Outside> = outside
+        .iter()
+        .filter(|one| one.valued.around.comparables >= COMPARABLES_MIN)
+        .collect();
+    if local.len() < WIDTHS_MIN {
+        let scored = local.iter().map(|one| one.scored(1.0));
+        return Ok((
+            None,
+            Interval::calibrate(&scored.collect::<Vec<_>>(), fallbacks),
+        ));
+    }
+    // Each half is scored by trees of the other, so that no score is flattered.
+    let (one, other): (Vec<&Outside>, Vec<&Outside>) = local.iter().partition(|one| one.half());
+    let mut scored = Vec::with_capacity(local.len());
+    for (learned, judged) in [(&one, &other), (&other, &one)] {
+        let widths = widths(learned)?;
+        let judged: Vec<Scored> = judged
+            .par_iter()
+            .map(|one| Ok(one.scored(widths.predict(&one.valued.row)?.max(WIDTH_MIN))))
+            .collect::<Result<_, Error>>()?;
+        scored.extend(judged);
+    }
+    Ok((
+        Some(widths(&local)?),
+        Interval::calibrate(&scored, fallbacks),
+    ))
+}
+
+impl Outside {
+    fn scored(&self, width: f64) -> Scored {
+        Scored {
+            placed: self.placed,
+            error: self.error,
+            width,
+            weight: (-self.age / FADING_DAYS).exp(),
+            half: self.half(),
+        }
+    }
+
+    /// One half of sales or the other.
+    fn half(&self) -> bool {
+        chance(&self.id) < 0.5
+    }
+}
+
+/// Trees of the distance that four in five errors stay below.
+fn widths(outside: &[&Outside]) -> Result<Boosted, Error> {
+    let mut matrix = Matrix::default();
+    for one in outside {
+        matrix.push(&one.valued.row, one.error.abs(), 1.0);
+    }
+    let settings = Settings {
+        quantile: COVERAGE,
+        trees: WIDTH_TREES,
+        depth: WIDTH_DEPTH,
+        rate: WIDTH_RATE,
+        leaf_min: WIDTH_LEAF_MIN,
+        directions: vec![Direction::Free; ALL],
+        seed: 3,
+    };
+    Boosted::grow(matrix, &settings)
+}
+
+/// Inputs that sales tell apart.
+fn taught(sales: &Sales) -> Vec<String> {
+    let varies =
+        |column: &[f32]| column.iter().filter(|value| !value.is_nan()).count() >= SALES_MIN;
+    let optional = [
+        ("habitation.roomCount", &sales.rooms),
+        ("land.surface", &sales.land_m2),
+        ("habitation.climate.epcEnergy", &sales.energy),
+        (
+            "habitation.propertyCondition.constructionYear",
+            &sales.construction_year,
+        ),
+    ];
+    let mut taught = vec![
+        "location".to_owned(),
+        "type".to_owned(),
+        "habitation.surface.total".to_owned(),
+    ];
+    for (name, column) in optional {
+        if varies(column) {
+            taught.push(name.to_owned());
+        }
+    }
+    taught
+}

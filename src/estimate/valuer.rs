@@ -1,0 +1,108 @@
+//! A model as every door asks it: HTTP, the bulk command and SQL go through [`Valuer::value`], so they give the same
+//! numbers.
+//!
+//! Prices are whole euros. Parts of a price are rounded so that they still sum to it exactly.
+
+use std::sync::Arc;
+
+use super::model::Error;
+use super::{Detail, Estimate, Extras, Home, Model};
+
+/// Whether what sales cannot teach takes part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Adjustments {
+    /// As documented in [`super::adjustments`].
+    #[default]
+    On,
+    /// What is said of it is ignored.
+    Off,
+}
+
+/// A model, and how it is asked. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Valuer {
+    model: Arc<Model>,
+    adjustments: Adjustments,
+}
+
+impl Valuer {
+    /// Asks a model.
+    pub fn new(model: Arc<Model>, adjustments: Adjustments) -> Self {
+        Self { model, adjustments }
+    }
+
+    /// The model asked.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The value of a home in whole euros. Computes for some tens of microseconds; no input or output.
+    ///
+    /// # Errors
+    /// See [`Model::estimate`].
+    pub fn value(&self, home: &Home, detail: Detail) -> Result<Estimate, Error> {
+        let plain;
+        let home = match self.adjustments {
+            Adjustments::On => home,
+            Adjustments::Off => {
+                plain = Home {
+                    extras: Extras::default(),
+                    ..home.clone()
+                };
+                &plain
+            }
+        };
+        Ok(in_whole_euros(self.model.estimate(home, detail)?))
+    }
+}
+
+/// The estimate in whole euros; the parts take the remainder of the rounding, the greatest first.
+fn in_whole_euros(mut estimate: Estimate) -> Estimate {
+    estimate.price = estimate.price.round();
+    estimate.lower = estimate.lower.round().min(estimate.price);
+    estimate.upper = estimate.upper.round().max(estimate.price);
+    let parts = &mut estimate.contributions;
+    for part in parts.iter_mut() {
+        part.eur = part.eur.round();
+    }
+    let sum: f64 = parts.iter().map(|part| part.eur).sum();
+    // A few euros at most, on a part of a hundred thousand.
+    let greatest = parts
+        .iter_mut()
+        .max_by(|one, other| one.eur.abs().total_cmp(&other.eur.abs()));
+    if let Some(greatest) = greatest {
+        greatest.eur += estimate.price - sum;
+    }
+    estimate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::{Confidence, Contribution, Fallback};
+
+    #[test]
+    fn parts_in_whole_euros_still_sum_to_the_price() {
+        let part = |feature, eur| Contribution { feature, eur };
+        let estimate = in_whole_euros(Estimate {
+            price: 200_000.6,
+            lower: 200_000.55,
+            upper: 200_000.61,
+            confidence: Confidence::High,
+            fallback: Fallback::None,
+            comparables: Vec::new(),
+            contributions: vec![
+                part("place", 199_999.5),
+                part("floor", 0.6),
+                part("land", 0.5),
+            ],
+        });
+        let parts: Vec<f64> = estimate.contributions.iter().map(|part| part.eur).collect();
+        assert_eq!(parts, [199_999.0, 1.0, 1.0]);
+        assert_eq!(
+            (estimate.price, parts.iter().sum::<f64>()),
+            (200_001.0, 200_001.0)
+        );
+        assert!(estimate.lower <= estimate.price && estimate.upper >= estimate.price);
+    }
+}

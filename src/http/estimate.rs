@@ -1,0 +1,188 @@
+//! The two routes of the estimator: one home, and many.
+//!
+//! A key has a few estimates under way at once; more of its calls wait in a short queue, then are refused
+//! ([`Meter::estimate_turn`]). Reading the body, the estimate and the writing of the answer are one job on the query
+//! pool. One call asks one model, also when another takes its place meanwhile.
+//!
+//! [`Meter::estimate_turn`]: crate::accounts::meter::Meter::estimate_turn
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::NaiveDate;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde_json::{Value, json};
+
+use super::App;
+use super::answer::Answer;
+use super::error::ApiError;
+use super::opendata::{on_pool, read_json};
+use super::pipeline::Call;
+use crate::accounts::meter::EstimateTurn;
+use crate::engine::interrupt::Interrupt;
+use crate::engine::pool::Load;
+use crate::estimate::shown::{comparables, contributions, euros};
+use crate::estimate::valuer::Valuer;
+use crate::estimate::{Detail, Estimate, Home, Metadata};
+use crate::telemetry::Refusal;
+use crate::wire::estimate::{parse_estimate, parse_estimate_many};
+
+/// Recorded sales an answer shows.
+pub const COMPARABLES: usize = 5;
+
+const DETAIL: Detail = Detail {
+    comparables: COMPARABLES,
+    has_contributions: true,
+};
+
+/// Numbers that are none, as languages write them into what should be JSON.
+const NO_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
+
+/// `POST /v2/protected/estimate/property/lite`: the value of a home.
+pub async fn lite(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let _turn = turn(call).await?;
+    let today = call.app.clock.now().date_naive();
+    on_pool(call, Load::Single, move |app, body, _| {
+        let home = parse_estimate(&read_body(body)?, today)?;
+        let data = value(&*valuer(app)?, &home)?;
+        Ok(json!({ "data": data }).to_string().into())
+    })
+    .await
+}
+
+/// `POST /v2/protected/estimate/property/lite/_many`: the values of homes, in order; a fault of one is its own, and
+/// only estimates are paid for.
+pub async fn lite_many(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let _turn = turn(call).await?;
+    let (app, body) = (call.app.clone(), call.body.clone());
+    let today = app.clock.now().date_naive();
+    let job = move |interrupt: &Interrupt| many(&app, &body, today, interrupt);
+    let client = call.key()?.key_id;
+    let (bytes, estimates) = call.app.pool.run(client, Load::Batch, job).await??;
+    Ok(Answer::json(bytes).with_units(estimates))
+}
+
+fn many(
+    app: &App,
+    body: &[u8],
+    today: NaiveDate,
+    interrupt: &Interrupt,
+) -> Result<(Bytes, u64), ApiError> {
+    let homes = parse_estimate_many(&read_body(body)?, today)?;
+    let valuer = valuer(app)?;
+    let answers: Vec<Result<Value, ApiError>> = homes
+        .into_par_iter()
+        .map(|home| {
+            interrupt.check().map_err(ApiError::internal)?;
+            value(&valuer, &home?)
+        })
+        .collect();
+    let estimates = answers.iter().filter(|answer| answer.is_ok()).count();
+    let mut data = Vec::with_capacity(answers.len());
+    for answer in answers {
+        data.push(match answer {
+            Ok(estimate) => estimate,
+            Err(ApiError::Invalid(fault)) => {
+                let (_, code) = ApiError::Invalid(fault.clone()).status_and_code();
+                json!({"error": {"message": fault.to_string(), "code": code}})
+            }
+            Err(ours) => return Err(ours),
+        });
+    }
+    Ok((json!({ "data": data }).to_string().into(), estimates as u64))
+}
+
+/// Reads a body. Numbers that are none (`NaN`, `Infinity`) are not JSON, but many a client writes them for what it does
+/// not know: they are read as null, which no field takes, so that the fault names their path.
+fn read_body(body: &[u8]) -> Result<Value, ApiError> {
+    read_json(body).or_else(|fault| match with_nulls(body) {
+        Some(body) => read_json(&body),
+        None => Err(fault),
+    })
+}
+
+/// The text with `null` for every number that is none; `None` where there is no such number.
+fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
+    let mut written = Vec::with_capacity(text.len());
+    let (mut rest, mut is_text, mut is_changed) = (text, false, false);
+    while let Some((first, after)) = rest.split_first() {
+        let word = NO_NUMBERS
+            .iter()
+            .find(|word| !is_text && rest.starts_with(word));
+        if let Some(word) = word {
+            written.extend_from_slice(b"null");
+            rest = &rest[word.len()..];
+            is_changed = true;
+            continue;
+        }
+        written.push(*first);
+        rest = after;
+        match first {
+            b'"' => is_text = !is_text,
+            b'\\' if is_text => {
+                let (escaped, after) = rest.split_first()?;
+                written.push(*escaped);
+                rest = after;
+            }
+            _ => {}
+        }
+    }
+    is_changed.then_some(written)
+}
+
+/// Waits for a turn of the key.
+async fn turn(call: &Call<'_>) -> Result<EstimateTurn, ApiError> {
+    let key = call.key()?;
+    let meter = call.app.meters.of(key.key_id, key.allowance);
+    meter.estimate_turn().await.map_err(|refused| {
+        call.app.metrics.record_refusal(Refusal::Concurrency);
+        ApiError::TooManyAtOnce(refused)
+    })
+}
+
+fn valuer(app: &App) -> Result<Arc<Valuer>, ApiError> {
+    app.models.valuer().ok_or(ApiError::NoModel)
+}
+
+fn value(valuer: &Valuer, home: &Home) -> Result<Value, ApiError> {
+    let estimate = valuer.value(home, DETAIL).map_err(ApiError::internal)?;
+    Ok(answer(&estimate, valuer.model().metadata()))
+}
+
+fn answer(estimate: &Estimate, model: &Metadata) -> Value {
+    json!({
+        "price": euros(estimate.price),
+        "priceRange": {"lower": euros(estimate.lower), "upper": euros(estimate.upper)},
+        "metadata": {
+            "model": {
+                "version": model.version,
+                "trained_at": model.trained_at,
+                "data_through": model.data_through,
+                "sales": model.sales,
+                "taught": model.taught,
+            },
+            "coverage": model.coverage,
+            "fallback": estimate.fallback.as_str(),
+            "confidence": estimate.confidence.as_str(),
+            "comparables": comparables(&estimate.comparables),
+            "contributions": contributions(&estimate.contributions),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_none_become_null_outside_texts_only() {
+        let with =
+            |text: &str| with_nulls(text.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(
+            with(r#"{"a": NaN, "b": [-Infinity, Infinity, 1], "NaN \" NaN": "NaN"}"#).unwrap(),
+            r#"{"a": null, "b": [null, null, 1], "NaN \" NaN": "NaN"}"#
+        );
+        assert_eq!(with(r#"{"a": "NaN"}"#), None);
+        assert_eq!(with(r#"{"a": "\"#), None);
+    }
+}

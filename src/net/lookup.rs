@@ -1,0 +1,215 @@
+//! The name service, asked on threads of its own.
+//!
+//! The system's name service holds a thread for each question, for as long as a name's servers do not answer and long
+//! after whoever asked has given up. So a question keeps its place until its thread is back: a name service that is
+//! dead takes [`LOOKUPS_MAX`] threads, none of which the service needs for anything else. Checks of addresses that
+//! accounts give get half of the places, so that they never keep deliveries from finding their way; and where a
+//! connection was made before, the last answer serves while there is none.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::timeout;
+
+/// Questions under way at once.
+pub const LOOKUPS_MAX: usize = 64;
+/// Of these, those that checks of addresses ask.
+pub const CHECKS_MAX: usize = 32;
+
+/// Longest wait for the name service, that for a place included.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
+/// The same where the last answer can serve.
+const KNOWN_TIMEOUT: Duration = Duration::from_secs(1);
+/// For how long a last answer can.
+const KNOWN_FOR: Duration = Duration::from_secs(24 * 3_600);
+/// Names whose last answers are kept.
+const KNOWN_MAX: usize = 4_096;
+
+/// Asks a name service and waits for its answer, however long that takes.
+type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+
+/// A name service with bounded places. Cheap to clone; clones share the places.
+#[derive(Clone)]
+pub(super) struct Lookups {
+    ask: Arc<Ask>,
+    places: Arc<Semaphore>,
+    checks: Arc<Semaphore>,
+    known: Arc<Mutex<HashMap<String, Known>>>,
+}
+
+/// What the name service last said of a name.
+struct Known {
+    addresses: Vec<IpAddr>,
+    at: Instant,
+}
+
+impl fmt::Debug for Lookups {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let free = self.places.available_permits();
+        formatter.debug_tuple("Lookups").field(&free).finish()
+    }
+}
+
+impl Lookups {
+    /// Asks through a call that may block its thread.
+    pub fn new(ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
+        Self {
+            ask: Arc::new(ask),
+            places: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            checks: Arc::new(Semaphore::new(CHECKS_MAX)),
+            known: Arc::default(),
+        }
+    }
+
+    /// Asks the system.
+    pub fn system() -> Self {
+        Self::new(|name| {
+            Ok((name, 0)
+                .to_socket_addrs()?
+                .map(|found| found.ip())
+                .collect())
+        })
+    }
+
+    /// The addresses of a name that is checked.
+    ///
+    /// # Errors
+    /// What the name service says, or that it says nothing in time.
+    pub async fn for_check(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let looked_up = async {
+            let check = Arc::clone(&self.checks).acquire_owned().await.ok();
+            self.look_up(name, check).await
+        };
+        timeout(LOOKUP_TIMEOUT, looked_up).await?
+    }
+
+    /// The addresses of a name that is connected to: where the name service says nothing in time, those it last said.
+    ///
+    /// # Errors
+    /// What the name service says, or that it says nothing in time.
+    pub async fn for_connection(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let known = self.known(name);
+        let patience = match known {
+            Some(_) => KNOWN_TIMEOUT,
+            None => LOOKUP_TIMEOUT,
+        };
+        match timeout(patience, self.look_up(name, None)).await {
+            Ok(answer) => {
+                let addresses = answer?;
+                self.remember(name, &addresses);
+                Ok(addresses)
+            }
+            Err(elapsed) => known.ok_or_else(|| elapsed.into()),
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<Vec<IpAddr>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get(name)?;
+        (known.at.elapsed() < KNOWN_FOR).then(|| known.addresses.clone())
+    }
+
+    fn remember(&self, name: &str, addresses: &[IpAddr]) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_MAX && !known.contains_key(name) {
+            // Any will do: it is asked for again when it is needed.
+            let other = known.keys().next().cloned();
+            other.and_then(|other| known.remove(&other));
+        }
+        let (addresses, at) = (addresses.to_vec(), Instant::now());
+        known.insert(name.to_owned(), Known { addresses, at });
+    }
+
+    /// Asks in its turn; the places come back with the thread.
+    async fn look_up(
+        &self,
+        name: &str,
+        check: Option<OwnedSemaphorePermit>,
+    ) -> io::Result<Vec<IpAddr>> {
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let (tell, told) = oneshot::channel();
+        let (ask, name) = (Arc::clone(&self.ask), name.to_owned());
+        std::thread::Builder::new()
+            .name("lookup".into())
+            .spawn(move || {
+                let answer = ask(&name);
+                drop((check, place));
+                // Whoever asked may have given up.
+                let _ = tell.send(answer);
+            })?;
+        told.await.map_err(io::Error::other)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::future::join_all;
+    use std::sync::Condvar;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    /// A name service that keeps questions about `silent` names, or all once it is dead, until it is let go.
+    #[derive(Default)]
+    struct Service {
+        is_dead: AtomicBool,
+        kept: AtomicUsize,
+        is_back: Mutex<bool>,
+        back: Condvar,
+    }
+
+    impl Service {
+        fn answer(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+            if name.starts_with("silent") || self.is_dead.load(Ordering::SeqCst) {
+                self.kept.fetch_add(1, Ordering::SeqCst);
+                let is_back = self.is_back.lock().unwrap();
+                drop(self.back.wait_while(is_back, |is_back| !*is_back).unwrap());
+            }
+            Ok(vec![[93, 184, 216, 34].into()])
+        }
+    }
+
+    #[test]
+    fn a_dead_name_service_takes_its_own_threads_and_no_others() {
+        let service = Arc::<Service>::default();
+        let asked = Arc::clone(&service);
+        let lookups = Lookups::new(move |name| asked.answer(name));
+        // One blocking thread for all: a look-up that took it would never give it back.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let names = |kind: &str| {
+            (0..100)
+                .map(|number| format!("{kind}{number}.example"))
+                .collect()
+        };
+        let (silent, others): (Vec<String>, Vec<String>) = (names("silent"), names("silent-"));
+        let kept = || service.kept.load(Ordering::SeqCst);
+        runtime.block_on(async {
+            let checked = join_all(silent.iter().map(|name| lookups.for_check(name))).await;
+            assert!(checked.iter().all(Result::is_err));
+            assert_eq!(kept(), CHECKS_MAX);
+            let known = lookups.for_connection("client.example").await;
+            assert!(known.is_ok(), "checks leave room for deliveries");
+            let connected = join_all(others.iter().map(|name| lookups.for_connection(name))).await;
+            assert!(connected.iter().all(Result::is_err));
+            assert_eq!(kept(), LOOKUPS_MAX);
+            let elsewhere = tokio::task::spawn_blocking(|| ());
+            timeout(KNOWN_TIMEOUT, elsewhere).await.unwrap().unwrap();
+            service.is_dead.store(true, Ordering::SeqCst);
+            let again = lookups.for_connection("client.example").await;
+            assert_eq!(again.ok(), known.ok(), "the last answer serves");
+
+            *service.is_back.lock().unwrap() = true;
+            service.back.notify_all();
+            let checked = lookups.for_check("client.example").await;
+            assert!(checked.is_ok(), "places come back with their threads");
+        });
+    }
+}

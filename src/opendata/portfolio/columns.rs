@@ -1,0 +1,107 @@
+//! Which column of a portfolio gives which field, and which ones the answer repeats.
+
+use super::{Error, Portfolio};
+use crate::opendata::source::Block;
+
+/// What the columns of a portfolio mean.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    /// Input columns of fields, with the place of the field among those of the portfolio.
+    pub fields: Vec<(usize, usize)>,
+    /// Names of the columns the answer repeats.
+    pub keys: Vec<String>,
+    key_columns: Vec<usize>,
+    /// Input columns without meaning.
+    pub ignored: Vec<String>,
+}
+
+impl Columns {
+    /// Reads the columns of a portfolio. A key is no field, unless a rename says so: a portfolio's own `id` is not the
+    /// `id` of a sale.
+    ///
+    /// # Errors
+    /// Columns that are named but not there, or give one field twice; no column that gives any.
+    pub fn new(portfolio: &Portfolio, columns: &[String]) -> Result<Self, Error> {
+        let Portfolio {
+            what,
+            fields,
+            renames,
+            ..
+        } = portfolio;
+        let is_field = |name: &String| fields.iter().any(|field| field == name);
+        for (ours, theirs) in renames {
+            if !columns.iter().any(|column| column == ours) {
+                return Err(Error::Option(format!(
+                    "--map {ours}={theirs}: the portfolio has no column {ours}; it has {}",
+                    columns.join(", ")
+                )));
+            }
+            if !is_field(theirs) {
+                return Err(Error::Option(format!(
+                    "--map {ours}={theirs}: {theirs} is no field of {what}; fields are {}",
+                    fields.join(", ")
+                )));
+            }
+        }
+        let position = |name: &str| columns.iter().position(|column| column == name);
+        let keys: Vec<String> = if portfolio.keys.is_empty() {
+            let mut defaults = portfolio.default_keys.iter();
+            let default = defaults.find(|name| position(name).is_some());
+            default.into_iter().map(|name| (*name).to_owned()).collect()
+        } else {
+            portfolio.keys.clone()
+        };
+        let mut key_columns = Vec::with_capacity(keys.len());
+        for key in &keys {
+            key_columns.push(position(key).ok_or_else(|| {
+                Error::Option(format!(
+                    "--key {key}: the portfolio has no such column; it has {}",
+                    columns.join(", ")
+                ))
+            })?);
+        }
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        let mut ignored = Vec::new();
+        for (index, column) in columns.iter().enumerate() {
+            let rename = renames.iter().find(|(ours, _)| ours == column);
+            if rename.is_none() && key_columns.contains(&index) {
+                continue;
+            }
+            let name = rename.map_or(column, |(_, theirs)| theirs);
+            let Some(field) = fields.iter().position(|field| field == name) else {
+                ignored.push(column.clone());
+                continue;
+            };
+            if let Some((other, _)) = found.iter().find(|(_, other)| *other == field) {
+                return Err(Error::Option(format!(
+                    "the columns {} and {column} both give {name}",
+                    columns[*other]
+                )));
+            }
+            found.push((index, field));
+        }
+        if found.is_empty() {
+            return Err(Error::Option(format!(
+                "no column of the portfolio is a field of {what}: it has {}; fields are {} (see --map)",
+                columns.join(", "),
+                fields.join(", ")
+            )));
+        }
+        Ok(Self {
+            fields: found,
+            keys,
+            key_columns,
+            ignored,
+        })
+    }
+
+    /// Values of the key columns of a row.
+    pub fn key<'b>(
+        &self,
+        block: &'b Block,
+        row: usize,
+    ) -> impl Iterator<Item = &'b str> + use<'b, '_> {
+        let columns = self.key_columns.iter();
+        columns.map(move |column| block.cell(row, *column))
+    }
+}

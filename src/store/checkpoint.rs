@@ -1,0 +1,95 @@
+//! The write-ahead log copied into the file, by a thread beside the one that writes.
+//!
+//! Changes of listings touch five pages an advert all over a file of gigabytes: copying them costs as much waiting for
+//! the disk as writing them to the log did. The thread that writes goes on meanwhile. The log begins anew only when all
+//! of it is copied, which under load never is while something is written; so at [`LOG_PAGES_MAX`] the thread that writes
+//! copies what little remains itself.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use rusqlite::Connection;
+
+use super::Result;
+use super::database::connect;
+
+/// Pages of the log that are copied together: 8 MiB.
+const COPY_PAGES: i64 = 2_048;
+/// Pages of the log from which on each commit tries to copy the rest and begin it anew: 64 MiB.
+const LOG_PAGES_MAX: i64 = 16_384;
+
+/// Hands the log to the copying thread, which ends when this is dropped.
+pub(super) struct Checkpoints {
+    wake: SyncSender<()>,
+}
+
+impl Checkpoints {
+    /// Starts the thread for the file that a connection writes; it opens the file when there is something to copy.
+    pub(super) fn start(path: PathBuf, writer: &Connection) -> Result<Self> {
+        writer.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
+        let (wake, woken) = sync_channel(1);
+        std::thread::spawn(move || copy_all(path, woken));
+        Ok(Self { wake })
+    }
+
+    /// Has the log be copied if it is worth it; called after a commit, costs microseconds.
+    pub(super) fn after_commit(&self, writer: &Connection) {
+        // Without an answer the log is copied when it is full.
+        if waiting_pages(writer).is_ok_and(|pages| pages >= COPY_PAGES) {
+            // Who is awake already sees these pages too.
+            let _ = self.wake.try_send(());
+        }
+    }
+}
+
+/// Pages of the log that the file does not hold yet.
+fn waiting_pages(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
+        .query_row([], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))
+}
+
+fn copy_all(path: PathBuf, woken: Receiver<()>) {
+    let mut opened = None;
+    for () in woken {
+        // A copy that fails leaves the log as it is, for the next one or for the thread that writes.
+        let connection = match opened.take() {
+            Some(connection) => connection,
+            None => match connect(&path) {
+                Ok(connection) => connection,
+                Err(_) => continue,
+            },
+        };
+        let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        opened = copied.is_ok().then_some(connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::{FILE_NAME, Store};
+    use super::*;
+
+    #[test]
+    fn a_long_log_is_copied_into_the_file_without_a_further_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let file = folder.path().join(FILE_NAME);
+        let length = || std::fs::metadata(&file).unwrap().len();
+        let name = "n".repeat(COPY_PAGES as usize * 4_096);
+        let bytes = name.len() as u64;
+        let before = length();
+        let insert = "INSERT INTO accounts VALUES ('a', ?1, 0)";
+        store
+            .write(move |transaction| transaction.execute(insert, [name]))
+            .unwrap();
+        let written = Instant::now();
+        while store.read(waiting_pages).unwrap() >= COPY_PAGES {
+            assert!(written.elapsed() < Duration::from_secs(30), "not copied");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(length() >= before + bytes);
+    }
+}

@@ -1,0 +1,227 @@
+//! Values of homes over HTTP: what an answer holds, what is refused and where, what is paid for, how many at once.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::key::{Allowance, Kind};
+use toise::estimate::live::LiveModel;
+use toise::estimate::valuer::Adjustments;
+use toise::http::server::Limits;
+
+use crate::support::homes::{IN_PARIS, body, trained};
+use crate::support::{Rows, Service, error_of};
+
+const LITE: &str = "/v2/protected/estimate/property/lite";
+const MANY: &str = "/v2/protected/estimate/property/lite/_many";
+
+/// A service with a model; the folder goes with the value.
+async fn with_model() -> (Service, Arc<TempDir>) {
+    let folder = trained();
+    let models = LiveModel::open(folder.path(), Adjustments::On);
+    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+        app.models = models
+    });
+    (service.await, folder)
+}
+
+async fn data(response: Response) -> Value {
+    assert_eq!(response.status(), 200);
+    response.json::<Value>().await.unwrap()["data"].take()
+}
+
+/// A home with a value at a path of keys.
+fn with(path: &str, value: Value) -> Value {
+    let mut home = body(IN_PARIS, "CLASS_FLAT", 50.0);
+    let mut here = &mut home;
+    for key in path.split('.') {
+        here = &mut here[key];
+    }
+    *here = value;
+    home
+}
+
+#[tokio::test]
+async fn a_home_is_valued_with_what_the_value_rests_on() {
+    let (service, _folder) = with_model().await;
+    let home = with("habitation.characteristics.hasTerrace", json!(true));
+    let response = service.post(LITE, home.to_string()).await;
+    assert_eq!(response.headers()["x-credits"], "1");
+    let answer = data(response).await;
+    let price = answer["price"].as_i64().unwrap();
+    let range = &answer["priceRange"];
+    assert!(range["lower"].as_i64().unwrap() <= price && price <= range["upper"].as_i64().unwrap());
+    let about = &answer["metadata"];
+    assert_eq!(
+        (&about["coverage"], &about["fallback"]),
+        (&json!(0.8), &json!("none"))
+    );
+    assert!(["HIGH", "MEDIUM", "LOW"].contains(&about["confidence"].as_str().unwrap()));
+    assert!(about["model"]["version"].is_string() && about["model"]["data_through"].is_string());
+    let parts = about["contributions"].as_object().unwrap();
+    let sum: i64 = parts.values().map(|part| part.as_i64().unwrap()).sum();
+    assert_eq!(sum, price);
+    assert!(parts["hasTerrace"].as_i64().unwrap() > 0, "{parts:?}");
+    let sales = about["comparables"].as_array().unwrap();
+    assert!((1..=5).contains(&sales.len()));
+    for sale in sales {
+        assert_eq!(sale.as_object().unwrap().len(), 5, "{sale}");
+        assert!(sale["date"].as_str().unwrap().ends_with("T00:00:00.000Z"));
+    }
+    // Without a terrace it is worth less, and a point in the sea is valued as the country is.
+    let without = with("habitation.characteristics.hasTerrace", json!(false));
+    let without = data(service.post(LITE, without.to_string()).await).await;
+    assert!(without["price"].as_i64().unwrap() < price);
+    let at_sea = body([-5.0, 46.0], "CLASS_FLAT", 50.0);
+    let at_sea = data(service.post(LITE, at_sea.to_string()).await).await;
+    assert_eq!(at_sea["metadata"]["fallback"], "national");
+    assert!(at_sea["price"].as_i64().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn many_homes_are_valued_in_order_and_only_values_are_paid_for() {
+    let (service, _folder) = with_model().await;
+    let mut homes: Vec<Value> = (9..=400)
+        .step_by(17)
+        .map(|surface_m2| body(IN_PARIS, "CLASS_FLAT", f64::from(surface_m2)))
+        .collect();
+    homes.insert(2, with("habitation.surface.total", json!(-1)));
+    homes.push(json!("home"));
+    let response = service
+        .post(MANY, json!({"items": homes}).to_string())
+        .await;
+    assert_eq!(response.headers()["x-credits"], "24");
+    let mut answers = data(response).await.as_array().unwrap().clone();
+    assert_eq!(answers.len(), homes.len());
+    let error = |answer: Value| {
+        let error = answer["error"].as_object().unwrap().clone();
+        (
+            error["code"].as_u64().unwrap(),
+            error["message"].as_str().unwrap().to_owned(),
+        )
+    };
+    let last = error(answers.pop().unwrap());
+    assert_eq!(last, (10002, "items[25]: must be an object".into()));
+    let second = error(answers.remove(2));
+    let message = "items[2].habitation.surface.total: must be a number between 5 and 5000";
+    assert_eq!(second, (10002, message.into()));
+    let prices: Vec<i64> = answers
+        .iter()
+        .map(|answer| answer["price"].as_i64().unwrap())
+        .collect();
+    assert!(
+        prices.is_sorted(),
+        "a greater flat is never worth less: {prices:?}"
+    );
+    let alone = data(service.post(LITE, homes[0].to_string()).await).await;
+    assert_eq!(alone, answers[0]);
+    // All of them faulty: answered, counted, free.
+    let response = service.post(MANY, json!({"items": [{}]}).to_string()).await;
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["x-credits"]),
+        (200, &"0".parse().unwrap())
+    );
+    for faulty in [json!({"items": []}), json!([])] {
+        let (status, code, _) = error_of(service.post(MANY, faulty.to_string()).await).await;
+        assert_eq!((status, code), (422, 10002));
+    }
+}
+
+#[tokio::test]
+async fn what_is_absurd_is_refused_with_its_path_before_a_model_is_looked_for() {
+    let service = Service::start().await;
+    for (path, value) in [
+        ("habitation.surface.total", json!(-50)),
+        ("habitation.surface.total", json!("NaN")),
+        ("habitation.surface.total", json!(1e300)),
+        ("habitation.roomCount", json!(1_000)),
+        (
+            "location.locationCoordinate.location",
+            json!([48.86, 2.35, 0.0]),
+        ),
+        ("offer.type", json!("OFFER_RENT")),
+        ("habitation.climate.epcEnergy", json!("H")),
+    ] {
+        let (status, code, message) =
+            error_of(service.post(LITE, with(path, value).to_string()).await).await;
+        assert_eq!((status, code), (422, 10002));
+        assert!(
+            message.starts_with(&format!("{path}: must be ")),
+            "{message}"
+        );
+    }
+    // Numbers that are none, as many a client writes them, and one beyond a double.
+    let text = body(IN_PARIS, "CLASS_FLAT", 50.5).to_string();
+    for number in ["NaN", "Infinity", "-Infinity", "1e999"] {
+        let faulty = text.replace("50.5", number);
+        let (status, code, message) = error_of(service.post(LITE, faulty).await).await;
+        assert_eq!((status, code), (422, 10002), "{number}");
+        let is_named = message.starts_with("habitation.surface.total: must be a number");
+        assert_eq!(is_named, number != "1e999", "{message}");
+    }
+    let (status, code, _) = error_of(service.post(LITE, text.replace("50.5", "nan")).await).await;
+    assert_eq!((status, code), (400, 10002));
+}
+
+#[tokio::test]
+async fn without_a_model_the_answer_tells_how_to_make_one() {
+    let service = Service::start().await;
+    let home = body(IN_PARIS, "CLASS_FLAT", 50.0);
+    for (path, body) in [(LITE, home.clone()), (MANY, json!({"items": [home]}))] {
+        let response = service.post(path, body.to_string()).await;
+        assert_eq!(response.headers()["x-credits"], "0");
+        assert!(response.headers().contains_key("retry-after"));
+        let (status, code, message) = error_of(response).await;
+        assert_eq!((status, code), (503, 10000));
+        assert!(message.contains("toise train"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_has_two_estimates_at_once_and_a_few_that_wait() {
+    let mut meters = None;
+    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+        meters = Some(app.meters.clone());
+    });
+    let service = service.await;
+    let key = service.new_key(Kind::Production, "ai", DEFAULT_ACCOUNT);
+    let allowance = Allowance {
+        rate_per_s: 50,
+        monthly_quota: None,
+        estimates_max: 2,
+    };
+    let meter = meters.unwrap().of(key.key_id, allowance);
+    let turns = [
+        meter.estimate_turn().await.unwrap(),
+        meter.estimate_turn().await.unwrap(),
+    ];
+    let home = body(IN_PARIS, "CLASS_FLAT", 50.0);
+    let mut calls: FuturesUnordered<_> = (0..12)
+        .map(|_| {
+            let request = service
+                .ask(Method::POST, LITE)
+                .header("x-api-key", &key.key);
+            request.json(&home).send()
+        })
+        .collect();
+    // Eight wait for one of the two turns; the others are told at once.
+    for _ in 0..4 {
+        let response = calls.next().await.unwrap().unwrap();
+        assert_eq!(response.headers()["retry-after"], "1");
+        let (status, code, message) = error_of(response).await;
+        assert_eq!((status, code), (429, 10005));
+        assert!(message.contains("estimates at once"), "{message}");
+    }
+    drop(turns);
+    while let Some(response) = calls.next().await {
+        assert_eq!(
+            response.unwrap().status(),
+            503,
+            "its turn came, without a model"
+        );
+    }
+}
