@@ -10,6 +10,7 @@ pub mod alerts;
 pub mod backup;
 pub mod cli;
 pub mod clock;
+pub mod collect;
 pub mod config;
 pub mod engine;
 pub mod estimate;

@@ -16,6 +16,8 @@ mod contract {
     mod admin;
     mod alert_matches;
     mod alerts;
+    mod checks;
+    mod collecting;
     mod connections;
     mod credits;
     mod errors;
@@ -46,6 +48,7 @@ mod journeys {
     mod alerts;
     mod backups;
     mod ingesting;
+    mod killed_collections;
     mod killed_deliveries;
     mod killed_imports;
     mod killed_ingest;

@@ -28,9 +28,10 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Folder of the tables.
 const LAKE: &str = "lake";
 /// What of a data folder goes along beside store and tables: what cannot be fetched or computed again.
-const COMPANIONS: [&str; 3] = [
+const COMPANIONS: [&str; 4] = [
     crate::config::FILE_NAME,
     "reference",
+    "portals",
     crate::reports::FOLDER,
 ];
 

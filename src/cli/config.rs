@@ -18,6 +18,9 @@ pub struct SettingArgs {
     /// Hosts that webhooks may reach wherever they are, also over plain http; for trials
     #[arg(long, value_name = "HOST,HOST")]
     pub allow_webhook_hosts: Option<String>,
+    /// Hosts whose pages may be collected wherever they are, on any port, also over plain http; for trials
+    #[arg(long, value_name = "HOST,HOST")]
+    pub allow_collect_hosts: Option<String>,
     /// Any setting of the configuration; repeatable
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
@@ -51,6 +54,11 @@ impl SettingArgs {
                 "--allow-webhook-hosts",
                 "webhooks.allow_hosts",
                 &self.allow_webhook_hosts,
+            ),
+            (
+                "--allow-collect-hosts",
+                "collect.allow_hosts",
+                &self.allow_collect_hosts,
             ),
         ] {
             flags.extend(value.as_ref().map(|value| Flag {

@@ -14,9 +14,12 @@ pub mod evaluate_estimate;
 mod explain;
 pub mod import;
 mod ingest;
+mod jobs;
 pub mod keys;
 pub mod matching;
+mod portals;
 mod properties;
+mod reports;
 mod restore;
 pub mod serve;
 mod sql;
@@ -99,6 +102,12 @@ enum Command {
     Ingest(ingest::IngestArgs),
     /// Show a property, or undo a wrong merge
     Properties(properties::PropertiesArgs),
+    /// List the portals there are rules for, or show what they find on a page
+    Portals(portals::PortalsArgs),
+    /// List pages that are being collected, and those that lately were
+    Jobs(jobs::JobsArgs),
+    /// List what accounts report to be wrong with listings, and resolve it
+    Reports(reports::ReportsArgs),
     /// Tell why two adverts are, or are not, one asset
     Explain(explain::ExplainArgs),
     /// Make a lake of invented data on the first run, serve it and print how to ask
@@ -148,6 +157,9 @@ pub fn main() -> ExitCode {
         Command::Import(arguments) => import::run(common, &arguments),
         Command::Ingest(arguments) => ingest::run(common, &arguments),
         Command::Properties(arguments) => properties::run(common, &arguments),
+        Command::Portals(arguments) => portals::run(common, &arguments),
+        Command::Jobs(arguments) => jobs::run(common, &arguments),
+        Command::Reports(arguments) => reports::run(common, &arguments),
         Command::Explain(arguments) => explain::run(common, &arguments),
         Command::Demo(arguments) => demo::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),

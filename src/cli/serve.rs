@@ -20,6 +20,7 @@ use crate::alerts::Alerts;
 use crate::alerts::dispatch::{self, Dispatcher};
 use crate::alerts::retention::Retention;
 use crate::clock::Clock;
+use crate::collect::Collector;
 use crate::config::Config;
 use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
@@ -120,7 +121,11 @@ pub fn serve(
         .enable_all()
         .build()?;
     let dispatcher = Dispatcher::start(deliveries(data, &app, config)?, runtime.handle().clone())?;
+    let collecting = app
+        .collector
+        .start(runtime.handle().clone(), app.metrics.clone())?;
     let outcome = runtime.block_on(listen(config, tls, app, on_ready));
+    drop(collecting);
     // Finishes the deliveries under way while there is a runtime to finish them on.
     drop(dispatcher);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
@@ -171,6 +176,11 @@ pub fn app(
         meters: Meters::new(clock.clone()),
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
+        collector: Collector::new(
+            store.clone(),
+            properties.listings().clone(),
+            &config.collect,
+        )?,
         ledger: Ledger::of(store),
         properties,
         models,

@@ -73,6 +73,8 @@ pub struct Config {
     pub estimate: Estimate,
     /// Deliveries of alerts.
     pub webhooks: Webhooks,
+    /// Pages of listings, collected on demand.
+    pub collect: Collect,
     /// Credits by consumption type; every type is in it.
     pub prices: BTreeMap<String, u32>,
 }
@@ -87,6 +89,7 @@ impl Default for Config {
             alerts: Alerts::default(),
             estimate: Estimate::default(),
             webhooks: Webhooks::default(),
+            collect: Collect::default(),
             prices: prices::default_prices(),
         }
     }
@@ -315,6 +318,80 @@ impl Webhooks {
     /// The hosts that webhooks may reach wherever they are. The table of settings has checked the text.
     pub fn allowed(&self) -> Allowed {
         Allowed::parse(&self.allow_hosts).unwrap_or_default()
+    }
+}
+
+/// `[collect]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Collect {
+    /// Host names and addresses separated by commas.
+    pub allow_hosts: String,
+    /// `refused` or `allowed`.
+    pub plain_http: String,
+    /// `any` or `portals`.
+    pub hosts: String,
+    /// Seconds.
+    pub fresh_s: u64,
+    /// Seconds.
+    pub wait_s: u64,
+    /// Seconds.
+    pub page_timeout_s: u64,
+    /// Seconds.
+    pub rejected_for_s: u64,
+    /// Fetches at once.
+    pub running_max: usize,
+    /// Fetches at once of one host.
+    pub per_host_max: usize,
+    /// Milliseconds.
+    pub host_delay_ms: u64,
+    /// Jobs of one account that wait.
+    pub waiting_per_account_max: u64,
+    /// Days; 0 for none kept.
+    pub keep_pages_days: u64,
+    /// Whom portals may ask.
+    pub contact: String,
+}
+
+impl Default for Collect {
+    fn default() -> Self {
+        Self {
+            allow_hosts: String::new(),
+            plain_http: "refused".into(),
+            hosts: "any".into(),
+            fresh_s: 6 * 3_600,
+            wait_s: 45,
+            page_timeout_s: 30,
+            rejected_for_s: 6 * 3_600,
+            running_max: 256,
+            per_host_max: 2,
+            host_delay_ms: 1_000,
+            waiting_per_account_max: 20_000,
+            keep_pages_days: 0,
+            contact: String::new(),
+        }
+    }
+}
+
+impl Collect {
+    /// The hosts whose pages may be fetched wherever they are. The table of settings has checked the text.
+    pub fn allowed(&self) -> Allowed {
+        Allowed::parse(&self.allow_hosts).unwrap_or_default()
+    }
+
+    /// Whether pages are fetched over plain http too.
+    pub fn plain_http(&self) -> bool {
+        self.plain_http == "allowed"
+    }
+
+    /// Whether only pages of portals there are rules for are fetched.
+    pub fn portals_only(&self) -> bool {
+        self.hosts == "portals"
+    }
+
+    /// Longest a page may take.
+    pub fn page_timeout(&self) -> Duration {
+        Duration::from_secs(self.page_timeout_s)
     }
 }
 

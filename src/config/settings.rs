@@ -31,6 +31,10 @@ const CONDITIONS_MAX: u64 = 100_000;
 const RETENTION_DAYS_MAX: u64 = 3_650;
 /// Greatest number of notifications kept.
 const OUTBOX_MAX: u64 = 1_000_000_000;
+/// Longest time collection takes: a year.
+const COLLECT_SECONDS_MAX: u64 = 31_536_000;
+/// Longest text that goes into a header, characters.
+const HEADER_CHARS_MAX: usize = 200;
 /// Greatest memory setting: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
@@ -49,6 +53,8 @@ pub enum Kind {
     Whole(u64, u64),
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
+    /// Visible ASCII characters; empty for none.
+    Header,
     /// `true` or `false`.
     Flag,
 }
@@ -67,7 +73,7 @@ pub struct Setting {
 }
 
 /// What a section is about.
-pub const SECTIONS: [(&str, &str); 8] = [
+pub const SECTIONS: [(&str, &str); 9] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of questions"),
@@ -78,11 +84,12 @@ pub const SECTIONS: [(&str, &str); 8] = [
     ("alerts", "What alerts may be"),
     ("estimate", "Values of homes"),
     ("webhooks", "Deliveries of alerts to their receivers"),
+    ("collect", "Pages of listings, collected on demand"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, Kind, &str); 27] = [
+const ROWS: [(&str, &str, Kind, &str); 40] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
@@ -137,7 +144,33 @@ const ROWS: [(&str, &str, Kind, &str); 27] = [
         "Days that notifications are kept, delivered or not, so that they can be replayed"),
     ("webhooks", "outbox_max", Kind::Whole(1_000, OUTBOX_MAX),
         "Notifications kept; past it delivered ones leave first, then dead ones, then those of the account with most \
-         waiting. About 150 bytes each, and 1 KiB an advert"),
+          waiting. About 150 bytes each, and 1 KiB an advert"),
+    ("collect", "allow_hosts", Kind::Hosts,
+        "Hosts whose pages may be fetched wherever they are, on any port, also over plain http: for trials"),
+    ("collect", "plain_http", Kind::OneOf(&["refused", "allowed"]),
+        "Whether pages are fetched over plain http; where it is refused they are asked for over https"),
+    ("collect", "hosts", Kind::OneOf(&["any", "portals"]),
+        "any public host, or only those of portals there are rules for"),
+    ("collect", "fresh_s", Kind::Whole(0, COLLECT_SECONDS_MAX),
+        "How long after it was seen an advert is given without looking at its page again, in seconds"),
+    ("collect", "wait_s", Kind::Whole(0, 600),
+        "Longest a call waits for its page before it is answered 202, in seconds"),
+    ("collect", "page_timeout_s", Kind::Whole(1, 30),
+        "Longest a page may take, redirects and body included, in seconds"),
+    ("collect", "rejected_for_s", Kind::Whole(0, COLLECT_SECONDS_MAX),
+        "How long it is remembered that a page is no listing, in seconds"),
+    ("collect", "running_max", Kind::Whole(1, 10_000),
+        "Pages fetched at once"),
+    ("collect", "per_host_max", Kind::Whole(1, 1_000),
+        "Pages fetched at once of one host"),
+    ("collect", "host_delay_ms", Kind::Whole(0, 600_000),
+        "Least time between two fetches of one host, in milliseconds; robots.txt and Retry-After may ask for more"),
+    ("collect", "waiting_per_account_max", Kind::Whole(1, 1_000_000),
+        "Pages of one account that may wait; past it the answer is 503 with Retry-After"),
+    ("collect", "keep_pages_days", Kind::Whole(0, RETENTION_DAYS_MAX),
+        "Days that pages are kept as they were fetched, for disputes; 0 for none kept"),
+    ("collect", "contact", Kind::Header,
+        "Address of a page or mailbox that portals find in the name this program gives itself; empty for none"),
 ];
 
 /// Every setting, section by section.
@@ -205,6 +238,9 @@ impl Kind {
             }
             Kind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
             Kind::Hosts => text.is_some_and(|text| Allowed::parse(text).is_ok()),
+            Kind::Header => text.is_some_and(|text| {
+                text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
+            }),
             Kind::Flag => value.is_bool(),
             Kind::Whole(min, max) => value
                 .as_integer()
@@ -227,6 +263,9 @@ impl Kind {
             Kind::OneOf(words) => format!("one of: {}", words.join(", ")),
             Kind::Hosts => {
                 "host names or addresses in quotes, separated by commas, empty for none".into()
+            }
+            Kind::Header => {
+                format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")
             }
             Kind::Whole(min, max) => format!("a whole number from {min} to {max}"),
             Kind::Flag => "true or false, without quotes".into(),

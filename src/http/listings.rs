@@ -91,11 +91,11 @@ pub async fn properties_many(call: &Call<'_>) -> Result<Answer, ApiError> {
     .await
 }
 
-fn path_id(call: &Call<'_>, what: &'static str) -> Result<FlxId, ApiError> {
+pub(super) fn path_id(call: &Call<'_>, what: &'static str) -> Result<FlxId, ApiError> {
     FlxId::parse(call.param(0)).ok_or(ApiError::NotFound(what))
 }
 
-fn one(record: Option<Vec<u8>>, what: &'static str) -> Result<Answer, ApiError> {
+pub(super) fn one(record: Option<Vec<u8>>, what: &'static str) -> Result<Answer, ApiError> {
     let record = record.ok_or(ApiError::NotFound(what))?;
     let mut bytes = BytesMut::with_capacity(record.len() + ENVELOPE_BYTES);
     bytes.put_slice(br#"{"data":"#);
@@ -119,7 +119,7 @@ pub(super) fn list(records: &[Vec<u8>]) -> Bytes {
     bytes.freeze()
 }
 
-async fn on_store(
+pub(super) async fn on_store(
     call: &Call<'_>,
     job: impl FnOnce(&Listings) -> Result<Answer, ApiError> + Send + 'static,
 ) -> Result<Answer, ApiError> {

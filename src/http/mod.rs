@@ -10,6 +10,7 @@ pub mod alerts;
 pub mod answer;
 pub mod auth;
 pub mod body;
+mod collect;
 mod connection;
 mod consumption;
 pub mod docs;
@@ -38,6 +39,7 @@ use crate::accounts::meter::Meters;
 use crate::accounts::verify::Verifier;
 use crate::alerts::Alerts;
 use crate::clock::Clock;
+use crate::collect::Collector;
 use crate::config::Limits;
 use crate::config::prices::Prices;
 use crate::engine::cursor::CursorKey;
@@ -74,6 +76,8 @@ pub struct App {
     pub alerts: Alerts,
     /// Checks where their matches are to be posted.
     pub addresses: Addresses,
+    /// Gets listings by their addresses.
+    pub collector: Collector,
     /// Turns of the calls that bring adverts.
     pub ingesting: Arc<Semaphore>,
     /// Calls under way that may be repeated.

@@ -3,7 +3,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 use chrono::{DateTime, Utc};
@@ -21,8 +21,8 @@ use super::error::ApiError;
 use super::idempotency::{self, Claim};
 use super::routes::{self, BodyRule, Counting, Endpoint, Params, Route};
 use super::{
-    App, admin, alerts, auth, body, consumption, docs, estimate, listings, metrics, openapi,
-    opendata, samples, search,
+    App, admin, alerts, auth, body, collect, consumption, docs, estimate, listings, metrics,
+    openapi, opendata, samples, search,
 };
 use crate::accounts::key::KeyRecord;
 use crate::accounts::ledger::{Entry, Record};
@@ -57,6 +57,8 @@ pub struct Call<'a> {
     /// The body, whole.
     pub body: Bytes,
     key: Option<Arc<KeyRecord>>,
+    /// When the request came.
+    pub received: Instant,
 }
 
 impl Call<'_> {
@@ -149,7 +151,7 @@ where
         credits: 0,
     };
     let bounded = tokio::time::timeout(
-        app.request_timeout,
+        patience(app, request),
         handle(app, request, &mut body, &mut trace),
     );
     // A panic must not take the connection, and the other requests on it, along.
@@ -190,6 +192,16 @@ where
     response
 }
 
+/// Longest a request may take. One that waits for a page may have waited for another of its key before.
+fn patience(app: &App, request: &Request<'_>) -> Duration {
+    match routes::find(request.method, request.path) {
+        Ok((route, _)) if matches!(route.endpoint, Endpoint::ByUrl(_)) => {
+            app.request_timeout + 2 * app.collector.wait()
+        }
+        _ => app.request_timeout,
+    }
+}
+
 async fn handle<S, B>(
     app: &App,
     request: &Request<'_>,
@@ -205,6 +217,7 @@ where
     }
     let (route, params) = routes::find(request.method, request.path)?;
     trace.route = Some(route);
+    let received = Instant::now();
     // The length is refused before the key is looked at, the body read only after the quota.
     body::check_headers(route.body, request.headers)?;
     let now = app.clock.now();
@@ -235,6 +248,7 @@ where
         headers: request.headers,
         body: bytes,
         key: trace.key.clone(),
+        received,
     };
     Ok(Unpaid {
         answer: dispatch(route, call).await?,
@@ -299,6 +313,10 @@ async fn dispatch(route: &Route, call: Call<'_>) -> Result<Answer, ApiError> {
         Endpoint::PropertyOfAdvert => listings::property_of_advert(&call).await,
         Endpoint::PropertiesMany => listings::properties_many(&call).await,
         Endpoint::Advert => listings::advert(&call).await,
+        Endpoint::Portals => Ok(collect::portals(call.app)),
+        Endpoint::ByUrl(listing) => collect::by_url(&call, listing).await,
+        Endpoint::Check(listing) => collect::check(&call, listing).await,
+        Endpoint::Report(listing) => collect::report(&call, listing).await,
         Endpoint::EstimateLite => estimate::lite(&call).await,
         Endpoint::EstimateLiteMany => estimate::lite_many(&call).await,
         Endpoint::Alerts(listing, action) => alerts::answer(&call, listing, action).await,

@@ -12,6 +12,7 @@
 pub mod analytics;
 pub mod anomaly;
 pub mod bulk;
+pub mod by_url;
 pub mod change;
 mod cluster;
 pub mod columns;

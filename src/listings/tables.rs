@@ -430,4 +430,15 @@ impl<'t> Tables<'t> {
         }
         Ok(())
     }
+
+    /// Forgets that adverts of two properties were declared to be of different assets.
+    pub(super) fn forget_apart(&self, one: i64, other: i64) -> rusqlite::Result<()> {
+        let sql =
+            "DELETE FROM apart WHERE advert IN (SELECT advert FROM adverts WHERE property = ?1)
+             AND other IN (SELECT advert FROM adverts WHERE property = ?2)";
+        for pair in [(one, other), (other, one)] {
+            self.execute(sql, pair)?;
+        }
+        Ok(())
+    }
 }

@@ -208,7 +208,7 @@ fn why_not_sent(error: Option<reqwest::Error>) -> Failure {
 }
 
 /// The gate's refusal among the causes of an error.
-fn refusal(error: &reqwest::Error) -> Option<Refused> {
+pub(super) fn refusal(error: &reqwest::Error) -> Option<Refused> {
     use std::error::Error as _;
     let mut cause = error.source();
     while let Some(source) = cause {
@@ -221,7 +221,7 @@ fn refusal(error: &reqwest::Error) -> Option<Refused> {
 }
 
 /// The causes of an error without the URL it begins with: that may hold what only its owner should read.
-fn causes(error: &reqwest::Error) -> String {
+pub(super) fn causes(error: &reqwest::Error) -> String {
     use std::error::Error as _;
     let text = explain(error);
     let cause = error.source().map(ToString::to_string).unwrap_or_default();

@@ -54,6 +54,9 @@ pub enum Refused {
     /// Its port is 0.
     #[error("must not name port 0")]
     PortZero,
+    /// It names a port, where only the usual one will do.
+    #[error("must not name a port")]
+    Port,
     /// Its host is an address that is not public, or a name that no public host has.
     #[error("must name a public host: {host} is {what}")]
     NotPublic {
@@ -124,19 +127,32 @@ fn key(host: &Host<impl AsRef<str>>) -> String {
     }
 }
 
+/// What addresses may ask for, beside being public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Receivers of customers: https on any port.
+    Receivers,
+    /// Pages of portals: the usual port, https or, where it is allowed, plain http.
+    Pages { plain_http: bool },
+}
+
 /// Decides where requests may go, and resolves names for the client that makes them. Cheap to clone; clones share the
 /// places of their look-ups, so one gate serves all of a service.
 #[derive(Clone, Debug)]
 pub struct Gate {
     allowed: Allowed,
+    purpose: Purpose,
     lookups: Lookups,
 }
 
 impl Gate {
     /// Asks the system's name service.
     pub fn new(allowed: Allowed) -> Self {
-        let lookups = Lookups::system();
-        Self { allowed, lookups }
+        Self {
+            allowed,
+            purpose: Purpose::Receivers,
+            lookups: Lookups::system(),
+        }
     }
 
     /// Asks another name service, through a call that may block its thread.
@@ -144,8 +160,32 @@ impl Gate {
         allowed: Allowed,
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
     ) -> Self {
-        let lookups = Lookups::new(ask);
-        Self { allowed, lookups }
+        Self {
+            allowed,
+            purpose: Purpose::Receivers,
+            lookups: Lookups::new(ask),
+        }
+    }
+
+    /// The same for pages of portals: the usual port only, plain http where it is allowed.
+    pub fn for_pages(self, plain_http: bool) -> Self {
+        let purpose = Purpose::Pages { plain_http };
+        Self { purpose, ..self }
+    }
+
+    /// Checks the address of a page; one in plain http is asked over https where plain http is not allowed.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub fn check_page(&self, text: &str) -> Result<Url, Refused> {
+        match (self.check_form(text), text.split_at_checked("http:".len())) {
+            (Err(Refused::NotHttps), Some((scheme, rest)))
+                if scheme.eq_ignore_ascii_case("http:") =>
+            {
+                self.check_form(&format!("https:{rest}"))
+            }
+            (checked, _) => checked,
+        }
     }
 
     /// Checks all that can be told without the name service; costs a microsecond.
@@ -162,7 +202,7 @@ impl Gate {
         let exempt = self.allowed.holds(&host);
         match url.scheme() {
             "https" => {}
-            "http" if exempt => {}
+            "http" if exempt || self.purpose == (Purpose::Pages { plain_http: true }) => {}
             _ => return Err(Refused::NotHttps),
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -170,6 +210,9 @@ impl Gate {
         }
         if url.port() == Some(0) {
             return Err(Refused::PortZero);
+        }
+        if self.purpose != Purpose::Receivers && url.port().is_some() && !exempt {
+            return Err(Refused::Port);
         }
         let what = match host {
             _ if exempt => None,

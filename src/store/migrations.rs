@@ -8,7 +8,7 @@ use super::{Error, Result};
 pub(super) type Steps = [&'static str];
 
 /// Those of the store.
-pub(super) const STORE: [&str; 7] = [
+pub(super) const STORE: [&str; 8] = [
     include_str!("migrations/0001_accounts_and_keys.sql"),
     include_str!("migrations/0002_accounts_grants_and_limits.sql"),
     include_str!("migrations/0003_ledger.sql"),
@@ -16,6 +16,7 @@ pub(super) const STORE: [&str; 7] = [
     include_str!("migrations/0005_alerts.sql"),
     include_str!("migrations/0006_outlines.sql"),
     include_str!("migrations/0007_alert_limits.sql"),
+    include_str!("migrations/0008_collection.sql"),
 ];
 
 /// Those of the ledger.

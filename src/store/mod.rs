@@ -119,6 +119,12 @@ impl Store {
         &self.ledger
     }
 
+    /// The data folder it lies in.
+    pub fn folder(&self) -> &Path {
+        let path = self.database.path();
+        path.parent().unwrap_or(Path::new("."))
+    }
+
     /// See [`Database::read`]; not of the ledger.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         self.database.read(reading)

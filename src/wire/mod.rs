@@ -17,6 +17,7 @@ pub mod admin;
 pub mod admin_answers;
 pub mod adverts;
 pub mod alerts;
+pub mod collect;
 pub mod dates;
 pub mod delivery;
 pub mod distances;

@@ -1,11 +1,13 @@
 //! A running service over a few records in memory, and the calls tests make to it.
 
 pub mod alerts;
+pub mod collecting;
 pub mod draw;
 pub mod homes;
 pub mod listings;
 pub mod plain;
 pub mod plain_listings;
+pub mod portal;
 pub mod process;
 pub mod receiver;
 pub mod rows;
@@ -30,6 +32,7 @@ use toise::accounts::key::{Kind, NewKey};
 use toise::accounts::keys;
 use toise::cli::serve::app;
 use toise::clock::Clock;
+use toise::collect::runner::Runner;
 use toise::config::Config;
 use toise::engine::interrupt::Interrupt;
 use toise::engine::{Budget, Engine};
@@ -50,6 +53,7 @@ use toise::opendata::{
 };
 use toise::store::Store;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -159,6 +163,7 @@ pub struct Service {
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
     client: reqwest::Client,
+    _collecting: Runner,
     _keeping: Keeping,
     _folder: tempfile::TempDir,
 }
@@ -198,6 +203,10 @@ impl Service {
         .unwrap();
         change(&mut app);
         let readiness = app.readiness.clone();
+        let collecting = app
+            .collector
+            .start(Handle::current(), app.metrics.clone())
+            .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -217,6 +226,7 @@ impl Service {
             stop: Some(stop),
             running: Some(running),
             client: reqwest::Client::new(),
+            _collecting: collecting,
             _keeping: keeping,
             _folder: folder,
         }

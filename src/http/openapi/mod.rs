@@ -4,6 +4,7 @@
 
 pub mod admin;
 mod alerts;
+mod collect;
 mod estimate;
 pub mod filters;
 mod ingestion;

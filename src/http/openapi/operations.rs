@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
-use super::{JSON, alerts, enveloped, estimate, ingestion, reference, type_name};
+use super::{JSON, alerts, collect, enveloped, estimate, ingestion, reference, type_name};
 use crate::listings::analytics::BARS_MAX;
 use crate::listings::similars;
 use crate::opendata::{Dataset, score};
@@ -183,6 +183,12 @@ pub fn describe(route: &Route) -> Operation {
         Endpoint::Advert => {
             Operation::new("advertsGet", "An advert by its identifier").answering(data_of("Advert"))
         }
+        Endpoint::Portals => Operation::new("portals", "Portals there are rules for").answering(enveloped(json!({
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Hosts, by name",
+        }))),
+        Endpoint::ByUrl(_) | Endpoint::Check(_) | Endpoint::Report(_) => collect::describe(route.endpoint),
         Endpoint::EstimateLite => estimate::lite(),
         Endpoint::EstimateLiteMany => estimate::lite_many(),
         Endpoint::Alerts(listing, action) => alerts::describe(listing, action),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::error::ApiError;
 use super::super::routes::{Access, AlertAction, BodyRule, Counting, Endpoint, Route};
 use super::operations::Operation;
-use super::{EXAMPLES, content, reference};
+use super::{EXAMPLES, collect, content, reference};
 use crate::accounts::meter::Refused;
 use crate::wire::Fault;
 
@@ -67,6 +67,10 @@ pub fn responses(route: &Route, said: &Operation) -> Value {
                 })
             }
         }
+    }
+    if matches!(route.endpoint, Endpoint::ByUrl(_)) {
+        responses["202"] = collect::pending();
+        responses["422"] = collect::rejected(reference("Error"));
     }
     responses
 }

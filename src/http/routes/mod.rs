@@ -96,6 +96,14 @@ pub enum Endpoint {
     PropertiesMany,
     /// An advert by its identifier.
     Advert,
+    /// The portals covered.
+    Portals,
+    /// A listing by the address of its page.
+    ByUrl(Listing),
+    /// Has a listing looked at again.
+    Check(Listing),
+    /// Takes what is wrong with a listing.
+    Report(Listing),
     /// The value of a home.
     EstimateLite,
     /// The values of homes.

@@ -94,6 +94,23 @@ pub(super) const fn post(
     }
 }
 
+/// A POST without a body.
+pub(super) const fn post_bare(
+    path: &'static str,
+    access: Access,
+    counting: Counting,
+    endpoint: Endpoint,
+) -> Route {
+    Route {
+        method: Method::POST,
+        path,
+        access,
+        counting,
+        body: BodyRule::None,
+        endpoint,
+    }
+}
+
 /// A route to the alerts of an account, under the scope `alerts` or the action's own grant.
 pub(super) const fn alerts(path: &'static str, listing: Listing, action: AlertAction) -> Route {
     let none = BodyRule::None;

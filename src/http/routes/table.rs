@@ -6,7 +6,7 @@ use super::super::docs;
 use super::super::samples::Sample;
 use super::rows::{
     ADVERTS_BODY_BYTES_MAX, BODY_BYTES_MAX, JSON_BODY, MANY_BODY_BYTES_MAX, admin, alerts, get,
-    post, public, sample,
+    post, post_bare, public, sample,
 };
 use super::{Access, AdminAction, AlertAction, BodyRule, Counting, Endpoint, Route};
 use crate::accounts::scopes::Scope;
@@ -21,11 +21,12 @@ use AlertAction::{
 use Counting::{As, Free};
 
 /// Every route.
-pub static ROUTES: [Route; 67] = [
+pub static ROUTES: [Route; 74] = [
     public("/healthz", Endpoint::Healthz),
     public("/livez", Endpoint::Livez),
     public("/metrics", Endpoint::Metrics),
     public("/version", Endpoint::Version),
+    public("/portals", Endpoint::Portals),
     public("/openapi.json", Endpoint::OpenApi),
     public(docs::PAGE_PATH, Endpoint::Docs),
     public(docs::FILES_PREFIX, Endpoint::Docs),
@@ -205,6 +206,44 @@ pub static ROUTES: [Route; 67] = [
         Scoped(Scope::Search, "adverts.get"),
         As(Consumption::AdvertsGetById),
         Endpoint::Advert,
+    ),
+    get(
+        "/v2/protected/adverts/url",
+        Scoped(Scope::Refetch, "adverts.url"),
+        As(Consumption::AdvertsGetByUrl),
+        Endpoint::ByUrl(Listing::Advert),
+    ),
+    post_bare(
+        "/v2/protected/adverts/{flxId}/check",
+        Scoped(Scope::Refetch, "adverts.check"),
+        As(Consumption::AdvertsCheck),
+        Endpoint::Check(Listing::Advert),
+    ),
+    post(
+        "/v2/protected/adverts/{flxId}/report",
+        Scoped(Scope::Refetch, "adverts.report"),
+        Free,
+        BODY_BYTES_MAX,
+        Endpoint::Report(Listing::Advert),
+    ),
+    get(
+        "/v2/protected/properties/url",
+        Scoped(Scope::Refetch, "properties.url"),
+        As(Consumption::PropertiesGetByUrl),
+        Endpoint::ByUrl(Listing::Property),
+    ),
+    post_bare(
+        "/v2/protected/properties/{flxId}/check",
+        Scoped(Scope::Refetch, "properties.check"),
+        As(Consumption::PropertiesCheck),
+        Endpoint::Check(Listing::Property),
+    ),
+    post(
+        "/v2/protected/properties/{flxId}/report",
+        Scoped(Scope::Refetch, "properties.report"),
+        Free,
+        BODY_BYTES_MAX,
+        Endpoint::Report(Listing::Property),
     ),
     post(
         "/v2/protected/opendata/dpe/search",

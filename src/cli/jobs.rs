@@ -1,0 +1,81 @@
+//! `toise jobs`: pages that are being collected, and those that lately were; also beside a running server.
+
+use clap::{Args, ValueEnum};
+
+use super::{CommandResult, Common};
+use crate::clock::Clock;
+use crate::collect::jobs;
+use crate::store::Store;
+
+/// Arguments of `jobs`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples: what waits, and why the last pages were rejected
+
+  toise jobs --status waiting
+  toise jobs --status rejected --take 50")]
+pub struct JobsArgs {
+    /// Only those of one status
+    #[arg(long, value_enum)]
+    status: Option<Status>,
+    /// Jobs to list, newest first
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    take: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Status {
+    /// To be begun
+    Waiting,
+    /// Begun
+    Running,
+    /// Its advert was taken
+    Collected,
+    /// Its page is no listing
+    Rejected,
+}
+
+/// Runs `jobs`.
+pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
+    let store = Store::open(&common.data)?;
+    let now_ms = Clock::system().now().timestamp_millis();
+    let status = arguments.status.map(|status| match status {
+        Status::Waiting => "waiting",
+        Status::Running => "running",
+        Status::Collected => "collected",
+        Status::Rejected => "rejected",
+    });
+    let found = store.read(|connection| jobs::list(connection, status, now_ms, arguments.take))?;
+    if common.json {
+        println!("{}", serde_json::to_string(&found)?);
+        return Ok(());
+    }
+    if found.is_empty() {
+        println!("none");
+        return Ok(());
+    }
+    let mut table = comfy_table::Table::new();
+    table.set_header([
+        "asked for",
+        "address",
+        "kind",
+        "status",
+        "attempts",
+        "next",
+        "reason",
+    ]);
+    for job in found {
+        let due = job.due_at.filter(|_| job.status == "waiting");
+        table.add_row([
+            job.created_at.to_string(),
+            job.url,
+            job.kind,
+            job.status,
+            job.attempts.to_string(),
+            due.map(|at| at.to_string()).unwrap_or_default(),
+            job.reason.unwrap_or_default(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}

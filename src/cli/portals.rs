@@ -1,0 +1,172 @@
+//! `toise portals`: the portals there are rules for, and what the rules find on a page.
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::{CommandResult, Common};
+use crate::collect::extract::{Extraction, Page, Verdict, extract};
+use crate::collect::portals::Portals;
+use crate::net::fetch::{Fetcher, PAGE_BYTES_MAX};
+use crate::net::receiver::{Allowed, Gate};
+
+/// Arguments of `portals`.
+#[derive(Args, Debug)]
+pub struct PortalsArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// List portals with their hosts and the file their rules come from
+    #[command(after_help = "\
+Files in the folder portals of the data folder take the place of those of the same name, or join them.
+
+Example:
+
+  toise portals list")]
+    List,
+    /// Show what each rule finds on a page, and what the page is taken for
+    #[command(after_help = "\
+Examples: a page of the web, by the manners of the service; a page that was saved
+
+  toise portals test https://portail.fr/annonce/12
+  toise portals test page.html --url https://portail.fr/annonce/12")]
+    Test {
+        /// Address of a page, or file that holds one
+        page: String,
+        /// Address of the page in a file, for the rules of its portal
+        #[arg(long)]
+        url: Option<String>,
+        /// Hosts whose pages may be fetched wherever they are, on any port, also over plain http; for trials
+        #[arg(long, value_name = "HOST,HOST", default_value = "")]
+        allow_collect_hosts: String,
+    },
+}
+
+/// Runs `portals`.
+pub fn run(common: &Common, arguments: &PortalsArgs) -> CommandResult {
+    let portals = Portals::load(&common.data)?;
+    match &arguments.action {
+        Action::List => list(common, &portals),
+        Action::Test {
+            page,
+            url,
+            allow_collect_hosts,
+        } => {
+            let is_address = page.starts_with("https://") || page.starts_with("http://");
+            let (url, content_type, bytes) = match is_address {
+                true => fetch(common, page, allow_collect_hosts)?,
+                false => {
+                    let url = url
+                        .clone()
+                        .unwrap_or_else(|| "https://localhost/page".into());
+                    (url, None, read(Path::new(page))?)
+                }
+            };
+            let url = portals.canonical(&url);
+            let portal = portals.of_url(&url);
+            let page = Page {
+                url: &url,
+                content_type: content_type.as_deref(),
+                bytes: &bytes,
+            };
+            let name = portal.map(|portal| portal.name.clone());
+            show(common, &url, name, &extract(&page, portal));
+            Ok(())
+        }
+    }
+}
+
+type Fetched = (String, Option<String>, Vec<u8>);
+
+fn fetch(
+    common: &Common,
+    url: &str,
+    allowed: &str,
+) -> Result<Fetched, Box<dyn std::error::Error + Send + Sync>> {
+    let settings = common.configuration(Vec::new())?.config.collect;
+    let allowed = match allowed.is_empty() {
+        true => settings.allowed(),
+        false => Allowed::parse(allowed)?,
+    };
+    let gate = Gate::new(allowed).for_pages(settings.plain_http());
+    let fetcher = Fetcher::new(gate, &settings.contact)?.with_page_timeout(settings.page_timeout());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let page = runtime.block_on(fetcher.fetch(url)).outcome;
+    let page = page.map_err(|failure| format!("{url}: {failure}"))?;
+    Ok((page.url.into(), page.content_type, page.bytes.to_vec()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let named = |error: std::io::Error| format!("{}: {error}", path.display());
+    let length = std::fs::metadata(path).map_err(named)?.len();
+    if length > PAGE_BYTES_MAX as u64 {
+        return Err(format!(
+            "{}: must not exceed {PAGE_BYTES_MAX} bytes",
+            path.display()
+        ));
+    }
+    std::fs::read(path).map_err(named)
+}
+
+fn list(common: &Common, portals: &Portals) -> CommandResult {
+    if common.json {
+        let all: Vec<Value> = portals
+            .all()
+            .iter()
+            .map(|portal| json!({"name": portal.name, "hosts": portal.hosts, "file": portal.file}))
+            .collect();
+        println!("{}", Value::Array(all));
+        return Ok(());
+    }
+    let mut table = comfy_table::Table::new();
+    table.set_header(["portal", "hosts", "rules"]);
+    for portal in portals.all() {
+        table.add_row([
+            portal.name.clone(),
+            portal.hosts.join(", "),
+            portal.file.clone(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extraction) {
+    let verdict = match &extraction.verdict {
+        Verdict::Listing => "listing".to_owned(),
+        Verdict::Offline => "offline".to_owned(),
+        Verdict::Rejected(rejection) => format!("rejected: {rejection}"),
+    };
+    if common.json {
+        let fields: Value = extraction
+            .findings
+            .iter()
+            .map(|(path, found)| (path.to_owned(), json!(found)))
+            .collect();
+        println!(
+            "{}",
+            json!({"url": url, "portal": portal, "verdict": verdict, "fields": fields})
+        );
+        return;
+    }
+    let mut table = comfy_table::Table::new();
+    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    table.set_header(["field", "found in", "value"]);
+    for (path, found) in extraction.findings.iter() {
+        table.add_row([
+            path.to_owned(),
+            found.origin.as_str().to_owned(),
+            found.value.to_string(),
+        ]);
+    }
+    println!(
+        "{url}\nportal: {}\n{verdict}\n{table}",
+        portal.as_deref().unwrap_or("none, the rules for all pages")
+    );
+}

@@ -1,0 +1,165 @@
+//! `toise reports`: what accounts say is wrong with listings, and what is done about it; also beside a running server.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{CommandResult, Common};
+use crate::clock::Clock;
+use crate::collect::reports::{self, Report};
+use crate::listings::Listings;
+use crate::store::Store;
+use crate::wire::listings::codes::FlxId;
+
+/// Arguments of `reports`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples: two properties are one; an advert is of another; there is nothing wrong
+
+  toise reports list
+  toise reports resolve REPORT_ID --merge PROPERTY_ID
+  toise reports resolve REPORT_ID --split ADVERT_ID
+  toise reports resolve REPORT_ID --note 'the price is right'")]
+pub struct ReportsArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// List open reports of duplicates and of what is wrong, newest first
+    List {
+        /// Reports of every reason
+        #[arg(long)]
+        every_reason: bool,
+        /// Resolved ones too
+        #[arg(long)]
+        resolved: bool,
+        /// Reports to list
+        #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+        take: usize,
+    },
+    /// Resolve a report: merge, split, or note why neither
+    Resolve {
+        /// Identifier of the report
+        report: Uuid,
+        /// The property that is the same as the reported one: the two are merged
+        #[arg(long, value_name = "PROPERTY", value_parser = id, required_unless_present_any = ["split", "note"])]
+        merge: Option<FlxId>,
+        /// Adverts that are not of the reported property: they leave it, for good
+        #[arg(long, value_name = "ADVERT", value_parser = id, num_args = 1.., conflicts_with = "merge")]
+        split: Vec<FlxId>,
+        /// What was found, in words
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+}
+
+fn id(text: &str) -> Result<FlxId, String> {
+    FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
+}
+
+/// Runs `reports`.
+pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
+    let store = Store::open(&common.data)?;
+    match &arguments.action {
+        Action::List {
+            every_reason,
+            resolved,
+            take,
+        } => {
+            let found = store
+                .read(|connection| reports::list(connection, *every_reason, *resolved, *take))?;
+            print(common, &found)
+        }
+        Action::Resolve {
+            report,
+            merge,
+            split,
+            note,
+        } => {
+            let open = store.read(|connection| reports::get(connection, *report))?;
+            let open = open.ok_or_else(|| format!("no report {report}"))?;
+            if let Some(resolution) = &open.resolution {
+                return Err(format!("report {report} is resolved already: {resolution}").into());
+            }
+            let listings = Listings::new(store.clone(), Clock::system());
+            let mut resolution = match merge {
+                Some(other) => {
+                    let merged = listings.merge(property_of(&listings, &open)?, *other)?;
+                    format!("merged into property {merged}")
+                }
+                None if !split.is_empty() => {
+                    let parted = listings.split(property_of(&listings, &open)?, split)?;
+                    format!(
+                        "split: {} of its adverts are property {parted}",
+                        split.len()
+                    )
+                }
+                None => String::new(),
+            };
+            if let Some(note) = note {
+                let gap = if resolution.is_empty() { "" } else { "; " };
+                resolution = format!("{resolution}{gap}{note}");
+            }
+            let now_ms = Clock::system().now().timestamp_millis();
+            reports::resolve(&store, *report, resolution.clone(), now_ms)?;
+            match common.json {
+                true => println!("{}", json!({"report_id": report, "resolution": resolution})),
+                false => println!("report {report}: {resolution}"),
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The property a report is about: itself, or the one that holds the advert.
+fn property_of(
+    listings: &Listings,
+    report: &Report,
+) -> Result<FlxId, Box<dyn std::error::Error + Send + Sync>> {
+    let item = FlxId(report.item);
+    if report.kind == "PROPERTY" {
+        return Ok(item);
+    }
+    let record = listings
+        .property_of_advert(item)?
+        .ok_or_else(|| format!("no advert {item}"))?;
+    let record: serde_json::Value = serde_json::from_slice(&record)?;
+    let id = record["flxId"].as_str().and_then(FlxId::parse);
+    Ok(id.ok_or_else(|| format!("the property of advert {item} has no identifier"))?)
+}
+
+fn print(common: &Common, found: &[Report]) -> CommandResult {
+    if common.json {
+        println!("{}", serde_json::to_string(found)?);
+        return Ok(());
+    }
+    if found.is_empty() {
+        println!("none");
+        return Ok(());
+    }
+    let mut table = comfy_table::Table::new();
+    table.set_header([
+        "report",
+        "made",
+        "kind",
+        "item",
+        "reason",
+        "comment",
+        "resolution",
+    ]);
+    for report in found {
+        table.add_row([
+            report.report_id.to_string(),
+            report.created_at.to_string(),
+            report.kind.clone(),
+            report.item.to_string(),
+            report.reason.clone(),
+            report.comment.clone().unwrap_or_default(),
+            report.resolution.clone().unwrap_or_default(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! A page's bytes as text: which encoding it is in, and the text, broken sequences replaced.
+//!
+//! As browsers tell it: the byte order mark, else `charset` of the answer's content type, else what the first bytes of
+//! the page say of themselves, else UTF-8 where the bytes are it and Windows-1252 where they are not.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+
+/// Bytes of a page that may say what it is in.
+const PRESCAN_BYTES: usize = 4_096;
+
+/// The text of a page.
+pub fn decode<'p>(bytes: &'p [u8], content_type: Option<&str>) -> Cow<'p, str> {
+    // A byte order mark goes before everything; `decode` looks for it itself.
+    let told = content_type
+        .and_then(charset_of)
+        .or_else(|| declared(bytes));
+    let encoding = told.unwrap_or_else(|| match std::str::from_utf8(bytes) {
+        Ok(_) => UTF_8,
+        Err(_) => WINDOWS_1252,
+    });
+    encoding.decode(bytes).0
+}
+
+/// The encoding that a content type, or a `meta` element, names after `charset`.
+fn charset_of(text: &str) -> Option<&'static Encoding> {
+    let lower = text.to_ascii_lowercase();
+    let (_, rest) = lower.split_once("charset")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start();
+    let rest = rest.trim_start_matches(['"', '\'']);
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '>' | '/' | ',');
+    Encoding::for_label(rest.split(is_end).next()?.as_bytes())
+}
+
+/// The encoding a page declares within itself. One that the declaration could not have been read in is UTF-8.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(PRESCAN_BYTES)]);
+    let mut metas = head
+        .match_indices("<meta")
+        .chain(head.match_indices("<META"));
+    let encoding = metas.find_map(|(start, _)| {
+        let tag = &head[start..];
+        charset_of(&tag[..tag.find('>').unwrap_or(tag.len())])
+    })?;
+    Some(match encoding.is_ascii_compatible() {
+        true => encoding,
+        false => UTF_8,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoding_is_told_by_mark_header_page_or_bytes() {
+        let latin = b"<p>Pi\xe8ces \x80</p>";
+        let expected = "<p>Pièces €</p>";
+        assert_eq!(
+            decode(latin, Some("text/html; charset=ISO-8859-1")),
+            expected
+        );
+        assert_eq!(decode(latin, Some("text/html")), expected);
+        assert_eq!(decode(expected.as_bytes(), None), expected);
+        let marked = [b"\xef\xbb\xbf", expected.as_bytes()].concat();
+        assert_eq!(
+            decode(&marked, Some("text/html; charset=iso-8859-1")),
+            expected
+        );
+        for meta in [
+            "<meta charset=\"iso-8859-15\">",
+            "<META http-equiv=content-type content='text/html; charset=ISO-8859-15'>",
+        ] {
+            let page = [meta.as_bytes(), b"\xa4"].concat();
+            assert!(decode(&page, None).ends_with('€'), "{meta}");
+        }
+        assert_eq!(
+            decode(b"<meta charset=utf-16>x", Some("text/html; charset=what")),
+            "<meta charset=utf-16>x"
+        );
+    }
+}

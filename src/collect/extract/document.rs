@@ -1,0 +1,208 @@
+//! A tame page walked once: its `meta` elements, headings, microdata, and the text people read.
+
+use scraper::{ElementRef, Html};
+use serde_json::{Map, Value, json};
+
+/// Bytes of the text of a page that are read.
+const TEXT_BYTES_MAX: usize = 60_000;
+/// Bytes of one microdata value.
+const VALUE_BYTES_MAX: usize = 20_000;
+/// Microdata items that are read.
+const ITEMS_MAX: usize = 500;
+/// Bytes of text in `main` from which on the rest of the page is left alone.
+const MAIN_BYTES_MIN: usize = 200;
+
+/// Elements whose text is of the site, not of the listing.
+const SITE: [&str; 5] = ["nav", "footer", "aside", "button", "head"];
+/// Elements that do not begin a line of their own.
+const INLINE: [&str; 19] = [
+    "a", "abbr", "b", "bdi", "cite", "code", "data", "em", "font", "i", "mark", "s", "small",
+    "span", "strong", "sub", "sup", "time", "u",
+];
+
+/// What a page holds, in its own words.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// `property` or `name` of `meta` elements, in lower case, and their `content`.
+    pub metas: Vec<(String, String)>,
+    /// Text of `title`.
+    pub title: String,
+    /// Text of the first heading.
+    pub heading: String,
+    /// Address the page says it has.
+    pub canonical: Option<String>,
+    /// Microdata items as nodes, the same as JSON-LD's.
+    pub items: Vec<Value>,
+    /// What people read, a line for each block.
+    pub text: String,
+    /// Whether it asks for a password.
+    pub asks_password: bool,
+}
+
+/// Walks a page. Its depth is that of a tame page, so recursion is bounded.
+pub fn walk(html: &Html) -> Document {
+    let mut walker = Walker::default();
+    walker.element(html.root_element(), true, false);
+    let mut document = walker.document;
+    if walker.main.len() >= MAIN_BYTES_MIN {
+        document.text = walker.main;
+    }
+    document
+}
+
+impl Document {
+    /// The content of the first `meta` of one of these names.
+    pub fn meta(&self, names: &[&str]) -> Option<&str> {
+        let find = |name: &&str| self.metas.iter().find(|(found, _)| found == name);
+        names
+            .iter()
+            .find_map(find)
+            .map(|(_, content)| content.as_str())
+    }
+}
+
+#[derive(Default)]
+struct Walker {
+    document: Document,
+    main: String,
+    items: usize,
+}
+
+impl Walker {
+    fn element(&mut self, element: ElementRef<'_>, is_read: bool, in_main: bool) {
+        let name = element.value().name();
+        let content = |key: &str| element.attr(key).unwrap_or_default();
+        match name {
+            "meta" => {
+                let key = element.attr("property").or(element.attr("name"));
+                if let Some(key) = key {
+                    self.document
+                        .metas
+                        .push((key.to_ascii_lowercase(), content("content").to_owned()));
+                }
+                return;
+            }
+            "title" if self.document.title.is_empty() => {
+                self.document.title = text_of(element);
+                return;
+            }
+            "h1" if self.document.heading.is_empty() => self.document.heading = text_of(element),
+            "link" if content("rel").eq_ignore_ascii_case("canonical") => {
+                self.document.canonical = element.attr("href").map(str::to_owned);
+            }
+            "input" if content("type").eq_ignore_ascii_case("password") => {
+                self.document.asks_password = true
+            }
+            _ => {}
+        }
+        if element.attr("itemscope").is_some()
+            && element.attr("itemprop").is_none()
+            && self.items < ITEMS_MAX
+        {
+            let item = self.item(element);
+            self.document.items.push(item);
+        }
+        let is_read = is_read && !SITE.contains(&name) && element.attr("hidden").is_none();
+        let in_main = in_main || name == "main";
+        let is_block = !INLINE.contains(&name);
+        if is_block {
+            self.write("\n", is_read, in_main);
+        }
+        for child in element.children() {
+            if let Some(inner) = ElementRef::wrap(child) {
+                self.element(inner, is_read, in_main);
+            } else if let Some(text) = child.value().as_text() {
+                self.write(text, is_read, in_main);
+            }
+        }
+        if is_block {
+            self.write("\n", is_read, in_main);
+        }
+    }
+
+    fn write(&mut self, text: &str, is_read: bool, in_main: bool) {
+        if !is_read {
+            return;
+        }
+        append(&mut self.document.text, text, TEXT_BYTES_MAX);
+        if in_main {
+            append(&mut self.main, text, TEXT_BYTES_MAX);
+        }
+    }
+
+    /// A microdata item as a node: its type, and each property's value or values.
+    fn item(&mut self, element: ElementRef<'_>) -> Value {
+        self.items += 1;
+        let mut node = Map::new();
+        let kinds: Vec<&str> = element
+            .attr("itemtype")
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect();
+        node.insert("@type".into(), json!(kinds));
+        if let Some(id) = element.attr("itemid") {
+            node.insert("@id".into(), json!(id));
+        }
+        self.properties(element, &mut node);
+        Value::Object(node)
+    }
+
+    fn properties(&mut self, within: ElementRef<'_>, node: &mut Map<String, Value>) {
+        for child in within.child_elements() {
+            let is_item = child.attr("itemscope").is_some();
+            let Some(names) = child.attr("itemprop") else {
+                // An item without a property stands for itself: the walk finds it.
+                if !is_item {
+                    self.properties(child, node);
+                }
+                continue;
+            };
+            let value = match is_item && self.items < ITEMS_MAX {
+                true => self.item(child),
+                false => {
+                    self.properties(child, node);
+                    json!(value_of(child))
+                }
+            };
+            for name in names.split_whitespace() {
+                match node.get_mut(name) {
+                    None => drop(node.insert(name.to_owned(), value.clone())),
+                    Some(Value::Array(values)) => values.push(value.clone()),
+                    Some(one) => *one = json!([one.clone(), value.clone()]),
+                }
+            }
+        }
+    }
+}
+
+/// The value of a microdata property: an attribute where the element has one for it, else its text.
+fn value_of(element: ElementRef<'_>) -> String {
+    let told = element
+        .attr("content")
+        .or_else(|| match element.value().name() {
+            "a" | "area" | "link" => element.attr("href"),
+            "img" | "audio" | "video" | "source" | "embed" => element.attr("src"),
+            "time" => element.attr("datetime"),
+            "data" | "meter" => element.attr("value"),
+            _ => None,
+        });
+    told.map_or_else(|| text_of(element), str::to_owned)
+}
+
+/// The text of an element and all within.
+pub fn text_of(element: ElementRef<'_>) -> String {
+    let mut text = String::new();
+    for piece in element.text() {
+        append(&mut text, piece, VALUE_BYTES_MAX);
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn append(text: &mut String, piece: &str, bytes_max: usize) {
+    let room = bytes_max.saturating_sub(text.len());
+    let piece = &piece[..piece.floor_char_boundary(room.min(piece.len()))];
+    let is_second_break = piece == "\n" && (text.is_empty() || text.ends_with('\n'));
+    if !is_second_break {
+        text.push_str(piece);
+    }
+}

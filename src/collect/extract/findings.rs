@@ -1,0 +1,260 @@
+//! What a page says of a listing, field by field, each with where on the page it was found.
+//!
+//! Sources are read in order of trust and the first that says something of a field is believed. A value that the
+//! contract would not take is not found at all, so the advert made from findings is valid by construction.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::wire::listings::Advert;
+use crate::wire::read::{TEXT_BYTES_MAX, read};
+
+/// Where on a page a field was found, the most trusted first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// A selector of the portal's own file.
+    Portal,
+    /// A JSON-LD block.
+    JsonLd,
+    /// Microdata attributes.
+    Microdata,
+    /// OpenGraph and other `meta` elements.
+    OpenGraph,
+    /// What people read.
+    Text,
+}
+
+impl Origin {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Origin::Portal => "portal",
+            Origin::JsonLd => "json-ld",
+            Origin::Microdata => "microdata",
+            Origin::OpenGraph => "open-graph",
+            Origin::Text => "text",
+        }
+    }
+}
+
+/// A value and where it was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The value, as an advert carries it.
+    pub value: Value,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// Fields of an advert by their path (`habitation.surface.total`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    fields: BTreeMap<String, Finding>,
+}
+
+impl Findings {
+    /// Notes a value, unless the field is known already or does not take it.
+    pub fn put(&mut self, path: &str, value: impl Into<Value>, origin: Origin) {
+        let value = clean(value.into());
+        if self.has(path) || is_empty(&value) || !fits(path, &value) {
+            return;
+        }
+        self.fields
+            .insert(path.to_owned(), Finding { value, origin });
+    }
+
+    /// Notes a value that may not be there.
+    pub fn put_some(&mut self, path: &str, value: Option<impl Into<Value>>, origin: Origin) {
+        if let Some(value) = value {
+            self.put(path, value, origin);
+        }
+    }
+
+    /// Notes that the price is given on request only.
+    pub fn put_price_on_request(&mut self, origin: Origin) {
+        let path = PRICE;
+        if !self.has(path) {
+            let value = Value::Null;
+            self.fields
+                .insert(path.to_owned(), Finding { value, origin });
+        }
+    }
+
+    /// Whether a field was found.
+    pub fn has(&self, path: &str) -> bool {
+        self.fields.contains_key(path)
+    }
+
+    /// The value found of a field.
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        self.fields.get(path).map(|finding| &finding.value)
+    }
+
+    /// Every field in order of path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Finding)> {
+        self.fields
+            .iter()
+            .map(|(path, finding)| (path.as_str(), finding))
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The advert the findings make, as JSON.
+    pub fn advert(&self) -> Map<String, Value> {
+        let mut advert = Map::new();
+        for (path, finding) in &self.fields {
+            set(&mut advert, path, finding.value.clone());
+        }
+        advert
+    }
+}
+
+/// Path of the price, the one field whose unknown value says something.
+pub const PRICE: &str = "currentPrice.value";
+
+/// Whether the contract's advert takes a value at a path. A microsecond or two.
+pub fn fits(path: &str, value: &Value) -> bool {
+    let mut advert = Map::new();
+    set(&mut advert, path, value.clone());
+    read::<Advert>(&Value::Object(advert)).is_ok()
+}
+
+/// Texts without the white space around and within them that HTML does not mean, cut to what a record takes.
+fn clean(value: Value) -> Value {
+    match value {
+        Value::String(text) => {
+            let mut text = tidy_text(&text);
+            if text.len() > TEXT_BYTES_MAX {
+                text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+            }
+            json!(text)
+        }
+        other => other,
+    }
+}
+
+/// Runs of white space as one space, or one line break where they hold one. Markup inside a text, escaped or not, is
+/// undone: portals put it into JSON-LD.
+pub fn tidy_text(text: &str) -> String {
+    let plain = match text.contains(['&', '<']) {
+        true => without_markup(text).into(),
+        false => Cow::Borrowed(text),
+    };
+    let mut tidy = String::with_capacity(plain.len());
+    let mut gap: Option<char> = None;
+    for character in plain.chars() {
+        if character.is_whitespace() || character.is_control() {
+            let breaks = character == '\n' || gap == Some('\n');
+            gap = Some(if breaks { '\n' } else { ' ' });
+            continue;
+        }
+        if let Some(gap) = gap.take().filter(|_| !tidy.is_empty()) {
+            tidy.push(gap);
+        }
+        tidy.push(character);
+    }
+    tidy
+}
+
+const ENTITIES: [(&str, &str); 8] = [
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&nbsp;", " "),
+    ("&euro;", "€"),
+    ("&#39;", "'"),
+    ("&apos;", "'"),
+    ("&quot;", "\""),
+    ("&amp;", "&"),
+];
+
+fn without_markup(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for (entity, character) in ENTITIES {
+        if plain.contains(entity) {
+            plain = plain.replace(entity, character);
+        }
+    }
+    let mut kept = String::with_capacity(plain.len());
+    let mut rest = plain.as_str();
+    while let Some(start) = rest.find('<') {
+        let tag = rest[start + 1..].trim_start_matches('/');
+        let length = rest[start..].find('>');
+        match length {
+            Some(length) if tag.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                kept.push_str(&rest[..start]);
+                kept.push('\n');
+                rest = &rest[start + length + 1..];
+            }
+            _ => {
+                kept.push_str(&rest[..=start]);
+                rest = &rest[start + 1..];
+            }
+        }
+    }
+    kept.push_str(rest);
+    kept
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Sets a value at a path of objects.
+fn set(object: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => drop(object.insert(path.to_owned(), value)),
+        Some((key, rest)) => {
+            let inner = object.entry(key).or_insert_with(|| json!({}));
+            if let Value::Object(inner) = inner {
+                set(inner, rest, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_source_is_believed_and_what_does_not_fit_is_not_found() {
+        let mut findings = Findings::default();
+        findings.put("location.postalCode", "7501", Origin::JsonLd);
+        findings.put("location.postalCode", "75011", Origin::Microdata);
+        findings.put("location.postalCode", "69003", Origin::Text);
+        findings.put("habitation.roomCount", 2.5, Origin::JsonLd);
+        findings.put("title", "  T3 \u{a0} Paris \n\n centre ", Origin::OpenGraph);
+        findings.put("flx", 1, Origin::Text);
+        assert_eq!(findings.get("location.postalCode"), Some(&json!("75011")));
+        assert_eq!(
+            Value::Object(findings.advert()),
+            json!({"location": {"postalCode": "75011"}, "title": "T3 Paris\ncentre"})
+        );
+    }
+
+    #[test]
+    fn a_price_on_request_is_said_and_a_number_goes_before_it() {
+        let mut findings = Findings::default();
+        findings.put_price_on_request(Origin::Text);
+        assert_eq!(
+            Value::Object(findings.advert()),
+            json!({"currentPrice": {"value": null}})
+        );
+        let mut findings = Findings::default();
+        findings.put(PRICE, 250_000, Origin::JsonLd);
+        findings.put_price_on_request(Origin::Text);
+        assert_eq!(findings.get(PRICE), Some(&json!(250_000)));
+    }
+}

@@ -1,0 +1,211 @@
+//! Areas in French text: the dwelling's and the land's, told from those of rooms, terraces and cellars.
+
+use super::tokens::Token;
+
+/// Square metres of a hectare.
+const HECTARE: f64 = 10_000.0;
+/// Areas a dwelling or premises may have, square metres.
+const DWELLING: std::ops::RangeInclusive<f64> = 4.0..=100_000.0;
+/// Areas land may have, square metres.
+const LAND: std::ops::RangeInclusive<f64> = 10.0..=1e8;
+/// Tokens before or after an area that say what it is of.
+const CONTEXT: usize = 6;
+
+const LAND_WORDS: [&str; 6] = ["terrain", "terrains", "parcelle", "parc", "terre", "terres"];
+const OTHER_WORDS: [&str; 31] = [
+    "sejour",
+    "salon",
+    "cuisine",
+    "chambre",
+    "chambres",
+    "terrasse",
+    "terrasses",
+    "balcon",
+    "balcons",
+    "jardin",
+    "jardins",
+    "jardinet",
+    "cave",
+    "caves",
+    "garage",
+    "loggia",
+    "veranda",
+    "mezzanine",
+    "bureau",
+    "cour",
+    "patio",
+    "piscine",
+    "dependance",
+    "dependances",
+    "entree",
+    "salle",
+    "piece",
+    "grenier",
+    "combles",
+    "buanderie",
+    "atelier",
+];
+/// Words that stand between an area and what it is of.
+const BRIDGES: [&str; 21] = [
+    "de",
+    "d",
+    "D",
+    "du",
+    "environ",
+    "un",
+    "une",
+    "le",
+    "la",
+    "l",
+    "L",
+    "en",
+    "clos",
+    "arbore",
+    "beau",
+    "belle",
+    "grand",
+    "grande",
+    "constructible",
+    "surface",
+    "superficie",
+];
+
+/// Areas of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Areas {
+    /// Of the dwelling or premises, square metres.
+    pub dwelling: Option<f64>,
+    /// Of the land, square metres.
+    pub land: Option<f64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    Dwelling,
+    Land,
+    Other,
+}
+
+/// The first area of each kind.
+pub fn areas(tokens: &[Token]) -> Areas {
+    let mut areas = Areas::default();
+    for place in 0..tokens.len() {
+        let Some(number) = tokens[place].number() else {
+            continue;
+        };
+        let Some((factor, after)) = unit(tokens, place) else {
+            continue;
+        };
+        let area = number * factor;
+        let of = if factor > 1.0 {
+            Of::Land
+        } else {
+            what(tokens, place, after)
+        };
+        match of {
+            Of::Dwelling if DWELLING.contains(&area) => {
+                areas.dwelling.get_or_insert(area);
+            }
+            Of::Land if LAND.contains(&area) => {
+                areas.land.get_or_insert(area);
+            }
+            _ => {}
+        }
+    }
+    areas
+}
+
+fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
+    let word = tokens.get(place + 1)?.word()?;
+    match word {
+        // `m²`, and `M²` in capitals.
+        "m2" => Some((1.0, place + 2)),
+        "metres" | "metre"
+            if tokens
+                .get(place + 2)
+                .is_some_and(|next| next.is("carres") || next.is("carre")) =>
+        {
+            Some((1.0, place + 3))
+        }
+        "ha" | "hectare" | "hectares" => Some((HECTARE, place + 2)),
+        _ => None,
+    }
+}
+
+fn what(tokens: &[Token], place: usize, after: usize) -> Of {
+    let is_bridge = |token: &Token| {
+        matches!(token, Token::Sign('\'' | '’' | ':' | '(' | ')' | '-'))
+            || BRIDGES.iter().any(|word| token.is(word))
+    };
+    // `65 m² de terrasse` is the terrace's, `65 m² avec terrasse` is not.
+    let follower = tokens[after..]
+        .iter()
+        .take(CONTEXT)
+        .take_while(|token| **token != Token::Break)
+        .find(|token| !is_bridge(token));
+    let joined = tokens
+        .get(after)
+        .is_some_and(|token| ["de", "d", "D"].iter().any(|word| token.is(word)));
+    if let Some(word) = follower.and_then(Token::word).filter(|_| joined) {
+        match word {
+            _ if LAND_WORDS.contains(&word) => return Of::Land,
+            _ if OTHER_WORDS.contains(&word) => return Of::Other,
+            _ => {}
+        }
+    }
+    let before = tokens[..place]
+        .iter()
+        .rev()
+        .take(CONTEXT)
+        .take_while(|token| **token != Token::Break)
+        .find(|token| !is_bridge(token));
+    match before.and_then(Token::word) {
+        Some("sur") => Of::Land,
+        Some(word) if LAND_WORDS.contains(&word) => Of::Land,
+        Some(word) if OTHER_WORDS.contains(&word) => Of::Other,
+        _ => Of::Dwelling,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::tokens;
+    use super::*;
+
+    fn found(text: &str) -> (Option<f64>, Option<f64>) {
+        let areas = areas(&tokens(text));
+        (areas.dwelling, areas.land)
+    }
+
+    #[test]
+    fn the_dwellings_area_is_told_from_the_lands_and_from_rooms() {
+        for (text, expected) in [
+            ("Appartement 3 pièces 61,5 m²", (Some(61.5), None)),
+            ("Surface habitable : 61.5m2", (Some(61.5), None)),
+            ("61,50 mètres carrés loi Carrez", (Some(61.5), None)),
+            (
+                "Séjour de 30 m², cuisine 12 m², le tout 61,5 M²",
+                (Some(61.5), None),
+            ),
+            ("61,5 m² avec terrasse de 12 m²", (Some(61.5), None)),
+            ("12 m² de terrasse", (None, None)),
+            (
+                "Maison de 120 m² sur 500 m² de terrain",
+                (Some(120.0), Some(500.0)),
+            ),
+            (
+                "Maison 120 m² sur environ 500 m²",
+                (Some(120.0), Some(500.0)),
+            ),
+            ("Terrain constructible de 1 200 m²", (None, Some(1_200.0))),
+            (
+                "Surface du terrain : 1.200 m²\nSurface : 95 m²",
+                (Some(95.0), Some(1_200.0)),
+            ),
+            ("propriété de 1,5 ha", (None, Some(15_000.0))),
+            ("5 800 €/m²", (None, None)),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+}

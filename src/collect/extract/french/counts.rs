@@ -1,0 +1,283 @@
+//! Rooms, storeys and years in French text.
+
+use super::tokens::Token;
+
+/// Rooms a dwelling may have.
+const ROOMS_MAX: u32 = 60;
+/// Storeys a building may have.
+const STOREYS_MAX: u32 = 60;
+/// Years of construction that are read.
+const YEARS: std::ops::RangeInclusive<u32> = 1_200..=2_100;
+/// Tokens after a label within which its value stands.
+pub(super) const LABEL_REACH: usize = 5;
+
+const NUMBERS: [&str; 11] = [
+    "zero", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix",
+];
+const ORDINALS: [(&str, u32); 11] = [
+    ("premier", 1),
+    ("deuxieme", 2),
+    ("second", 2),
+    ("troisieme", 3),
+    ("quatrieme", 4),
+    ("cinquieme", 5),
+    ("sixieme", 6),
+    ("septieme", 7),
+    ("huitieme", 8),
+    ("neuvieme", 9),
+    ("dixieme", 10),
+];
+const ORDINAL_ENDINGS: [&str; 9] = ["e", "eme", "er", "ere", "nd", "nde", "ieme", "me", "E"];
+
+pub(super) fn is_any(token: Option<&Token>, words: &[&str]) -> bool {
+    token.is_some_and(|token| words.iter().any(|word| token.is(word)))
+}
+
+/// A count in digits or letters.
+fn count(token: &Token) -> Option<u32> {
+    let spelt = || {
+        NUMBERS
+            .iter()
+            .position(|number| token.is(number))
+            .map(|count| count as u32)
+    };
+    token.whole().or_else(spelt)
+}
+
+/// How many of something there are: `3 pièces`, `trois pièces`, `Pièces : 3`, `Nombre de pièces 3`.
+pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
+    let in_range = |count: &u32| (1..=ROOMS_MAX).contains(count);
+    let before = (1..tokens.len())
+        .filter(|place| is_any(tokens.get(*place), names))
+        .find_map(|place| count(&tokens[place - 1]).filter(in_range));
+    before.or_else(|| {
+        (0..tokens.len())
+            .filter(|place| is_any(tokens.get(*place), names))
+            .find_map(|place| {
+                let mut after = &tokens[place + 1..];
+                // The value may stand on a line of its own.
+                while let [Token::Sign(':' | '(' | ')') | Token::Break, rest @ ..] = after {
+                    after = rest;
+                }
+                let ends = !matches!(after.get(1), Some(Token::Word(_) | Token::Sign('€' | '%')));
+                let value = after.first().and_then(Token::whole).filter(in_range);
+                value.filter(|_| ends)
+            })
+    })
+}
+
+/// Main rooms, also of `T3`, `F3` and `studio`.
+pub fn rooms(tokens: &[Token]) -> Option<u32> {
+    count_of(tokens, &["pieces", "piece", "pcs", "p"]).or_else(|| {
+        tokens
+            .iter()
+            .filter_map(Token::word)
+            .find_map(|word| match word {
+                "studio" | "studette" => Some(1),
+                _ => word
+                    .strip_prefix(['t', 'f'])?
+                    .parse()
+                    .ok()
+                    .filter(|rooms| (1..=12).contains(rooms)),
+            })
+    })
+}
+
+/// Bathrooms: `2 salles de bains`, else `2 salles d'eau`.
+pub fn bathrooms(tokens: &[Token]) -> Option<u32> {
+    let of = |last: &[&str]| {
+        (1..tokens.len()).find_map(|place| {
+            let is_room = is_any(tokens.get(place), &["salle", "salles"]);
+            let what = tokens[place + 1..].iter().take(3).find(|token| {
+                !matches!(token, Token::Sign('\'' | '’')) && !is_any(Some(token), &["de", "d", "D"])
+            });
+            let count = count(&tokens[place - 1]).filter(|count| (1..=ROOMS_MAX).contains(count));
+            count.filter(|_| is_room && is_any(what, last))
+        })
+    };
+    of(&["bain", "bains"])
+        .or_else(|| count_of(tokens, &["sdb"]))
+        .or_else(|| of(&["eau"]))
+}
+
+/// A storey, and how many the building has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Floors {
+    /// Of the dwelling, 0 for the ground floor.
+    pub floor: Option<u32>,
+    /// Of the building, above the ground floor.
+    pub total: Option<u32>,
+}
+
+/// Storeys: `3e étage`, `au troisième et dernier étage`, `Étage : 3/5`, `rez-de-chaussée`, `immeuble de 5 étages`.
+pub fn floors(tokens: &[Token]) -> Floors {
+    let mut floors = Floors::default();
+    let storey = |token: Option<&Token>| {
+        token
+            .and_then(Token::whole)
+            .filter(|storey| *storey <= STOREYS_MAX)
+    };
+    for place in 0..tokens.len() {
+        let token = &tokens[place];
+        if token.is("etages") && place > 0 {
+            let total = count(&tokens[place - 1]).filter(|total| (1..=STOREYS_MAX).contains(total));
+            floors.total = floors.total.or(total);
+        }
+        if token.is("etage") {
+            let found = before_storey(&tokens[..place]).or_else(|| {
+                let mut at = place + 1;
+                while matches!(tokens.get(at), Some(Token::Sign(':') | Token::Break)) {
+                    at += 1;
+                }
+                let is_ground =
+                    is_any(tokens.get(at), &["rdc"]) || is_any(tokens.get(at), &["rez"]);
+                let floor = if is_ground {
+                    Some(0)
+                } else {
+                    storey(tokens.get(at))
+                };
+                let next = tokens.get(at + 1).and_then(Token::word);
+                let counted =
+                    next.is_some_and(|word| word != "sur" && !ORDINAL_ENDINGS.contains(&word));
+                floor.filter(|_| !counted)
+            });
+            floors.floor = floors.floor.or(found);
+            // `3e étage sur 5`, `Étage : 3/5`.
+            let total = tokens[place..]
+                .windows(2)
+                .take(LABEL_REACH)
+                .find_map(|pair| {
+                    let is_of = matches!(pair[0], Token::Sign('/')) || pair[0].is("sur");
+                    storey(pair.get(1)).filter(|_| is_of)
+                });
+            floors.total = floors
+                .total
+                .or(total.filter(|total| Some(*total) >= floors.floor));
+        }
+        let is_ground = token.is("rdc")
+            || token.is("rez")
+                && tokens[place..]
+                    .iter()
+                    .take(6)
+                    .any(|word| word.is("chaussee") || word.is("jardin"));
+        if is_ground {
+            floors.floor = floors.floor.or(Some(0));
+        }
+    }
+    floors
+}
+
+/// The storey that the words before `étage` name.
+fn before_storey(before: &[Token]) -> Option<u32> {
+    let mut at = before.len();
+    let last = |at: usize| at.checked_sub(1).and_then(|last| before.get(last));
+    if is_any(last(at), &["dernier"]) {
+        at -= 1;
+        if is_any(last(at), &["et"]) {
+            at -= 1;
+        }
+    }
+    let ordinal = |token: &Token| {
+        ORDINALS
+            .iter()
+            .find(|(name, _)| token.is(name))
+            .map(|(_, storey)| *storey)
+    };
+    if let Some(storey) = last(at).and_then(ordinal) {
+        return Some(storey);
+    }
+    if is_any(last(at), &ORDINAL_ENDINGS) {
+        at -= 1;
+    } else if !matches!(last(at), Some(Token::Sign('°'))) {
+        return None;
+    } else {
+        at -= 1;
+    }
+    last(at)
+        .and_then(Token::whole)
+        .filter(|storey| *storey <= STOREYS_MAX)
+}
+
+/// Year of construction: `construit en 1975`, `Année de construction : 1975`.
+pub fn construction_year(tokens: &[Token]) -> Option<u32> {
+    let names = ["construit", "construite", "construction", "bati", "batie"];
+    (0..tokens.len())
+        .filter(|place| is_any(tokens.get(*place), &names))
+        .find_map(|place| {
+            let near = tokens[place + 1..].iter().take(LABEL_REACH);
+            near.filter_map(Token::whole)
+                .find(|year| YEARS.contains(year))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::tokens;
+    use super::*;
+
+    #[test]
+    fn rooms_are_counted_in_digits_letters_and_types() {
+        for text in [
+            "3 pièces",
+            "Appartement T3 65 m²",
+            "trois pièces",
+            "Pièces : 3",
+            "Nombre de pièces\n3",
+            "F3",
+            "3 p.",
+            "3 pcs",
+        ] {
+            assert_eq!(rooms(&tokens(text)), Some(3), "{text}");
+        }
+        assert_eq!(rooms(&tokens("Studio de 20 m²")), Some(1));
+        assert_eq!(rooms(&tokens("Pièces 65 m² et 1 200 € ")), None);
+        assert_eq!(
+            count_of(
+                &tokens("deux chambres dont une de 12 m²"),
+                &["chambre", "chambres"]
+            ),
+            Some(2)
+        );
+        assert_eq!(
+            bathrooms(&tokens("2 salles de bains, 1 salle d'eau")),
+            Some(2)
+        );
+        assert_eq!(bathrooms(&tokens("une salle d'eau")), None);
+        assert_eq!(bathrooms(&tokens("1 salle d’eau")), Some(1));
+    }
+
+    #[test]
+    fn storeys_are_told_in_many_ways() {
+        for (text, floor, total) in [
+            ("au 3ème étage", Some(3), None),
+            ("3e étage sur 5 avec ascenseur", Some(3), Some(5)),
+            ("au 4ème et dernier étage", Some(4), None),
+            ("Étage : 3/5", Some(3), Some(5)),
+            ("Étage\n2", Some(2), None),
+            ("1er étage", Some(1), None),
+            (
+                "au troisième étage d'un immeuble de 6 étages",
+                Some(3),
+                Some(6),
+            ),
+            ("en rez-de-chaussée", Some(0), None),
+            ("Étage : RDC", Some(0), None),
+            ("dernier étage", None, None),
+            ("à l'étage 3 chambres", None, None),
+        ] {
+            assert_eq!(floors(&tokens(text)), Floors { floor, total }, "{text}");
+        }
+    }
+
+    #[test]
+    fn years_of_construction_follow_the_word() {
+        assert_eq!(
+            construction_year(&tokens("Année de construction : 1975")),
+            Some(1975)
+        );
+        assert_eq!(
+            construction_year(&tokens("construit en 1 975 ou presque")),
+            Some(1975)
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! What is offered, in French text: the class of asset, sale or rent, what it has.
+
+use super::tokens::Token;
+
+/// Words of classes of asset; those of dwellings go before the others, whichever comes first in the text.
+const DWELLINGS: [(&str, &str); 17] = [
+    ("appartement", "CLASS_FLAT"),
+    ("appartements", "CLASS_FLAT"),
+    ("appart", "CLASS_FLAT"),
+    ("studio", "CLASS_FLAT"),
+    ("studette", "CLASS_FLAT"),
+    ("duplex", "CLASS_FLAT"),
+    ("triplex", "CLASS_FLAT"),
+    ("loft", "CLASS_FLAT"),
+    ("apartment", "CLASS_FLAT"),
+    ("flat", "CLASS_FLAT"),
+    ("maison", "CLASS_HOUSE"),
+    ("maisons", "CLASS_HOUSE"),
+    ("villa", "CLASS_HOUSE"),
+    ("pavillon", "CLASS_HOUSE"),
+    ("longere", "CLASS_HOUSE"),
+    ("chateau", "CLASS_HOUSE"),
+    ("house", "CLASS_HOUSE"),
+];
+const OTHERS: [(&str, &str); 15] = [
+    ("terrain", "CLASS_LAND"),
+    ("terrains", "CLASS_LAND"),
+    ("parcelle", "CLASS_LAND"),
+    ("parking", "CLASS_PARKING"),
+    ("garage", "CLASS_PARKING"),
+    ("box", "CLASS_PARKING"),
+    ("stationnement", "CLASS_PARKING"),
+    ("bureau", "CLASS_OFFICE"),
+    ("bureaux", "CLASS_OFFICE"),
+    ("boutique", "CLASS_SHOP"),
+    ("commerce", "CLASS_SHOP"),
+    ("local", "CLASS_PREMISES"),
+    ("entrepot", "CLASS_PREMISES"),
+    ("immeuble", "CLASS_BUILDING"),
+    ("chambre", "CLASS_ROOM"),
+];
+/// Words of offers: the earlier entry goes before the later.
+const OFFERS: [(&[&str], &str); 5] = [
+    (&["viager"], "OFFER_LIFE_ANNUITY_SALE"),
+    (&["encheres", "adjudication"], "OFFER_AUCTION"),
+    (&["saisonniere", "saisonnier", "vacances"], "OFFER_HOLIDAYS"),
+    (
+        &[
+            "vente", "ventes", "vendre", "vend", "vends", "achat", "acheter", "achats",
+        ],
+        "OFFER_BUY",
+    ),
+    (
+        &[
+            "location",
+            "locations",
+            "louer",
+            "loyer",
+            "loue",
+            "locatif",
+            "colocation",
+        ],
+        "OFFER_RENT",
+    ),
+];
+
+/// Words of what a dwelling has.
+const HAS: [(&[&str], &str); 17] = [
+    (&["ascenseur"], "hasLift"),
+    (&["balcon", "balcons"], "hasBalcony"),
+    (&["terrasse", "terrasses"], "hasTerrace"),
+    (&["cave", "caves"], "hasCellar"),
+    (&["garage", "garages"], "hasGarage"),
+    (&["parking", "parkings"], "hasParking"),
+    (&["jardin", "jardins"], "hasGarden"),
+    (&["piscine"], "hasPool"),
+    (&["cheminee", "cheminees"], "hasFireplace"),
+    (&["grenier"], "hasGrenier"),
+    (&["interphone", "visiophone"], "hasInterphone"),
+    (&["digicode"], "hasDigicode"),
+    (&["gardien", "gardienne"], "hasConcierge"),
+    (&["alarme"], "hasAlarm"),
+    (&["mezzanine"], "hasMezzanine"),
+    (&["jacuzzi"], "hasJacuzzi"),
+    (&["calme"], "isPeaceful"),
+];
+/// Words before a word that deny it.
+const DENIALS: [&str; 6] = ["sans", "pas", "aucun", "aucune", "ni", "proche"];
+
+/// The class of asset a text speaks of.
+pub fn class(tokens: &[Token]) -> Option<&'static str> {
+    let first_of = |table: &[(&str, &'static str)]| {
+        tokens.iter().filter_map(Token::word).find_map(|word| {
+            let known = table.iter().find(|(name, _)| *name == word);
+            known.map(|(_, class)| *class)
+        })
+    };
+    let by_rooms = || {
+        let is_type = |word: &str| {
+            let mut characters = word.chars();
+            word.len() == 2
+                && matches!(characters.next(), Some('t' | 'f'))
+                && characters
+                    .next()
+                    .is_some_and(|digit| digit.is_ascii_digit())
+        };
+        tokens
+            .iter()
+            .filter_map(Token::word)
+            .any(is_type)
+            .then_some("CLASS_FLAT")
+    };
+    first_of(&DWELLINGS)
+        .or_else(|| first_of(&OTHERS))
+        .or_else(by_rooms)
+}
+
+/// What a text offers: the first of sale and rent, unless it speaks of a rarer kind.
+pub fn offer(tokens: &[Token]) -> Option<&'static str> {
+    let at = |words: &[&str]| {
+        let mut found = tokens.iter().filter_map(Token::word);
+        found.position(|word| words.contains(&word))
+    };
+    let [viager, auction, holidays, buy, rent] = OFFERS.map(|(words, _)| at(words));
+    for (found, (_, offer)) in [viager, auction, holidays].into_iter().zip(OFFERS) {
+        if found.is_some() {
+            return Some(offer);
+        }
+    }
+    match (buy, rent) {
+        (Some(buy), Some(rent)) if rent < buy => Some("OFFER_RENT"),
+        (Some(_), _) => Some("OFFER_BUY"),
+        (None, Some(_)) => Some("OFFER_RENT"),
+        (None, None) => None,
+    }
+}
+
+/// What a text says a dwelling has, and has not: field of the characteristics and whether.
+pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, bool)> + '_ {
+    HAS.iter().filter_map(|(words, field)| {
+        let place = tokens
+            .iter()
+            .position(|token| token.word().is_some_and(|word| words.contains(&word)))?;
+        let before = &tokens[place.saturating_sub(2)..place];
+        let denied = before
+            .iter()
+            .any(|token| token.word().is_some_and(|word| DENIALS.contains(&word)));
+        // A lift that is missing is worth saying; of anything else a denial may be about something else.
+        match (denied, *field) {
+            (true, "hasLift") => Some((*field, false)),
+            (true, _) => None,
+            (false, _) => Some((*field, true)),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::tokens;
+    use super::*;
+
+    #[test]
+    fn class_and_offer_are_read_from_titles() {
+        for (text, expected) in [
+            (
+                "Vente appartement 3 pièces avec garage",
+                ("CLASS_FLAT", "OFFER_BUY"),
+            ),
+            (
+                "Maison à louer, terrain 500 m²",
+                ("CLASS_HOUSE", "OFFER_RENT"),
+            ),
+            ("À vendre T3 lumineux", ("CLASS_FLAT", "OFFER_BUY")),
+            (
+                "Location parking souterrain",
+                ("CLASS_PARKING", "OFFER_RENT"),
+            ),
+            (
+                "Viager occupé : vente maison",
+                ("CLASS_HOUSE", "OFFER_LIFE_ANNUITY_SALE"),
+            ),
+            ("Terrain à bâtir à vendre", ("CLASS_LAND", "OFFER_BUY")),
+            (
+                "vente idéal investissement locatif studio",
+                ("CLASS_FLAT", "OFFER_BUY"),
+            ),
+        ] {
+            let tokens = tokens(text);
+            assert_eq!(
+                (class(&tokens).unwrap(), offer(&tokens).unwrap()),
+                expected,
+                "{text}"
+            );
+        }
+        assert_eq!(
+            (class(&tokens("Bienvenue")), offer(&tokens("Bienvenue"))),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn what_a_dwelling_has_is_not_what_it_lacks() {
+        let text = tokens("Sans ascenseur, avec balcon et deux caves, proche piscine");
+        let found: Vec<_> = characteristics(&text).collect();
+        assert_eq!(
+            found,
+            [
+                ("hasLift", false),
+                ("hasBalcony", true),
+                ("hasCellar", true)
+            ]
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! What people read on a page, in French: prices, areas, rooms, storeys, classes of energy, places, amenities.
+//!
+//! [`mod@tokens`] cuts a text into numbers, words and signs; each reader then looks for its own. Nothing is guessed:
+//! what is not plainly said is not found.
+
+mod areas;
+mod counts;
+mod energy;
+mod kinds;
+mod money;
+mod places;
+pub mod tokens;
+
+use serde_json::json;
+
+use super::findings::{Findings, Origin, PRICE};
+use money::Amount;
+use tokens::{Token, tokens};
+
+/// Prices from which on nobody asks for a month's rent, EUR.
+const SALE_CERTAIN: f64 = 15_000.0;
+
+/// How much of a text is to be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A title or a description: it speaks of this listing.
+    Own,
+    /// A label and its value. Which class of asset and offer it is of is for others to say: `Parking : 1`.
+    Label,
+    /// The whole page, which speaks of other listings too: first comes first.
+    Page,
+}
+
+/// Notes what a text says of a listing.
+pub fn read(text: &str, part: Part, findings: &mut Findings, origin: Origin) {
+    let tokens = tokens(text);
+    match part {
+        Part::Own => {
+            read_kind(&tokens, findings, origin);
+            read_money(&tokens, findings, origin);
+        }
+        Part::Label => read_money(&tokens, findings, origin),
+        // Menus offer everything: what is asked, once or every month, tells more.
+        Part::Page => {
+            read_money(&tokens, findings, origin);
+            read_kind(&tokens, findings, origin);
+        }
+    }
+    read_areas(&tokens, findings, origin);
+    read_counts(&tokens, findings, origin);
+    read_energy(&tokens, findings, origin);
+    read_place(&tokens, findings, origin);
+    if part != Part::Page {
+        for (field, has) in kinds::characteristics(&tokens) {
+            findings.put(&format!("habitation.characteristics.{field}"), has, origin);
+        }
+    }
+}
+
+/// Notes the class of asset and the offer that words name: a title, a category, the path of an address.
+pub fn read_kinds(text: &str, findings: &mut Findings, origin: Origin) {
+    read_kind(&tokens(text), findings, origin);
+}
+
+/// Whether the price is given on request only.
+pub fn is_price_on_request(text: &str) -> bool {
+    money::is_on_request(&tokens(text))
+}
+
+/// The first amount of a text, whatever it is; of a text that is nothing but a number, that number.
+pub fn amount(text: &str) -> Option<f64> {
+    let tokens = tokens(text);
+    let said = money::amounts(&tokens).find_map(|amount| match amount {
+        Amount::Price(value) | Amount::Rent(value) => Some(value),
+        _ => None,
+    });
+    said.or_else(|| tokens.iter().find_map(Token::number))
+}
+
+/// The first number of a text.
+pub fn number(text: &str) -> Option<f64> {
+    tokens(text).iter().find_map(Token::number)
+}
+
+/// The storey a text names: `3e`, `RDC`, `3/5`.
+pub fn floor(text: &str) -> Option<f64> {
+    let tokens = tokens(text);
+    let floor = counts::floors(&tokens).floor.map(f64::from);
+    floor.or_else(|| tokens.iter().find_map(Token::number))
+}
+
+/// The lone capital of a text: `D`, `Classe D`, `D (214)`.
+pub fn energy_class(text: &str) -> Option<char> {
+    tokens(text)
+        .iter()
+        .filter_map(Token::word)
+        .find_map(|word| {
+            let letter = word.chars().next()?.to_ascii_uppercase();
+            (word.len() == 1 && ('A'..='G').contains(&letter)).then_some(letter)
+        })
+}
+
+fn read_kind(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+    findings.put_some("type", kinds::class(tokens), origin);
+    findings.put_some("offer.type", kinds::offer(tokens), origin);
+}
+
+fn read_money(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+    for amount in money::amounts(tokens) {
+        match amount {
+            Amount::Price(value) if !is_rent(findings) => {
+                if value >= SALE_CERTAIN && !findings.has(PRICE) {
+                    findings.put("offer.type", "OFFER_BUY", origin);
+                }
+                findings.put(PRICE, value, origin);
+            }
+            Amount::Price(_) => {}
+            Amount::Rent(value) if !is_sale(findings) => {
+                if !findings.has(PRICE) {
+                    findings.put("offer.type", "OFFER_RENT", origin);
+                }
+                findings.put(PRICE, value, origin);
+            }
+            Amount::Rent(_) => {}
+            Amount::Deposit(value) => findings.put("warrantyDeposit", value, origin),
+            Amount::PropertyTax(value) => findings.put("charges.yearlyHousingTax", value, origin),
+            Amount::CondominiumFees(value) => {
+                findings.put("charges.yearlyCondoniumFees", value, origin);
+            }
+        }
+    }
+}
+
+fn is_rent(findings: &Findings) -> bool {
+    findings.get("offer.type") == Some(&json!("OFFER_RENT"))
+}
+
+fn is_sale(findings: &Findings) -> bool {
+    findings.has("offer.type") && !is_rent(findings)
+}
+
+fn read_areas(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+    let areas = areas::areas(tokens);
+    let is_land = findings.get("type") == Some(&json!("CLASS_LAND"));
+    findings.put_some(
+        "land.surface",
+        areas.land.or(areas.dwelling.filter(|_| is_land)),
+        origin,
+    );
+    if !is_land {
+        findings.put_some("habitation.surface.total", areas.dwelling, origin);
+    }
+}
+
+fn read_counts(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+    let class = findings.get("type").and_then(|class| class.as_str());
+    let is_flat = class == Some("CLASS_FLAT");
+    if class.is_some_and(|class| !matches!(class, "CLASS_FLAT" | "CLASS_HOUSE" | "CLASS_ROOM")) {
+        return;
+    }
+    findings.put_some("habitation.roomCount", counts::rooms(tokens), origin);
+    let bedrooms = counts::count_of(tokens, &["chambres", "chambre", "ch"]);
+    findings.put_some("habitation.bedroomCount", bedrooms, origin);
+    findings.put_some(
+        "habitation.bathroomCount",
+        counts::bathrooms(tokens),
+        origin,
+    );
+    findings.put_some(
+        "habitation.wcCount",
+        counts::count_of(tokens, &["wc", "toilettes"]),
+        origin,
+    );
+    let year = counts::construction_year(tokens);
+    findings.put_some(
+        "habitation.propertyCondition.constructionYear",
+        year,
+        origin,
+    );
+    // Of a house a text names the storeys to tell what is on them.
+    if is_flat {
+        let floors = counts::floors(tokens);
+        findings.put_some("habitation.floor", floors.floor, origin);
+        findings.put_some(
+            "habitation.features.propertyTotalFloor",
+            floors.total,
+            origin,
+        );
+    }
+}
+
+fn read_energy(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+    let energy = energy::energy(tokens);
+    let class = energy
+        .class
+        .map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
+    findings.put_some("habitation.climate.epcEnergy", class, origin);
+    let class = energy
+        .climate_class
+        .map(|class| format!("GREENHOUSE_CLASSIFICATION_{class}"));
+    findings.put_some("habitation.climate.epcClimate", class, origin);
+    findings.put_some(
+        "habitation.climate.epcEnergyScore",
+        energy.consumption,
+        origin,
+    );
+    findings.put_some(
+        "habitation.climate.epcClimateScore",
+        energy.emissions,
+        origin,
+    );
+}
+
+fn read_place(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+    let knows = ["location.postalCode", "location.inseeCode"]
+        .iter()
+        .any(|path| findings.has(path));
+    if knows {
+        return;
+    }
+    if let Some(place) = places::place(tokens) {
+        findings.put_some("location.postalCode", place.postal_code, origin);
+        findings.put_some("location.inseeCode", place.insee_code, origin);
+        findings.put_some("location.city", place.city, origin);
+    }
+}
+
+/// Every price and rent of a text.
+pub fn prices(tokens: &[Token]) -> Vec<f64> {
+    let priced = money::amounts(tokens).filter_map(|amount| match amount {
+        Amount::Price(value) | Amount::Rent(value) => Some(value),
+        _ => None,
+    });
+    priced.collect()
+}

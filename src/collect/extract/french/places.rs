@@ -1,0 +1,195 @@
+//! Places in French text: a postal code with its town, an arrondissement, a town with its department.
+
+use super::tokens::Token;
+use crate::geo::communes;
+
+/// Words of a town's name that are looked at.
+const NAME_WORDS_MAX: usize = 5;
+
+/// A place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    /// Postal code.
+    pub postal_code: Option<String>,
+    /// INSEE code, where the text leaves no doubt.
+    pub insee_code: Option<String>,
+    /// Official name of the town.
+    pub city: Option<String>,
+}
+
+/// Cities whose arrondissements have postal codes of their own: the first code less one, how many there are.
+const CITIES: [(&str, u32, u32); 3] = [
+    ("paris", 75_000, 20),
+    ("lyon", 69_000, 9),
+    ("marseille", 13_000, 16),
+];
+
+/// The first place of a text.
+pub fn place(tokens: &[Token]) -> Option<Place> {
+    let found = |read: fn(&[Token], usize) -> Option<Place>| {
+        (0..tokens.len()).find_map(|place| read(tokens, place))
+    };
+    found(with_postal_code)
+        .or_else(|| found(arrondissement))
+        .or_else(|| found(with_department))
+}
+
+/// `75011 Paris`, `Paris (75011)`, `Paris 75011`, `Code postal : 75011`.
+fn with_postal_code(tokens: &[Token], place: usize) -> Option<Place> {
+    let Token::Number(_, digits) = &tokens[place] else {
+        return None;
+    };
+    if digits.len() != 5 || communes::department_of_postal_code(digits).is_none() {
+        return None;
+    }
+    let after = name_after(&tokens[place + 1..]);
+    let before = name_before(&tokens[..place]);
+    let named = (1..=after.len())
+        .rev()
+        .map(|words| after[..words].join(" "))
+        .chain((0..before.len()).map(|first| before[first..].join(" ")))
+        .find_map(|name| communes::of_postal_code_and_name(digits, &name));
+    let is_counted = matches!(tokens.get(place + 1), Some(Token::Sign('€')))
+        || tokens
+            .get(place + 1)
+            .is_some_and(|next| next.is("m2") || next.is("euros"));
+    let in_brackets = place > 0
+        && tokens[place - 1] == Token::Sign('(')
+        && tokens.get(place + 1) == Some(&Token::Sign(')'));
+    let is_labelled = tokens[place.saturating_sub(3)..place]
+        .iter()
+        .any(|token| token.is("postal"));
+    let city = match named {
+        Some(commune) => Some(commune.name.to_owned()),
+        // Villages that the table does not know have their name before the bracket.
+        None if (in_brackets || is_labelled) && !is_counted => None,
+        None => return None,
+    };
+    Some(Place {
+        postal_code: Some(digits.clone()),
+        insee_code: None,
+        city,
+    })
+}
+
+/// `Paris 11e`, `Lyon 3ème arrondissement`, `Marseille 8`.
+fn arrondissement(tokens: &[Token], place: usize) -> Option<Place> {
+    let (name, base, count) = CITIES.iter().find(|(name, ..)| tokens[place].is(name))?;
+    let mut at = place + 1;
+    while matches!(tokens.get(at), Some(Token::Sign('-' | '('))) {
+        at += 1;
+    }
+    let number = tokens
+        .get(at)?
+        .whole()
+        .filter(|number| (1..=*count).contains(number))?;
+    let next = tokens.get(at + 1);
+    let is_counted =
+        next.is_some_and(|next| next.is("pieces") || next.is("m2") || next.is("chambres"));
+    let code = (base + number).to_string();
+    let commune = communes::of_postal_code_and_name(&code, name).filter(|_| !is_counted)?;
+    Some(Place {
+        postal_code: Some(code),
+        insee_code: None,
+        city: Some(commune.name.to_owned()),
+    })
+}
+
+/// `Bordeaux (33)`.
+fn with_department(tokens: &[Token], place: usize) -> Option<Place> {
+    let Token::Number(_, digits) = &tokens[place] else {
+        return None;
+    };
+    let in_brackets = place > 0
+        && tokens[place - 1] == Token::Sign('(')
+        && tokens.get(place + 1) == Some(&Token::Sign(')'));
+    if !in_brackets || !(2..=3).contains(&digits.len()) {
+        return None;
+    }
+    let before = name_before(&tokens[..place]);
+    let commune =
+        (0..before.len()).find_map(|first| communes::named(&before[first..].join(" "), digits))?;
+    Some(Place {
+        postal_code: None,
+        insee_code: Some(commune.insee_code.to_owned()),
+        city: Some(commune.name.to_owned()),
+    })
+}
+
+fn name_after(tokens: &[Token]) -> Vec<&str> {
+    tokens
+        .iter()
+        .take_while(|token| matches!(token, Token::Word(_) | Token::Sign('-' | '\'' | '’' | ',')))
+        .filter_map(Token::word)
+        .take(NAME_WORDS_MAX)
+        .collect()
+}
+
+fn name_before(tokens: &[Token]) -> Vec<&str> {
+    let mut words: Vec<&str> = tokens
+        .iter()
+        .rev()
+        .skip_while(|token| matches!(token, Token::Sign('(' | ',' | '-')))
+        .take_while(|token| matches!(token, Token::Word(_) | Token::Sign('-' | '\'' | '’')))
+        .filter_map(Token::word)
+        .take(NAME_WORDS_MAX)
+        .collect();
+    words.reverse();
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::tokens;
+    use super::*;
+
+    #[test]
+    fn places_are_told_by_code_arrondissement_or_department() {
+        for (text, code, city) in [
+            (
+                "Appartement 3 pièces 75011 Paris",
+                Some("75011"),
+                "Paris 11e Arrondissement",
+            ),
+            (
+                "Vente appartement Paris (75011)",
+                Some("75011"),
+                "Paris 11e Arrondissement",
+            ),
+            (
+                "Paris 11ème, 3 pièces",
+                Some("75011"),
+                "Paris 11e Arrondissement",
+            ),
+            (
+                "Appartement T3 Lyon 3",
+                Some("69003"),
+                "Lyon 3e Arrondissement",
+            ),
+            (
+                "à Saint-Denis (93200), proche RER",
+                Some("93200"),
+                "Saint-Denis",
+            ),
+            ("Mende (48)", None, "Mende"),
+        ] {
+            let found = place(&tokens(text)).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(found.postal_code.as_deref(), code, "{text}");
+            assert_eq!(found.city.as_deref(), Some(city), "{text}");
+        }
+        let village = place(&tokens("Trifouilly (48190)")).unwrap();
+        assert_eq!(
+            (village.postal_code.as_deref(), village.city),
+            (Some("48190"), None)
+        );
+        for text in [
+            "Prix 75011 €",
+            "référence 75011",
+            "Paris 3 pièces",
+            "01 23 45 67 89",
+            "Bordeaux (1)",
+        ] {
+            assert_eq!(place(&tokens(text)), None, "{text}");
+        }
+    }
+}

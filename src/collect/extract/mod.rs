@@ -1,0 +1,247 @@
+//! From the bytes of a page to an advert: what it says of a listing, field by field, or why it is none.
+//!
+//! Pure, and bounded whatever the bytes: [`charset`] makes them text, [`tidy`] makes that tame, [`document`] walks it
+//! once. Then sources are read in order of trust, the first that says something of a field is believed: the portal's own
+//! rules, JSON-LD and microdata (`schema_org`), `open_graph`, and at last what people read ([`french`]). A page of
+//! 500 kB takes some ten milliseconds.
+
+pub mod charset;
+pub mod document;
+pub mod findings;
+pub mod french;
+mod open_graph;
+mod schema_org;
+pub mod signs;
+pub mod tidy;
+
+use scraper::Html;
+use serde_json::Value;
+
+use self::document::Document;
+use self::findings::{Findings, Origin, PRICE};
+use self::french::{Part, tokens::tokens};
+use self::signs::Obstacle;
+use super::portals::Portal;
+use crate::listings::identity::ListingUrl;
+
+/// Different prices from which on a page that only people can read is a list of listings.
+const PRICES_OF_A_LIST: usize = 4;
+
+/// A page as it was fetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'p> {
+    /// Its address.
+    pub url: &'p str,
+    /// `Content-Type` of the answer.
+    pub content_type: Option<&'p str>,
+    /// Its bytes, decompressed.
+    pub bytes: &'p [u8],
+}
+
+/// What a page is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A listing on line.
+    Listing,
+    /// A listing that is off line now.
+    Offline,
+    /// No listing; why.
+    Rejected(Rejection),
+}
+
+/// Why a page is no listing; its text begins with the word answers tell it by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// It does not hold HTML.
+    #[error("unparsable: {0}")]
+    Unparsable(String),
+    /// It is for those who log in.
+    #[error("login_required: the page is for those who log in")]
+    LoginRequired,
+    /// It is kept from programs.
+    #[error("refused: the page is kept from programs")]
+    KeptFromPrograms,
+    /// It holds no listing, or several.
+    #[error("not_a_listing: {0}")]
+    NotAListing(String),
+}
+
+/// What was found on a page.
+#[derive(Clone, Debug)]
+pub struct Extraction {
+    /// What it is.
+    pub verdict: Verdict,
+    /// What it says, whatever it is.
+    pub findings: Findings,
+}
+
+impl Extraction {
+    fn rejected(rejection: Rejection) -> Self {
+        Self {
+            verdict: Verdict::Rejected(rejection),
+            findings: Findings::default(),
+        }
+    }
+}
+
+/// Reads a page by the rules of its portal, where there are some, and by those for all pages.
+pub fn extract(page: &Page<'_>, portal: Option<&Portal>) -> Extraction {
+    if let Some(other) = other_media_type(page.content_type) {
+        let what = format!("the page is {other}, not HTML");
+        return Extraction::rejected(Rejection::Unparsable(what));
+    }
+    let text = charset::decode(page.bytes, page.content_type);
+    if text.trim().is_empty() {
+        return Extraction::rejected(Rejection::Unparsable("the page is empty".into()));
+    }
+    let tidied = tidy::tidy(&text);
+    let html = Html::parse_document(&tidied.html);
+    let document = document::walk(&html);
+    let url = ListingUrl::parse(page.url);
+    let mut findings = Findings::default();
+    let mut is_offline = portal.is_some_and(|portal| portal.read(&html, &document, &mut findings));
+    let nodes: Vec<Value> = tidied
+        .json_ld
+        .iter()
+        .filter_map(|text| json_ld(text))
+        .collect();
+    let of_json_ld = schema_org::read(&nodes, url.as_ref(), &mut findings, Origin::JsonLd);
+    let of_items = schema_org::read(
+        &document.items,
+        url.as_ref(),
+        &mut findings,
+        Origin::Microdata,
+    );
+    is_offline |= of_json_ld.is_offline || of_items.is_offline || signs::is_offline(&document);
+    let is_structured =
+        of_json_ld.is_listing || of_items.is_listing || portal.is_some_and(Portal::has_fields);
+    open_graph::read(&document, &mut findings);
+    read_own_texts(&document, page.url, &mut findings);
+    let is_described = findings.has(PRICE) || findings.has("habitation.surface.total");
+    read_page_text(&document, &mut findings);
+    let is_list = !is_described && lists_prices(&document);
+    let are_many = !is_structured && (of_json_ld.are_many || of_items.are_many || is_list);
+    let verdict = verdict(&document, &findings, is_offline, are_many);
+    Extraction { verdict, findings }
+}
+
+/// The media type of an answer that cannot be a page.
+fn other_media_type(content_type: Option<&str>) -> Option<&str> {
+    let media_type = content_type?.split(';').next()?.trim();
+    let is_page = [
+        "text/html",
+        "application/xhtml+xml",
+        "text/plain",
+        "application/xml",
+        "",
+    ]
+    .iter()
+    .any(|page| media_type.eq_ignore_ascii_case(page));
+    (!is_page).then_some(media_type)
+}
+
+/// A JSON-LD block; what portals get wrong in them is forgiven as far as it leaves no doubt.
+fn json_ld(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let text = text
+        .trim_start_matches("<!--")
+        .trim_start_matches("//<![CDATA[")
+        .trim_start_matches("<![CDATA[");
+    let text = text
+        .trim_end_matches("-->")
+        .trim_end_matches("//]]>")
+        .trim_end_matches("]]>");
+    let text = text.trim().trim_end_matches(';');
+    // Line breaks inside texts, which JSON does not allow; outside they are as good as a space.
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    serde_json::from_str(&text).ok()
+}
+
+/// What people read that speaks of this listing.
+fn read_own_texts(document: &Document, url: &str, findings: &mut Findings) {
+    let of_listing = |path: &str, findings: &Findings| {
+        let text = findings.get(path).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let heading = [document.heading.as_str(), document.title.as_str()];
+    let heading = heading.iter().find(|text| !text.is_empty());
+    findings.put_some("title", heading.copied(), Origin::Text);
+    for text in [
+        of_listing("title", findings),
+        document.heading.clone(),
+        document.title.clone(),
+        of_listing("description", findings),
+        document
+            .meta(&["description", "og:description"])
+            .unwrap_or_default()
+            .to_owned(),
+    ] {
+        french::read(&text, Part::Own, findings, Origin::Text);
+    }
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = path
+        .split_once('/')
+        .map_or("", |(_, path)| path)
+        .replace(['-', '_', '/', '.'], " ");
+    french::read_kinds(&path, findings, Origin::Text);
+}
+
+/// What people read on the page as a whole.
+fn read_page_text(document: &Document, findings: &mut Findings) {
+    french::read(&document.text, Part::Page, findings, Origin::Text);
+    if french::is_price_on_request(&document.text) {
+        findings.put_price_on_request(Origin::Text);
+    }
+}
+
+/// Whether a page tells as many prices as lists do.
+fn lists_prices(document: &Document) -> bool {
+    let mut prices = french::prices(&tokens(&document.text));
+    prices.sort_by(f64::total_cmp);
+    prices.dedup();
+    prices.len() >= PRICES_OF_A_LIST
+}
+
+fn verdict(document: &Document, findings: &Findings, is_offline: bool, are_many: bool) -> Verdict {
+    if is_offline {
+        return Verdict::Offline;
+    }
+    let has = |paths: &[&str]| paths.iter().any(|path| findings.has(path));
+    let missing: Vec<&str> = [
+        ("a class of asset", has(&["type"])),
+        ("sale or rent", has(&["offer.type"])),
+        ("a price", has(&[PRICE])),
+        (
+            "a place",
+            has(&[
+                "location.postalCode",
+                "location.inseeCode",
+                "location.locationCoordinate.location",
+            ]),
+        ),
+    ]
+    .iter()
+    .filter(|(_, is_there)| !is_there)
+    .map(|(what, _)| *what)
+    .collect();
+    if missing.is_empty() && !are_many {
+        return Verdict::Listing;
+    }
+    match signs::obstacle(document) {
+        Some(Obstacle::Missing) => return Verdict::Offline,
+        Some(Obstacle::Login) => return Verdict::Rejected(Rejection::LoginRequired),
+        Some(Obstacle::Wall) => return Verdict::Rejected(Rejection::KeptFromPrograms),
+        None => {}
+    }
+    let what = match are_many {
+        true => "the page holds several listings".into(),
+        false => format!("the page does not tell {}", missing.join(", ")),
+    };
+    Verdict::Rejected(Rejection::NotAListing(what))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! What a page says in the vocabulary of schema.org, whether it came as JSON-LD or as microdata.
+//!
+//! Of all nodes one is the listing: a `RealEstateListing`, else a product, else a dwelling, else an offer; the one whose
+//! address is the page's where there are several, and none where several are and no address tells. What it is about and
+//! what it offers may be nested, beside it in the graph, or named by `@id`.
+
+mod graph;
+
+use serde_json::{Value, json};
+
+use super::findings::{Findings, Origin, PRICE};
+use super::french::{self, Part};
+use crate::listings::identity::ListingUrl;
+use graph::{Graph, Node, area, degrees, number, rank, text, types};
+
+/// Properties and amenities of a node that are read.
+const LABELLED_MAX: usize = 100;
+
+const CLASSES: [(&str, &str); 12] = [
+    ("Apartment", "CLASS_FLAT"),
+    ("ApartmentComplex", "CLASS_BUILDING"),
+    ("House", "CLASS_HOUSE"),
+    ("SingleFamilyResidence", "CLASS_HOUSE"),
+    ("Residence", ""),
+    ("Accommodation", ""),
+    ("Suite", "CLASS_FLAT"),
+    ("Room", "CLASS_ROOM"),
+    ("GatedResidenceCommunity", ""),
+    ("LodgingBusiness", ""),
+    ("Landform", "CLASS_LAND"),
+    ("ParkingFacility", "CLASS_PARKING"),
+];
+
+/// What the nodes said beside fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// One of them is a listing.
+    pub is_listing: bool,
+    /// Several are, and none of them is the page's.
+    pub are_many: bool,
+    /// The listing is sold or withdrawn.
+    pub is_offline: bool,
+}
+
+/// Notes what the listing among some nodes says.
+pub fn read(
+    roots: &[Value],
+    page: Option<&ListingUrl>,
+    findings: &mut Findings,
+    origin: Origin,
+) -> Said {
+    let mut graph = Graph::default();
+    for root in roots {
+        graph.gather(root, true);
+    }
+    let mut said = Said::default();
+    let Some(main) = graph.listing(page, &mut said) else {
+        return said;
+    };
+    said.is_listing = true;
+    let mut reader = Reader {
+        graph: &graph,
+        findings,
+        origin,
+        said,
+    };
+    reader.read(main);
+    reader.said
+}
+
+struct Reader<'r, 'v> {
+    graph: &'r Graph<'v>,
+    findings: &'r mut Findings,
+    origin: Origin,
+    said: Said,
+}
+
+impl<'v> Reader<'_, 'v> {
+    fn read(&mut self, main: &'v Node) {
+        let graph = self.graph;
+        let mut nodes = vec![main];
+        for key in ["mainEntity", "about", "itemOffered", "mainEntityOfPage"] {
+            nodes.extend(graph.follow(main, key));
+        }
+        let mut offers: Vec<&'v Node> = nodes
+            .iter()
+            .filter_map(|node| graph.follow(node, "offers"))
+            .collect();
+        offers.extend(
+            nodes
+                .iter()
+                .copied()
+                .filter(|node| types(node).any(|name| name == "Offer")),
+        );
+        nodes.extend(
+            offers
+                .iter()
+                .filter_map(|offer| graph.follow(offer, "itemOffered"))
+                .collect::<Vec<_>>(),
+        );
+        // An offer beside what it offers.
+        if offers.is_empty() {
+            let of_graph = graph
+                .nodes
+                .iter()
+                .filter(|(node, may_be)| *may_be && types(node).any(|name| name == "Offer"));
+            let offered = |offer: &Node| -> bool {
+                let item = offer.get("itemOffered").and_then(|item| item.get("@id"));
+                item.is_some() && item == main.get("@id")
+            };
+            offers.extend(of_graph.map(|(node, _)| *node).filter(|node| offered(node)));
+        }
+        // A dwelling beside the listing in the same graph, where there is but one.
+        if !nodes.iter().any(|node| rank(node) == Some(2)) {
+            let mut dwellings = graph
+                .nodes
+                .iter()
+                .filter(|(node, may_be)| *may_be && rank(node) == Some(2));
+            if let (Some((only, _)), None) = (dwellings.next(), dwellings.next()) {
+                nodes.push(only);
+                offers.extend(graph.follow(only, "offers"));
+            }
+        }
+        for offer in offers {
+            self.offer(offer);
+        }
+        for node in nodes {
+            self.heading(node);
+            self.asset(node);
+            self.seller(node);
+        }
+    }
+
+    fn put(&mut self, path: &str, value: Option<impl Into<Value>>) {
+        self.findings.put_some(path, value, self.origin);
+    }
+
+    fn heading(&mut self, node: &'v Node) {
+        let said = |key: &str| node.get(key).and_then(text);
+        self.put("title", said("name").or_else(|| said("headline")));
+        self.put("description", said("description"));
+        if let Some(category) = said("category").or_else(|| said("additionalType")) {
+            french::read_kinds(&category, self.findings, self.origin);
+        }
+        self.price(node);
+    }
+
+    fn offer(&mut self, offer: &'v Node) {
+        let said = |key: &str| offer.get(key).and_then(text).unwrap_or_default();
+        let availability = said("availability");
+        self.said.is_offline |= ["SoldOut", "Discontinued", "OutOfStock"]
+            .iter()
+            .any(|end| availability.ends_with(end));
+        let function = said("businessFunction");
+        if function.contains("Lease") {
+            self.put("offer.type", Some("OFFER_RENT"));
+        } else if function.ends_with("Sell") {
+            self.put("offer.type", Some("OFFER_BUY"));
+        }
+        self.price(offer);
+        self.seller(offer);
+    }
+
+    fn price(&mut self, node: &'v Node) {
+        let specification = self.graph.follow(node, "priceSpecification");
+        let said = |key: &str| {
+            let here = node.get(key);
+            here.or_else(|| specification.and_then(|inner| inner.get(key)))
+        };
+        let price = ["price", "lowPrice", "minPrice"]
+            .iter()
+            .find_map(|key| number(said(key)?));
+        let currency = said("priceCurrency")
+            .and_then(text)
+            .unwrap_or_else(|| "EUR".into());
+        let currency = match currency.trim() {
+            "EUR" | "€" | "" => None,
+            "USD" | "$" => Some("CURRENCY_USD"),
+            _ => return,
+        };
+        let unit = ["unitCode", "unitText"]
+            .iter()
+            .find_map(|key| text(said(key)?));
+        if unit.is_some_and(|unit| ["MON", "MONTH", "MOIS"].contains(&unit.to_uppercase().as_str()))
+        {
+            self.put("offer.type", Some("OFFER_RENT"));
+        }
+        // Zero stands for a price that is not told.
+        let price = price.filter(|price| *price > 0.0);
+        if !self.findings.has(PRICE) && price.is_some() {
+            self.put("currency", currency);
+        }
+        self.put(PRICE, price);
+    }
+
+    fn asset(&mut self, node: &'v Node) {
+        let class = types(node).find_map(|found| {
+            let known = CLASSES
+                .iter()
+                .find(|(name, class)| *name == found && !class.is_empty());
+            known.map(|(_, class)| *class)
+        });
+        self.put("type", class);
+        let size = |key: &str| node.get(key).and_then(area).filter(|area| *area > 0.0);
+        self.put(
+            "habitation.surface.total",
+            size("floorSize").or_else(|| size("area")),
+        );
+        self.put("land.surface", size("lotSize"));
+        let count = |key: &str| node.get(key).and_then(number);
+        self.put("habitation.roomCount", count("numberOfRooms"));
+        self.put("habitation.bedroomCount", count("numberOfBedrooms"));
+        let baths = count("numberOfBathroomsTotal").or_else(|| count("numberOfFullBathrooms"));
+        self.put("habitation.bathroomCount", baths);
+        let floor = node
+            .get("floorLevel")
+            .and_then(text)
+            .and_then(|text| french::floor(&text));
+        self.put("habitation.floor", floor);
+        self.put(
+            "habitation.propertyCondition.constructionYear",
+            count("yearBuilt"),
+        );
+        let energy = self.graph.follow(node, "hasEnergyConsumptionDetails");
+        let category = energy
+            .and_then(|node| node.get("hasEnergyEfficiencyCategory"))
+            .and_then(text);
+        let class = category
+            .and_then(|category| category.chars().last())
+            .filter(|class| ('A'..='G').contains(class));
+        self.put(
+            "habitation.climate.epcEnergy",
+            class.map(|class| format!("ENERGY_CLASSIFICATION_{class}")),
+        );
+        self.place(node);
+        self.labelled(node);
+    }
+
+    fn place(&mut self, node: &'v Node) {
+        let graph = self.graph;
+        for place in [
+            Some(node),
+            graph.follow(node, "location"),
+            graph.follow(node, "contentLocation"),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            match place.get("address") {
+                Some(Value::String(address)) => {
+                    let mut of_address = Findings::default();
+                    french::read(address, Part::Page, &mut of_address, self.origin);
+                    for path in ["location.postalCode", "location.inseeCode", "location.city"] {
+                        self.put(path, of_address.get(path).cloned());
+                    }
+                }
+                Some(address) => {
+                    let address = graph.resolve(address);
+                    let said =
+                        |key: &str| address.and_then(|address| address.get(key)).and_then(text);
+                    self.put(
+                        "location.postalCode",
+                        said("postalCode").map(|code| code.trim().to_owned()),
+                    );
+                    self.put("location.city", said("addressLocality"));
+                }
+                None => {}
+            }
+            let point = graph.follow(place, "geo").unwrap_or(place);
+            let at = |key: &str| point.get(key).and_then(degrees);
+            if let (Some(latitude), Some(longitude)) = (at("latitude"), at("longitude")) {
+                // Null Island is where positions are that nobody knows.
+                let known =
+                    (latitude != 0.0 || longitude != 0.0).then(|| json!([longitude, latitude]));
+                self.put("location.locationCoordinate.location", known);
+            }
+        }
+    }
+
+    /// Pairs of label and value, read as the text they are.
+    fn labelled(&mut self, node: &'v Node) {
+        for key in ["additionalProperty", "amenityFeature"] {
+            let pairs = match node.get(key) {
+                Some(Value::Array(pairs)) => pairs.as_slice(),
+                Some(one) => std::slice::from_ref(one),
+                None => continue,
+            };
+            for pair in pairs.iter().take(LABELLED_MAX).filter_map(Value::as_object) {
+                let said = |key: &str| pair.get(key).and_then(text).unwrap_or_default();
+                let line = match pair.get("value") {
+                    Some(Value::Bool(true)) | None => said("name"),
+                    Some(Value::Bool(false)) => continue,
+                    Some(_) if ["true", "True"].contains(&said("value").as_str()) => said("name"),
+                    Some(_) => format!("{} : {} {}", said("name"), said("value"), said("unitText")),
+                };
+                french::read(&line, Part::Label, self.findings, self.origin);
+            }
+        }
+    }
+
+    fn seller(&mut self, node: &'v Node) {
+        let keys = ["seller", "offeredBy", "provider", "broker", "agent"];
+        let Some(seller) = keys.iter().find_map(|key| self.graph.follow(node, key)) else {
+            return;
+        };
+        let said = |key: &str| seller.get(key).and_then(text);
+        self.put("contactInCharge.phoneNumber", said("telephone"));
+        if types(seller).any(|name| name == "Person") {
+            self.put("isPro", Some(false));
+            return;
+        }
+        self.put("isPro", Some(true));
+        self.put("seller.name", said("name"));
+        if types(seller).any(|name| name == "RealEstateAgent") {
+            self.put("seller.type", Some("SELLER_TYPE_AGENCY"));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The nodes of a page, which of them is the listing, and the values they carry in one form or another.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::super::french;
+use super::{CLASSES, Said};
+use crate::listings::identity::ListingUrl;
+
+/// Nodes that are looked at.
+const NODES_MAX: usize = 5_000;
+/// Square metres of a square foot.
+const SQUARE_FOOT: f64 = 0.092_903_04;
+
+/// Properties that lead to other listings.
+const ELSEWHERE: [&str; 8] = [
+    "itemListElement",
+    "isSimilarTo",
+    "isRelatedTo",
+    "review",
+    "breadcrumb",
+    "relatedLink",
+    "hasOfferCatalog",
+    "makesOffer",
+];
+
+pub(super) type Node = Map<String, Value>;
+
+/// What a page says, node by node.
+#[derive(Default)]
+pub(super) struct Graph<'v> {
+    /// Nodes that may be the listing, and those only found from it.
+    pub(super) nodes: Vec<(&'v Node, bool)>,
+    by_id: HashMap<&'v str, &'v Node>,
+}
+
+impl<'v> Graph<'v> {
+    pub(super) fn gather(&mut self, value: &'v Value, may_be: bool) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.gather(item, may_be)),
+            Value::Object(node) => {
+                if self.nodes.len() >= NODES_MAX {
+                    return;
+                }
+                if let Some(id) = node
+                    .get("@id")
+                    .and_then(Value::as_str)
+                    .filter(|_| node.len() > 1)
+                {
+                    self.by_id.entry(id).or_insert(node);
+                }
+                if node.contains_key("@type") {
+                    self.nodes.push((node, may_be));
+                }
+                for (key, inner) in node {
+                    let elsewhere = ELSEWHERE.contains(&key.as_str());
+                    self.gather(inner, may_be && !elsewhere);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn listing(&self, page: Option<&ListingUrl>, said: &mut Said) -> Option<&'v Node> {
+        let ranked = self.nodes.iter().filter(|(_, may_be)| *may_be);
+        let candidates: Vec<(usize, &'v Node)> = ranked
+            .filter_map(|(node, _)| Some((rank(node)?, *node)))
+            .collect();
+        let is_page = |node: &Node| {
+            ["url", "@id", "mainEntityOfPage"].iter().any(|key| {
+                let address = node
+                    .get(*key)
+                    .and_then(text)
+                    .and_then(|text| ListingUrl::parse(&text));
+                address.is_some_and(|address| page.is_some_and(|page| page.key() == address.key()))
+            })
+        };
+        let best = candidates.iter().map(|(rank, _)| *rank).min()?;
+        if let Some((_, node)) = candidates
+            .iter()
+            .find(|(rank, node)| *rank < OFFER && is_page(node))
+        {
+            return Some(node);
+        }
+        let mut of_best = candidates.iter().filter(|(rank, _)| *rank == best);
+        let (_, first) = of_best.next()?;
+        // The same listing is often there twice, for two readers; it then bears one name.
+        if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
+            said.are_many = true;
+            return None;
+        }
+        Some(first)
+    }
+
+    pub(super) fn resolve(&self, value: &'v Value) -> Option<&'v Node> {
+        let node = match value {
+            Value::Array(items) => return items.iter().find_map(|item| self.resolve(item)),
+            Value::String(id) => return self.by_id.get(id.as_str()).copied(),
+            Value::Object(node) => node,
+            _ => return None,
+        };
+        let id = node
+            .get("@id")
+            .and_then(Value::as_str)
+            .filter(|_| node.len() == 1);
+        id.and_then(|id| self.by_id.get(id).copied()).or(Some(node))
+    }
+
+    pub(super) fn follow(&self, node: &'v Node, key: &str) -> Option<&'v Node> {
+        self.resolve(node.get(key)?)
+    }
+}
+
+const OFFER: usize = 3;
+
+/// How likely a node is the listing, 0 the most.
+pub(super) fn rank(node: &Node) -> Option<usize> {
+    let is = |name: &str| types(node).any(|found| found == name);
+    if is("RealEstateListing") {
+        Some(0)
+    } else if is("Product") || is("IndividualProduct") {
+        Some(1)
+    } else if types(node).any(|found| CLASSES.iter().any(|(name, _)| *name == found)) {
+        Some(2)
+    } else if is("Offer") {
+        Some(OFFER)
+    } else {
+        None
+    }
+}
+
+/// The types of a node, without their vocabulary.
+pub(super) fn types(node: &Node) -> impl Iterator<Item = &str> {
+    let (one, many) = match node.get("@type") {
+        Some(Value::String(one)) => (Some(one.as_str()), &[][..]),
+        Some(Value::Array(many)) => (None, many.as_slice()),
+        _ => (None, &[][..]),
+    };
+    let all = one.into_iter().chain(many.iter().filter_map(Value::as_str));
+    all.map(|name| name.rsplit(['/', ':', '#']).next().unwrap_or(name))
+}
+
+/// The text of a value: itself, its name, its first.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(items) => items.iter().find_map(text),
+        Value::Object(node) => ["@value", "name", "@id"]
+            .iter()
+            .find_map(|key| text(node.get(*key)?)),
+        _ => None,
+    }
+}
+
+/// The number of a value: a number, a text that holds one, a quantity.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => french::number(text),
+        Value::Array(items) => items.iter().find_map(number),
+        Value::Object(node) => ["value", "@value", "minValue"]
+            .iter()
+            .find_map(|key| number(node.get(*key)?)),
+        _ => None,
+    }
+}
+
+/// Degrees: always with a point or a comma before the decimals.
+pub(super) fn degrees(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().replace(',', ".").parse().ok(),
+        Value::Array(items) => items.iter().find_map(degrees),
+        other => other.as_f64(),
+    }
+}
+
+/// Square metres of a quantity, in whatever unit.
+pub(super) fn area(value: &Value) -> Option<f64> {
+    let unit = match value {
+        Value::Object(node) => ["unitCode", "unitText"]
+            .iter()
+            .find_map(|key| text(node.get(*key)?)),
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    let unit = unit.unwrap_or_default().to_ascii_lowercase();
+    let in_feet = unit.contains("ftk") || unit.contains("ft") || unit.contains("feet");
+    number(value).map(|area| if in_feet { area * SQUARE_FOOT } else { area })
+}

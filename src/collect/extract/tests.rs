@@ -1,0 +1,332 @@
+use super::*;
+use crate::listings::incoming::Incoming;
+use serde_json::json;
+
+const URL: &str = "https://portail.example/annonce/12";
+
+fn page(html: &str) -> Extraction {
+    let page = Page {
+        url: URL,
+        content_type: Some("text/html; charset=utf-8"),
+        bytes: html.as_bytes(),
+    };
+    extract(&page, None)
+}
+
+fn listing(html: &str) -> Findings {
+    let extraction = page(html);
+    assert_eq!(
+        extraction.verdict,
+        Verdict::Listing,
+        "{:#?}",
+        extraction.findings
+    );
+    let mut advert = extraction.findings.advert();
+    advert.insert("url".into(), json!(URL));
+    Incoming::read(Value::Object(advert), chrono::Utc::now()).unwrap();
+    extraction.findings
+}
+
+fn json_ld_page(node: &Value) -> String {
+    format!(
+        "<html><head><script type=\"application/ld+json\">{node}</script></head><body><h1>Annonce</h1></body></html>"
+    )
+}
+
+/// What the listing of all shapes says.
+fn assert_flat(findings: &Findings, origin: Origin) {
+    for (path, value) in [
+        ("type", json!("CLASS_FLAT")),
+        ("offer.type", json!("OFFER_BUY")),
+        ("currentPrice.value", json!(350_000.0)),
+        ("habitation.surface.total", json!(61.5)),
+        ("habitation.roomCount", json!(3.0)),
+        ("location.postalCode", json!("69003")),
+    ] {
+        let found = findings
+            .iter()
+            .find(|(found, _)| *found == path)
+            .map(|(_, finding)| finding);
+        let found = found.unwrap_or_else(|| panic!("{path} of {findings:#?}"));
+        let same = match (&found.value, &value) {
+            (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+            (one, other) => one == other,
+        };
+        assert!(same, "{path}: {found:?}");
+        let is_told = !["offer.type", "type"].contains(&path);
+        assert!(!is_told || found.origin == origin, "{path}: {found:?}");
+    }
+}
+
+#[test]
+fn json_ld_is_read_in_every_shape_portals_use() {
+    let dwelling = json!({
+        "@type": "Apartment", "floorSize": {"@type": "QuantitativeValue", "value": 61.5, "unitCode": "MTK"},
+        "numberOfRooms": 3, "address": {"@type": "PostalAddress", "postalCode": "69003", "addressLocality": "Lyon"},
+        "geo": {"latitude": "45.7598", "longitude": "4.8512"},
+    });
+    let offer = json!({"@type": "Offer", "price": "350000", "priceCurrency": "EUR", "businessFunction": "http://purl.org/goodrelations/v1#Sell",
+        "seller": {"@type": "RealEstateAgent", "name": "Agence du Parc"}});
+    let with = |mut node: Value, more: Value| {
+        for (key, value) in more.as_object().unwrap() {
+            node[key] = value.clone();
+        }
+        node
+    };
+    let shapes = [
+        json!({"@context": "https://schema.org", "@type": "RealEstateListing", "name": "T3", "about": dwelling, "offers": offer}),
+        json!([{"@type": "BreadcrumbList"}, {"@type": ["Product", "Apartment"], "name": "T3", "offers": [offer],
+            "floorSize": "61,5 m²", "numberOfRooms": "3", "address": "12 rue Mazenod, 69003 Lyon"}]),
+        json!({"@graph": [
+            {"@type": "WebPage", "mainEntity": {"@id": "#offer"}},
+            with(offer.clone(), json!({"@id": "#offer", "itemOffered": {"@id": "#flat"}})),
+            with(dwelling.clone(), json!({"@id": "#flat"})),
+        ]}),
+        with(
+            dwelling.clone(),
+            json!({"@type": "http://schema.org/Apartment", "offers": {"@type": "AggregateOffer", "lowPrice": 350000},
+            "potentialAction": {"@type": "BuyAction"}, "description": "Appartement à vendre"}),
+        ),
+        json!({"@type": "Product", "name": "Vente appartement", "offers": with(offer.clone(), json!({"price": "350 000,00"})),
+            "additionalProperty": [
+                {"@type": "PropertyValue", "name": "Surface", "value": 61.5, "unitText": "m²"},
+                {"@type": "PropertyValue", "name": "Pièces", "value": "3"},
+                {"@type": "PropertyValue", "name": "Code postal", "value": "69003"},
+            ],
+            "isSimilarTo": [{"@type": "Product", "name": "autre", "offers": {"price": 1}}]}),
+    ];
+    for shape in shapes {
+        let findings = listing(&json_ld_page(&shape));
+        assert_flat(&findings, Origin::JsonLd);
+    }
+}
+
+#[test]
+fn houses_and_rents_are_told_by_their_type_and_unit() {
+    for (kind, class) in [
+        ("House", "CLASS_HOUSE"),
+        ("SingleFamilyResidence", "CLASS_HOUSE"),
+        ("Residence", "CLASS_HOUSE"),
+    ] {
+        let node = json!({"@type": kind, "name": "Maison", "address": {"postalCode": "48000"},
+            "hasEnergyConsumptionDetails": {"hasEnergyEfficiencyCategory": "https://schema.org/EUEnergyEfficiencyCategoryD"},
+            "amenityFeature": [{"name": "Piscine", "value": true}, {"name": "Ascenseur", "value": false}],
+            "offers": {"priceSpecification": {"@type": "UnitPriceSpecification", "price": 850, "unitCode": "MON"},
+                "offeredBy": {"@type": "Person", "name": "Jean", "telephone": "01 02 03 04 05"}}});
+        let findings = listing(&json_ld_page(&node));
+        for (path, value) in [
+            ("type", json!(class)),
+            ("offer.type", json!("OFFER_RENT")),
+            (
+                "habitation.climate.epcEnergy",
+                json!("ENERGY_CLASSIFICATION_D"),
+            ),
+            ("habitation.characteristics.hasPool", json!(true)),
+            ("isPro", json!(false)),
+            ("contactInCharge.phoneNumber", json!("01 02 03 04 05")),
+        ] {
+            assert_eq!(findings.get(path), Some(&value), "{kind} {path}");
+        }
+        assert!(!findings.has("habitation.characteristics.hasLift"));
+    }
+}
+
+const MICRODATA: &str = r#"<div itemscope itemtype="https://schema.org/Product"><h1 itemprop="name">Vente appartement</h1>
+    <div itemprop="offers" itemscope itemtype="https://schema.org/Offer"><meta itemprop="priceCurrency" content="EUR">
+      <b itemprop="price" content="350000">350 000 €</b>
+      <div itemprop="itemOffered" itemscope itemtype="https://schema.org/Apartment">
+        <span itemprop="floorSize">61,5 m²</span><span itemprop="numberOfRooms">3 pièces</span>
+        <p itemprop="address" itemscope itemtype="https://schema.org/PostalAddress">
+          <span itemprop="postalCode">69003</span> <span itemprop="addressLocality">Lyon</span></p></div></div></div>"#;
+
+#[test]
+fn microdata_is_read_also_beside_json_ld_that_is_broken() {
+    assert_flat(&listing(MICRODATA), Origin::Microdata);
+    let broken = format!(
+        "<script type='application/ld+json'>{{\"@type\": \"Product\", \"offers\": {{</script>{MICRODATA}"
+    );
+    assert_flat(&listing(&broken), Origin::Microdata);
+}
+
+#[test]
+fn json_ld_with_raw_line_breaks_and_comments_is_forgiven() {
+    let node = "<!-- {\"@type\": \"Apartment\", \"description\": \"à vendre\nau calme\", \"address\": {\"postalCode\": \"69003\"},
+        \"offers\": {\"price\": 350000}}; -->";
+    let findings = listing(&format!("<script type=application/ld+json>{node}</script>"));
+    assert_eq!(
+        findings.get("description"),
+        Some(&json!("à vendre au calme"))
+    );
+}
+
+#[test]
+fn open_graph_and_text_fill_what_nothing_better_tells() {
+    let findings = listing(
+        "<head><meta property='og:title' content='Vente appartement T3 61,5 m² - Lyon 3 (69003)'>
+         <meta property='product:price:amount' content='350000.00'></head><body><nav>Location 1 000 € / mois</nav>",
+    );
+    assert_eq!(findings.get("currentPrice.value"), Some(&json!(350_000.0)));
+    let origin = |path: &str| {
+        findings
+            .iter()
+            .find(|(found, _)| *found == path)
+            .unwrap()
+            .1
+            .origin
+    };
+    assert_eq!(
+        (origin("title"), origin("currentPrice.value")),
+        (Origin::OpenGraph, Origin::OpenGraph)
+    );
+    let text = "<title>Appartement 3 pièces à vendre - Lyon 3e</title><nav><a>Louer</a> 1 000 €/mois</nav>
+        <main><h1>Appartement 3 pièces 61,5 m² à Lyon (69003)</h1><p class=price><b>350 000</b> €</p>
+        <p>Au 2ème étage avec ascenseur, cave. DPE : D. GES : B. Charges de copropriété : 1 200 € / an.</p>
+        <p>Réf. 12345</p></main><footer>Maison 990 000 €</footer>";
+    let findings = listing(text);
+    assert_flat(&findings, Origin::Text);
+    for (path, value) in [
+        ("habitation.floor", json!(2)),
+        (
+            "habitation.climate.epcEnergy",
+            json!("ENERGY_CLASSIFICATION_D"),
+        ),
+        (
+            "habitation.climate.epcClimate",
+            json!("GREENHOUSE_CLASSIFICATION_B"),
+        ),
+        ("charges.yearlyCondoniumFees", json!(1_200.0)),
+    ] {
+        assert_eq!(findings.get(path), Some(&value), "{path}");
+    }
+}
+
+#[test]
+fn pages_in_other_encodings_are_read() {
+    let text = "<title>Appartement 3 pi\u{e8}ces \u{e0} vendre 69003 Lyon</title><p>350 000 \u{20ac} 61,5 m\u{b2}";
+    let (bytes, ..) = encoding_rs::WINDOWS_1252.encode(text);
+    let page = Page {
+        url: URL,
+        content_type: Some("text/html; charset=ISO-8859-1"),
+        bytes: &bytes,
+    };
+    let extraction = extract(&page, None);
+    assert_eq!(extraction.verdict, Verdict::Listing);
+    assert_flat(&extraction.findings, Origin::Text);
+}
+
+#[test]
+fn pages_that_are_no_listing_say_why() {
+    let rejected = |html: &str| match page(html).verdict {
+        Verdict::Rejected(rejection) => rejection,
+        other => panic!("{html}: {other:?}"),
+    };
+    assert_eq!(
+        rejected("<form>Mot de passe <input type=password>"),
+        Rejection::LoginRequired
+    );
+    assert_eq!(
+        rejected("<title>Just a moment...</title>"),
+        Rejection::KeptFromPrograms
+    );
+    assert!(
+        matches!(rejected("<h1>Bienvenue</h1>"), Rejection::NotAListing(why) if why.contains("a price"))
+    );
+    let list: String = (1..9)
+        .map(|n| format!("<p>Vente appartement 69003 Lyon {n}50 000 €"))
+        .collect();
+    assert_eq!(
+        rejected(&list),
+        Rejection::NotAListing("the page holds several listings".into())
+    );
+    assert!(matches!(rejected("  "), Rejection::Unparsable(_)));
+    let pdf = Page {
+        url: URL,
+        content_type: Some("application/pdf"),
+        bytes: b"%PDF",
+    };
+    assert!(matches!(
+        extract(&pdf, None).verdict,
+        Verdict::Rejected(Rejection::Unparsable(_))
+    ));
+    let sold = json!({"@type": "Apartment", "address": {"postalCode": "69003"},
+        "offers": {"price": 350000, "availability": "https://schema.org/SoldOut"}});
+    for gone in [
+        json_ld_page(&sold),
+        "<h1>Cette annonce n'est plus disponible</h1>".into(),
+        "<title>Page introuvable</title>".into(),
+    ] {
+        assert_eq!(page(&gone).verdict, Verdict::Offline, "{gone}");
+    }
+}
+
+#[test]
+fn a_price_on_request_is_a_listing_without_one() {
+    let findings = listing("<h1>Maison à vendre à Mende (48000)</h1><p>Prix : nous consulter");
+    assert_eq!(findings.get("currentPrice.value"), Some(&Value::Null));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn mangled_pages_are_read_without_harm(
+        cuts in proptest::collection::vec((0usize..4_000, 0usize..60, 0usize..12), 0..12)
+    ) {
+        let pieces = ["<", ">", "\"", "<div ", "</", "<!--", "{", "}", "\u{0}", "é€", "<script>", "<table><td>"];
+        let flat = json!({"@type": "Apartment", "name": "T3", "offers": {"price": 350000}});
+        let mut bytes = format!("{}{MICRODATA}<p>Appartement 3 pièces 350 000 € Lyon (69003)", json_ld_page(&flat)).into_bytes();
+        for (at, length, piece) in cuts {
+            let at = at.min(bytes.len());
+            let end = (at + length).min(bytes.len());
+            bytes.splice(at..end, pieces[piece].bytes());
+        }
+        let extraction = extract(&Page { url: URL, content_type: None, bytes: &bytes }, None);
+        if extraction.verdict == Verdict::Listing {
+            let mut advert = extraction.findings.advert();
+            advert.insert("url".into(), json!(URL));
+            proptest::prop_assert!(Incoming::read(Value::Object(advert), chrono::Utc::now()).is_ok());
+        }
+    }
+}
+
+/// Pages made to cost more than their size.
+#[test]
+fn hostile_pages_cost_no_more_than_their_size() {
+    let hostile = [
+        "<div>".repeat(80_000),
+        (0..20_000)
+            .map(|n| format!("<b x={n}>"))
+            .collect::<String>()
+            + &"<p>a".repeat(40_000),
+        "<a".to_owned() + &(0..100_000).map(|n| format!(" a{n}")).collect::<String>() + ">",
+        "<table><td>".repeat(40_000),
+        "<svg><b></svg>".repeat(30_000),
+        "<div itemscope itemprop=a>".repeat(20_000),
+        "[".repeat(400_000),
+        format!(
+            "<script type=application/ld+json>{}</script>",
+            "[".repeat(400_000)
+        ),
+        "9 ".repeat(200_000) + "€",
+        "€".repeat(150_000),
+        "</div>".repeat(80_000),
+        "<!--".repeat(100_000),
+        "<p>".to_owned() + &"&amp;lt;".repeat(60_000),
+    ];
+    for html in hostile {
+        let started = std::time::Instant::now();
+        page(&html);
+        // Ten times what an unoptimised build takes.
+        assert!(
+            started.elapsed().as_secs() < 10,
+            "{:?} for {}…",
+            started.elapsed(),
+            &html[..20]
+        );
+        println!(
+            "{:?} for {}…",
+            started.elapsed(),
+            html.chars().take(20).collect::<String>()
+        );
+    }
+}

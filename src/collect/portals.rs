@@ -1,0 +1,331 @@
+//! Portals as data: a TOML file each, with its hosts, what identifies a listing, where fields stand, how the end shows.
+//!
+//! Those of `data/portals/` are in the executable; files of the same name in `<data>/portals/` take their place, others
+//! join them. Every file is checked when a command starts: a selector that does not parse, a field no advert has or a
+//! host claimed twice is an error that names the file. Pages of other hosts are read by the rules for all pages.
+
+mod embedded;
+mod rule;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use scraper::{Html, Selector};
+use serde::Deserialize;
+use url::Url;
+
+use super::extract::document::{Document, text_of};
+use super::extract::findings::{Findings, Origin};
+use super::extract::signs;
+use embedded::EMBEDDED;
+pub use rule::{As, Rule};
+
+/// Folder of an operator's own files in the data folder.
+pub const FOLDER: &str = "portals";
+/// Greatest length of a file, bytes.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// What is wrong with the file of a portal.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {fault}")]
+pub struct Error {
+    /// Which file.
+    file: String,
+    /// What is wrong, and what is allowed.
+    fault: String,
+}
+
+/// A portal as its file says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// What adverts carry as their source: a host.
+    name: String,
+    /// Hosts of its pages; `www.` and `m.` go without saying.
+    hosts: Vec<String>,
+    #[serde(default)]
+    identity: Identity,
+    #[serde(default)]
+    offline: WrittenOffline,
+    #[serde(default)]
+    field: Vec<rule::Written>,
+}
+
+/// What of an address names the listing, beside what [`crate::listings::identity`] sets aside for all portals.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Identity {
+    /// Parameters that say nothing of the listing.
+    pub ignore_parameters: Vec<String>,
+    /// The only parameters that count, where any are named.
+    pub only_parameters: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenOffline {
+    texts: Vec<String>,
+    selectors: Vec<String>,
+    redirects_to: Vec<String>,
+}
+
+/// A portal.
+#[derive(Debug)]
+pub struct Portal {
+    /// What adverts carry as their source.
+    pub name: String,
+    /// Hosts of its pages.
+    pub hosts: Vec<String>,
+    /// Where its rules come from.
+    pub file: String,
+    identity: Identity,
+    offline_texts: Vec<String>,
+    offline_selectors: Vec<Selector>,
+    redirects_to: Vec<String>,
+    rules: Vec<Rule>,
+}
+
+impl Portal {
+    fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        let refuse = |fault: String| Error {
+            file: file.to_owned(),
+            fault,
+        };
+        let written: Written = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        if written.hosts.is_empty() {
+            return Err(refuse("hosts: must name a host at least".into()));
+        }
+        for host in written.hosts.iter().chain([&written.name]) {
+            let is_host = Url::parse(&format!("https://{host}/"))
+                .is_ok_and(|url| url.host_str() == Some(host));
+            if !is_host {
+                return Err(refuse(format!(
+                    "{host:?} must be a host in lower case, such as \"portail.fr\""
+                )));
+            }
+        }
+        let selectors = written.offline.selectors.iter().map(|selector| {
+            rule::selector(selector).map_err(|fault| refuse(format!("offline.selectors: {fault}")))
+        });
+        let offline_selectors = selectors.collect::<Result<_, _>>()?;
+        let rules = written.field.into_iter().enumerate().map(|(place, rule)| {
+            Rule::new(rule).map_err(|fault| refuse(format!("field[{place}]: {fault}")))
+        });
+        Ok(Self {
+            rules: rules.collect::<Result<_, _>>()?,
+            name: written.name,
+            hosts: written.hosts,
+            file: file.to_owned(),
+            identity: written.identity,
+            offline_texts: written
+                .offline
+                .texts
+                .iter()
+                .map(|text| signs::phrase(text))
+                .collect(),
+            offline_selectors,
+            redirects_to: written.offline.redirects_to,
+        })
+    }
+
+    /// Whether the file says where fields stand.
+    pub fn has_fields(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Notes what the portal's rules find on a page; whether its listing is off line.
+    pub fn read(&self, html: &Html, document: &Document, findings: &mut Findings) -> bool {
+        for rule in &self.rules {
+            if let Some(value) = rule.find(html) {
+                findings.put(&rule.path, value, Origin::Portal);
+            }
+        }
+        let shown = |selector: &Selector| {
+            html.select(selector).next().is_some_and(|element| {
+                element.attr("hidden").is_none()
+                    && (!text_of(element).is_empty() || element.child_elements().next().is_none())
+            })
+        };
+        signs::says(&document.text, &self.offline_texts) || self.offline_selectors.iter().any(shown)
+    }
+
+    /// Whether being sent to this path says that a listing is gone.
+    pub fn is_end(&self, path: &str) -> bool {
+        self.redirects_to.iter().any(|end| path == end)
+    }
+
+    /// An address without the parameters that do not identify.
+    fn canonical(&self, url: &mut Url) {
+        let Identity {
+            ignore_parameters,
+            only_parameters,
+        } = &self.identity;
+        if url.query().is_none() || ignore_parameters.is_empty() && only_parameters.is_empty() {
+            return;
+        }
+        let kept: Vec<(String, String)> = url
+            .query_pairs()
+            .filter(|(name, _)| {
+                only_parameters.is_empty() || only_parameters.iter().any(|only| name == only)
+            })
+            .filter(|(name, _)| !ignore_parameters.iter().any(|ignored| name == ignored))
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect();
+        match kept.is_empty() {
+            true => url.set_query(None),
+            false => drop(url.query_pairs_mut().clear().extend_pairs(&kept)),
+        }
+    }
+}
+
+/// The portals there are rules for. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Portals {
+    all: Arc<Vec<Portal>>,
+    by_host: Arc<HashMap<String, usize>>,
+}
+
+impl Portals {
+    /// Those of the executable, and those of a data folder over them.
+    ///
+    /// # Errors
+    /// The first file that is not what it must be, by name and place.
+    pub fn load(data: &Path) -> Result<Self, Error> {
+        let folder = data.join(FOLDER);
+        let mut files: Vec<(String, String, String)> = EMBEDDED
+            .iter()
+            .map(|(name, text)| {
+                (
+                    (*name).to_owned(),
+                    format!("data/portals/{name}"),
+                    (*text).to_owned(),
+                )
+            })
+            .collect();
+        for path in own_files(&folder)? {
+            let text = read_file(&path)?;
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            files.retain(|(known, ..)| *known != name);
+            files.push((name, path.display().to_string(), text));
+        }
+        let portals = files
+            .iter()
+            .map(|(_, file, text)| Portal::parse(file, text));
+        Self::of(portals.collect::<Result<_, _>>()?)
+    }
+
+    /// These portals.
+    ///
+    /// # Errors
+    /// A host that two of them claim.
+    fn of(mut all: Vec<Portal>) -> Result<Self, Error> {
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut by_host = HashMap::new();
+        for (place, portal) in all.iter().enumerate() {
+            for host in &portal.hosts {
+                if let Some(other) = by_host
+                    .insert(bare(host).to_owned(), place)
+                    .filter(|other| *other != place)
+                {
+                    let fault = format!("hosts: {host:?} is one of {} already", all[other].file);
+                    return Err(Error {
+                        file: portal.file.clone(),
+                        fault,
+                    });
+                }
+            }
+        }
+        Ok(Self {
+            all: Arc::new(all),
+            by_host: Arc::new(by_host),
+        })
+    }
+
+    /// Every portal, by name.
+    pub fn all(&self) -> &[Portal] {
+        &self.all
+    }
+
+    /// The portal of a host.
+    pub fn of_host(&self, host: &str) -> Option<&Portal> {
+        self.by_host.get(bare(host)).map(|place| &self.all[*place])
+    }
+
+    /// The portal of an address.
+    pub fn of_url(&self, url: &str) -> Option<&Portal> {
+        self.of_host(Url::parse(url).ok()?.host_str()?)
+    }
+
+    /// An address without what its portal says does not identify a listing.
+    pub fn canonical(&self, url: &str) -> String {
+        let Ok(mut parsed) = Url::parse(url.trim()) else {
+            return url.to_owned();
+        };
+        if let Some(portal) = parsed.host_str().and_then(|host| self.of_host(host)) {
+            portal.canonical(&mut parsed);
+        }
+        parsed.into()
+    }
+
+    /// What adverts of a host carry as their source.
+    pub fn source(&self, host: &str) -> String {
+        self.of_host(host)
+            .map_or_else(|| bare(host).to_owned(), |portal| portal.name.clone())
+    }
+}
+
+/// A host without the labels in front that name the same portal.
+fn bare(host: &str) -> &str {
+    let host = host.trim_end_matches('.');
+    ["www.", "m."]
+        .iter()
+        .find_map(|label| host.strip_prefix(label).filter(|rest| rest.contains('.')))
+        .unwrap_or(host)
+}
+
+fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io_error(folder, &error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| io_error(folder, &error))?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read_file(path: &Path) -> Result<String, Error> {
+    let length = std::fs::metadata(path)
+        .map_err(|error| io_error(path, &error))?
+        .len();
+    if length > FILE_BYTES_MAX {
+        return Err(Error {
+            file: path.display().to_string(),
+            fault: format!("must not exceed {FILE_BYTES_MAX} bytes"),
+        });
+    }
+    std::fs::read_to_string(path).map_err(|error| io_error(path, &error))
+}
+
+fn io_error(path: &Path, error: &std::io::Error) -> Error {
+    Error {
+        file: path.display().to_string(),
+        fault: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

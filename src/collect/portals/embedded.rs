@@ -1,0 +1,39 @@
+//! The portals whose files are in the executable: everything in `data/portals/`, held against it by a test.
+
+/// Name and text of each file.
+pub(super) const EMBEDDED: [(&str, &str); 10] = [
+    (
+        "bienici.toml",
+        include_str!("../../../data/portals/bienici.toml"),
+    ),
+    (
+        "century21.toml",
+        include_str!("../../../data/portals/century21.toml"),
+    ),
+    (
+        "figaro-immobilier.toml",
+        include_str!("../../../data/portals/figaro-immobilier.toml"),
+    ),
+    (
+        "leboncoin.toml",
+        include_str!("../../../data/portals/leboncoin.toml"),
+    ),
+    (
+        "logic-immo.toml",
+        include_str!("../../../data/portals/logic-immo.toml"),
+    ),
+    ("orpi.toml", include_str!("../../../data/portals/orpi.toml")),
+    (
+        "ouestfrance-immo.toml",
+        include_str!("../../../data/portals/ouestfrance-immo.toml"),
+    ),
+    ("pap.toml", include_str!("../../../data/portals/pap.toml")),
+    (
+        "paruvendu.toml",
+        include_str!("../../../data/portals/paruvendu.toml"),
+    ),
+    (
+        "seloger.toml",
+        include_str!("../../../data/portals/seloger.toml"),
+    ),
+];

@@ -1,0 +1,139 @@
+//! One rule of a portal: which element of a page holds a field, and how its text becomes the field's value.
+
+use std::collections::BTreeMap;
+
+use scraper::{Html, Selector};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::extract::document::text_of;
+use super::super::extract::findings::fits;
+use super::super::extract::{french, signs};
+
+/// Elements a selector may find before one has a value.
+const FOUND_MAX: usize = 20;
+
+/// How a text becomes a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum As {
+    /// As it is.
+    #[default]
+    Text,
+    /// An amount: `350 000 €`, `350 k€`.
+    Amount,
+    /// The first number.
+    Number,
+    /// A storey: `3e`, `RDC`, `3/5`.
+    Floor,
+    /// A class of energy: `D`, `Classe D`.
+    EnergyClass,
+    /// A class of greenhouse gas.
+    ClimateClass,
+    /// True when the element is there.
+    Presence,
+}
+
+/// A rule as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Written {
+    path: String,
+    selector: String,
+    attribute: Option<String>,
+    #[serde(default, rename = "as")]
+    reading: As,
+    scale: Option<f64>,
+    #[serde(default)]
+    map: BTreeMap<String, String>,
+}
+
+/// A rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Path of the field in an advert.
+    pub path: String,
+    selector: Selector,
+    attribute: Option<String>,
+    reading: As,
+    scale: f64,
+    map: Vec<(String, String)>,
+}
+
+/// A selector, or what is wrong with it.
+pub(super) fn selector(text: &str) -> Result<Selector, String> {
+    Selector::parse(text).map_err(|error| format!("selector {text:?}: {error}"))
+}
+
+impl Rule {
+    pub(super) fn new(written: Written) -> Result<Self, String> {
+        let Written {
+            path,
+            selector: text,
+            attribute,
+            reading,
+            scale,
+            map,
+        } = written;
+        let scale = scale.unwrap_or(1.0);
+        if !scale.is_finite() || scale <= 0.0 {
+            return Err("scale: must be a number above 0".into());
+        }
+        if !fits(&path, &Value::Null) {
+            return Err(format!(
+                "path: {path:?} is no field of an advert, such as \"habitation.surface.total\""
+            ));
+        }
+        for value in map.values() {
+            if !fits(&path, &json!(value)) {
+                return Err(format!("map: {path} does not take {value:?}"));
+            }
+        }
+        Ok(Self {
+            selector: selector(&text)?,
+            path,
+            attribute,
+            reading,
+            scale,
+            map: map
+                .into_iter()
+                .map(|(text, value)| (signs::phrase(&text), value))
+                .collect(),
+        })
+    }
+
+    /// The value on a page, where it is there and fits.
+    pub fn find(&self, html: &Html) -> Option<Value> {
+        html.select(&self.selector)
+            .take(FOUND_MAX)
+            .find_map(|element| {
+                let text = match &self.attribute {
+                    Some(attribute) => element.attr(attribute)?.to_owned(),
+                    None => text_of(element),
+                };
+                self.value(&text).filter(|value| fits(&self.path, value))
+            })
+    }
+
+    fn value(&self, text: &str) -> Option<Value> {
+        if !self.map.is_empty() {
+            let mapped = self
+                .map
+                .iter()
+                .find(|(phrase, _)| signs::says(text, &[phrase]));
+            return mapped.map(|(_, value)| json!(value));
+        }
+        let scaled = |number: Option<f64>| number.map(|number| json!(number * self.scale));
+        match self.reading {
+            As::Text => (!text.trim().is_empty()).then(|| json!(text.trim())),
+            As::Amount => scaled(french::amount(text)),
+            As::Number => scaled(french::number(text)),
+            As::Floor => french::floor(text).map(|floor| json!(floor)),
+            As::EnergyClass => french::energy_class(text)
+                .map(|class| json!(format!("ENERGY_CLASSIFICATION_{class}"))),
+            As::ClimateClass => french::energy_class(text)
+                .map(|class| json!(format!("GREENHOUSE_CLASSIFICATION_{class}"))),
+            As::Presence => Some(json!(true)),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+use super::*;
+use serde_json::json;
+
+const PORTAL: &str = r#"
+name = "portail.example"
+hosts = ["portail.example", "annonces.portail.example"]
+
+[identity]
+ignore_parameters = ["from"]
+
+[offline]
+texts = ["Ce bien a trouvé preneur"]
+selectors = [".vendu"]
+redirects_to = ["/"]
+
+[[field]]
+path = "currentPrice.value"
+selector = ".prix"
+as = "amount"
+
+[[field]]
+path = "type"
+selector = "[data-type]"
+attribute = "data-type"
+map = { "Appartement" = "CLASS_FLAT", "Maison" = "CLASS_HOUSE" }
+
+[[field]]
+path = "habitation.surface.total"
+selector = "dd.surface"
+as = "number"
+scale = 0.01
+
+[[field]]
+path = "habitation.characteristics.hasLift"
+selector = ".ascenseur"
+as = "presence"
+"#;
+
+fn portals(text: &str) -> Result<Portals, Error> {
+    Portals::of(vec![Portal::parse("portail.toml", text)?])
+}
+
+#[test]
+fn rules_find_fields_and_the_end_of_a_listing() {
+    let portals = portals(PORTAL).unwrap();
+    let portal = portals.of_url("https://www.portail.example/12").unwrap();
+    let read = |page: &str| {
+        let html = Html::parse_document(page);
+        let document = super::super::extract::document::walk(&html);
+        let mut findings = Findings::default();
+        let is_offline = portal.read(&html, &document, &mut findings);
+        (findings, is_offline)
+    };
+    let (findings, is_offline) = read(
+        "<p class=prix>sur demande</p><p class=prix>350 000 €<p><b data-type='Bel Appartement ancien'></b>
+         <dl><dd class=surface>6150</dd></dl><i class=ascenseur></i>",
+    );
+    assert!(!is_offline);
+    assert_eq!(findings.get("currentPrice.value"), Some(&json!(350_000.0)));
+    assert_eq!(findings.get("type"), Some(&json!("CLASS_FLAT")));
+    assert_eq!(findings.get("habitation.surface.total"), Some(&json!(61.5)));
+    assert_eq!(
+        findings.get("habitation.characteristics.hasLift"),
+        Some(&json!(true))
+    );
+    assert!(read("<p>Ce bien a trouvé preneur !").1);
+    assert!(read("<p class=vendu>Vendu").1);
+    assert!(portal.is_end("/") && !portal.is_end("/annonce/12"));
+}
+
+#[test]
+fn addresses_lose_what_does_not_identify() {
+    let portals = portals(PORTAL).unwrap();
+    let canonical = portals.canonical("https://annonces.portail.example/12?from=home&id=3#x");
+    assert_eq!(canonical, "https://annonces.portail.example/12?id=3#x");
+    let foreign = "https://autre.example/12?from=home";
+    assert_eq!(portals.canonical(foreign), foreign);
+    assert_eq!(portals.source("www.autre.example"), "autre.example");
+    assert_eq!(
+        portals.source("annonces.portail.example"),
+        "portail.example"
+    );
+}
+
+#[test]
+fn a_file_that_is_wrong_is_refused_by_name_and_place() {
+    for (from, to, fault) in [
+        (
+            ".prix\"",
+            ".prix[\"",
+            "portail.toml: field[0]: selector \".prix[\": ",
+        ),
+        (
+            "currentPrice.value",
+            "price",
+            "portail.toml: field[0]: path: \"price\" is no field of an advert",
+        ),
+        (
+            "CLASS_FLAT",
+            "FLAT",
+            "portail.toml: field[1]: map: type does not take \"FLAT\"",
+        ),
+        (
+            "scale = 0.01",
+            "scale = 0",
+            "portail.toml: field[2]: scale: must be a number above 0",
+        ),
+        (
+            "as = \"amount\"",
+            "as = \"price\"",
+            "portail.toml: TOML parse error at line 16",
+        ),
+        (
+            "hosts = [",
+            "host = [",
+            "portail.toml: TOML parse error at line 3",
+        ),
+        (
+            "\"annonces.portail.example\"",
+            "\"Portail/x\"",
+            "portail.toml: \"Portail/x\" must be a host in lower case",
+        ),
+    ] {
+        let error = portals(&PORTAL.replace(from, to)).unwrap_err().to_string();
+        assert!(error.starts_with(fault), "{error}");
+    }
+    let twice = Portals::of(vec![
+        Portal::parse("un.toml", PORTAL).unwrap(),
+        Portal::parse("deux.toml", PORTAL).unwrap(),
+    ]);
+    let error = twice.unwrap_err().to_string();
+    assert!(error.contains("is one of un.toml already"), "{error}");
+}
+
+#[test]
+fn files_of_the_data_folder_take_the_place_of_those_of_the_same_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let embedded = Portals::load(folder.path()).unwrap();
+    assert!(!embedded.all().is_empty());
+    let own = folder.path().join(FOLDER);
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(own.join("mine.toml"), PORTAL).unwrap();
+    let (replaced, _) = EMBEDDED[0];
+    let other = PORTAL.replace("portail.example", "autre.example");
+    std::fs::write(own.join(replaced), other).unwrap();
+    let portals = Portals::load(folder.path()).unwrap();
+    assert_eq!(portals.all().len(), embedded.all().len() + 1);
+    assert_eq!(
+        portals.of_host("www.autre.example").unwrap().name,
+        "autre.example"
+    );
+    std::fs::write(own.join("broken.toml"), "name = 3").unwrap();
+    let error = Portals::load(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("broken.toml: TOML parse error"), "{error}");
+}
+
+#[test]
+fn every_file_of_the_folder_is_in_the_executable() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/portals");
+    let mut files: Vec<String> = own_files(&folder)
+        .unwrap()
+        .iter()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files, EMBEDDED.map(|(name, _)| name));
+}

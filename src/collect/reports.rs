@@ -1,0 +1,134 @@
+//! What accounts say is wrong with a listing, and what an operator did about it.
+
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::moment;
+use crate::store::{self, Store};
+use crate::wire::enums::{EnumAdvertReportReason, WireEnum};
+use crate::wire::listings::codes::{FlxId, Timestamp};
+use crate::wire::listings::filters::Listing;
+
+/// A report to keep.
+#[derive(Clone, Debug)]
+pub struct NewReport {
+    /// Who reports.
+    pub account: Uuid,
+    /// What kind of listing.
+    pub listing: Listing,
+    /// Which one.
+    pub item: FlxId,
+    /// What is wrong.
+    pub reason: EnumAdvertReportReason,
+    /// In words.
+    pub comment: Option<String>,
+    /// When, Unix milliseconds.
+    pub at_ms: i64,
+}
+
+/// A report as it is kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Its identifier.
+    pub report_id: Uuid,
+    /// Who reported.
+    pub account_id: Uuid,
+    /// `ADVERT` or `PROPERTY`.
+    pub kind: String,
+    /// Identifier of the advert or property.
+    pub item: Uuid,
+    /// What is wrong.
+    pub reason: String,
+    /// In words.
+    pub comment: Option<String>,
+    /// When it was reported.
+    pub created_at: Timestamp,
+    /// When it was resolved.
+    pub resolved_at: Option<Timestamp>,
+    /// What was done about it.
+    pub resolution: Option<String>,
+}
+
+/// Keeps a report and gives its identifier. Durable on return. Blocks.
+pub fn keep(store: &Store, report: NewReport) -> store::Result<Uuid> {
+    let id = Uuid::now_v7();
+    store.write(move |transaction| {
+        transaction
+            .prepare_cached(
+                "INSERT INTO reports (report_id, account_id, kind, item, reason, comment, created_at_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute((
+                id.as_bytes(),
+                report.account.as_bytes(),
+                kind(report.listing),
+                report.item.0.as_bytes(),
+                report.reason.as_str(),
+                &report.comment,
+                report.at_ms,
+            ))
+    })?;
+    Ok(id)
+}
+
+fn kind(listing: Listing) -> &'static str {
+    match listing {
+        Listing::Advert => "ADVERT",
+        Listing::Property => "PROPERTY",
+    }
+}
+
+const COLUMNS: &str =
+    "report_id, account_id, kind, item, reason, comment, created_at_ms, resolved_at_ms, resolution";
+
+/// Reports, newest first: those an operator is to look at (duplicates and what is wrong), or all; open ones, or all.
+pub fn list(
+    connection: &Connection,
+    every_reason: bool,
+    resolved: bool,
+    take: usize,
+) -> rusqlite::Result<Vec<Report>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM reports WHERE (?1 OR reason = 'DUPLICATE' OR reason LIKE 'WRONG\\_%' ESCAPE '\\')
+         AND (?2 OR resolved_at_ms IS NULL) ORDER BY report DESC LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map((every_reason, resolved, take as i64), read)?;
+    rows.collect()
+}
+
+/// The report with an identifier.
+pub fn get(connection: &Connection, id: Uuid) -> rusqlite::Result<Option<Report>> {
+    let sql = format!("SELECT {COLUMNS} FROM reports WHERE report_id = ?1");
+    connection
+        .prepare_cached(&sql)?
+        .query_row([id.as_bytes()], read)
+        .optional()
+}
+
+/// Notes what was done about an open report; `false` when there is none. Durable on return. Blocks.
+pub fn resolve(store: &Store, id: Uuid, resolution: String, at_ms: i64) -> store::Result<bool> {
+    store.write(move |transaction| {
+        let changed = transaction.execute(
+            "UPDATE reports SET resolved_at_ms = ?2, resolution = ?3 WHERE report_id = ?1 AND resolved_at_ms IS NULL",
+            (id.as_bytes(), at_ms, resolution),
+        )?;
+        Ok(changed == 1)
+    })
+}
+
+fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Report> {
+    let id = |column: usize| Ok::<_, rusqlite::Error>(Uuid::from_bytes(row.get(column)?));
+    Ok(Report {
+        report_id: id(0)?,
+        account_id: id(1)?,
+        kind: row.get(2)?,
+        item: id(3)?,
+        reason: row.get(4)?,
+        comment: row.get(5)?,
+        created_at: moment(row.get(6)?),
+        resolved_at: row.get::<_, Option<i64>>(7)?.map(moment),
+        resolution: row.get(8)?,
+    })
+}

@@ -1,0 +1,322 @@
+//! The thread that runs jobs: begins those that may, stores how they ended, tells whoever waits.
+//!
+//! One process of a data folder collects at a time: the one that holds the lock on [`LOCK_FILE`], which the system gives
+//! back when a process dies; it takes up every job that had not ended. A turn is one transaction: how jobs ended, which
+//! begin. Fetches run on the service's runtime and report back, also when they panic.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use tokio::runtime::Handle;
+
+use super::jobs::{self, Attempt, Job};
+use super::queue::{Manners, Queue};
+use super::waiting::Waiting;
+use super::work::{Done, Worker};
+use crate::clock::Clock;
+use crate::net::fetch::PAGE_TIMEOUT;
+use crate::store::{self, Store};
+use crate::telemetry::Metrics;
+
+/// The file whose lock the collecting process holds, in the data folder.
+pub const LOCK_FILE: &str = "collector.lock";
+/// How often jobs of other processes are looked for, and the clock is.
+const TICK: Duration = Duration::from_millis(100);
+/// How often the lock is tried while another process holds it.
+const LOCK_EVERY: Duration = Duration::from_secs(1);
+/// Pause after a store that failed.
+const ERROR_PAUSE: Duration = Duration::from_secs(1);
+/// Jobs read in one turn.
+const READ_MAX: usize = 5_000;
+/// Jobs begun in one turn.
+const BEGIN_MAX: usize = 256;
+/// How long a job may run: its page and its reading.
+const LEASE: Duration = Duration::from_secs(PAGE_TIMEOUT.as_secs() + 30);
+/// How often what is old is removed.
+const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
+
+/// What a runner works with.
+pub struct Setup {
+    /// The data folder.
+    pub data: PathBuf,
+    /// Its store.
+    pub store: Store,
+    /// Tells the time.
+    pub clock: Clock,
+    /// Does the work.
+    pub worker: Worker,
+    /// How hosts and the machine are spared.
+    pub manners: Manners,
+    /// Who waits for which job.
+    pub waiting: Waiting,
+    /// How long pages are kept, where they are.
+    pub pages_kept_for: Duration,
+    /// What the service counts.
+    pub metrics: Metrics,
+}
+
+pub(super) enum Message {
+    /// A job was made in this process.
+    Added,
+    /// An attempt came to its end.
+    Done(Box<(Job, Done)>),
+    Stop,
+}
+
+/// A running collector's thread. Dropping it ends it; jobs under way are taken up at the next start.
+#[derive(Debug)]
+pub struct Runner {
+    inbox: Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Runner {
+    /// Starts collecting on a thread of its own and a runtime for the fetches; `inbox` wakes it.
+    ///
+    /// # Errors
+    /// A thread or the lock's file that cannot be had.
+    pub(super) fn start(
+        setup: Setup,
+        runtime: Handle,
+        (inbox, messages): (Sender<Message>, Receiver<Message>),
+    ) -> std::io::Result<Self> {
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(setup.data.join(LOCK_FILE))?;
+        observe(&setup);
+        let running = Running {
+            queue: Queue::new(setup.manners),
+            setup,
+            runtime,
+            back: inbox.clone(),
+            messages,
+            read_through: 0,
+            unsaved: Vec::new(),
+            upkeep_at: Duration::ZERO,
+            stopping: false,
+        };
+        let thread = std::thread::Builder::new()
+            .name("collector".into())
+            .spawn(move || running.run(&lock))?;
+        Ok(Self {
+            inbox,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.inbox.send(Message::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn observe(setup: &Setup) {
+    let store = setup.store.clone();
+    setup.metrics.observe(move |gauges| {
+        if let Ok(waiting) = store.read(jobs::waiting) {
+            gauges.set("toise_collection_jobs", &[], waiting as f64);
+        }
+    });
+}
+
+/// An inbox of messages.
+pub(super) fn inbox() -> (Sender<Message>, Receiver<Message>) {
+    channel()
+}
+
+struct Running {
+    setup: Setup,
+    runtime: Handle,
+    back: Sender<Message>,
+    messages: Receiver<Message>,
+    queue: Queue,
+    /// Number of the last job read.
+    read_through: i64,
+    /// How jobs ended, as long as the store does not know.
+    unsaved: Vec<(Job, Attempt)>,
+    upkeep_at: Duration,
+    stopping: bool,
+}
+
+impl Running {
+    fn run(mut self, lock: &File) {
+        while let Err(error) = lock.try_lock() {
+            if let TryLockError::Error(error) = error {
+                tracing::error!(%error, "no collection without a lock on {LOCK_FILE}");
+            }
+            self.hear(LOCK_EVERY);
+            if self.stopping {
+                return;
+            }
+        }
+        while !self.stopping {
+            if let Err(error) = self.turn() {
+                tracing::error!(%error, "collection waits for the store");
+                std::thread::sleep(ERROR_PAUSE);
+            }
+            let now = self.setup.clock.monotonic();
+            let next = self.queue.next_at(now).map(|at| at - now);
+            self.hear(next.unwrap_or(TICK).min(TICK));
+        }
+    }
+
+    /// Waits for a message, takes all there are.
+    fn hear(&mut self, patience: Duration) {
+        match self.messages.recv_timeout(patience) {
+            Ok(message) => self.take(message),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.stopping = true,
+        }
+        while let Ok(message) = self.messages.try_recv() {
+            self.take(message);
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Added => {}
+            Message::Stop => self.stopping = true,
+            Message::Done(done) => {
+                let (job, done) = *done;
+                let now = self.setup.clock.monotonic();
+                self.queue
+                    .end(&job, now, done.crawl_delay, done.leave_alone);
+                self.unsaved.push((job, done.attempt));
+            }
+        }
+    }
+
+    fn turn(&mut self) -> store::Result<()> {
+        let now = self.setup.clock.monotonic();
+        let now_ms = self.setup.clock.now().timestamp_millis();
+        self.read_new(now, now_ms)?;
+        let mut begun = Vec::new();
+        while begun.len() < BEGIN_MAX
+            && let Some(job) = self.queue.begin(now)
+        {
+            begun.push(job);
+        }
+        let upkeep = now >= self.upkeep_at;
+        if begun.is_empty() && self.unsaved.is_empty() && !upkeep {
+            return Ok(());
+        }
+        let saved = self.save(&begun, now_ms, upkeep);
+        if let Err(error) = saved {
+            for job in begun {
+                self.queue.end(&job, now, None, None);
+                self.queue.put(job, now + ERROR_PAUSE);
+            }
+            return Err(error);
+        }
+        for (job, attempt) in std::mem::take(&mut self.unsaved) {
+            self.settle(job, attempt, now, now_ms);
+        }
+        for job in begun {
+            self.spawn(job);
+        }
+        if upkeep {
+            self.upkeep_at = now + UPKEEP_EVERY;
+            self.sweep_pages();
+        }
+        Ok(())
+    }
+
+    /// Reads jobs made since.
+    fn read_new(&mut self, now: Duration, now_ms: i64) -> store::Result<()> {
+        let after = self.read_through;
+        let new = self
+            .setup
+            .store
+            .read(|connection| jobs::after(connection, after, READ_MAX))?;
+        for job in new {
+            self.read_through = job.number;
+            let wait_ms = u64::try_from(job.due_at_ms - now_ms).unwrap_or(0);
+            self.queue.put(job, now + Duration::from_millis(wait_ms));
+        }
+        Ok(())
+    }
+
+    fn save(&self, begun: &[Job], now_ms: i64, upkeep: bool) -> store::Result<()> {
+        let numbers: Vec<i64> = begun.iter().map(|job| job.number).collect();
+        let ended = self.unsaved.clone();
+        let until_ms = now_ms + LEASE.as_millis() as i64;
+        self.setup.store.write(move |transaction| {
+            for (job, attempt) in &ended {
+                jobs::record(transaction, job, attempt, now_ms)?;
+            }
+            jobs::lease(transaction, &numbers, until_ms)?;
+            if upkeep {
+                jobs::prune(transaction, now_ms)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Tells whoever waits for a job that ended, and puts back one that is to be tried again.
+    fn settle(&mut self, mut job: Job, attempt: Attempt, now: Duration, now_ms: i64) {
+        match attempt {
+            Attempt::Ended { ended, .. } => {
+                tracing::debug!(url = job.what.url, ?ended, "collected");
+                self.setup.waiting.tell(job.what.id, ended);
+            }
+            Attempt::Again { due_at_ms, reason } => {
+                tracing::debug!(url = job.what.url, reason, "to be collected again");
+                job.attempts += 1;
+                let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
+                self.queue.put(job, now + Duration::from_millis(wait_ms));
+            }
+        }
+    }
+
+    fn spawn(&self, job: Job) {
+        let (worker, back) = (self.setup.worker.clone(), self.back.clone());
+        let own = job.clone();
+        let runtime = self.runtime.clone();
+        self.runtime.spawn(async move {
+            let working = worker.clone();
+            let attempted = runtime
+                .spawn(async move { working.attempt(&own).await })
+                .await;
+            let done = attempted.unwrap_or_else(|error| Done {
+                attempt: worker.again(&job, format!("the attempt failed: {error}"), None),
+                crawl_delay: None,
+                leave_alone: None,
+            });
+            // After the end of the runner nobody listens: the job is taken up at the next start.
+            let _ = back.send(Message::Done(Box::new((job, done))));
+        });
+    }
+
+    /// Removes pages that were kept long enough, or at all where none are kept.
+    fn sweep_pages(&self) {
+        let Some(folder) = &self.setup.worker.pages else {
+            return;
+        };
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return;
+        };
+        let is_old = |modified: SystemTime| {
+            modified
+                .elapsed()
+                .is_ok_and(|age| age > self.setup.pages_kept_for)
+        };
+        for entry in entries.flatten() {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            if modified.is_ok_and(is_old)
+                && let Err(error) = std::fs::remove_file(entry.path())
+            {
+                tracing::warn!(%error, "a kept page cannot be removed");
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What a job does: fetch its page, read it, take the advert in, or say why there is none.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::extract::{self, Extraction, Verdict};
+use super::jobs::{Attempt, Ended, Job};
+use super::portals::Portals;
+use crate::clock::Clock;
+use crate::listings::Listings;
+use crate::listings::identity::ListingUrl;
+use crate::net::fetch::{Failure, Fetcher, Page};
+use crate::wire::listings::codes::Timestamp;
+
+/// Waits between the attempts at a page that may be had another time; after the last it is rejected.
+const RETRY_AFTER: [Duration; 4] = [
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+    Duration::from_secs(120),
+    Duration::from_secs(600),
+];
+/// Share of a wait that chance may add, so that jobs that failed together do not come back together.
+const JITTER: f64 = 0.2;
+/// Longest time a portal may ask to be left alone.
+const LEAVE_ALONE_MAX: Duration = Duration::from_secs(3_600);
+/// How long an address that could not be reached is not asked for again.
+const UNREACHABLE_FOR: Duration = Duration::from_secs(600);
+/// Folder of pages kept, in the data folder.
+pub const PAGES_FOLDER: &str = "pages";
+/// zstd level of kept pages.
+const PAGE_LEVEL: i32 = 9;
+
+/// What jobs work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Worker {
+    /// Gets pages.
+    pub fetcher: Fetcher,
+    /// Rules of portals.
+    pub portals: Portals,
+    /// Where adverts go.
+    pub listings: Listings,
+    /// Tells the time.
+    pub clock: Clock,
+    /// How long a rejection is remembered.
+    pub rejected_for: Duration,
+    /// Where pages are kept, if they are.
+    pub pages: Option<PathBuf>,
+    /// Turns of what computes: pages are read on as many threads as there are cores.
+    pub reading: Arc<Semaphore>,
+}
+
+/// What came of an attempt, for the store and for the host.
+#[derive(Debug)]
+pub struct Done {
+    /// What came of it.
+    pub attempt: Attempt,
+    /// Pause between requests that the host asks for.
+    pub crawl_delay: Option<Duration>,
+    /// How long the host asks to be left alone.
+    pub leave_alone: Option<Duration>,
+}
+
+impl Worker {
+    /// Tries a job once. Its advert, if there is one, is on disk on return; the job's end is not.
+    pub async fn attempt(&self, job: &Job) -> Done {
+        let fetched = self.fetcher.fetch(&job.what.url).await;
+        let mut leave_alone = None;
+        let attempt = match fetched.outcome {
+            Ok(page) => self.take(job, page).await,
+            Err(failure) => {
+                if let Failure::Passing { retry_after, .. } = &failure {
+                    leave_alone = retry_after.map(|wait| wait.min(LEAVE_ALONE_MAX));
+                }
+                self.failed(job, failure, leave_alone).await
+            }
+        };
+        Done {
+            attempt,
+            crawl_delay: fetched.crawl_delay,
+            leave_alone,
+        }
+    }
+
+    /// Reads a page and takes what it says in, on a thread that may block.
+    async fn take(&self, job: &Job, page: Page) -> Attempt {
+        let Ok(turn) = Arc::clone(&self.reading).acquire_owned().await else {
+            return self.again(job, "the service stops".into(), None);
+        };
+        let (worker, own) = (self.clone(), job.clone());
+        let taken = tokio::task::spawn_blocking(move || {
+            let attempt = worker.read(&own, &page);
+            drop(turn);
+            attempt
+        });
+        match taken.await {
+            Ok(attempt) => attempt,
+            Err(error) => self.again(job, format!("the page could not be read: {error}"), None),
+        }
+    }
+
+    fn read(&self, job: &Job, page: &Page) -> Attempt {
+        let now = self.clock.now();
+        self.keep(job, page, now);
+        let final_url = self.portals.canonical(page.url.as_str());
+        let portal = self.portals.of_url(&final_url);
+        if leads_to_front(&job.what.url, &page.url)
+            || portal
+                .is_some_and(|portal| portal.is_end(page.url.path()) && job.what.url != final_url)
+        {
+            return self.gone(job, "the portal sends it to another page", now);
+        }
+        let page = extract::Page {
+            url: &final_url,
+            content_type: page.content_type.as_deref(),
+            bytes: &page.bytes,
+        };
+        let extraction = extract::extract(&page, portal);
+        match &extraction.verdict {
+            Verdict::Listing => self.ingest(job, &final_url, &extraction, now),
+            Verdict::Offline => self.gone(job, "the page says that it is off line", now),
+            Verdict::Rejected(rejection) => self.reject(rejection.to_string(), self.rejected_for),
+        }
+    }
+
+    /// Takes an advert in under the address it is known by, else under the one its page was found at.
+    fn ingest(
+        &self,
+        job: &Job,
+        final_url: &str,
+        extraction: &Extraction,
+        now: DateTime<Utc>,
+    ) -> Attempt {
+        let known = match self.listings.known(&job.what.digest) {
+            Ok(known) => known,
+            Err(error) => return self.again(job, error.to_string(), None),
+        };
+        let address = if known.is_some() {
+            &job.what.url
+        } else {
+            final_url
+        };
+        let Some(url) = ListingUrl::parse(address) else {
+            return self.reject(
+                "not_a_listing: its address is none of a listing".into(),
+                self.rejected_for,
+            );
+        };
+        let host = Url::parse(address)
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned));
+        let mut advert = extraction.findings.advert();
+        advert.insert("url".into(), json!(address));
+        advert.insert(
+            "source".into(),
+            json!(self.portals.source(&host.unwrap_or_default())),
+        );
+        advert.insert("isOnline".into(), json!(true));
+        advert.insert("lastSeenAt".into(), json!(Timestamp::new(now)));
+        let origins: Map<String, Value> = extraction
+            .findings
+            .iter()
+            .map(|(path, finding)| (path.to_owned(), json!(finding.origin)))
+            .collect();
+        let mut outcomes = match self.listings.ingest(vec![Value::Object(advert)]) {
+            Ok(outcomes) => outcomes,
+            Err(error) => return self.again(job, error.to_string(), None),
+        };
+        match outcomes.pop() {
+            Some(Ok(_)) => Attempt::Ended {
+                ended: Ended::Collected(url.digest()),
+                origins: Some(Value::Object(origins).to_string()),
+                remembered_until_ms: 0,
+            },
+            Some(Err(fault)) => self.reject(format!("not_a_listing: {fault}"), self.rejected_for),
+            None => self.again(job, "the store took nothing".into(), None),
+        }
+    }
+
+    /// The listing is gone: an advert that is known goes off line.
+    fn gone(&self, job: &Job, why: &str, now: DateTime<Utc>) -> Attempt {
+        let is_known = match self.listings.known(&job.what.digest) {
+            Ok(known) => known.is_some(),
+            Err(error) => return self.again(job, error.to_string(), None),
+        };
+        if is_known {
+            let sighting =
+                json!({"url": job.what.url, "isOnline": false, "lastSeenAt": Timestamp::new(now)});
+            match self.listings.ingest(vec![sighting]) {
+                Ok(_) => {}
+                Err(error) => return self.again(job, error.to_string(), None),
+            }
+        }
+        self.reject(format!("gone: {why}"), self.rejected_for)
+    }
+
+    async fn failed(&self, job: &Job, failure: Failure, leave_alone: Option<Duration>) -> Attempt {
+        let code = match &failure {
+            Failure::Passing { reason, .. } => return self.again(job, reason.clone(), leave_alone),
+            Failure::Status(404 | 410) => {
+                let (worker, job, why) = (self.clone(), job.clone(), failure.to_string());
+                let now = self.clock.now();
+                let own = job.clone();
+                let gone = tokio::task::spawn_blocking(move || worker.gone(&own, &why, now)).await;
+                return gone.unwrap_or_else(|error| self.again(&job, error.to_string(), None));
+            }
+            Failure::Refused(_) => "not_public",
+            Failure::Robots(_) => "robots",
+            Failure::Status(401) => "login_required",
+            Failure::Status(_) => "refused",
+            Failure::TooLarge => "too_large",
+            Failure::Redirects(_) => "redirects",
+            Failure::Encoding => "unparsable",
+        };
+        self.reject(format!("{code}: {failure}"), self.rejected_for)
+    }
+
+    /// Has a job tried again, as long as that may help.
+    pub(super) fn again(
+        &self,
+        job: &Job,
+        reason: String,
+        leave_alone: Option<Duration>,
+    ) -> Attempt {
+        let Some(wait) = RETRY_AFTER.get(job.attempts as usize) else {
+            return self.reject(
+                format!("unreachable: {reason}"),
+                UNREACHABLE_FOR.min(self.rejected_for),
+            );
+        };
+        let wait = wait
+            .mul_f64(1.0 + JITTER * rand::random::<f64>())
+            .max(leave_alone.unwrap_or_default());
+        Attempt::Again {
+            due_at_ms: self.clock.now().timestamp_millis() + wait.as_millis() as i64,
+            reason,
+        }
+    }
+
+    fn reject(&self, reason: String, remembered_for: Duration) -> Attempt {
+        Attempt::Ended {
+            ended: Ended::Rejected(reason),
+            origins: None,
+            remembered_until_ms: self.clock.now().timestamp_millis()
+                + remembered_for.as_millis() as i64,
+        }
+    }
+
+    /// Keeps a page for disputes, where the operator wants that; one that cannot be kept is collected all the same.
+    fn keep(&self, job: &Job, page: &Page, now: DateTime<Utc>) {
+        let Some(folder) = &self.pages else { return };
+        let name = format!(
+            "{}-{}.html.zst",
+            now.format("%Y%m%dT%H%M%S%3fZ"),
+            job.what.id
+        );
+        let kept = zstd::bulk::compress(&page.bytes, PAGE_LEVEL).and_then(|bytes| {
+            std::fs::create_dir_all(folder).and_then(|()| std::fs::write(folder.join(name), bytes))
+        });
+        if let Err(error) = kept {
+            tracing::warn!(%error, "a page is not kept");
+        }
+    }
+}
+
+/// Whether a listing's address was answered by the front page: so portals hide that it is gone.
+fn leads_to_front(asked: &str, found: &Url) -> bool {
+    let was_deeper =
+        Url::parse(asked).is_ok_and(|asked| asked.path() != "/" || asked.query().is_some());
+    was_deeper && found.path() == "/" && found.query().is_none()
+}

@@ -1,0 +1,158 @@
+//! What the document says of listings by the address of their page, of checks and of reports.
+
+use serde_json::{Value, json};
+
+use super::super::collect::CHECKED_MAX;
+use super::super::routes::Endpoint;
+use super::admin::data_of;
+use super::operations::Operation;
+use super::schemas::closed;
+use super::{content, enveloped};
+use crate::collect::RETRY_AFTER_S;
+use crate::listings::identity::URL_BYTES_MAX;
+use crate::wire::collect::{COMMENT_CHARS_MAX, URL_PARAMETER};
+use crate::wire::enums::{EnumAdvertReportReason, WireEnum};
+use crate::wire::listings::filters::Listing;
+
+/// Why an address is rejected: the word its reason begins with, and what it means.
+const REASONS: [(&str, &str); 11] = [
+    (
+        "gone",
+        "the listing is off line; an advert that was known is now too",
+    ),
+    ("not_a_listing", "the page holds no listing, or several"),
+    ("robots", "robots.txt of the portal forbids it"),
+    (
+        "not_public",
+        "the address, or one it leads to, is not public",
+    ),
+    (
+        "not_covered",
+        "only portals covered are collected from here",
+    ),
+    ("login_required", "the page is for those who log in"),
+    ("refused", "the portal refuses, or keeps programs out"),
+    ("redirects", "redirects lead in a circle, or too far"),
+    ("too_large", "the page is larger than any listing"),
+    ("unparsable", "the answer is no page"),
+    (
+        "unreachable",
+        "the portal could not be reached, however often it was tried",
+    ),
+];
+
+/// What there is to say of such a route.
+pub fn describe(endpoint: Endpoint) -> Operation {
+    match endpoint {
+        Endpoint::Check(listing) => {
+            let (id, of) = names(listing);
+            Operation::new(format!("{id}Check"), format!("Look again at the pages of {of}"))
+                .describing(format!(
+                    "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
+                     property the adverts on line are looked at, {CHECKED_MAX} at most. `nothing_to_check` costs the same"
+                ))
+                .answering(enveloped(json!({
+                    "type": "object",
+                    "required": ["result", "adverts"],
+                    "properties": {
+                        "result": {"type": "string", "enum": ["check_scheduled", "nothing_to_check"],
+                            "description": "Whether there is a page to look at"},
+                        "adverts": {"type": "integer", "minimum": 0, "maximum": CHECKED_MAX,
+                            "description": "Pages that are looked at"},
+                    },
+                })))
+        }
+        Endpoint::Report(listing) => {
+            let (id, of) = names(listing);
+            let reason = json!({"type": "string", "enum": EnumAdvertReportReason::TABLE.values, "description": "What is wrong"});
+            let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words"});
+            Operation::new(format!("{id}Report"), format!("Tell what is wrong with {of}"))
+                .describing(
+                    "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
+                     an operator looks at duplicates and at what is wrong",
+                )
+                .taking(closed(json!({"reason": reason.clone(), "comment": comment}), &["reason"]))
+                .answering(enveloped(json!({
+                    "type": "object",
+                    "required": ["report_id", "reason"],
+                    "properties": {
+                        "report_id": {"type": "string", "format": "uuid", "description": "Identifier of the report"},
+                        "reason": reason,
+                    },
+                })))
+        }
+        _ => by_url(match endpoint {
+            Endpoint::ByUrl(listing) => listing,
+            _ => Listing::Advert,
+        }),
+    }
+}
+
+fn names(listing: Listing) -> (&'static str, &'static str) {
+    match listing {
+        Listing::Advert => ("adverts", "an advert"),
+        Listing::Property => ("properties", "a property"),
+    }
+}
+
+fn by_url(listing: Listing) -> Operation {
+    let (id, summary, record) = match listing {
+        Listing::Advert => ("advertsGetByUrl", "The advert of a page", "Advert"),
+        Listing::Property => (
+            "propertiesGetByUrl",
+            "The property that the advert of a page belongs to",
+            "Property",
+        ),
+    };
+    Operation::new(id, summary)
+        .describing(
+            "What is known and fresh comes at once; else the page is fetched and read, which may take 45 seconds: set a \
+             longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
+             again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
+        )
+        .asking(vec![json!({
+            "name": URL_PARAMETER,
+            "in": "query",
+            "required": true,
+            "schema": {"type": "string", "format": "uri", "minLength": 1, "maxLength": URL_BYTES_MAX},
+            "description": "Address of the listing on its portal, http or https",
+        })])
+        .answering(data_of(record))
+}
+
+/// The answer of a call whose page is still being collected.
+pub fn pending() -> Value {
+    json!({
+        "description": "Still being collected; free",
+        "content": content(enveloped(json!({
+            "type": "object",
+            "required": ["status", "retry_after_s"],
+            "properties": {
+                "status": {"type": "string", "enum": ["pending"], "description": "It goes on"},
+                "retry_after_s": {"type": "integer", "minimum": 1, "examples": [RETRY_AFTER_S],
+                    "description": "Seconds after which to ask again"},
+            },
+        }))),
+    })
+}
+
+/// The answer of a call whose page is no listing, beside the ordinary error.
+pub fn rejected(error: Value) -> Value {
+    let reasons: Vec<String> = REASONS
+        .iter()
+        .map(|(code, meaning)| format!("`{code}` {meaning}"))
+        .collect();
+    let rejected = enveloped(json!({
+        "type": "object",
+        "required": ["status", "reason"],
+        "properties": {
+            "status": {"type": "string", "enum": ["rejected"], "description": "It is not to be asked for again"},
+            "reason": {"type": "string", "description": format!(
+                "A word, a colon and what happened: {}", reasons.join("; "))},
+        },
+    }));
+    json!({
+        "description": "The page is no listing, free; or `url` is missing or malformed, error.code 10002",
+        "content": content(json!({"oneOf": [rejected, error]})),
+    })
+}

@@ -1,0 +1,125 @@
+//! A server killed while pages are collected: no job is lost, no answer is paid for twice.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use rusqlite::Connection;
+use toise::store::Store;
+
+use crate::support::draw::Draw;
+use crate::support::portal::{Act, Portal, flat_page, query};
+use crate::support::process::{Server, run};
+
+/// Kills, unless `TOISE_KILLS` says otherwise.
+const KILLS: usize = 4;
+/// Addresses asked for between two kills.
+const ROUND: usize = 30;
+const FLAGS: [&str; 8] = [
+    "--allow-collect-hosts",
+    "127.0.0.1",
+    "--set",
+    "collect.host_delay_ms=0",
+    "--set",
+    "collect.per_host_max=8",
+    "--set",
+    "collect.wait_s=5",
+];
+
+fn number(data: &Path, sql: &str) -> i64 {
+    let reading = |connection: &Connection| connection.query_row(sql, [], |row| row.get(0));
+    Store::open(data).unwrap().read(reading).unwrap()
+}
+
+fn credits(data: &Path) -> i64 {
+    let sum = "SELECT coalesce(sum(credits), 0) FROM ledger";
+    let reading = |connection: &Connection| connection.query_row(sum, [], |row| row.get(0));
+    let store = Store::open(data).unwrap();
+    store.ledger().read(reading).unwrap()
+}
+
+/// Asks for an address; its status, `None` when the server was gone.
+async fn ask(server: String, key: String, url: String) -> Option<u16> {
+    let request = reqwest::Client::new()
+        .get(format!("{server}/v2/protected/adverts/url?{}", query(&url)))
+        .header("x-api-key", key)
+        .timeout(Duration::from_secs(20));
+    Some(request.send().await.ok()?.status().as_u16())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_that_was_asked_for_is_lost_and_none_is_paid_for_twice() {
+    let kills = std::env::var("TOISE_KILLS").ok();
+    let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let portal = Portal::start().await;
+    let key = run(
+        data,
+        &["keys", "create", "--scopes", "refetch", "--rate", "100000"],
+    );
+    let key = key["key"].as_str().unwrap().to_owned();
+    let mut draw = Draw::new(std::process::id().into());
+    let (mut asked, mut paid) = (0, 0);
+    for round in 0..kills {
+        let server = Server::start_with(data, "serve", &FLAGS, Stdio::null());
+        let calls: Vec<_> = (round * ROUND..(round + 1) * ROUND)
+            .map(|number| {
+                let path = format!("/{number}");
+                let page = Box::new(flat_page(number, 200_000 + number as u64));
+                portal.set(
+                    &path,
+                    Act::After(Duration::from_millis(draw.below(150) as u64), page),
+                );
+                tokio::spawn(ask(server.address.clone(), key.clone(), portal.url(&path)))
+            })
+            .collect();
+        asked += ROUND as i64;
+        tokio::time::sleep(Duration::from_millis(50 + draw.below(700) as u64)).await;
+        drop(server);
+        let statuses = join_all(calls).await;
+        paid += statuses
+            .iter()
+            .filter(|status| matches!(status, Ok(Some(200))))
+            .count() as i64;
+    }
+    let made = number(data, "SELECT count(*) FROM jobs");
+    let charged = credits(data);
+    assert!(
+        made > 0 && paid <= charged && charged <= asked,
+        "{paid} answered, {charged} charged of {asked}"
+    );
+    // Without another call everything that was asked for comes to its end, and costs nothing more.
+    let _server = Server::start_with(data, "serve", &FLAGS, Stdio::null());
+    let started = Instant::now();
+    while number(
+        data,
+        "SELECT count(*) FROM jobs WHERE due_at_ms IS NOT NULL",
+    ) > 0
+    {
+        assert!(started.elapsed() < Duration::from_secs(60), "jobs are left");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        number(
+            data,
+            "SELECT count(*) FROM jobs WHERE outcome = 'collected'"
+        ),
+        made
+    );
+    let addresses: HashSet<i64> = HashSet::from([
+        number(data, "SELECT count(DISTINCT url) FROM jobs"),
+        number(data, "SELECT count(*) FROM adverts"),
+    ]);
+    assert_eq!(
+        addresses.len(),
+        1,
+        "one advert for each address: {addresses:?}"
+    );
+    assert_eq!(credits(data), charged);
+    println!(
+        "{kills} kills: {made} jobs, all collected; {paid} answers had, {charged} charged of {asked} calls"
+    );
+}

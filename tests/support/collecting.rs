@@ -1,0 +1,99 @@
+//! Calls for listings by the address of their page, of a service that may fetch from loopback.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, Response};
+use serde_json::Value;
+use toise::collect::Collector;
+use toise::config::Collect;
+use toise::http::server::Limits;
+use toise::net::receiver::{Allowed, Gate};
+
+use super::portal::query;
+use super::{Rows, Service};
+
+/// A service that may fetch from loopback, and knows names that lead inside.
+pub async fn service(change: impl FnOnce(&mut Collect)) -> Service {
+    let mut settings = Collect {
+        host_delay_ms: 0,
+        per_host_max: 8,
+        ..Collect::default()
+    };
+    change(&mut settings);
+    Service::start_with(Rows::default(), Limits::default(), move |app| {
+        let gate = Gate::asking(Allowed::parse("127.0.0.1").unwrap(), |name| {
+            let address: Option<IpAddr> = (name == "inside.example").then(|| [10, 0, 0, 1].into());
+            Ok(Vec::from_iter(address))
+        });
+        let listings = app.properties.listings().clone();
+        app.collector = Collector::through(
+            gate.for_pages(false),
+            app.store.clone(),
+            listings,
+            &settings,
+        )
+        .unwrap();
+    })
+    .await
+}
+
+pub async fn get(service: &Service, path: &str, url: &str) -> Response {
+    get_with(service, &service.key, path, url, None).await
+}
+
+pub async fn get_with(
+    service: &Service,
+    key: &str,
+    path: &str,
+    url: &str,
+    name: Option<&str>,
+) -> Response {
+    let mut request = service
+        .ask(
+            Method::GET,
+            &format!("/v2/protected/{path}/url?{}", query(url)),
+        )
+        .header("x-api-key", key);
+    if let Some(name) = name {
+        request = request.header("idempotency-key", name);
+    }
+    request.send().await.unwrap()
+}
+
+/// Credits of an answer and its data.
+pub async fn told(response: Response, status: u16) -> (i64, Value) {
+    let credits = response.headers()["x-credits"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(!response.headers().contains_key("retry-after"));
+    let found = response.status();
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(found, status, "{body}");
+    assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
+    (credits, body["data"].clone())
+}
+
+pub async fn post(service: &Service, path: &str, body: Value) -> Value {
+    let (_, data) = told(service.post(path, body.to_string()).await, 200).await;
+    data
+}
+
+pub async fn record(service: &Service, kind: &str, id: &Value) -> Value {
+    let path = format!("/v2/protected/{kind}/{}", id.as_str().unwrap());
+    let request = service
+        .ask(Method::GET, &path)
+        .header("x-api-key", &service.key);
+    told(request.send().await.unwrap(), 200).await.1
+}
+
+/// Waits until something holds, five seconds at most.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < Duration::from_secs(15), "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
