@@ -64,3 +64,21 @@ pub(super) fn grouping(market: &Market, mut block_done: impl FnMut()) -> Result<
     }
     Ok(Grouping::of(placed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synth::adverts::{Level, Request, Spread};
+
+    #[test]
+    fn ingestion_as_a_whole_makes_the_right_properties() {
+        let market = Market::new(Request {
+            spread: Spread::Dense,
+            ..Request::new(2_048, 11, Level::Middle)
+        });
+        let grouping = grouping(&market, || ()).unwrap();
+        assert_eq!(grouping.adverts, 2_048);
+        assert!(grouping.precision > 0.99, "{grouping:?}");
+        assert!(grouping.recall > 0.95, "{grouping:?}");
+    }
+}

@@ -282,6 +282,34 @@ fn equally_fitting_properties_are_told_as_bridged() {
 }
 
 #[test]
+fn two_known_properties_are_joined_on_more_than_a_new_advert_is() {
+    let likely = elsewhere(&[
+        ("/habitation/floor", Value::Null),
+        ("/description", Value::Null),
+        ("/medias", Value::Null),
+        ("/habitation/climate", Value::Null),
+    ]);
+    let (new, sure) = (fingerprint(&flat()), elsewhere(&[]));
+    let likely_alone = [candidate(3, 1, &likely)];
+    assert!(matches!(
+        assign(&new, &likely_alone),
+        Assignment::Join { .. }
+    ));
+    assert_eq!(assign_known(&new, &likely_alone), Assignment::New);
+    let sure_alone = [candidate(3, 1, &sure)];
+    assert!(matches!(
+        assign_known(&new, &sure_alone),
+        Assignment::Join { .. }
+    ));
+    let Assignment::Join { property, bridged } =
+        assign(&new, &[candidate(3, 1, &likely), candidate(7, 2, &sure)])
+    else {
+        panic!("not joined");
+    };
+    assert_eq!((property, bridged), (FlxId(Uuid::from_u128(7)), Vec::new()));
+}
+
+#[test]
 fn nothing_known_makes_a_new_property() {
     assert_eq!(assign(&fingerprint(&flat()), &[]), Assignment::New);
 }
