@@ -35,6 +35,14 @@ pub enum Error {
         /// Where it was looked for.
         folder: String,
     },
+    /// No recorded sale was imported yet.
+    #[error(
+        "{folder}: no recorded sales; import them: toise import dvf, or look at invented ones: toise demo"
+    )]
+    NoSales {
+        /// The data folder.
+        folder: String,
+    },
     /// Too few sales to learn from.
     #[error(
         "{sales} sales of homes to learn from, {needed} are needed; import more: toise import dvf"
