@@ -65,7 +65,7 @@ pub fn describe(endpoint: Endpoint) -> Operation {
         Endpoint::Report(listing) => {
             let (id, of) = names(listing);
             let reason = json!({"type": "string", "enum": EnumAdvertReportReason::TABLE.values, "description": "What is wrong"});
-            let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words"});
+            let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words; required where reason is OTHER"});
             Operation::new(format!("{id}Report"), format!("Tell what is wrong with {of}"))
                 .describing(
                     "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
