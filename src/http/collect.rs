@@ -117,7 +117,9 @@ pub async fn report(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiErro
             comment: request.comment,
             at_ms: app.clock.now().timestamp_millis(),
         };
-        let report_id = reports::keep(&app.store, report).map_err(ApiError::internal)?;
+        let report_id = reports::keep(&app.store, report)
+            .map_err(ApiError::internal)?
+            .ok_or(ApiError::Overloaded)?;
         if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
             // Where too many wait already the report stands all the same.
             app.collector.check(account, &addresses)?;
