@@ -145,7 +145,8 @@ enum Which {
     Every,
 }
 
-/// Addresses of an advert's page, or of a property's adverts, those seen last first.
+/// Addresses of an advert's page, or of a property's adverts: of those on line the ones seen longest ago, so that
+/// repeated checks come to all of them; else the ones seen last.
 fn addresses(
     listings: &Listings,
     listing: Listing,
@@ -164,7 +165,10 @@ fn addresses(
     }
     let mut adverts: Vec<&Value> = record["adverts"].as_array().into_iter().flatten().collect();
     adverts.retain(|advert| which == Which::Every || advert["isOnline"] == true);
-    adverts.sort_by_key(|advert| std::cmp::Reverse(advert["lastSeenAt"].as_str()));
+    adverts.sort_by_key(|advert| advert["lastSeenAt"].as_str());
+    if which == Which::Every {
+        adverts.reverse();
+    }
     Ok(adverts
         .into_iter()
         .take(CHECKED_MAX)

@@ -127,3 +127,41 @@ impl Files {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_are_fetched_once_and_forgotten_when_they_are_too_much() {
+        const LONG: usize = 1 << 20;
+        let files = Files::default();
+        let rules_of = async |host: usize| {
+            let url = Url::parse(&format!("https://p{host}.example/annonce/1")).unwrap();
+            let mut fetched = None;
+            let fetch = |address: Url| {
+                fetched = Some(address.to_string());
+                let text = format!(
+                    "User-agent: *\nDisallow: /{}\nCrawl-delay: 900",
+                    "a".repeat(LONG)
+                );
+                std::future::ready(Rules::parse(text.as_bytes(), "toise"))
+            };
+            let rules = files.of(&url, fetch).await;
+            assert_eq!(rules.crawl_delay(), Some(CRAWL_DELAY_MAX));
+            assert!(matches!(&rules, Rules::Known(known) if known.allow(&url)));
+            fetched
+        };
+        let first = rules_of(0).await;
+        assert_eq!(first.as_deref(), Some("https://p0.example/robots.txt"));
+        assert_eq!(rules_of(0).await, None);
+        for host in 1..=BYTES_MAX / LONG {
+            rules_of(host).await;
+        }
+        assert!(
+            rules_of(0).await.is_some(),
+            "it was forgotten with the others"
+        );
+        assert!(files.lock().bytes < BYTES_MAX);
+    }
+}

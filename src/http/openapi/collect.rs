@@ -49,7 +49,8 @@ pub fn describe(endpoint: Endpoint) -> Operation {
             Operation::new(format!("{id}Check"), format!("Look again at the pages of {of}"))
                 .describing(format!(
                     "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
-                     property the adverts on line are looked at, {CHECKED_MAX} at most. `nothing_to_check` costs the same"
+                     property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
+                     `nothing_to_check` costs the same"
                 ))
                 .answering(enveloped(json!({
                     "type": "object",
