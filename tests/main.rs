@@ -68,6 +68,7 @@ mod lake {
     mod readers;
 }
 mod real {
+    mod estimates;
     mod open_data;
 }
 mod support;

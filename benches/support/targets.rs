@@ -6,14 +6,15 @@ use toise::opendata::{Goal, MatchRequest, Target};
 
 use super::{Sql, all, between, is};
 
-/// Up to `count` requests for diagnostics of the lake, scattered over it.
+/// Up to `count` requests for diagnostics of the lake, scattered over it: numbers read from their end have no order in
+/// place or time.
 pub fn diagnostics(sql: &Sql, count: usize) -> Vec<MatchRequest> {
     let rows = sql.ask(&format!(
         "select cast(code_insee_ban as varchar), cast(type_batiment as varchar), surface_habitable_logement, \
          conso_5_usages_par_m2_ep, emission_ges_5_usages_par_m2 from dpe where code_insee_ban is not null \
          and type_batiment in ('appartement', 'maison') and surface_habitable_logement is not null \
          and conso_5_usages_par_m2_ep is not null and emission_ges_5_usages_par_m2 is not null \
-         order by md5(numero_dpe) limit {count}"
+         order by reverse(numero_dpe) limit {count}"
     ));
     let mut requests = Vec::with_capacity(count);
     for batch in rows {

@@ -34,9 +34,17 @@ pub enum Error {
     /// Another backup of the same folder is running.
     #[error("{}: another backup is running; wait for it to end", .0.display())]
     Busy(PathBuf),
-    /// Tables were published faster than their files could be linked.
-    #[error("{}: the table changes too fast to be copied; try again when imports pause", .0.display())]
+    /// Tables or models were published faster than their files could be linked.
+    #[error("{}: changes too fast to be copied; try again when imports and trainings pause", .0.display())]
     Unsettled(PathBuf),
+    /// What names the estimator's model in use cannot be read.
+    #[error("{}: names no model: {reason}; train again: toise train", path.display())]
+    NamesNoModel {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// Not something `toise backup` made.
     #[error("{}: not a backup that can be restored: {reason}", path.display())]
     NotABackup {

@@ -1,8 +1,8 @@
 //! Backups: a data folder as it stood at one moment, taken while the service runs, and a data folder made from one.
 //!
 //! A backup is staged as a folder that is itself a data folder ([`stage`]): first the snapshot of every table with the
-//! files it names, hard-linked where the file system allows since they never change, then the store through SQLite's
-//! online backup. The store comes last so that whatever the tables show, the store knows. A manifest lists every file
+//! files it names, hard-linked where the file system allows since they never change, likewise the estimator's model and
+//! the report cards, then the store through SQLite's online backup. The store comes last so that whatever the tables show, the store knows. A manifest lists every file
 //! with its length and BLAKE3. Only then the stage takes its final name, as a folder or as one tar file (`tar.rs`): a
 //! backup that is there is whole. [`restore`] checks every byte against the manifest before a data folder appears.
 
@@ -27,6 +27,10 @@ const FORMAT: u32 = 1;
 const BUFFER_BYTES: usize = 1 << 20;
 /// Folder of the tables.
 const LAKE: &str = "lake";
+/// Folder of the estimator's models, which of them is in use, and the folder of their report cards.
+const MODELS: &str = "models";
+const MODEL_IN_USE: &str = "current.json";
+const REPORT_CARDS: &str = "reports";
 /// What of a data folder goes along beside store and tables: what cannot be fetched or computed again.
 const COMPANIONS: [&str; 4] = [
     crate::config::FILE_NAME,
@@ -83,16 +87,19 @@ impl Manifest {
             )));
         }
         for file in &manifest.files {
-            let is_inside = Path::new(&file.path)
-                .components()
-                .all(|part| matches!(part, Component::Normal(_)));
-            if !is_inside || file.path.is_empty() {
+            if !is_inside(&file.path) {
                 let path = &file.path;
                 return Err(unreadable(format!("names {path:?}, which is not in it")));
             }
         }
         Ok(manifest)
     }
+}
+
+/// Whether a path names something in the folder it is laid over.
+fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// Copies a file's bytes while hashing them; returns their number and BLAKE3.

@@ -3,22 +3,24 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use chrono::SecondsFormat;
 use indicatif::ProgressBar;
 use tempfile::TempDir;
 
 use super::{
-    COMPANIONS, Entry, Error, FORMAT, LAKE, MANIFEST_FILE, Manifest, Result, copy_hashed,
-    parent_of, restore, sync_folder, tar,
+    COMPANIONS, Entry, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest,
+    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder, tar,
 };
 use crate::clock::Clock;
 use crate::lake::snapshot::{self, Snapshot};
 use crate::store::{self, Store};
 
-/// How often a table is tried again when it is published anew while its files are linked.
+/// How often a table or model is tried again when it is published anew while its files are linked.
 const LINK_ATTEMPTS: usize = 20;
+/// Pause between two attempts at a model: training puts a folder in the place of another.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 /// Lock of the data folder under which backups run.
 const LOCK_FILE: &str = "backup.lock";
 /// What the names of stages in the data folder begin with.
@@ -69,6 +71,7 @@ impl Stage {
         let created_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;
+        copy_models(&data.join(MODELS), &root.join(MODELS))?;
         if data.join(store::FILE_NAME).exists() {
             Store::open(data)?.backup(root)?;
         }
@@ -238,6 +241,58 @@ fn link_parts(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Links the estimator's model in use, and copies the report cards.
+///
+/// Training names a model once it is whole, and deletes older ones later: as long as the same model is named, all its
+/// files were there, but for the moment in which the same model takes its own place.
+fn copy_models(models: &Path, to: &Path) -> Result<()> {
+    copy_tree(&models.join(REPORT_CARDS), &to.join(REPORT_CARDS))?;
+    let path = models.join(MODEL_IN_USE);
+    for _attempt in 0..LINK_ATTEMPTS {
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        let version = version_named(&path, &text)?;
+        let copy = to.join(&version);
+        let linked = link_folder(&models.join(&version), &copy);
+        if linked.is_ok() && fs::read(&path).map_err(Error::io(&path))? == text {
+            write_synced(&to.join(MODEL_IN_USE), &text)?;
+            return sync_folder(to);
+        }
+        if copy.exists() {
+            fs::remove_dir_all(&copy).map_err(Error::io(&copy))?;
+        }
+        std::thread::sleep(BETWEEN_ATTEMPTS);
+    }
+    Err(Error::Unsettled(models.to_owned()))
+}
+
+/// The folder of the model in use.
+fn version_named(path: &Path, text: &[u8]) -> Result<String> {
+    let no_model = |reason: String| Error::NamesNoModel {
+        path: path.to_owned(),
+        reason,
+    };
+    let named: serde_json::Value =
+        serde_json::from_slice(text).map_err(|error| no_model(error.to_string()))?;
+    match named["version"].as_str() {
+        Some(version) if is_inside(version) => Ok(version.to_owned()),
+        _ => Err(no_model("no version of a model".into())),
+    }
+}
+
+/// Links the files of a folder that has no folders.
+fn link_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).map_err(Error::io(to))?;
+    for entry in fs::read_dir(from).map_err(Error::io(from))? {
+        let entry = entry.map_err(Error::io(from))?;
+        link_or_copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    sync_folder(to)
 }
 
 /// Links a file that never changes; copies it where links do not reach.

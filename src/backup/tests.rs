@@ -34,6 +34,16 @@ fn data_folder() -> tempfile::TempDir {
     ] {
         fs::write(table.join(name), name.repeat(100)).unwrap();
     }
+    let models = data.join("models");
+    for version in ["former", "used"] {
+        fs::create_dir_all(models.join(version)).unwrap();
+        for name in ["model.json", "sales.parquet"] {
+            fs::write(models.join(version).join(name), version.repeat(100)).unwrap();
+        }
+    }
+    fs::write(models.join("current.json"), br#"{"version": "used"}"#).unwrap();
+    fs::create_dir(models.join("reports")).unwrap();
+    fs::write(models.join("reports/card.md"), b"# Estimates judged").unwrap();
     folder
 }
 
@@ -95,6 +105,10 @@ fn a_folder_and_a_tar_restore_to_the_same_files() {
         "lake/made_up/000001-0000.sums",
         "lake/made_up/snapshot.json",
         "ledger.sqlite",
+        "models/current.json",
+        "models/reports/card.md",
+        "models/used/model.json",
+        "models/used/sales.parquet",
         "reference/iris.geojson.gz",
         "store.sqlite",
         "toise.toml",
@@ -146,6 +160,36 @@ fn nothing_is_ever_overwritten() {
     let taken = Stage::take(&nothing, &path.join("x"), &clock, &ProgressBar::hidden());
     assert!(matches!(taken, Err(Error::NoData(_))));
     assert!(!nothing.exists());
+}
+
+#[test]
+fn a_backup_waits_for_the_model_in_use_and_refuses_what_names_none() {
+    let folder = data_folder();
+    let path = folder.path();
+    let models = path.join("data/models");
+    // A training is about to put the same model in its place.
+    fs::rename(models.join("used"), models.join("used.new")).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            fs::rename(models.join("used.new"), models.join("used")).unwrap();
+        });
+        back_up(path, "copy").unwrap();
+    });
+    assert!(path.join("copy/models/used/sales.parquet").exists());
+    for text in ["{", r#"{"version": "../lake"}"#] {
+        fs::write(models.join("current.json"), text).unwrap();
+        let refused = back_up(path, "other").unwrap_err().to_string();
+        assert!(
+            refused.contains("current.json") && refused.contains("toise train"),
+            "{refused}"
+        );
+    }
+    fs::remove_file(models.join("current.json")).unwrap();
+    let manifest = back_up(path, "without").unwrap();
+    let is_model = |file: &&Entry| file.path.starts_with("models/");
+    let of_models: Vec<&Entry> = manifest.files.iter().filter(is_model).collect();
+    assert_eq!(of_models.len(), 1, "{of_models:?}");
 }
 
 #[test]

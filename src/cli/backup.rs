@@ -16,8 +16,8 @@ use crate::progress::Progress;
 /// Arguments of `backup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The backup holds the store, every table as it stands, toise.toml, reference/ and reports/. It appears whole or not at
-all. A folder on the same file system shares the tables' files with the data folder (hard links: quick, and no second
+The backup holds the store, every table as it stands, the estimator's model and report cards, toise.toml, reference/
+and reports/. It appears whole or not at all. A folder on the same file system shares the tables' files with the data folder (hard links: quick, and no second
 copy of them); a tar file holds copies. It holds what keys and secrets are checked with: keep it as safe as the data.
 
 Examples:

@@ -1,4 +1,6 @@
-//! `toise check`: reads the whole lake and verifies every byte of it.
+//! `toise check`: reads the whole lake and the estimator's model and verifies every byte of them.
+
+use std::path::Path;
 
 use clap::Args;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -8,6 +10,7 @@ use serde_json::json;
 
 use super::tables::LakeTable;
 use super::{CommandResult, Common};
+use crate::estimate::{Model, model, store};
 use crate::lake::Lake;
 use crate::lake::check::TableCheck;
 use crate::progress::Progress;
@@ -19,13 +22,13 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file the snapshots name, beside a running server or import, and compares each page with the checksum taken
-when it was written. Ends with exit code 1 when something is damaged, after naming every damaged file.
+when it was written; then the model that values homes, where there is one. Ends with exit code 1 when something is damaged, after naming every damaged file.
 
 Examples:
   toise check
   toise check dpe --json | jq '.tables[].damaged'")]
 pub struct CheckArgs {
-    /// Tables [default: all]
+    /// Tables [default: all, and the model]
     pub tables: Vec<LakeTable>,
 }
 
@@ -40,11 +43,30 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         tables.push(reading.run(&|bytes| bar.inc(bytes)));
         bar.finish_and_clear();
     }
+    let model = if arguments.tables.is_empty() {
+        open_model(&common.data)
+    } else {
+        Ok(None)
+    };
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
     if common.json {
-        println!("{}", json!({"tables": tables, "damaged": damaged.len()}));
+        let count = damaged.len() + usize::from(model.is_err());
+        let model = model.as_ref().map_err(ToString::to_string);
+        let model = match &model {
+            Ok(version) => json!({"version": version}),
+            Err(reason) => json!({"damaged": reason}),
+        };
+        println!(
+            "{}",
+            json!({"tables": tables, "model": model, "damaged": count})
+        );
     } else {
         print(&tables);
+        match &model {
+            Ok(Some(version)) => println!("The model {version} is whole."),
+            Ok(None) => {}
+            Err(error) => println!("{error}"),
+        }
         for of_file in damaged.chunk_by(|a, b| a.file == b.file) {
             for damage in of_file.iter().take(PLACES_SHOWN_MAX) {
                 println!("{}: {}", damage.file, damage.reason);
@@ -57,7 +79,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let mut files: Vec<&str> = damaged.iter().map(|damage| &*damage.file).collect();
     files.dedup();
     if files.is_empty() {
-        return Ok(());
+        return Ok(model.map(drop)?);
     }
     Err(format!(
         "damaged: {}; restore from a backup, or delete the table's folder and import it again \
@@ -65,6 +87,15 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         files.join(", ")
     )
     .into())
+}
+
+/// Opens the model in use, which compares every file of it with its digest; its version, `None` without a model.
+fn open_model(data: &Path) -> Result<Option<String>, model::Error> {
+    match Model::open(&data.join(store::FOLDER)) {
+        Ok(model) => Ok(Some(model.metadata().version.clone())),
+        Err(model::Error::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn print(tables: &[TableCheck]) {

@@ -1,5 +1,7 @@
 //! `toise evaluate dedup`: made-up adverts whose assets are known, assigned to properties and held against the truth.
 
+mod ingested;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -12,7 +14,7 @@ use serde::Serialize;
 
 use super::{CommandResult, Common};
 use crate::listings::dedup::evaluate::fit::{Fit, Fitted};
-use crate::listings::dedup::evaluate::{self, Mistake, Outcome};
+use crate::listings::dedup::evaluate::{self, Grouping, Mistake, Outcome};
 use crate::synth::adverts::{Level, Market, Request, Spread};
 use crate::synth::places;
 use crate::wire::listings::Advert;
@@ -38,8 +40,11 @@ pub struct DedupArgs {
     /// Print so many wrong decisions of each level too, with their evidence
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
+    /// Take every sighting through ingestion itself, into a store that is thrown away, instead of the scorer alone
+    #[arg(long, conflicts_with = "mistakes")]
+    ingested: bool,
     /// Fit the weights on the training seeds and print them beside those in use, instead of measuring
-    #[arg(long, conflicts_with_all = ["seed", "level"])]
+    #[arg(long, conflicts_with_all = ["seed", "level", "ingested"])]
     fit: bool,
 }
 
@@ -67,15 +72,39 @@ impl From<NoiseLevel> for Level {
     }
 }
 
+type Boxed = Box<dyn std::error::Error + Send + Sync>;
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LevelResult {
     level: Level,
     seconds: f64,
     #[serde(flatten)]
-    outcome: Outcome,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    mistakes: Vec<Mistake>,
+    judged: Judged,
+}
+
+/// What was measured at a level.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Judged {
+    /// The scorer.
+    Scorer {
+        #[serde(flatten)]
+        outcome: Box<Outcome>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        mistakes: Vec<Mistake>,
+    },
+    /// Ingestion as a whole.
+    Ingestion(Grouping),
+}
+
+impl Judged {
+    fn grouping(&self) -> &Grouping {
+        match self {
+            Self::Scorer { outcome, .. } => &outcome.grouping,
+            Self::Ingestion(grouping) => grouping,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -100,24 +129,14 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     let mut results = Vec::new();
     for level in levels {
         let started = Instant::now();
-        let mut market = evaluate::Market::default();
-        observe(
-            arguments.adverts,
-            arguments.seed,
-            level,
-            &mut market,
-            &mut |_, _| {},
-        );
+        let judged = match arguments.ingested {
+            true => ingested(arguments.adverts, arguments.seed, level)?,
+            false => scored(arguments, level),
+        };
         results.push(LevelResult {
             level,
             seconds: started.elapsed().as_secs_f64(),
-            outcome: market.outcome(),
-            mistakes: market
-                .mistakes()
-                .iter()
-                .take(arguments.mistakes)
-                .cloned()
-                .collect(),
+            judged,
         });
     }
     let report = Report {
@@ -135,22 +154,52 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     Ok(())
 }
 
-fn observe(
-    adverts: u64,
-    seed: u64,
-    level: Level,
-    market: &mut evaluate::Market,
-    compared: &mut dyn FnMut(&crate::listings::dedup::Comparison, bool),
-) {
+fn scored(arguments: &DedupArgs, level: Level) -> Judged {
+    let mut market = evaluate::Market::default();
+    let compared = &mut |_: &_, _| {};
+    observe(
+        arguments.adverts,
+        arguments.seed,
+        level,
+        &mut market,
+        compared,
+    );
+    let mistakes = market.mistakes().iter().take(arguments.mistakes);
+    Judged::Scorer {
+        outcome: Box::new(market.outcome()),
+        mistakes: mistakes.cloned().collect(),
+    }
+}
+
+fn ingested(adverts: u64, seed: u64, level: Level) -> Result<Judged, Boxed> {
+    let (synth, bar) = market(adverts, seed, level);
+    let grouping = ingested::grouping(&synth, || bar.inc(1))?;
+    bar.finish_and_clear();
+    Ok(Judged::Ingestion(grouping))
+}
+
+/// The adverts of a level, and a bar for their blocks.
+fn market(adverts: u64, seed: u64, level: Level) -> (Market, ProgressBar) {
     let synth = Market::new(Request {
         spread: Spread::Dense,
         ..Request::new(adverts, seed, level)
     });
     let bar = ProgressBar::new(synth.blocks()).with_message(level.name());
+    (synth, bar)
+}
+
+fn observe(
+    adverts: u64,
+    seed: u64,
+    level: Level,
+    judge: &mut evaluate::Market,
+    compared: &mut dyn FnMut(&crate::listings::dedup::Comparison, bool),
+) {
+    let (synth, bar) = market(adverts, seed, level);
     for block in 0..synth.blocks() {
         for mut observation in synth.block(block) {
             complete(&mut observation.advert);
-            market.observe(&observation.advert, observation.asset, &mut *compared);
+            judge.observe(&observation.advert, observation.asset, &mut *compared);
         }
         bar.inc(1);
     }
@@ -220,27 +269,35 @@ fn print(report: &Report) {
     ]);
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     for level in &report.levels {
-        let outcome = &level.outcome;
-        table.add_row([
+        let grouping = level.judged.grouping();
+        let mut row = vec![
             level.level.name().to_owned(),
-            outcome.adverts.to_string(),
-            outcome.assets.to_string(),
-            outcome.properties.to_string(),
-            percent(outcome.precision),
-            percent(outcome.recall),
-            percent(outcome.purity),
-            percent(outcome.pure_properties),
-            percent(outcome.blocking_recall),
-            format!("{:.1}", outcome.candidates_mean),
-            outcome.candidates_max.to_string(),
-            format!("{:.0}", outcome.encoded_bytes_mean),
-            format!("{:.1}", level.seconds),
-        ]);
+            grouping.adverts.to_string(),
+            grouping.assets.to_string(),
+            grouping.properties.to_string(),
+            percent(grouping.precision),
+            percent(grouping.recall),
+            percent(grouping.purity),
+            percent(grouping.pure_properties),
+        ];
+        row.extend(match &level.judged {
+            Judged::Scorer { outcome, .. } => [
+                percent(outcome.blocking_recall),
+                format!("{:.1}", outcome.candidates_mean),
+                outcome.candidates_max.to_string(),
+                format!("{:.0}", outcome.encoded_bytes_mean),
+            ],
+            Judged::Ingestion(_) => std::array::from_fn(|_| "-".to_owned()),
+        });
+        row.push(format!("{:.1}", level.seconds));
+        table.add_row(row);
     }
     align(&mut table);
     println!("{table}");
     for level in &report.levels {
-        print_missed(level);
+        if let Judged::Scorer { outcome, mistakes } = &level.judged {
+            print_missed(level.level, outcome, mistakes);
+        }
     }
     println!(
         "Percentages: precision and recall of pairs of adverts; purity: adverts of their property's commonest asset; \
@@ -253,21 +310,21 @@ fn print(report: &Report) {
     }
 }
 
-fn print_missed(level: &LevelResult) {
-    let missed = &level.outcome.missed;
+fn print_missed(level: Level, outcome: &Outcome, mistakes: &[Mistake]) {
+    let missed = &outcome.missed;
     println!(
         "{}: {} of {} adverts of known assets joined none of theirs ({} met none, {} barred, {} unsure, {} outweighed); \
          {} joined another asset.",
-        level.level.name(),
+        level.name(),
         missed.not_met + missed.barred + missed.unsure + missed.outweighed,
-        level.outcome.returning,
+        outcome.returning,
         missed.not_met,
         missed.barred,
         missed.unsure,
         missed.outweighed,
-        level.outcome.wrongly_joined,
+        outcome.wrongly_joined,
     );
-    for mistake in &level.mistakes {
+    for mistake in mistakes {
         let comparison = &mistake.comparison;
         let kind = if mistake.same {
             "missed"

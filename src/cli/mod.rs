@@ -124,7 +124,7 @@ enum Command {
     Train(train::TrainArgs),
     /// Measure how good the answers are, on the records of the lake or on labelled adverts
     Evaluate(evaluate::EvaluateArgs),
-    /// Read the whole lake and verify every byte of it
+    /// Read the whole lake and the model and verify every byte of them
     Check(check::CheckArgs),
     /// Merge the files that imports left, for faster answers
     Compact(compact::CompactArgs),
@@ -138,7 +138,7 @@ enum Command {
     Keys(keys::KeysArgs),
     /// Print the configuration in effect, and where each value came from
     Config(config::ConfigArgs),
-    /// Copy store and tables to a folder or a tar file, also while the service runs
+    /// Copy store, tables and model to a folder or a tar file, also while the service runs
     Backup(backup::BackupArgs),
     /// Make a data folder from a backup
     Restore(restore::RestoreArgs),

@@ -161,6 +161,9 @@ fn diagnostic(columns: &[ArrayRef], row: usize) -> Option<Diagnostic> {
 
 #[cfg(test)]
 mod tests {
+    //! Made-up rows: the official ones at hand are sales of Paris, Toulon and a village of Charente, and diagnostics of
+    //! Haute-Garonne, Lozère and Lyon, which share no commune.
+
     use super::*;
 
     fn sale(latitude: f64, surface_m2: f32) -> Sale {

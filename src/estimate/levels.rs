@@ -139,6 +139,11 @@ impl Levels {
         }
     }
 
+    /// Day of the first sale.
+    pub fn first_day(&self) -> Option<i32> {
+        self.country.sums.first().map(|sums| sums.day)
+    }
+
     /// The country before a day.
     pub fn country(&self, day: i32) -> Option<Level> {
         self.country.before(0, day)

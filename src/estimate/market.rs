@@ -4,6 +4,8 @@
 //! sales of unlike homes can be averaged. Everything here is independent of the surface that is asked for: a larger
 //! home meets the same market.
 
+use std::f32::consts::{PI, TAU};
+
 use super::comparables::{Neighbour, Places};
 use super::home::Class;
 use super::index::{Known, TimeIndex};
@@ -31,6 +33,11 @@ const NARROWEST_M: f64 = 30.0;
 const ROOM_SIMILARITY: f64 = 0.45;
 /// Comparables within reach below which the department stands in.
 pub const COMPARABLES_MIN: usize = 5;
+/// Where a sale of any home is as near as this, homes stand, metres.
+const SETTLED_M: f32 = 1_000.0;
+/// Sales that have to lie to one side of a place before it is taken to be at sea or abroad: so many lie so by chance
+/// once in fifty times.
+const ONE_SIDED_MIN: usize = 10;
 
 /// Sales, and what is derived of them to be asked as of any day.
 #[derive(Clone, Debug, Default)]
@@ -150,11 +157,55 @@ impl Market {
         self.quality[row]
     }
 
+    /// Day of the first sale of a class.
+    pub fn first_day(&self, class: Class) -> Option<i32> {
+        self.levels[class as usize].first_day()
+    }
+
+    /// Whether homes stand around a place, as far as sales tell, for lack of the outline of the country: where no home
+    /// was sold within a kilometre and the nearest that were all lie to one side, it is at sea or abroad.
+    fn is_settled(&self, question: &Question, found: &[Neighbour]) -> bool {
+        let is_near = |found: &[Neighbour]| {
+            let nearest = found.first();
+            nearest.is_some_and(|nearest| nearest.squared_m2 <= SETTLED_M * SETTLED_M)
+        };
+        if is_near(found) || found.is_empty() {
+            return true;
+        }
+        let other = match question.class {
+            Class::Flat => Class::House,
+            Class::House => Class::Flat,
+        };
+        let mut of_other = Vec::new();
+        let (position, before) = (question.position, question.before);
+        self.places
+            .nearest(&self.sales, other, position, before, &mut of_other);
+        if is_near(&of_other) {
+            return true;
+        }
+        let ruler = position.ruler();
+        let mut bearings: Vec<f32> = found
+            .iter()
+            .chain(&of_other)
+            .map(|neighbour| ruler.bearing(self.sales.position[neighbour.row as usize]))
+            .collect();
+        bearings.sort_unstable_by(f32::total_cmp);
+        let widest = bearings
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .chain([bearings[0] + TAU - bearings[bearings.len() - 1]])
+            .fold(0.0, f32::max);
+        bearings.len() < ONE_SIDED_MIN || widest < PI
+    }
+
     /// What is known around a home; `found` comes back with the comparables, nearest first.
     pub fn around(&self, question: &Question, found: &mut Vec<Neighbour>) -> Surroundings {
         let Question { class, before, .. } = *question;
         self.places
             .nearest(&self.sales, class, question.position, before, found);
+        if !self.is_settled(question, found) {
+            found.clear();
+        }
         let department = found
             .first()
             .map_or(0, |nearest| self.sales.department[nearest.row as usize]);

@@ -35,6 +35,14 @@ pub enum Error {
         /// Where it was looked for.
         folder: String,
     },
+    /// No recorded sale was imported yet.
+    #[error(
+        "{folder}: no recorded sales; import them: toise import dvf, or look at invented ones: toise demo"
+    )]
+    NoSales {
+        /// The data folder.
+        folder: String,
+    },
     /// Too few sales to learn from.
     #[error(
         "{sales} sales of homes to learn from, {needed} are needed; import more: toise import dvf"
@@ -45,13 +53,21 @@ pub enum Error {
         /// Sales needed.
         needed: usize,
     },
-    /// Nothing can be said of a class on a day.
-    #[error("no sale of a {class} before {date} is known, so none can be valued on that day")]
+    /// No sale of a class is known at all.
+    #[error("type: no sale of a {class} is known, so none can be valued")]
+    NothingOfClass {
+        /// Flat or house.
+        class: &'static str,
+    },
+    /// No sale of a class is known before a day.
+    #[error(
+        "valuation_date: must be after {first}, when the first known sale of a {class} was made"
+    )]
     NothingBefore {
         /// Flat or house.
         class: &'static str,
-        /// The day asked for: `YYYY-MM-DD`.
-        date: String,
+        /// Day of the first sale: `YYYY-MM-DD`.
+        first: String,
     },
     /// No sale to judge a model on.
     #[error(
@@ -171,13 +187,7 @@ impl Model {
         let before = day.min(self.fitted.end);
         let valued = self.fitted.value(&own, position, day, before, scratch)?;
         if !valued.log_price.is_finite() {
-            return Err(Error::NothingBefore {
-                class: match home.class {
-                    Class::Flat => "flat",
-                    Class::House => "house",
-                },
-                date: home.date.to_string(),
-            });
+            return Err(self.nothing_known(home.class));
         }
         let fallback = fallback(&valued);
         let sides = self.sides(&own, position, &valued)?;
@@ -204,6 +214,21 @@ impl Model {
             comparables: self.comparables(home, detail.comparables, scratch),
             contributions,
         })
+    }
+
+    /// Why nothing can be said of a class.
+    fn nothing_known(&self, class: Class) -> Error {
+        let name = match class {
+            Class::Flat => "flat",
+            Class::House => "house",
+        };
+        match self.fitted.market.first_day(class) {
+            Some(first) => Error::NothingBefore {
+                class: name,
+                first: date(first).to_string(),
+            },
+            None => Error::NothingOfClass { class: name },
+        }
     }
 
     /// How far the interval goes to each side.

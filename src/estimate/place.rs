@@ -79,9 +79,21 @@ pub struct Ruler {
 impl Ruler {
     /// Square of the distance to a position, square metres.
     pub fn squared_m2(&self, to: Position) -> f32 {
-        let north = to.latitude_e6.wrapping_sub(self.from.latitude_e6) as f32 * self.north_m;
-        let east = to.longitude_e6.wrapping_sub(self.from.longitude_e6) as f32 * self.east_m;
+        let (east, north) = self.metres(to);
         north * north + east * east
+    }
+
+    /// Direction of a position, radians from -π to π against east.
+    pub fn bearing(&self, to: Position) -> f32 {
+        let (east, north) = self.metres(to);
+        north.atan2(east)
+    }
+
+    /// Metres to the east and to the north of a position.
+    fn metres(&self, to: Position) -> (f32, f32) {
+        let east = to.longitude_e6.wrapping_sub(self.from.longitude_e6) as f32 * self.east_m;
+        let north = to.latitude_e6.wrapping_sub(self.from.latitude_e6) as f32 * self.north_m;
+        (east, north)
     }
 }
 

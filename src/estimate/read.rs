@@ -1,5 +1,6 @@
 //! The sales of homes in the lake: the columns the estimator needs, row group by row group, on all cores.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -54,7 +55,7 @@ pub fn sales(
     end: i32,
     row: &(dyn Fn(u64) + Sync),
 ) -> Result<(Vec<Recorded>, Funnel), Error> {
-    let lake = Lake::open_existing(data)?;
+    let lake = open(data)?;
     let schema = dvf::schema();
     let folder = lake.folder(schema);
     let snapshot = lake.snapshot(schema)?;
@@ -85,9 +86,24 @@ pub fn sales(
 /// Rows of the table of sales, for progress.
 ///
 /// # Errors
-/// The table cannot be read.
+/// There is none, or the table cannot be read.
 pub fn rows(data: &Path) -> Result<u64, Error> {
-    Ok(Lake::open_existing(data)?.snapshot(dvf::schema())?.rows())
+    match open(data)?.snapshot(dvf::schema())?.rows() {
+        0 => Err(no_sales(data)),
+        rows => Ok(rows),
+    }
+}
+
+fn open(data: &Path) -> Result<Lake, Error> {
+    Lake::open_existing(data).map_err(|error| match error {
+        lake::Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => no_sales(data),
+        other => other.into(),
+    })
+}
+
+fn no_sales(data: &Path) -> Error {
+    let folder = data.display().to_string();
+    Error::NoSales { folder }
 }
 
 fn read_group(

@@ -266,10 +266,52 @@ fn a_home_far_from_every_sale_is_valued_by_the_country_and_says_so() {
         assert!(far.comparables.is_empty() && far.price > 0.0);
         assert!(far.upper / far.lower > near.upper / near.lower);
     }
+}
+
+#[test]
+fn what_no_sale_tells_of_is_refused_with_its_name() {
+    let mut home = homes(1).remove(0);
     // Nothing is known on the first day, nor before.
     home.date = model::date(FIRST_DAY - 400);
-    let nothing = MODEL.estimate(&home, ALL).unwrap_err().to_string();
-    assert!(nothing.contains("before"), "{nothing}");
+    let refused = MODEL.estimate(&home, ALL).unwrap_err().to_string();
+    let named = "valuation_date: must be after 2021-01-0";
+    assert!(refused.starts_with(named), "{refused}");
+    let mut flats = made(1_000, 1);
+    flats.retain(|sale| sale.class == Class::Flat);
+    home.class = Class::House;
+    let refused = trained(flats).estimate(&home, ALL).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "type: no sale of a house is known, so none can be valued"
+    );
+}
+
+#[test]
+fn a_point_off_the_coast_is_valued_by_the_country_though_sales_are_within_reach() {
+    // The town lies from 43.10 to 43.14 north, its coast to the south.
+    let mut home = homes(1).remove(0);
+    home.longitude = 5.95;
+    let fallback = |latitude: f64, home: &mut Home| {
+        home.latitude = latitude;
+        MODEL.estimate(home, ALL).unwrap().fallback
+    };
+    for (latitude, expected) in [
+        (43.101, Fallback::None),
+        (43.095, Fallback::None),
+        (43.085, Fallback::National),
+        (43.06, Fallback::National),
+    ] {
+        assert_eq!(fallback(latitude, &mut home), expected, "{latitude}");
+    }
+    // A farm with sales on all sides stands on land, however far the nearest.
+    let ring = made(SALES, 1).into_iter().filter(|sale| {
+        let (north, east) = (sale.position.latitude(), sale.position.longitude());
+        (north - 43.12).hypot((east - 5.95) * 0.73) > 0.014
+    });
+    home.latitude = 43.12;
+    let on_land = trained(ring.collect()).estimate(&home, ALL).unwrap();
+    assert_eq!(on_land.fallback, Fallback::None);
+    assert!(on_land.comparables[0].distance_m > 1_400.0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::NaiveDate;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use serde_json::{Value, json};
 
 use super::App;
@@ -23,8 +23,9 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::pool::Load;
 use crate::estimate::shown::{comparables, contributions, euros};
 use crate::estimate::valuer::Valuer;
-use crate::estimate::{Detail, Estimate, Home, Metadata};
+use crate::estimate::{Detail, Estimate, Home, Metadata, model};
 use crate::telemetry::Refusal;
+use crate::wire::Fault;
 use crate::wire::estimate::{parse_estimate, parse_estimate_many};
 
 /// Recorded sales an answer shows.
@@ -72,9 +73,15 @@ fn many(
     let valuer = valuer(app)?;
     let answers: Vec<Result<Value, ApiError>> = homes
         .into_par_iter()
-        .map(|home| {
+        .enumerate()
+        .map(|(index, home)| {
             interrupt.check().map_err(ApiError::internal)?;
-            value(&valuer, &home?)
+            value(&valuer, &home?).map_err(|error| match error {
+                ApiError::Invalid(fault) => {
+                    ApiError::Invalid(fault.within(&format!("items[{index}]")))
+                }
+                ours => ours,
+            })
         })
         .collect();
     let estimates = answers.iter().filter(|answer| answer.is_ok()).count();
@@ -145,7 +152,14 @@ fn valuer(app: &App) -> Result<Arc<Valuer>, ApiError> {
 }
 
 fn value(valuer: &Valuer, home: &Home) -> Result<Value, ApiError> {
-    let estimate = valuer.value(home, DETAIL).map_err(ApiError::internal)?;
+    let estimate = valuer.value(home, DETAIL).map_err(|error| match error {
+        // The day is always today, so what the model knows nothing of is the class.
+        model::Error::NothingOfClass { class } | model::Error::NothingBefore { class, .. } => {
+            let message = format!("the model knows no sale of a {class}, so none can be valued");
+            ApiError::Invalid(Fault::new("type", message))
+        }
+        other => ApiError::internal(other),
+    })?;
     Ok(answer(&estimate, valuer.model().metadata()))
 }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::cluster::MEMBERS_MAX;
 use super::dedup::{
-    Assignment, BlockKey, Candidate, Fingerprint, Outline, Verdict, assign, compare,
+    Assignment, BlockKey, Candidate, Fingerprint, Outline, Verdict, assign, assign_known, compare,
 };
 use super::prepare::{Change, Draft, MadeProperty, Stored};
 use super::recent::Recent;
@@ -173,7 +173,11 @@ fn weigh(
         let known = numbers.iter().find(|(known, _)| *known == id);
         known.map(|(_, number)| *number)
     };
-    Ok(match assign(fingerprint, &candidates) {
+    let assignment = match own {
+        None => assign(fingerprint, &candidates),
+        Some(_) => assign_known(fingerprint, &candidates),
+    };
+    Ok(match assignment {
         Assignment::New => None,
         Assignment::Join { property, bridged } => {
             number(property).map(|found| (found, bridged.into_iter().filter_map(number).collect()))

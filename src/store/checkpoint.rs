@@ -13,10 +13,11 @@ use rusqlite::Connection;
 use super::Result;
 use super::database::connect;
 
-/// Pages of the log that are copied together: 8 MiB.
-const COPY_PAGES: i64 = 2_048;
-/// Pages of the log from which on each commit tries to copy the rest and begin it anew: 64 MiB.
-const LOG_PAGES_MAX: i64 = 16_384;
+/// Pages of the log that are copied together: 64 MiB. A page written several times meanwhile is copied once:
+/// while adverts come, a third less of the system's time than with 8 MiB.
+const COPY_PAGES: i64 = 16_384;
+/// Pages of the log from which on each commit tries to copy the rest and begin it anew: 256 MiB.
+const LOG_PAGES_MAX: i64 = 65_536;
 
 /// Hands the log to the copying thread, which ends when this is dropped.
 pub(super) struct Checkpoints {

@@ -60,7 +60,18 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
         );
     }
 
-    run(data, &["train"]);
+    let trained = run(data, &["train"]);
+    let steps = trained["funnel"].as_array().unwrap();
+    assert_eq!(
+        steps.last().unwrap()["left"],
+        trained["model"]["sales"],
+        "{trained}"
+    );
+    let card = run(data, &["evaluate", "estimate"]);
+    assert!(card["report"]["all"]["sales"].as_u64().unwrap() > 0);
+    for file in card["files"].as_array().unwrap() {
+        assert!(Path::new(file.as_str().unwrap()).is_file(), "{file}");
+    }
     let first = taken_up(&server, &key, |status, _| status == 200).await;
 
     // The same home in SQL and in a portfolio, today.
@@ -100,6 +111,140 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
         "{}",
         errors(&refused)
     );
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn training_without_sales_says_what_is_missing_and_how_to_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str]| {
+        let output = toise(folder.path(), arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let said = errors(&output);
+        for part in ["no recorded sales", "toise import dvf", "toise demo"] {
+            assert!(said.contains(part), "{said}");
+        }
+    };
+    refused(&["train"]);
+    refused(&["evaluate", "estimate"]);
+    // A lake of diagnostics alone has none either.
+    run(folder.path(), &["synth", "--lake", "--dpe", "50"]);
+    refused(&["train"]);
+    refused(&["evaluate", "estimate"]);
+}
+
+#[tokio::test]
+async fn a_model_comes_back_from_a_backup_with_its_report_cards() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, restored) = (outer.path().join("data"), outer.path().join("restored"));
+    run(&data, &["synth", "--lake", "--dvf", "2000"]);
+    let version = run(&data, &["train"])["model"]["version"].clone();
+    let cards = data.join("models/reports");
+    std::fs::create_dir(&cards).unwrap();
+    std::fs::write(cards.join("card.md"), "# Estimates judged").unwrap();
+    assert_eq!(run(&data, &["check"])["model"], json!({"version": version}));
+
+    let backup = outer.path().join("backup.tar");
+    let backup = backup.to_str().unwrap();
+    run(&data, &["backup", backup]);
+    run(&restored, &["restore", backup]);
+    assert!(restored.join("models/reports/card.md").is_file());
+    assert_eq!(
+        run(&restored, &["check"])["model"],
+        json!({"version": version})
+    );
+    let key = run(&restored, &["keys", "create"])["key"].clone();
+    let server = Server::start(&restored, "serve");
+    let (status, answer) = ask(&server, key.as_str().unwrap()).await;
+    assert_eq!((status, self::version(&answer)), (200, &version));
+    assert_eq!(server.terminate(), Some(0));
+
+    // One byte of the model: named by the check, which fails.
+    let trees = restored
+        .join("models")
+        .join(version.as_str().unwrap())
+        .join("own.json");
+    let mut bytes = std::fs::read(&trees).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&trees, bytes).unwrap();
+    let checked = toise(&restored, &["check"]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(
+        errors(&checked).contains("own.json"),
+        "{}",
+        errors(&checked)
+    );
+}
+
+/// Sales of the folder's invented town but for those of houses, imported.
+fn import_flats(data: &Path) {
+    let files = data.join("files");
+    let output = files.to_str().unwrap();
+    run(data, &["synth", "--dvf", "2000", "--output", output]);
+    let mut reader = csv::Reader::from_path(files.join("dvf-synth.csv")).unwrap();
+    let header = reader.headers().unwrap().clone();
+    let kind = header.iter().position(|name| name == "type_local").unwrap();
+    let flats = files.join("flats.csv");
+    let mut writer = csv::Writer::from_path(&flats).unwrap();
+    writer.write_record(&header).unwrap();
+    for row in reader.records().map(Result::unwrap) {
+        if &row[kind] != "Maison" {
+            writer.write_record(&row).unwrap();
+        }
+    }
+    drop(writer);
+    run(data, &["import", "dvf", flats.to_str().unwrap()]);
+}
+
+#[tokio::test]
+async fn a_class_that_was_never_sold_is_refused_with_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    import_flats(data);
+    run(data, &["train"]);
+    let key = run(data, &["keys", "create"])["key"].clone();
+    let server = Server::start(data, "serve");
+    let ask = async |path: &str, body: Value| -> (u16, Value) {
+        let address = format!("{}/v2/protected/estimate/property/{path}", server.address);
+        let request = reqwest::Client::new().post(address).json(&body);
+        let request = request.header("x-api-key", key.as_str().unwrap());
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
+    };
+    let [flat, house] = ["CLASS_FLAT", "CLASS_HOUSE"].map(|class| body(IN_PARIS, class, 90.0));
+    let (status, answer) = ask("lite", house.clone()).await;
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert_eq!(status, 422, "{answer}");
+    assert!(
+        message.starts_with("type: the model knows no sale of a house"),
+        "{answer}"
+    );
+    let (status, answer) = ask("lite/_many", json!({"items": [flat, house]})).await;
+    assert_eq!(status, 200, "{answer}");
+    let faulty = answer["data"][1]["error"]["message"].as_str().unwrap();
+    assert!(faulty.starts_with("items[1].type: "), "{answer}");
+    assert!(answer["data"][0]["price"].as_i64().unwrap() > 0, "{answer}");
+
+    // In a portfolio the day is said too: before the first sale nothing is known.
+    let (input, output) = (data.join("homes.csv"), data.join("valued.ndjson"));
+    let text = "longitude,latitude,type,surface_m2,valuation_date\n\
+                2.38,48.86,house,90,\n2.38,48.86,flat,45,1999-12-31\n2.38,48.86,flat,45,\n";
+    std::fs::write(&input, text).unwrap();
+    let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
+    run(data, &["estimate", "--input", input, "--output", output]);
+    let rows = std::fs::read_to_string(output).unwrap();
+    let rows: Vec<Value> = rows
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let said = |row: usize| rows[row]["error"].as_str().unwrap_or_default();
+    assert!(said(0).starts_with("type: no sale of a house"), "{rows:?}");
+    assert!(
+        said(1).starts_with("valuation_date: must be after "),
+        "{rows:?}"
+    );
+    assert_eq!(said(2), "", "{rows:?}");
     assert_eq!(server.terminate(), Some(0));
 }
 

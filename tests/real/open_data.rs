@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::process::{Server, run, sql_number};
 
-fn folder() -> Option<PathBuf> {
+/// The folder of real rows, where there is one.
+pub fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("TOISE_REAL_DATA");
     if folder.is_none() {
         println!("skipped: TOISE_REAL_DATA does not name the folder of real rows");
@@ -17,7 +18,7 @@ fn folder() -> Option<PathBuf> {
     folder.map(PathBuf::from)
 }
 
-fn text(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use super::compare::{Comparison, Verdict, compare};
 use super::fingerprint::Fingerprint;
-use super::weights::{BARRED_BITS, CONTRADICTION_BITS, SAME_BITS, SUPPORT_BITS};
+use super::weights::{BARRED_BITS, CONTRADICTION_BITS, JOIN_BITS, SAME_BITS, SUPPORT_BITS};
 use crate::wire::listings::codes::FlxId;
 
 /// An advert of a property that the new one may belong to.
@@ -23,7 +23,8 @@ pub enum Assignment {
     Join {
         /// The property.
         property: FlxId,
-        /// Other properties that it fits as well, by identifier: it shows that they and `property` are one asset.
+        /// Other properties that it fits as well, beyond doubt, by identifier: it shows that they and `property` are one
+        /// asset.
         bridged: Vec<FlxId>,
     },
     /// To a property of its own.
@@ -35,6 +36,15 @@ pub enum Assignment {
 /// `candidates` are *all* adverts of every property that has one among those found by [`Fingerprint::probes`], in any
 /// order: those of a property's other adverts that contradict the new one weigh against joining it.
 pub fn assign(new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
+    assign_from(SAME_BITS, new, candidates)
+}
+
+/// The same for an advert that has a property of its own already, which would be joined to the other: that takes more.
+pub fn assign_known(known: &Fingerprint, candidates: &[Candidate]) -> Assignment {
+    assign_from(JOIN_BITS, known, candidates)
+}
+
+fn assign_from(least_bits: f32, new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
     let mut compared: Vec<(FlxId, FlxId, Comparison)> = candidates
         .iter()
         .map(|one| (one.property, one.advert, compare(new, &one.fingerprint)))
@@ -44,14 +54,15 @@ pub fn assign(new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
         .chunk_by(|one, next| one.0 == next.0)
         .filter_map(|cluster| {
             let bits = judge(cluster)?;
-            (bits >= SAME_BITS).then_some((bits, cluster[0].0))
+            (bits >= least_bits).then_some((bits, cluster[0].0))
         })
         .collect();
     fitting.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     match fitting.split_first() {
         None => Assignment::New,
         Some(((_, property), others)) => {
-            let mut bridged: Vec<FlxId> = others.iter().map(|(_, property)| *property).collect();
+            let others = others.iter().filter(|(bits, _)| *bits >= JOIN_BITS);
+            let mut bridged: Vec<FlxId> = others.map(|(_, property)| *property).collect();
             bridged.sort();
             Assignment::Join {
                 property: *property,

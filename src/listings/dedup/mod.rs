@@ -24,7 +24,7 @@ mod seller;
 mod text;
 pub mod weights;
 
-pub use assign::{Assignment, Candidate, assign};
+pub use assign::{Assignment, Candidate, assign, assign_known};
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
 pub use compare::{Bar, Comparison, Evidence, Verdict, compare};

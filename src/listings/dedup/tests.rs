@@ -282,6 +282,34 @@ fn equally_fitting_properties_are_told_as_bridged() {
 }
 
 #[test]
+fn two_known_properties_are_joined_on_more_than_a_new_advert_is() {
+    let likely = elsewhere(&[
+        ("/habitation/floor", Value::Null),
+        ("/description", Value::Null),
+        ("/medias", Value::Null),
+        ("/habitation/climate", Value::Null),
+    ]);
+    let (new, sure) = (fingerprint(&flat()), elsewhere(&[]));
+    let likely_alone = [candidate(3, 1, &likely)];
+    assert!(matches!(
+        assign(&new, &likely_alone),
+        Assignment::Join { .. }
+    ));
+    assert_eq!(assign_known(&new, &likely_alone), Assignment::New);
+    let sure_alone = [candidate(3, 1, &sure)];
+    assert!(matches!(
+        assign_known(&new, &sure_alone),
+        Assignment::Join { .. }
+    ));
+    let Assignment::Join { property, bridged } =
+        assign(&new, &[candidate(3, 1, &likely), candidate(7, 2, &sure)])
+    else {
+        panic!("not joined");
+    };
+    assert_eq!((property, bridged), (FlxId(Uuid::from_u128(7)), Vec::new()));
+}
+
+#[test]
 fn nothing_known_makes_a_new_property() {
     assert_eq!(assign(&fingerprint(&flat()), &[]), Assignment::New);
 }
@@ -365,9 +393,9 @@ fn a_dense_market_at_the_middle_level_becomes_the_right_properties() {
         market.observe(&seen.advert, seen.asset, |_, _| {});
     }
     let outcome = market.outcome();
-    assert_eq!(outcome.adverts, 4_096);
-    assert!(outcome.precision > 0.99, "{outcome:?}");
-    assert!(outcome.recall > 0.94, "{outcome:?}");
+    assert_eq!(outcome.grouping.adverts, 4_096);
+    assert!(outcome.grouping.precision > 0.99, "{outcome:?}");
+    assert!(outcome.grouping.recall > 0.94, "{outcome:?}");
     assert!(outcome.blocking_recall > 0.99, "{outcome:?}");
     assert!(outcome.encoded_bytes_mean < 600.0, "{outcome:?}");
 }

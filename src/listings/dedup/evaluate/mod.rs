@@ -1,15 +1,19 @@
 //! How well adverts are told apart: a stream of adverts whose assets are known goes through blocks, comparison and
 //! assignment as ingestion does it, in memory, and what comes out is held against what is true.
 //!
-//! [`Market`] is the loop; [`Outcome`] counts pairs and clusters; [`fit`] derives the weights from compared pairs. The
+//! [`Market`] is the loop; [`Grouping`] counts pairs and clusters, whoever made them; [`fit`] derives the weights from compared pairs. The
 //! adverts are given by the caller, so nothing here knows where they come from.
 
 pub mod fit;
+mod grouping;
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 use uuid::Uuid;
+
+pub use grouping::Grouping;
+use grouping::share;
 
 use super::{Assignment, BlockKey, Candidate, Comparison, Fingerprint, Verdict, assign, compare};
 use crate::wire::listings::Advert;
@@ -19,26 +23,9 @@ use crate::wire::listings::codes::FlxId;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// Adverts: distinct addresses.
-    pub adverts: u64,
-    /// True assets.
-    pub assets: u64,
-    /// Properties made.
-    pub properties: u64,
-    /// Pairs of adverts in one property.
-    pub joined_pairs: u64,
-    /// Pairs of adverts of one asset.
-    pub true_pairs: u64,
-    /// Pairs that are both.
-    pub right_pairs: u64,
-    /// Share of joined pairs that are right; 1 without any.
-    pub precision: f64,
-    /// Share of true pairs that are joined; 1 without any.
-    pub recall: f64,
-    /// Share of adverts that are of their property's commonest asset.
-    pub purity: f64,
-    /// Share of properties that hold adverts of one asset only.
-    pub pure_properties: f64,
+    /// What came out, held against what is true.
+    #[serde(flatten)]
+    pub grouping: Grouping,
     /// Adverts of an asset that was known when they came.
     pub returning: u64,
     /// Share of those that met an advert of their asset in a block.
@@ -244,47 +231,18 @@ impl Market {
 
     /// What came out.
     pub fn outcome(&self) -> Outcome {
-        let pairs = |count: usize| (count * count.saturating_sub(1) / 2) as u64;
-        let share = |part: u64, whole: u64, of_none: f64| {
-            if whole == 0 {
-                of_none
-            } else {
-                part as f64 / whole as f64
-            }
-        };
-        let mut outcome = Outcome {
-            adverts: self.adverts.len() as u64,
-            assets: self.assets.len() as u64,
-            properties: self.properties.len() as u64,
-            true_pairs: self
-                .assets
-                .values()
-                .map(|adverts| pairs(adverts.len()))
-                .sum(),
+        let adverts = self.adverts.iter();
+        let grouping = Grouping::of(adverts.map(|one| (one.property as u64, one.asset)));
+        let mean = |sum: u64| sum as f64 / (grouping.adverts as f64).max(1.0);
+        Outcome {
             returning: self.returning,
-            blocking_recall: share(self.met, self.returning, 1.0),
+            blocking_recall: share(self.met, self.returning),
+            candidates_mean: mean(self.compared),
+            candidates_max: self.compared_max,
             missed: self.missed,
             wrongly_joined: self.wrongly_joined,
-            candidates_mean: share(self.compared, self.adverts.len() as u64, 0.0),
-            candidates_max: self.compared_max,
-            encoded_bytes_mean: share(self.encoded_bytes, self.adverts.len() as u64, 0.0),
-            ..Outcome::default()
-        };
-        let (mut commonest, mut pure) = (0, 0);
-        for property in &self.properties {
-            let mut of_asset: HashMap<u64, usize> = HashMap::new();
-            for advert in property {
-                *of_asset.entry(self.adverts[*advert].asset).or_default() += 1;
-            }
-            outcome.joined_pairs += pairs(property.len());
-            outcome.right_pairs += of_asset.values().map(|count| pairs(*count)).sum::<u64>();
-            commonest += of_asset.values().copied().max().unwrap_or_default() as u64;
-            pure += u64::from(of_asset.len() == 1);
+            encoded_bytes_mean: mean(self.encoded_bytes),
+            grouping,
         }
-        outcome.precision = share(outcome.right_pairs, outcome.joined_pairs, 1.0);
-        outcome.recall = share(outcome.right_pairs, outcome.true_pairs, 1.0);
-        outcome.purity = share(commonest, outcome.adverts, 1.0);
-        outcome.pure_properties = share(pure, outcome.properties, 1.0);
-        outcome
     }
 }
