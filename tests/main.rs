@@ -18,6 +18,7 @@ mod contract {
     mod alerts;
     mod checks;
     mod collecting;
+    mod collecting_manners;
     mod connections;
     mod credits;
     mod errors;

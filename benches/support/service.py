@@ -11,7 +11,7 @@ import time
 class Service:
     """Serves until it is stopped."""
 
-    def __init__(self, toise, data):
+    def __init__(self, toise, data, *flags):
         key = subprocess.run(
             [toise, "keys", "create", "--kind", "production", "--rate", "100000", "--json", "--data", str(data)],
             check=True, capture_output=True, text=True,
@@ -19,7 +19,7 @@ class Service:
         self.headers = {"x-api-key": json.loads(key.stdout)["key"], "content-type": "application/json"}
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            [toise, "serve", "--json", "--listen", "127.0.0.1:0", "--data", str(data)],
+            [toise, "serve", "--json", "--listen", "127.0.0.1:0", "--data", str(data), *flags],
             stdout=subprocess.PIPE, text=True, env={**os.environ, "RUST_LOG": "warn"},
         )
         self.address = json.loads(self.process.stdout.readline())["address"].removeprefix("http://")

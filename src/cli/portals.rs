@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{CommandResult, Common};
 use crate::collect::extract::{Extraction, Page, Verdict, extract};
 use crate::collect::portals::Portals;
-use crate::net::fetch::{Fetcher, PAGE_BYTES_MAX};
+use crate::net::fetch::{Failure, Fetcher, PAGE_BYTES_MAX, Trail};
 use crate::net::receiver::{Allowed, Gate};
 
 /// Arguments of `portals`.
@@ -97,7 +97,13 @@ fn fetch(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let page = runtime.block_on(fetcher.fetch(url)).outcome;
+    let mut trail = Trail::default();
+    let page = loop {
+        match runtime.block_on(fetcher.fetch(url, &trail)).outcome {
+            Err(Failure::Elsewhere(on)) => trail = *on,
+            fetched => break fetched,
+        }
+    };
     let page = page.map_err(|failure| format!("{url}: {failure}"))?;
     Ok((page.url.into(), page.content_type, page.bytes.to_vec()))
 }

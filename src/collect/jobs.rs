@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::moment;
 use crate::listings::identity::UrlDigest;
+use crate::net::fetch::Trail;
 use crate::wire::listings::codes::Timestamp;
 
 /// Days that ended jobs are kept.
@@ -67,6 +68,15 @@ pub struct Job {
     pub due_at_ms: i64,
     /// How often it was tried before.
     pub attempts: u32,
+    /// How far this attempt has come.
+    pub trail: Trail,
+}
+
+impl Job {
+    /// The host that is asked next.
+    pub fn host(&self) -> &str {
+        self.trail.host().unwrap_or(&self.what.host)
+    }
 }
 
 /// How a job ended.
@@ -90,6 +100,8 @@ pub enum Attempt {
         /// Until when a rejection is remembered, Unix milliseconds.
         remembered_until_ms: i64,
     },
+    /// It goes on at another host, when it is its turn there.
+    Elsewhere(Trail),
     /// It is to be tried again.
     Again {
         /// When, Unix milliseconds.
@@ -177,18 +189,20 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
             },
             due_at_ms: row.get(7)?,
             attempts: row.get(8)?,
+            trail: Trail::default(),
         })
     })?;
     rows.collect()
 }
 
-/// Leases jobs that begin.
-pub fn lease(transaction: &Transaction<'_>, jobs: &[i64], until_ms: i64) -> rusqlite::Result<()> {
+/// Leases jobs that begin; one that goes on at another host is the same attempt.
+pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(
-        "UPDATE jobs SET lease_until_ms = ?2, attempts = attempts + 1 WHERE job = ?1 AND due_at_ms IS NOT NULL",
+        "UPDATE jobs SET lease_until_ms = ?2, attempts = attempts + ?3 WHERE job = ?1 AND due_at_ms IS NOT NULL",
     )?;
     for job in jobs {
-        statement.execute((job, until_ms))?;
+        let is_new = job.trail.host().is_none();
+        statement.execute((job.number, until_ms, is_new))?;
     }
     Ok(())
 }
@@ -201,6 +215,7 @@ pub fn record(
     now_ms: i64,
 ) -> rusqlite::Result<()> {
     let (ended, origins, until_ms) = match attempt {
+        Attempt::Elsewhere(_) => return Ok(()),
         Attempt::Again { due_at_ms, reason } => {
             transaction
                 .prepare_cached("UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3 WHERE job = ?1")?

@@ -43,6 +43,8 @@ use crate::wire::listings::codes::{FlxId, Timestamp};
 
 /// Seconds after which a call whose page is still being collected is to be repeated.
 pub const RETRY_AFTER_S: u64 = 5;
+/// What the reason of a listing that is off line begins with.
+const GONE: &str = "gone: ";
 /// How often a call that waits looks whether the service stops, and whether another process ended its job.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -269,14 +271,18 @@ impl Collector {
             ))
         })?;
         let known = self.listings.known(&target)?;
-        if let Some((reason, rejected_at_ms)) = rejection
-            && known.is_none_or(|known| known.observed_at_ms <= rejected_at_ms)
-        {
-            return Ok(Some(Answer::Rejected(reason)));
-        }
         let fresh_ms = self.settings.fresh_s as i64 * 1_000;
         let fresh = known.filter(|known| now_ms - known.observed_at_ms < fresh_ms);
-        Ok(fresh.map(|known| Answer::Known(known.advert)))
+        // A page that could not be read says nothing of an advert that is fresh; one that is gone does.
+        let rejected = rejection.filter(|(reason, rejected_at_ms)| {
+            let is_newer = known.is_none_or(|known| known.observed_at_ms <= *rejected_at_ms);
+            is_newer && (fresh.is_none() || reason.starts_with(GONE))
+        });
+        Ok(match (rejected, fresh) {
+            (Some((reason, _)), _) => Some(Answer::Rejected(reason)),
+            (None, Some(known)) => Some(Answer::Known(known.advert)),
+            (None, None) => None,
+        })
     }
 
     /// A place at the job of an earlier call that nobody waits for any more, or at a job of this call's own; `None`

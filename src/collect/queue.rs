@@ -1,9 +1,9 @@
 //! Which job begins next: politely to each host, fairly to each account. Pure: it is told the time.
 //!
 //! A host has at most so many fetches at once, with a pause between their starts, and is left alone for as long as it
-//! asks. Among hosts that may be asked, the account with the fewest jobs running goes first, so one that asks for ten
-//! thousand checks delays nobody who asks for one; within an account, what someone waits for goes before checks.
-//! Starting a job looks at every host and account with work: microseconds for hundreds.
+//! asks. At each host accounts take turns, and among hosts that may be asked the account with the fewest jobs running goes
+//! first: one that asks for ten thousand checks delays nobody who asks for one. Within an account, what someone waits for
+//! goes before checks. Starting a job looks at every host and account with work: microseconds for hundreds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -11,6 +11,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::jobs::{Job, Kind};
+
+/// Hosts known at once; past it those without work are forgotten, also where they ask to be spared.
+const HOSTS_MAX: usize = 100_000;
 
 /// How hosts and the machine are spared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ type Waiting = BTreeMap<(bool, i64), Job>;
 #[derive(Debug, Default)]
 struct Host {
     accounts: HashMap<Uuid, Waiting>,
+    /// Number of the last job begun here of each account.
+    turns: HashMap<Uuid, u64>,
     running: usize,
     /// From when on it may be asked again.
     free_at: Duration,
@@ -43,6 +48,7 @@ pub struct Queue {
     later: BTreeMap<(Duration, i64), Job>,
     running: usize,
     running_of: HashMap<Uuid, usize>,
+    begun: u64,
 }
 
 impl Queue {
@@ -54,6 +60,7 @@ impl Queue {
             later: BTreeMap::new(),
             running: 0,
             running_of: HashMap::new(),
+            begun: 0,
         }
     }
 
@@ -77,15 +84,21 @@ impl Queue {
             .hosts
             .iter()
             .filter(|(_, host)| host.may_begin(&self.manners, now));
-        let heads = free.flat_map(|(name, host)| {
-            let heads = host.accounts.iter();
-            heads.filter_map(move |(account, waiting)| {
-                Some((waiting.first_key_value()?.0, name, account))
-            })
-        });
         let running_of = |account: &Uuid| self.running_of.get(account).copied().unwrap_or_default();
-        let ((_, _), name, account) =
-            heads.min_by_key(|(key, _, account)| (running_of(account), **key))?;
+        let heads = free.filter_map(|(name, host)| {
+            let heads = host.accounts.iter().filter_map(|(account, waiting)| {
+                let turn = host.turns.get(account).copied().unwrap_or_default();
+                Some((
+                    turn,
+                    running_of(account),
+                    waiting.first_key_value()?.0,
+                    account,
+                ))
+            });
+            let (_, running, key, account) = heads.min()?;
+            Some((running, key, name, account))
+        });
+        let (_, _, name, account) = heads.min()?;
         let (name, account) = (name.clone(), *account);
         let delay = self.manners.host_delay;
         let host = self.hosts.get_mut(&name)?;
@@ -94,6 +107,8 @@ impl Queue {
         if waiting.is_empty() {
             host.accounts.remove(&account);
         }
+        self.begun += 1;
+        host.turns.insert(account, self.begun);
         host.running += 1;
         host.free_at = now + host.delay.max(delay);
         self.running += 1;
@@ -116,7 +131,7 @@ impl Queue {
                 self.running_of.remove(&job.what.account);
             }
         }
-        if let Some(host) = self.hosts.get_mut(&job.what.host) {
+        if let Some(host) = self.hosts.get_mut(job.host()) {
             host.running = host.running.saturating_sub(1);
             if let Some(crawl_delay) = crawl_delay {
                 host.delay = crawl_delay;
@@ -127,8 +142,11 @@ impl Queue {
             }
         }
         // A host without work is forgotten once it need not be spared any more.
-        self.hosts
-            .retain(|_, host| host.running > 0 || !host.accounts.is_empty() || host.free_at > now);
+        let are_too_many = self.hosts.len() > HOSTS_MAX;
+        self.hosts.retain(|_, host| {
+            let is_spared = host.free_at > now && !are_too_many;
+            host.running > 0 || !host.accounts.is_empty() || is_spared
+        });
     }
 
     /// When something may begin that may not now; `None` when only an end can tell.
@@ -150,7 +168,7 @@ impl Queue {
                 return;
             }
             let job = entry.remove();
-            let host = self.hosts.entry(job.what.host.clone()).or_default();
+            let host = self.hosts.entry(job.host().to_owned()).or_default();
             let waiting = host.accounts.entry(job.what.account).or_default();
             waiting.insert((job.what.kind == Kind::Check, job.number), job);
         }
@@ -167,6 +185,7 @@ impl Host {
 mod tests {
     use super::super::jobs::NewJob;
     use super::*;
+    use crate::net::fetch::Trail;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -183,6 +202,7 @@ mod tests {
             },
             due_at_ms: 0,
             attempts: 0,
+            trail: Trail::default(),
         }
     }
 
@@ -254,6 +274,24 @@ mod tests {
         assert_eq!(begun(&mut queue, Duration::ZERO), Some(101));
         assert_eq!(begun(&mut queue, Duration::ZERO), Some(3));
         assert_eq!(begun(&mut queue, Duration::ZERO), None, "three are running");
+    }
+
+    #[test]
+    fn accounts_take_turns_at_a_host_whose_jobs_end_before_the_next_begins() {
+        let mut queue = queue(10, 1);
+        for number in 1..=3 {
+            queue.put(job(number, 1, "a", Kind::Url), Duration::ZERO);
+        }
+        queue.put(job(4, 2, "a", Kind::Check), SECOND);
+        queue.put(job(5, 2, "a", Kind::Check), 3 * SECOND);
+        let order: Vec<i64> = (0..5)
+            .map(|second| {
+                let job = queue.begin(second * SECOND).unwrap();
+                queue.end(&job, second * SECOND, None, None);
+                job.number
+            })
+            .collect();
+        assert_eq!(order, [1, 4, 2, 5, 3]);
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::wire::enums::{EnumAdvertReportReason, WireEnum};
 use crate::wire::listings::codes::{FlxId, Timestamp};
 use crate::wire::listings::filters::Listing;
 
+/// Reports of an account that may be open at once.
+pub const OPEN_PER_ACCOUNT_MAX: i64 = 10_000;
+
 /// A report to keep.
 #[derive(Clone, Debug)]
 pub struct NewReport {
@@ -50,10 +53,19 @@ pub struct Report {
     pub resolution: Option<String>,
 }
 
-/// Keeps a report and gives its identifier. Durable on return. Blocks.
-pub fn keep(store: &Store, report: NewReport) -> store::Result<Uuid> {
+/// Keeps a report and gives its identifier; `None` when its account has as many open as it may. Durable on return.
+/// Blocks.
+pub fn keep(store: &Store, report: NewReport) -> store::Result<Option<Uuid>> {
     let id = Uuid::now_v7();
     store.write(move |transaction| {
+        let open: i64 = transaction
+            .prepare_cached(
+                "SELECT count(*) FROM reports WHERE account_id = ?1 AND resolved_at_ms IS NULL",
+            )?
+            .query_row([report.account.as_bytes()], |row| row.get(0))?;
+        if open >= OPEN_PER_ACCOUNT_MAX {
+            return Ok(None);
+        }
         transaction
             .prepare_cached(
                 "INSERT INTO reports (report_id, account_id, kind, item, reason, comment, created_at_ms)
@@ -67,9 +79,9 @@ pub fn keep(store: &Store, report: NewReport) -> store::Result<Uuid> {
                 report.reason.as_str(),
                 &report.comment,
                 report.at_ms,
-            ))
-    })?;
-    Ok(id)
+            ))?;
+        Ok(Some(id))
+    })
 }
 
 fn kind(listing: Listing) -> &'static str {

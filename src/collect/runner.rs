@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 use super::jobs::{self, Attempt, Job};
 use super::queue::{Manners, Queue};
 use super::waiting::Waiting;
-use super::work::{Done, Worker};
+use super::work::{Done, PAGES_FOLDER, Worker};
 use crate::clock::Clock;
-use crate::net::fetch::PAGE_TIMEOUT;
+use crate::net::fetch::{PAGE_TIMEOUT, Trail};
 use crate::store::{self, Store};
 use crate::telemetry::Metrics;
 
@@ -168,6 +168,10 @@ impl Running {
             let next = self.queue.next_at(now).map(|at| at - now);
             self.hear(next.unwrap_or(TICK).min(TICK));
         }
+        let now_ms = self.setup.clock.now().timestamp_millis();
+        if let Err(error) = self.save(&[], now_ms, false) {
+            tracing::warn!(%error, "pages that were collected last are fetched again at the next start");
+        }
     }
 
     /// Waits for a message, takes all there are.
@@ -247,14 +251,14 @@ impl Running {
     }
 
     fn save(&self, begun: &[Job], now_ms: i64, upkeep: bool) -> store::Result<()> {
-        let numbers: Vec<i64> = begun.iter().map(|job| job.number).collect();
+        let begun = begun.to_vec();
         let ended = self.unsaved.clone();
         let until_ms = now_ms + LEASE.as_millis() as i64;
         self.setup.store.write(move |transaction| {
             for (job, attempt) in &ended {
                 jobs::record(transaction, job, attempt, now_ms)?;
             }
-            jobs::lease(transaction, &numbers, until_ms)?;
+            jobs::lease(transaction, &begun, until_ms)?;
             if upkeep {
                 jobs::prune(transaction, now_ms)?;
             }
@@ -269,9 +273,14 @@ impl Running {
                 tracing::debug!(url = job.what.url, ?ended, "collected");
                 self.setup.waiting.tell(job.what.id, ended);
             }
+            Attempt::Elsewhere(trail) => {
+                job.trail = trail;
+                self.queue.put(job, now);
+            }
             Attempt::Again { due_at_ms, reason } => {
                 tracing::debug!(url = job.what.url, reason, "to be collected again");
                 job.attempts += 1;
+                job.trail = Trail::default();
                 let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
                 self.queue.put(job, now + Duration::from_millis(wait_ms));
             }
@@ -297,11 +306,9 @@ impl Running {
         });
     }
 
-    /// Removes pages that were kept long enough, or at all where none are kept.
+    /// Removes pages that were kept long enough, and all where none are kept any more.
     fn sweep_pages(&self) {
-        let Some(folder) = &self.setup.worker.pages else {
-            return;
-        };
+        let folder = self.setup.data.join(PAGES_FOLDER);
         let Ok(entries) = std::fs::read_dir(folder) else {
             return;
         };

@@ -9,12 +9,13 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::GONE;
 use super::extract::{self, Extraction, Verdict};
 use super::jobs::{Attempt, Ended, Job};
 use super::portals::Portals;
 use crate::clock::Clock;
-use crate::listings::Listings;
 use crate::listings::identity::ListingUrl;
+use crate::listings::{self, Listings};
 use crate::net::fetch::{Failure, Fetcher, Page};
 use crate::wire::listings::codes::Timestamp;
 
@@ -25,6 +26,8 @@ const RETRY_AFTER: [Duration; 4] = [
     Duration::from_secs(120),
     Duration::from_secs(600),
 ];
+/// Attempts after which a page is given up that never came to an end: it may be what ended the process.
+const ATTEMPTS_MAX: u32 = 10;
 /// Share of a wait that chance may add, so that jobs that failed together do not come back together.
 const JITTER: f64 = 0.2;
 /// Longest time a portal may ask to be left alone.
@@ -69,7 +72,14 @@ pub struct Done {
 impl Worker {
     /// Tries a job once. Its advert, if there is one, is on disk on return; the job's end is not.
     pub async fn attempt(&self, job: &Job) -> Done {
-        let fetched = self.fetcher.fetch(&job.what.url).await;
+        if job.attempts >= ATTEMPTS_MAX {
+            return Done {
+                attempt: self.again(job, "no attempt came to an end".into(), None),
+                crawl_delay: None,
+                leave_alone: None,
+            };
+        }
+        let fetched = self.fetcher.fetch(&job.what.url, &job.trail).await;
         let mut leave_alone = None;
         let attempt = match fetched.outcome {
             Ok(page) => self.take(job, page).await,
@@ -128,7 +138,8 @@ impl Worker {
         }
     }
 
-    /// Takes an advert in under the address it is known by, else under the one its page was found at.
+    /// Takes an advert in under the address it is known by, else under the one its page was found at. Where both are
+    /// known they are two listings, of which the first is gone: portals send on from those to others.
     fn ingest(
         &self,
         job: &Job,
@@ -136,14 +147,20 @@ impl Worker {
         extraction: &Extraction,
         now: DateTime<Utc>,
     ) -> Attempt {
-        let known = match self.listings.known(&job.what.digest) {
-            Ok(known) => known,
+        let is_known = |digest| Ok(self.listings.known(digest)?.is_some());
+        let digest = |address: &str| ListingUrl::parse(address).map(|url| url.digest());
+        let asked = digest(&self.portals.canonical(&job.what.url));
+        let moved_to =
+            digest(final_url).filter(|found| *found != job.what.digest && Some(*found) != asked);
+        let known: listings::Result<_> = is_known(&job.what.digest)
+            .and_then(|asked| Ok((asked, moved_to.as_ref().map_or(Ok(false), is_known)?)));
+        let address = match known {
+            Ok((true, true)) => {
+                return self.gone(job, "the portal sends it to another listing", now);
+            }
+            Ok((true, false)) => &job.what.url,
+            Ok((false, _)) => final_url,
             Err(error) => return self.again(job, error.to_string(), None),
-        };
-        let address = if known.is_some() {
-            &job.what.url
-        } else {
-            final_url
         };
         let Some(url) = ListingUrl::parse(address) else {
             return self.reject(
@@ -196,12 +213,13 @@ impl Worker {
                 Err(error) => return self.again(job, error.to_string(), None),
             }
         }
-        self.reject(format!("gone: {why}"), self.rejected_for)
+        self.reject(format!("{GONE}{why}"), self.rejected_for)
     }
 
     async fn failed(&self, job: &Job, failure: Failure, leave_alone: Option<Duration>) -> Attempt {
         let code = match &failure {
             Failure::Passing { reason, .. } => return self.again(job, reason.clone(), leave_alone),
+            Failure::Status(408) => return self.again(job, failure.to_string(), leave_alone),
             Failure::Status(404 | 410) => {
                 let (worker, job, why) = (self.clone(), job.clone(), failure.to_string());
                 let now = self.clock.now();
@@ -209,6 +227,7 @@ impl Worker {
                 let gone = tokio::task::spawn_blocking(move || worker.gone(&own, &why, now)).await;
                 return gone.unwrap_or_else(|error| self.again(&job, error.to_string(), None));
             }
+            Failure::Elsewhere(trail) => return Attempt::Elsewhere(*trail.clone()),
             Failure::Refused(_) => "not_public",
             Failure::Robots(_) => "robots",
             Failure::Status(401) => "login_required",

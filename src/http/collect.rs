@@ -117,7 +117,9 @@ pub async fn report(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiErro
             comment: request.comment,
             at_ms: app.clock.now().timestamp_millis(),
         };
-        let report_id = reports::keep(&app.store, report).map_err(ApiError::internal)?;
+        let report_id = reports::keep(&app.store, report)
+            .map_err(ApiError::internal)?
+            .ok_or(ApiError::Overloaded)?;
         if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
             // Where too many wait already the report stands all the same.
             app.collector.check(account, &addresses)?;
@@ -143,7 +145,8 @@ enum Which {
     Every,
 }
 
-/// Addresses of an advert's page, or of a property's adverts, those seen last first.
+/// Addresses of an advert's page, or of a property's adverts: of those on line the ones seen longest ago, so that
+/// repeated checks come to all of them; else the ones seen last.
 fn addresses(
     listings: &Listings,
     listing: Listing,
@@ -162,7 +165,10 @@ fn addresses(
     }
     let mut adverts: Vec<&Value> = record["adverts"].as_array().into_iter().flatten().collect();
     adverts.retain(|advert| which == Which::Every || advert["isOnline"] == true);
-    adverts.sort_by_key(|advert| std::cmp::Reverse(advert["lastSeenAt"].as_str()));
+    adverts.sort_by_key(|advert| advert["lastSeenAt"].as_str());
+    if which == Which::Every {
+        adverts.reverse();
+    }
     Ok(adverts
         .into_iter()
         .take(CHECKED_MAX)

@@ -1,10 +1,10 @@
 //! One page of a portal: fetched with manners, bounded in time and bytes, from public addresses only.
 //!
-//! Redirects are followed here, each step checked like the first: form, address, `robots.txt`. No proxy stands between,
-//! so the address that was checked is the one connected to. The time of a page counts from its first byte asked for to
-//! its last byte read, whatever happens between; bytes are counted after decompression, so a bomb ends early.
+//! Redirects within a host are followed here, each step checked like the first: form, address, `robots.txt`. One that
+//! leads to another host is given back as a [`Trail`], so that the other is asked when it is its turn. No proxy stands
+//! between, so the address that was checked is the one connected to. The time of a page counts while it is asked for,
+//! from the first address to its last byte; bytes are counted after decompression, so a bomb ends early.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -68,6 +68,9 @@ pub enum Failure {
     /// Redirects lead nowhere.
     #[error("{0}")]
     Redirects(String),
+    /// It is at another host.
+    #[error("it goes on at another host")]
+    Elsewhere(Box<Trail>),
     /// It came in an encoding that was not asked for.
     #[error("it is encoded in a way that was not asked for")]
     Encoding,
@@ -90,12 +93,27 @@ impl Failure {
     }
 }
 
+/// How far a page was followed that goes on at another host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    next: Option<Url>,
+    visited: Vec<String>,
+    spent: Duration,
+}
+
+impl Trail {
+    /// The host it goes on at; `None` where nothing was followed yet.
+    pub fn host(&self) -> Option<&str> {
+        self.next.as_ref()?.host_str()
+    }
+}
+
 /// What came of a fetch.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     /// The page, or why there is none.
     pub outcome: Result<Page, Failure>,
-    /// Time between requests that `robots.txt` of the first host asks for.
+    /// Time between requests that `robots.txt` of the host asks for.
     pub crawl_delay: Option<Duration>,
 }
 
@@ -160,30 +178,45 @@ impl Fetcher {
         self.gate.check_page(url)
     }
 
-    /// Gets a page. Takes [`PAGE_TIMEOUT`] at most.
-    pub async fn fetch(&self, url: &str) -> Fetched {
+    /// Gets a page, or goes on with it where its trail led. Takes [`PAGE_TIMEOUT`] at most, all parts together.
+    pub async fn fetch(&self, url: &str, trail: &Trail) -> Fetched {
         let mut crawl_delay = None;
-        let deadline = Instant::now() + self.page_timeout;
-        let page = timeout_at(deadline, self.follow(url, &mut crawl_delay)).await;
+        let started = Instant::now();
+        let deadline = started + self.page_timeout.saturating_sub(trail.spent);
+        let page = timeout_at(deadline, self.follow(url, trail, &mut crawl_delay)).await;
         let seconds = self.page_timeout.as_secs_f32();
         let late = || {
             Err(Failure::passing(format!(
                 "no whole page within {seconds} s"
             )))
         };
+        let mut outcome = page.unwrap_or_else(|_| late());
+        if let Err(Failure::Elsewhere(trail)) = &mut outcome {
+            trail.spent += started.elapsed();
+        }
         Fetched {
-            outcome: page.unwrap_or_else(|_| late()),
+            outcome,
             crawl_delay,
         }
     }
 
-    async fn follow(&self, url: &str, crawl_delay: &mut Option<Duration>) -> Result<Page, Failure> {
-        let mut url = self.gate.check_page(url)?;
-        let mut visited = HashSet::new();
+    async fn follow(
+        &self,
+        url: &str,
+        trail: &Trail,
+        crawl_delay: &mut Option<Duration>,
+    ) -> Result<Page, Failure> {
+        let mut url = match &trail.next {
+            Some(next) => next.clone(),
+            None => self.gate.check_page(url)?,
+        };
+        let mut visited = trail.visited.clone();
         loop {
-            if !visited.insert(url.to_string()) {
+            let address = url.to_string();
+            if visited.contains(&address) {
                 return Err(Failure::Redirects("it redirects in a circle".into()));
             }
+            visited.push(address);
             if visited.len() > REDIRECTS_MAX + 1 {
                 return Err(Failure::Redirects(format!(
                     "it redirects more than {REDIRECTS_MAX} times"
@@ -193,12 +226,10 @@ impl Fetcher {
                 .robots
                 .of(&url, |address| self.robots_of(address))
                 .await;
-            if visited.len() == 1 {
-                *crawl_delay = rules.crawl_delay();
-            }
+            *crawl_delay = rules.crawl_delay();
             let host = url.host_str().unwrap_or_default().to_owned();
             match &rules {
-                Rules::Known(robots) if robots.is_url_allowed(&url) => {}
+                Rules::Known(known) if known.allow(&url) => {}
                 Rules::Known(_) => return Err(Failure::Robots(host)),
                 Rules::Unreachable(reason) => {
                     return Err(Failure::passing(format!(
@@ -208,8 +239,15 @@ impl Fetcher {
             }
             let response = self.get(&url).await?;
             match self.redirected(&url, &response)? {
-                Some(next) => url = next,
                 None => return read_page(url, response).await,
+                Some(next) if next.host_str() == Some(&host) => url = next,
+                Some(next) => {
+                    return Err(Failure::Elsewhere(Box::new(Trail {
+                        next: Some(next),
+                        visited,
+                        spent: trail.spent,
+                    })));
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 //! No file, or one that is refused, allows everything; one that cannot be had just now forbids everything until it can.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::Url;
@@ -13,8 +13,9 @@ use robotxt::Robots;
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// How long a file that cannot be had is not asked for again.
 const FAILED_FOR: Duration = Duration::from_secs(60);
-/// Files kept at once; past it all are forgotten.
+/// Files kept at once, and bytes they came as; past either all are forgotten. As rules they take some four times that.
 const FILES_MAX: usize = 10_000;
+const BYTES_MAX: usize = 32 << 20;
 /// Longest delay between requests that is honoured.
 const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 
@@ -22,27 +23,52 @@ const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub(super) enum Rules {
     /// These rules.
-    Known(Arc<Robots>),
+    Known(Arc<Known>),
     /// It cannot be had; why.
     Unreachable(String),
+}
+
+/// Rules, and the bytes they came as.
+#[derive(Debug)]
+pub(super) struct Known {
+    robots: Robots,
+    bytes: usize,
+}
+
+impl Known {
+    pub(super) fn allow(&self, url: &Url) -> bool {
+        self.robots.is_url_allowed(url)
+    }
 }
 
 impl Rules {
     /// Those of a file.
     pub(super) fn parse(text: &[u8], agent: &str) -> Self {
-        Rules::Known(Arc::new(Robots::parse(text, agent)))
+        let (robots, bytes) = (Robots::parse(text, agent), text.len());
+        Rules::Known(Arc::new(Known { robots, bytes }))
     }
 
     /// Those of no file.
     pub(super) fn none() -> Self {
-        Rules::Known(Arc::new(Robots::allow_all()))
+        let (robots, bytes) = (Robots::allow_all(), 0);
+        Rules::Known(Arc::new(Known { robots, bytes }))
     }
 
     /// Seconds between requests that the file asks for, within reason.
     pub(super) fn crawl_delay(&self) -> Option<Duration> {
         match self {
-            Rules::Known(robots) => robots.crawl_delay().map(|delay| delay.min(CRAWL_DELAY_MAX)),
+            Rules::Known(known) => known
+                .robots
+                .crawl_delay()
+                .map(|delay| delay.min(CRAWL_DELAY_MAX)),
             Rules::Unreachable(_) => None,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Rules::Known(known) => known.bytes,
+            Rules::Unreachable(reason) => reason.len(),
         }
     }
 }
@@ -52,7 +78,14 @@ type Slot = Arc<tokio::sync::Mutex<Option<(Rules, Instant)>>>;
 
 /// The files of all portals.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Files(Arc<Mutex<HashMap<String, Slot>>>);
+pub(super) struct Files(Arc<Mutex<Held>>);
+
+#[derive(Debug, Default)]
+struct Held {
+    slots: HashMap<String, Slot>,
+    /// Bytes of all that came since the slots were emptied.
+    bytes: usize,
+}
 
 impl Files {
     /// The rules of an address's host, fetched when they are not known.
@@ -76,15 +109,57 @@ impl Files {
             Rules::Unreachable(_) => FAILED_FOR,
         };
         *held = Some((rules.clone(), Instant::now() + lasts));
+        self.lock().bytes += rules.bytes();
         rules
     }
 
     fn slot(&self, url: &Url) -> Slot {
-        // A map whose holder panicked is still a map of files.
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if slots.len() >= FILES_MAX {
-            slots.clear();
+        let mut held = self.lock();
+        if held.slots.len() >= FILES_MAX || held.bytes >= BYTES_MAX {
+            *held = Held::default();
         }
-        Arc::clone(slots.entry(url.origin().ascii_serialization()).or_default())
+        let slot = held.slots.entry(url.origin().ascii_serialization());
+        Arc::clone(slot.or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        // A map whose holder panicked is still a map of files.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_are_fetched_once_and_forgotten_when_they_are_too_much() {
+        const LONG: usize = 400_000;
+        let files = Files::default();
+        let rules_of = async |host: usize| {
+            let url = Url::parse(&format!("https://p{host}.example/annonce/1")).unwrap();
+            let mut fetched = None;
+            let fetch = |address: Url| {
+                fetched = Some(address.to_string());
+                let rules = "User-agent: *\nCrawl-delay: 900\nDisallow: /private\n";
+                let text = format!("{rules}#{}", "a".repeat(LONG));
+                std::future::ready(Rules::parse(text.as_bytes(), "toise"))
+            };
+            let rules = files.of(&url, fetch).await;
+            assert_eq!(rules.crawl_delay(), Some(CRAWL_DELAY_MAX));
+            assert!(matches!(&rules, Rules::Known(known) if known.allow(&url)));
+            fetched
+        };
+        let first = rules_of(0).await;
+        assert_eq!(first.as_deref(), Some("https://p0.example/robots.txt"));
+        assert_eq!(rules_of(0).await, None);
+        for host in 1..=BYTES_MAX / LONG + 1 {
+            rules_of(host).await;
+        }
+        assert!(
+            rules_of(0).await.is_some(),
+            "it was forgotten with the others"
+        );
+        assert!(files.lock().bytes <= BYTES_MAX);
     }
 }

@@ -70,6 +70,10 @@ pub fn parse_report(body: &Value) -> Result<ReportRequest, Fault> {
         }
     }
     let reason = reason.ok_or_else(|| At::Key(&at, "reason").fault("is required"))?;
+    let says_nothing = comment.as_deref().unwrap_or_default().trim().is_empty();
+    if reason == EnumAdvertReportReason::Other && says_nothing {
+        return Err(At::Key(&at, "comment").fault("is required where reason is OTHER"));
+    }
     Ok(ReportRequest { reason, comment })
 }
 
@@ -126,6 +130,14 @@ mod tests {
             (
                 json!({"reason": "OTHER", "comment": "x".repeat(2_001)}),
                 "comment: must not exceed 2000 characters",
+            ),
+            (
+                json!({"reason": "OTHER"}),
+                "comment: is required where reason is OTHER",
+            ),
+            (
+                json!({"comment": " ", "reason": "OTHER"}),
+                "comment: is required where reason is OTHER",
             ),
             (
                 json!({"why": 1}),

@@ -74,6 +74,13 @@ async fn a_check_answers_at_once_and_what_the_page_says_arrives_as_a_change() {
         .read(|connection| connection.query_row(events, [], |row| row.get(0)))
         .unwrap();
     assert_eq!(events, "PRICE,UNPUBLISHED,REPUBLISHED");
+    // That it cannot be looked at says nothing of what is known and fresh.
+    service.clock.advance_ms(60_000);
+    portal.set("/1", Act::Status(403, ""));
+    told(service.post(&check("adverts", advert_id), "").await, 200).await;
+    let refused = "SELECT count(*) FROM rejections WHERE reason LIKE 'refused: %'";
+    until("the refusal", async || service.stored(refused) == [1]).await;
+    told(get(&service, "adverts", &portal.url("/1")).await, 200).await;
     let nobody = json!(Uuid::now_v7());
     let (status, code, _) = error_of(service.post(&check("adverts", &nobody), "").await).await;
     assert_eq!((status, code), (404, 10003));
@@ -151,12 +158,20 @@ async fn a_report_is_free_kept_and_has_the_page_looked_at() {
         record(&service, "adverts", &advert["flxId"]).await["isOnline"] == false
     })
     .await;
-    let (status, code, message) = error_of(service.post(&path, r#"{"reason":"BAD"}"#).await).await;
-    assert_eq!((status, code), (422, 10002));
-    assert!(
-        message.starts_with("reason: must be one of: STILL_ONLINE"),
-        "{message}"
-    );
+    for (body, expected) in [
+        (
+            r#"{"reason":"BAD"}"#,
+            "reason: must be one of: STILL_ONLINE",
+        ),
+        (
+            r#"{"reason":"OTHER"}"#,
+            "comment: is required where reason is OTHER",
+        ),
+    ] {
+        let (status, code, message) = error_of(service.post(&path, body).await).await;
+        assert_eq!((status, code), (422, 10002));
+        assert!(message.starts_with(expected), "{message}");
+    }
     assert_eq!(
         service.stored("SELECT count(*), count(comment) FROM reports"),
         [2, 1]
@@ -179,7 +194,7 @@ fn an_operator_merges_what_is_one_and_splits_what_is_two() {
             comment: None,
             at_ms: 0,
         };
-        keep(&office.store, report).unwrap().to_string()
+        keep(&office.store, report).unwrap().unwrap().to_string()
     };
     let adverts = |property: toise::wire::listings::codes::FlxId| {
         let record = office.record(Listing::Property, property);

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys::Kind;
 
-use crate::support::collecting::{get, get_with, service, told, until};
+use crate::support::collecting::{get, get_with, record, service, told};
 use crate::support::error_of;
 use crate::support::portal::{Act, Portal, flat_page};
 
@@ -300,52 +300,26 @@ async fn an_account_does_not_take_over_the_job_of_another() {
 }
 
 #[tokio::test]
-async fn passing_failures_are_tried_again_and_given_up_in_the_end() {
+async fn a_listing_that_leads_to_another_is_gone_and_leaves_the_other_as_it_is() {
     let portal = Portal::start().await;
-    let service = service(|settings| {
-        settings.wait_s = 1;
-        settings.page_timeout_s = 1;
-    })
-    .await;
-    portal.set("/busy", Act::Status(503, "retry-after: 60\r\n"));
-    portal.set("/drip", Act::Drip);
-    portal.set("/cut", Act::Cut);
-    let failed = "SELECT count(*) FROM jobs WHERE reason IS NOT NULL AND due_at_ms IS NOT NULL";
-    for path in ["/drip", "/cut"] {
-        told(get(&service, "adverts", &portal.url(path)).await, 202).await;
-    }
-    until("the first attempts", async || service.stored(failed) == [2]).await;
-    told(get(&service, "adverts", &portal.url("/busy")).await, 202).await;
-    until("the refusal", async || service.stored(failed) == [3]).await;
-    portal.set("/busy", flat_page(1, 350_000));
-    // The whole host is left alone as long as it asked for.
-    service.clock.advance_ms(30_000);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!((portal.asked("/busy"), portal.asked("/cut")), (1, 1));
-    service.clock.advance_ms(45_000);
-    until("the advert", async || {
-        service.stored("SELECT count(*) FROM adverts") == [1]
-    })
-    .await;
-    told(get(&service, "adverts", &portal.url("/busy")).await, 200).await;
-    assert_eq!(portal.asked("/busy"), 2);
-    let running = "SELECT count(*) FROM jobs WHERE lease_until_ms IS NOT NULL";
-    for attempt in 3..=5 {
-        until("the last attempts", async || service.stored(running) == [0]).await;
-        service.clock.advance_ms(900_000);
-        until("another attempt", async || portal.asked("/cut") == attempt).await;
-    }
-    until("the end", async || service.stored(failed) == [0]).await;
-    for (path, reason) in [
-        ("/cut", "unreachable: the page broke off"),
-        ("/drip", "unreachable: no whole page within 1 s"),
-    ] {
-        let (_, data) = told(get(&service, "adverts", &portal.url(path)).await, 422).await;
-        assert!(
-            data["reason"].as_str().unwrap().starts_with(reason),
-            "{data}"
-        );
-    }
+    let service = service(|_| {}).await;
+    portal.set("/1", flat_page(1, 350_000));
+    portal.set("/2", flat_page(2, 500_000));
+    let (_, one) = told(get(&service, "adverts", &portal.url("/1")).await, 200).await;
+    let (_, other) = told(get(&service, "adverts", &portal.url("/2")).await, 200).await;
+    service.clock.advance_ms(6 * 3_600_000);
+    portal.set("/1", Act::Redirect("/2".into()));
+    let (_, data) = told(get(&service, "adverts", &portal.url("/1")).await, 422).await;
+    assert_eq!(
+        data["reason"],
+        "gone: the portal sends it to another listing"
+    );
+    let one = record(&service, "adverts", &one["flxId"]).await;
+    assert_eq!(
+        (&one["isOnline"], &one["currentPrice"]["value"]),
+        (&json!(false), &json!(350_000))
+    );
+    assert_eq!(record(&service, "adverts", &other["flxId"]).await, other);
 }
 
 #[tokio::test]
@@ -396,36 +370,4 @@ async fn a_malformed_call_is_an_ordinary_error() {
             .contains(&json!("leboncoin.fr")),
         "{portals}"
     );
-}
-
-#[tokio::test]
-async fn hosts_are_asked_few_at_a_time_and_accounts_are_bounded() {
-    let portal = Portal::start().await;
-    let service = service(|settings| {
-        settings.per_host_max = 2;
-        settings.wait_s = 0;
-        settings.waiting_per_account_max = 6;
-    })
-    .await;
-    for number in 0..8 {
-        let path = format!("/{number}");
-        portal.set(
-            &path,
-            Act::After(
-                Duration::from_millis(150),
-                Box::new(flat_page(number, 350_000)),
-            ),
-        );
-    }
-    let calls = (0..8).map(|number| {
-        let (service, url) = (&service, portal.url(&format!("/{number}")));
-        async move { get(service, "adverts", &url).await.status().as_u16() }
-    });
-    let statuses = futures::future::join_all(calls).await;
-    assert!(statuses.contains(&503), "{statuses:?}");
-    until("all of them", async || {
-        service.stored("SELECT count(*) FROM jobs WHERE due_at_ms IS NOT NULL") == [0]
-    })
-    .await;
-    assert!(portal.at_once_most() <= 2, "{}", portal.at_once_most());
 }

@@ -13,6 +13,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+/// A name for every portal.
+pub const PORTAL_NAME: &str = "portal.example";
+/// Bytes of a page that a few kilobytes unpack to: several times what a page may have.
+const UNPACKED_BYTES: usize = 16 << 20;
+
 /// What a portal answers at a path.
 #[derive(Clone, Debug)]
 pub enum Act {
@@ -28,7 +33,7 @@ pub enum Act {
     Redirect(String),
     /// Bytes without end.
     Endless,
-    /// A few kilobytes that unpack to a hundred megabytes.
+    /// A few kilobytes that unpack to [`UNPACKED_BYTES`].
     Bomb,
     /// A page that comes a byte at a time.
     Drip,
@@ -72,6 +77,11 @@ impl Portal {
     /// Address of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// The same by [`PORTAL_NAME`].
+    pub fn named(&self, path: &str) -> String {
+        format!("http://{PORTAL_NAME}:{}{path}", self.address.port())
     }
 
     pub fn set(&self, path: &str, act: Act) {
@@ -161,11 +171,13 @@ async fn answer(stream: &mut BufReader<TcpStream>, mut act: Act) -> std::io::Res
             Err(broken())
         }
         Act::Bomb => {
-            let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-            for _ in 0..100 {
-                packed.write_all(&vec![b'a'; 1 << 20])?;
-            }
-            let packed = packed.finish()?;
+            // Packing takes seconds, which nothing else on this thread could use.
+            let packed = tokio::task::spawn_blocking(|| {
+                let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+                packed.write_all(&vec![b'a'; UNPACKED_BYTES])?;
+                packed.finish()
+            });
+            let packed = packed.await??;
             body(stream, "text/html", "content-encoding: gzip\r\n", &packed).await
         }
         Act::Drip => {

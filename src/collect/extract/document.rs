@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 const TEXT_BYTES_MAX: usize = 60_000;
 /// Bytes of one microdata value.
 const VALUE_BYTES_MAX: usize = 20_000;
+/// Names one microdata property is read under, and bytes of all values of a page: a value within others is theirs too.
+const NAMES_MAX: usize = 8;
+const VALUES_BYTES_MAX: usize = 1_000_000;
 /// Microdata items that are read.
 const ITEMS_MAX: usize = 500;
 /// Bytes of text in `main` from which on the rest of the page is left alone.
@@ -29,8 +32,6 @@ pub struct Document {
     pub title: String,
     /// Text of the first heading.
     pub heading: String,
-    /// Address the page says it has.
-    pub canonical: Option<String>,
     /// Microdata items as nodes, the same as JSON-LD's.
     pub items: Vec<Value>,
     /// What people read, a line for each block.
@@ -66,6 +67,7 @@ struct Walker {
     document: Document,
     main: String,
     items: usize,
+    value_bytes: usize,
 }
 
 impl Walker {
@@ -87,9 +89,6 @@ impl Walker {
                 return;
             }
             "h1" if self.document.heading.is_empty() => self.document.heading = text_of(element),
-            "link" if content("rel").eq_ignore_ascii_case("canonical") => {
-                self.document.canonical = element.attr("href").map(str::to_owned);
-            }
             "input" if content("type").eq_ignore_ascii_case("password") => {
                 self.document.asks_password = true
             }
@@ -161,10 +160,17 @@ impl Walker {
                 true => self.item(child),
                 false => {
                     self.properties(child, node);
-                    json!(value_of(child))
+                    let value = value_of(child);
+                    self.value_bytes += value.len();
+                    json!(value)
                 }
             };
-            for name in names.split_whitespace() {
+            if self.value_bytes >= VALUES_BYTES_MAX {
+                return;
+            }
+            // Items within items under several names would double with every level.
+            let names_max = if value.is_object() { 1 } else { NAMES_MAX };
+            for name in names.split_whitespace().take(names_max) {
                 match node.get_mut(name) {
                     None => drop(node.insert(name.to_owned(), value.clone())),
                     Some(Value::Array(values)) => values.push(value.clone()),
@@ -186,7 +192,10 @@ fn value_of(element: ElementRef<'_>) -> String {
             "data" | "meter" => element.attr("value"),
             _ => None,
         });
-    told.map_or_else(|| text_of(element), str::to_owned)
+    match told {
+        Some(told) => told[..told.floor_char_boundary(VALUE_BYTES_MAX)].to_owned(),
+        None => text_of(element),
+    }
 }
 
 /// The text of an element and all within.

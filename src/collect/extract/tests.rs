@@ -302,6 +302,17 @@ fn hostile_pages_cost_no_more_than_their_size() {
         "<table><td>".repeat(40_000),
         "<svg><b></svg>".repeat(30_000),
         "<div itemscope itemprop=a>".repeat(20_000),
+        "<div itemscope><div itemprop='a b c' itemscope>".to_owned()
+            + &"<div itemprop='a b c d e f g h' itemscope><p itemprop=x>1</p>".repeat(120),
+        format!(
+            "<div itemscope><p itemprop='{}'>{}",
+            (0..100_000).map(|n| format!("a{n} ")).collect::<String>(),
+            "a".repeat(20_000)
+        ),
+        format!(
+            "<div itemscope>{}",
+            ("<b itemprop=a>".repeat(120) + &"a".repeat(20_000) + &"</b>".repeat(120)).repeat(10)
+        ),
         "[".repeat(400_000),
         format!(
             "<script type=application/ld+json>{}</script>",

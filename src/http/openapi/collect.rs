@@ -49,7 +49,8 @@ pub fn describe(endpoint: Endpoint) -> Operation {
             Operation::new(format!("{id}Check"), format!("Look again at the pages of {of}"))
                 .describing(format!(
                     "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
-                     property the adverts on line are looked at, {CHECKED_MAX} at most. `nothing_to_check` costs the same"
+                     property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
+                     `nothing_to_check` costs the same"
                 ))
                 .answering(enveloped(json!({
                     "type": "object",
@@ -65,7 +66,7 @@ pub fn describe(endpoint: Endpoint) -> Operation {
         Endpoint::Report(listing) => {
             let (id, of) = names(listing);
             let reason = json!({"type": "string", "enum": EnumAdvertReportReason::TABLE.values, "description": "What is wrong"});
-            let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words"});
+            let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words; required where reason is OTHER"});
             Operation::new(format!("{id}Report"), format!("Tell what is wrong with {of}"))
                 .describing(
                     "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
