@@ -10,6 +10,7 @@ pub mod extract;
 pub mod jobs;
 pub mod portals;
 pub mod queue;
+pub mod readers;
 pub mod reports;
 pub mod runner;
 mod waiting;
@@ -20,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::DateTime;
+use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -28,6 +30,7 @@ use uuid::Uuid;
 use self::jobs::{Ended, Kind, NewJob};
 use self::portals::Portals;
 use self::queue::Manners;
+use self::readers::Readers;
 use self::runner::{Message, Runner, Setup};
 use self::waiting::{Place, Waiting};
 use self::work::{PAGES_FOLDER, Worker};
@@ -47,6 +50,8 @@ pub const RETRY_AFTER_S: u64 = 5;
 const GONE: &str = "gone: ";
 /// How often a call that waits looks whether the service stops, and whether another process ended its job.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Calls that ask the store at once.
+const ASKING_MAX: usize = 8;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// The moment of some Unix milliseconds.
@@ -107,6 +112,8 @@ pub struct Collector {
     settings: Collect,
     waiting: Waiting,
     wake: Sender<Message>,
+    /// Turns of calls at the store.
+    asking: Arc<Semaphore>,
     /// Until collection starts.
     messages: Arc<Mutex<Option<Receiver<Message>>>>,
 }
@@ -143,6 +150,7 @@ impl Collector {
             settings: settings.clone(),
             waiting: Waiting::default(),
             wake,
+            asking: Arc::new(Semaphore::new(ASKING_MAX)),
             messages: Arc::new(Mutex::new(Some(messages))),
         })
     }
@@ -160,7 +168,6 @@ impl Collector {
             .take();
         let messages = messages.ok_or(Error::Started)?;
         let data = self.store.folder().to_owned();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let pages_kept_for = DAY * self.settings.keep_pages_days as u32;
         let setup = Setup {
             worker: Worker {
@@ -170,7 +177,7 @@ impl Collector {
                 clock: self.clock.clone(),
                 rejected_for: Duration::from_secs(self.settings.rejected_for_s),
                 pages: (!pages_kept_for.is_zero()).then(|| data.join(PAGES_FOLDER)),
-                reading: Arc::new(Semaphore::new(cores)),
+                readers: Readers::start()?,
             },
             data,
             store: self.store.clone(),
@@ -220,8 +227,7 @@ impl Collector {
             ));
         };
         let digest = listing.digest();
-        let own = self.clone();
-        if let Some(answer) = tokio::task::spawn_blocking(move || own.look_up(&digest)).await?? {
+        if let Some(answer) = self.ask(move |own| own.look_up(&digest)).await? {
             return Ok(answer);
         }
         let checked = match self.fetcher.check(listing.address()) {
@@ -245,20 +251,31 @@ impl Collector {
             url: listing.address().to_owned(),
             host,
         };
-        let own = self.clone();
-        let Some(place) = tokio::task::spawn_blocking(move || own.begin(job)).await?? else {
+        let Some(place) = self.ask(move |own| own.begin(job)).await? else {
             return Ok(Answer::Full);
         };
         match self.wait_for(place, deadline, stopping).await? {
             None => Ok(Answer::Pending),
             Some(Ended::Rejected(reason)) => Ok(Answer::Rejected(reason)),
             Some(Ended::Collected(digest)) => {
-                let own = self.clone();
-                let known =
-                    tokio::task::spawn_blocking(move || own.listings.known(&digest)).await??;
+                let known = self
+                    .ask(move |own| Ok(own.listings.known(&digest)?))
+                    .await?;
                 Ok(known.map_or(Answer::Pending, |known| Answer::Known(known.advert)))
             }
         }
+    }
+
+    /// Asks the store on a thread that may block, as soon as few others do: each that does at once takes a connection
+    /// and keeps its memory, and hundreds of calls may wait for pages.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        // It is never closed.
+        let _turn = self.asking.acquire().await.ok();
+        let own = self.clone();
+        tokio::task::spawn_blocking(move || question(&own)).await?
     }
 
     /// What is known of an address without asking its portal. Blocks.
@@ -325,9 +342,12 @@ impl Collector {
             if let Ok(Some(ended)) = tokio::time::timeout_at(until, place.told()).await {
                 return Ok(Some(ended));
             }
-            let (store, job) = (self.store.clone(), place.job());
-            let read = move || store.read(|connection| jobs::ending(connection, job));
-            let ended = tokio::task::spawn_blocking(read).await??;
+            let job = place.job();
+            let ending = move |own: &Self| {
+                let ending = |connection: &Connection| jobs::ending(connection, job);
+                Ok(own.store.read(ending)?)
+            };
+            let ended = self.ask(ending).await?;
             if ended.is_some() || Instant::now() >= deadline || stopping() {
                 return Ok(ended);
             }

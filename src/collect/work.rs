@@ -1,18 +1,17 @@
 //! What a job does: fetch its page, read it, take the advert in, or say why there is none.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
-use tokio::sync::Semaphore;
 use url::Url;
 
 use super::GONE;
 use super::extract::{self, Extraction, Verdict};
 use super::jobs::{Attempt, Ended, Job};
 use super::portals::Portals;
+use super::readers::Readers;
 use crate::clock::Clock;
 use crate::listings::identity::ListingUrl;
 use crate::listings::{self, Listings};
@@ -54,8 +53,8 @@ pub struct Worker {
     pub rejected_for: Duration,
     /// Where pages are kept, if they are.
     pub pages: Option<PathBuf>,
-    /// Turns of what computes: pages are read on as many threads as there are cores.
-    pub reading: Arc<Semaphore>,
+    /// Threads that read pages and take adverts in.
+    pub readers: Readers,
 }
 
 /// What came of an attempt, for the store and for the host.
@@ -99,19 +98,9 @@ impl Worker {
 
     /// Reads a page and takes what it says in, on a thread that may block.
     async fn take(&self, job: &Job, page: Page) -> Attempt {
-        let Ok(turn) = Arc::clone(&self.reading).acquire_owned().await else {
-            return self.again(job, "the service stops".into(), None);
-        };
         let (worker, own) = (self.clone(), job.clone());
-        let taken = tokio::task::spawn_blocking(move || {
-            let attempt = worker.read(&own, &page);
-            drop(turn);
-            attempt
-        });
-        match taken.await {
-            Ok(attempt) => attempt,
-            Err(error) => self.again(job, format!("the page could not be read: {error}"), None),
-        }
+        let taken = self.readers.run(move || worker.read(&own, &page)).await;
+        taken.unwrap_or_else(|| self.again(job, "the page could not be read".into(), None))
     }
 
     fn read(&self, job: &Job, page: &Page) -> Attempt {
