@@ -143,11 +143,12 @@ pub fn insert(
     Ok(true)
 }
 
-/// Whether a check of an address waits already.
+/// Whether a check of an address waits already: one under way may have read its page before this was asked.
 pub fn check_waits(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM jobs WHERE url_digest = ?1 AND kind = 'check' AND due_at_ms IS NOT NULL)",
+            "SELECT EXISTS (SELECT 1 FROM jobs WHERE url_digest = ?1 AND kind = 'check' AND due_at_ms IS NOT NULL
+               AND lease_until_ms IS NULL)",
         )?
         .query_row([digest], |row| row.get(0))
 }

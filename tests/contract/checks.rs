@@ -124,7 +124,14 @@ async fn a_property_has_ten_adverts_checked_at_most_each_once() {
         let (_, data) = told(service.post(&path, "").await, 200).await;
         assert_eq!(data, json!({"result": "check_scheduled", "adverts": 10}));
     }
-    assert_eq!(service.stored("SELECT count(*) FROM jobs"), [10]);
+    let twice = "SELECT count(*) - count(DISTINCT url_digest) FROM jobs WHERE lease_until_ms IS NULL AND attempts = 0";
+    assert_eq!(
+        service.stored(twice),
+        [0],
+        "only what is under way is asked for again"
+    );
+    let addresses = "SELECT count(DISTINCT url_digest) FROM jobs";
+    assert_eq!(service.stored(addresses), [10]);
     assert_eq!(portal.asked("/11"), 0);
 }
 
