@@ -18,7 +18,8 @@ fi
 
 data=$(mktemp -d)
 # Few adverts: an unoptimised build makes no more than a hundred a second. The model learns from few sales, below.
-RUST_LOG=error "$toise" --data "$data" --json demo --adverts 300 --no-model --listen 127.0.0.1:0 > "$data/ready.json" &
+# Pages drawn from the document are of hosts that are not there: a call for one is answered 202 after a second.
+RUST_LOG=error "$toise" --data "$data" --json demo --adverts 300 --no-model --set collect.wait_s=1 --listen 127.0.0.1:0 > "$data/ready.json" &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
 waited=0

@@ -116,7 +116,9 @@ fn faults(route: &Route, said: &Operation) -> Vec<ApiError> {
     }
     // An account may have no room for another active alert.
     let may_be_full = matches!(route.endpoint, Endpoint::Alerts(_, AlertAction::Activate));
-    if !said.query.is_empty() || route.body != BodyRule::None || may_be_full {
+    let may_be_refused =
+        !said.query.is_empty() || route.body != BodyRule::None || route.takes_idempotency_key();
+    if may_be_refused || may_be_full {
         faults.push(ApiError::Invalid(Fault::new("", "")));
     }
     faults
