@@ -1,6 +1,8 @@
-//! What the trees are shown: a home's own features, and for the second trees its surroundings against the level it was
-//! put at. Prices never fall with surface, land or a better energy class: the trees are bound to it, and nothing of the
-//! surroundings depends on these.
+//! What the trees are shown: a home's own features, with its place for the trees of place, and for the last trees its
+//! surroundings against the level it was put at. Prices never fall with surface, land or a better energy class: the
+//! trees are bound to it, and nothing of the surroundings depends on these.
+
+use std::f64::consts::{FRAC_PI_3, FRAC_PI_6};
 
 use super::home::{Class, Home};
 use super::market::Surroundings;
@@ -63,31 +65,55 @@ pub const OWN: [(Topic, Direction); 6] = [
     (Topic::ConstructionYear, Direction::Free),
 ];
 
-/// Features of its surroundings, after its own.
-pub const AROUND: [(Topic, Direction); 19] = [
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Location, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Comparables, Direction::Free),
-    (Topic::Date, Direction::Free),
+/// Axes a place is measured along beside longitude and latitude, radians against east: a tree cuts straight across
+/// the axes it is given, and towns do not lie along meridians.
+const AXES: [f64; 4] = [FRAC_PI_6, FRAC_PI_3, -FRAC_PI_6, -FRAC_PI_3];
+/// A degree of longitude in degrees of latitude, in the middle of France.
+const LONGITUDE_SHARE: f64 = 0.69;
+
+/// Features of a place: longitude, latitude, axes.
+const PLACE: usize = 2 + AXES.len();
+
+/// Features of the trees of place: a home's own and those of its place.
+pub const PLACED: usize = OWN.len() + PLACE;
+
+/// What a feature of the trees of place speaks of, and where it may move the price.
+pub fn of_placed(feature: usize) -> (Topic, Direction) {
+    let place = (Topic::Location, Direction::Free);
+    OWN.get(feature).copied().unwrap_or(place)
+}
+
+/// What the surroundings tell, after a home's own features and those of its place.
+const TOLD: [Topic; 17] = [
+    Topic::Location,
+    Topic::Location,
+    Topic::Location,
+    Topic::Location,
+    Topic::Location,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Comparables,
+    Topic::Date,
 ];
 
-/// Features of the second trees.
-pub const ALL: usize = OWN.len() + AROUND.len();
+/// What a feature of the last trees speaks of, and where it may move the price.
+pub fn of_all(feature: usize) -> (Topic, Direction) {
+    match feature.checked_sub(PLACED) {
+        None => of_placed(feature),
+        Some(told) => (TOLD[told], Direction::Free),
+    }
+}
+
+/// Features of the last trees.
+pub const ALL: usize = PLACED + TOLD.len();
 
 /// The features a home has of itself.
 pub fn own(own: &Own) -> [f32; OWN.len()] {
@@ -101,14 +127,25 @@ pub fn own(own: &Own) -> [f32; OWN.len()] {
     ]
 }
 
+/// The features a home has of itself and of its place.
+pub fn placed(home: &Own, position: Position) -> [f32; PLACED] {
+    let mut row = [f32::NAN; PLACED];
+    row[..OWN.len()].copy_from_slice(&own(home));
+    let (longitude, latitude) = (position.longitude(), position.latitude());
+    row[OWN.len()] = longitude as f32;
+    row[OWN.len() + 1] = latitude as f32;
+    for (along, axis) in row[OWN.len() + 2..].iter_mut().zip(AXES) {
+        *along = (LONGITUDE_SHARE * longitude * axis.cos() + latitude * axis.sin()) as f32;
+    }
+    row
+}
+
 /// All features.
 pub fn all(home: &Own, position: Position, around: &Surroundings) -> [f32; ALL] {
     let mut row = [f32::NAN; ALL];
-    row[..OWN.len()].copy_from_slice(&own(home));
+    row[..PLACED].copy_from_slice(&placed(home, position));
     let against = |level: f64| (level - around.level) as f32;
     let values = [
-        position.longitude() as f32,
-        position.latitude() as f32,
         around.level as f32,
         against(around.cells[0]),
         against(around.cells[1]),
@@ -127,11 +164,6 @@ pub fn all(home: &Own, position: Position, around: &Surroundings) -> [f32; ALL] 
         around.comparables as f32,
         around.horizon as f32,
     ];
-    row[OWN.len()..].copy_from_slice(&values);
+    row[PLACED..].copy_from_slice(&values);
     row
-}
-
-/// The direction each feature may move the price in.
-pub fn directions(of: &[(Topic, Direction)]) -> impl Iterator<Item = Direction> {
-    of.iter().map(|(_, direction)| *direction)
 }

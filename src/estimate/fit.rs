@@ -1,16 +1,18 @@
-//! The estimator itself, fitted to sales: own features explain a price against its place, the market says what the
-//! place costs, and second trees correct the two together.
+//! The estimator itself, fitted to sales: features and place explain a price as far as trees can tell, the market says
+//! what similar homes there cost beyond, and last trees correct the two together.
 //!
-//! `ln price = slope · ln surface + own trees + level + second trees`. Each sale is shown the market as of a day before
-//! its own, up to a year before: data is published late, so that is how homes are valued.
+//! `ln price = slope · ln surface + hedonic trees + level + last trees`. The hedonic trees are of two kinds, mixed: of
+//! own features alone, which leave the place to the market, and of features and place, which see what the market's
+//! averages blur (large flats dear in one street, small ones in the next). Each sale is shown the market as of a day
+//! before its own, up to a year before: data is published late, so that is how homes are valued.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::features::{self, ALL, AROUND, OWN, Own, Topic};
+use super::features::{self, ALL, OWN, Own, PLACED, Topic};
 use super::home::Class;
-use super::market::{COMPARABLES_MIN, Market, Question, Surroundings};
+use super::market::{Market, Quality, Question, Surroundings};
 use super::model::Error;
 use super::place::Position;
 use super::sale::Sales;
@@ -35,14 +37,24 @@ const TREES_MIN: usize = 1_000;
 const OWN_TREES: usize = 80;
 const OWN_DEPTH: usize = 5;
 const OWN_RATE: f64 = 0.1;
+/// Trees of features and place of each fold, their greatest depth and rate.
+const PLACE_TREES: usize = 150;
+const PLACE_DEPTH_MAX: usize = 8;
+const PLACE_RATE: f64 = 0.1;
+/// Trees of place are grown once for each fold of the sales, without it: what they leave of a sale is then left by
+/// trees that never saw it.
+pub const FOLDS: usize = 2;
+/// What trees of place count beside those of own features. On sales inside the training years anything from a half to
+/// one does as well.
+const PLACE_SHARE: f64 = 0.65;
 /// Trees of all features, their greatest depth and rate.
-const TREES: usize = 240;
+const TREES: usize = 160;
 const DEPTH_MAX: usize = 5;
 const RATE: f64 = 0.05;
 /// Least weight of sales in a leaf.
 const LEAF_MIN: f64 = 40.0;
 /// Steps a fit tells of.
-pub const STEPS: u64 = 4;
+pub const STEPS: u64 = 5;
 /// Surface of a typical home of a class without sales, square metres.
 const TYPICAL_SURFACE_M2: f64 = 75.0;
 /// Sales for one more leaf, roughly: trees of few sales are shallow.
@@ -60,13 +72,60 @@ pub struct Fitted {
     pub end: i32,
 }
 
-/// The two sets of trees.
+/// The trees of an estimator.
 #[derive(Debug)]
 pub(super) struct Grown {
-    /// What a home's own features explain.
-    pub own: Boosted,
+    /// What features and place explain.
+    pub hedonic: Hedonic,
     /// What is left between a home and its market.
     pub gap: Boosted,
+}
+
+/// Trees that explain a price by features, without the market.
+#[derive(Debug)]
+pub(super) struct Hedonic {
+    /// By a home's own features.
+    pub own: Boosted,
+    /// By features and place, for each fold of the sales those that were grown without it.
+    pub place: [Boosted; FOLDS],
+}
+
+impl Hedonic {
+    /// Logarithm of price that a home's own features explain.
+    fn own(&self, home: &Own) -> Result<f64, Error> {
+        Ok(surface_term(home) + self.own.predict(&features::own(home))?)
+    }
+
+    /// What its place explains beyond, by the trees of all folds or of some; `own` is what they do not.
+    fn place(&self, home: &Own, row: &[f32], own: f64, trees: &[Boosted]) -> Result<f64, Error> {
+        let mut sum = 0.0;
+        for trees in trees {
+            sum += trees.predict(row)?;
+        }
+        let placed = surface_term(home) + sum / trees.len() as f64;
+        Ok(PLACE_SHARE * (placed - own))
+    }
+
+    /// What is left of the sales that it was grown on.
+    fn left(&self, sales: &Sales) -> Result<Quality, Error> {
+        let left = (0..sales.len()).into_par_iter().map(|row| {
+            let home = own_of(sales, row);
+            let fold = fold(&sales.id[row]);
+            let own = self.own(&home)?;
+            let shown = features::placed(&home, sales.position[row]);
+            let place = self.place(&home, &shown, own, &self.place[fold..=fold])?;
+            let left = sales.price[row].ln() - own;
+            Ok((left as f32, (left - place) as f32))
+        });
+        let left: Result<Vec<(f32, f32)>, Error> = left.collect();
+        let (own, placed) = left?.into_iter().unzip();
+        Ok(Quality { own, placed })
+    }
+}
+
+/// The fold a sale is of: of its id alone.
+fn fold(id: &[u8; super::sale::ID_BYTES]) -> usize {
+    usize::from(id[super::sale::ID_BYTES - 1]) % FOLDS
 }
 
 /// A price before its interval.
@@ -108,6 +167,12 @@ pub(super) fn typical_surfaces(sales: &Sales) -> [f64; 2] {
         let (_, median, _) = surfaces.select_nth_unstable_by(middle, f32::total_cmp);
         f64::from(*median).ln()
     })
+}
+
+/// Depth of trees of so many sales.
+fn depth(sales: usize, greatest: usize) -> usize {
+    let leaves = (sales / SALES_A_LEAF).max(4);
+    (leaves.ilog2() as usize).clamp(2, greatest)
 }
 
 /// A number in 0..1 that depends on the sale alone.
@@ -187,8 +252,35 @@ impl Lessons {
             depth: OWN_DEPTH,
             rate: OWN_RATE,
             leaf_min: LEAF_MIN,
-            directions: features::directions(&OWN).collect(),
+            directions: OWN.map(|(_, direction)| direction).to_vec(),
             seed: 1,
+        };
+        Boosted::grow(matrix, &settings)
+    }
+
+    /// Trees of features and place against the level of the country, grown without a fold of the sales.
+    fn place_trees(&self, market: &Market, without: usize) -> Result<Boosted, Error> {
+        let sales = &market.sales;
+        let mut matrix = Matrix::default();
+        for (row, before) in self.rows.iter().copied() {
+            let (class, department) = (sales.class(row), sales.department[row]);
+            let level = market.country(class, department, sales.day[row], before);
+            let Some(level) = level.filter(|_| fold(&sales.id[row]) != without) else {
+                continue;
+            };
+            let home = own_of(sales, row);
+            let shown = features::placed(&home, sales.position[row]);
+            let label = sales.price[row].ln() - surface_term(&home) - level;
+            matrix.push(&shown, label, self.weight(market, row));
+        }
+        let settings = Settings {
+            quantile: 0.5,
+            trees: PLACE_TREES,
+            depth: depth(matrix.labels.len(), PLACE_DEPTH_MAX),
+            rate: PLACE_RATE,
+            leaf_min: LEAF_MIN,
+            directions: (0..PLACED).map(|at| features::of_placed(at).1).collect(),
+            seed: 4 + without as u64,
         };
         Boosted::grow(matrix, &settings)
     }
@@ -203,7 +295,10 @@ impl Lessons {
                 let around = self.around(market, scratch, *lesson);
                 let home = own_of(&market.sales, row);
                 let shown = features::all(&home, market.sales.position[row], &around);
-                (shown, f64::from(market.quality(row)) - around.level)
+                (
+                    shown,
+                    f64::from(market.quality().placed[row]) - around.level,
+                )
             })
             .collect();
         let mut matrix = Matrix::default();
@@ -212,16 +307,13 @@ impl Lessons {
                 matrix.push(shown, *label, self.weight(market, *row));
             }
         }
-        let leaves = (matrix.labels.len() / SALES_A_LEAF).max(4);
         let settings = Settings {
             quantile: 0.5,
             trees: TREES,
-            depth: (leaves.ilog2() as usize).clamp(2, DEPTH_MAX),
+            depth: depth(matrix.labels.len(), DEPTH_MAX),
             rate: RATE,
             leaf_min: LEAF_MIN,
-            directions: features::directions(&OWN)
-                .chain(features::directions(&AROUND))
-                .collect(),
+            directions: (0..ALL).map(|at| features::of_all(at).1).collect(),
             seed: 2,
         };
         Boosted::grow(matrix, &settings)
@@ -238,7 +330,7 @@ impl Fitted {
             let surface = f64::from(sales.surface_m2[row]).ln();
             (sales.price[row].ln() - SLOPE_ALONE[sales.class(row) as usize] * surface) as f32
         });
-        let quality = quality.collect();
+        let quality = Quality::of_own(quality.collect());
         let typical = typical_surfaces(&sales);
         let mut fitted = Self {
             market: Market::new(sales, quality),
@@ -254,16 +346,25 @@ impl Fitted {
         let own = lessons.own_trees(&fitted.market)?;
         step();
         let sales = &fitted.market.sales;
-        let quality = (0..sales.len()).into_par_iter().map(|row| {
+        let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_of(sales, row);
             let explained = own.predict(&features::own(&home))? + surface_term(&home);
             Ok((sales.price[row].ln() - explained) as f32)
         });
-        let quality = quality.collect::<Result<Vec<f32>, Error>>()?;
-        fitted.market.set_quality(quality);
+        let left = left.collect::<Result<Vec<f32>, Error>>()?;
+        fitted.market.set_quality(Quality::of_own(left));
+        step();
+        let market = &fitted.market;
+        let place = [
+            lessons.place_trees(market, 0)?,
+            lessons.place_trees(market, 1)?,
+        ];
+        let hedonic = Hedonic { own, place };
+        let left = hedonic.left(&market.sales)?;
+        fitted.market.set_quality(left);
         step();
         let gap = lessons.gap_trees(&fitted.market)?;
-        fitted.trees = Some(Grown { own, gap });
+        fitted.trees = Some(Grown { hedonic, gap });
         step();
         Ok(fitted)
     }
@@ -287,15 +388,19 @@ impl Fitted {
         let around = self.market.around(&question, scratch);
         let row = features::all(home, position, &around);
         let mut own = SLOPE_ALONE[home.class as usize] * home.surface_m2.ln();
-        let mut gap = 0.0;
-        if let Some(trees) = &self.trees {
-            own = surface_term(home) + trees.own.predict(&features::own(home))?;
-            if around.comparables >= COMPARABLES_MIN {
-                gap = trees.gap.predict(&row)?;
+        let mut level = around.stand_in;
+        if around.is_local() {
+            level = around.level;
+        }
+        if let Some(Grown { hedonic, gap }) = &self.trees {
+            own = hedonic.own(home)?;
+            if around.is_local() {
+                level += hedonic.place(home, &row[..PLACED], own, &hedonic.place)?;
+                level += gap.predict(&row)?;
             }
         }
         Ok(Valued {
-            log_price: own + around.level + gap,
+            log_price: own + level,
             own,
             around,
             row,
@@ -324,19 +429,27 @@ impl Fitted {
             Topic::Surface,
             slope * (home.surface_m2.ln() - typical_surface),
         );
-        add(Topic::Location, around.of_cells - around.country);
-        add(Topic::Comparables, around.level - around.of_cells);
-        if let Some(trees) = &self.trees {
-            let own = trees.own.attribute(&features::own(home))?;
+        if around.is_local() {
+            add(Topic::Location, around.of_cells - around.country);
+            add(Topic::Comparables, around.level - around.of_cells);
+        } else {
+            add(Topic::Location, around.stand_in - around.country);
+        }
+        if let Some(Grown { hedonic, gap }) = &self.trees {
+            let own = hedonic.own.attribute(&features::own(home))?;
             typical += own[OWN.len()];
             for ((topic, _), term) in OWN.iter().zip(own) {
                 add(*topic, term);
             }
-            if around.comparables >= COMPARABLES_MIN {
-                let gap = trees.gap.attribute(&valued.row)?;
+            if around.is_local() {
+                // What its place makes of a home's features is told as what the place is worth.
+                let shown = &valued.row[..PLACED];
+                let place = hedonic.place(home, shown, valued.own, &hedonic.place)?;
+                add(Topic::Location, place);
+                let gap = gap.attribute(&valued.row)?;
                 typical += gap[ALL];
-                for ((topic, _), term) in OWN.iter().chain(&AROUND).zip(gap) {
-                    add(*topic, term);
+                for (feature, term) in gap[..ALL].iter().enumerate() {
+                    add(features::of_all(feature).0, *term);
                 }
             }
         }

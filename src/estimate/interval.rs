@@ -14,9 +14,6 @@ use super::place::Position;
 
 /// Share of sales the interval holds.
 pub const COVERAGE: f64 = 0.8;
-/// Aimed beyond the coverage: what it loses, as a rule, on later sales, for segments that move on their own. Without it
-/// 78.7 % on average of six half-years and years of Paris and Toulon before those the README tells of.
-const MARGIN: f64 = 0.01;
 /// Sales at which a segment's own scores weigh as much as those of all.
 const SEGMENT_PRIOR: f64 = 150.0;
 /// Rounds in which segments are fitted to one another.
@@ -182,7 +179,7 @@ impl Interval {
             let own = corrections(&halves[usize::from(one.half)], codes);
             (one.score(own), one.weight)
         });
-        let found = sides(scores.collect(), COVERAGE + MARGIN);
+        let found = sides(scores.collect(), COVERAGE);
         interval.sides = Sides {
             lower: found.lower.max(0.0),
             upper: found.upper.max(0.0),

@@ -8,6 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::home::Class;
+use super::market::Quality;
 use super::place::Position;
 use super::sale::Sales;
 
@@ -104,44 +105,27 @@ impl Scale {
     }
 }
 
-/// Levels of one class at every scale.
+/// A department's level and the country's.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Levels {
-    cells: Vec<Scale>,
+pub struct Wide {
     departments: Scale,
     country: Scale,
 }
 
-impl Levels {
-    /// Sums the sales of a class.
-    pub fn new(sales: &Sales, quality: &[f32], class: Class) -> Self {
-        let rows = sales.rows(class);
-        let mut scales: Vec<Scale> = (0..CELL_LEVELS.len() + 2)
-            .into_par_iter()
-            .map(|scale| match CELL_LEVELS.get(scale) {
-                Some(level) => Scale::new(sales, quality, rows.clone(), |row| {
-                    sales.position[row].morton() >> (2 * level)
-                }),
-                None if scale == CELL_LEVELS.len() => {
-                    Scale::new(sales, quality, rows.clone(), |row| {
-                        u64::from(sales.department[row])
-                    })
-                }
-                None => Scale::new(sales, quality, rows.clone(), |_| 0),
-            })
-            .collect();
-        let country = scales.pop().unwrap_or_default();
-        let departments = scales.pop().unwrap_or_default();
+impl Wide {
+    fn new(sales: &Sales, quality: &[f32], rows: Range<usize>) -> Self {
+        let (departments, country) = rayon::join(
+            || {
+                Scale::new(sales, quality, rows.clone(), |row| {
+                    u64::from(sales.department[row])
+                })
+            },
+            || Scale::new(sales, quality, rows.clone(), |_| 0),
+        );
         Self {
-            cells: scales,
             departments,
             country,
         }
-    }
-
-    /// Day of the first sale.
-    pub fn first_day(&self) -> Option<i32> {
-        self.country.sums.first().map(|sums| sums.day)
     }
 
     /// The country before a day.
@@ -152,6 +136,38 @@ impl Levels {
     /// A department before a day.
     pub fn department(&self, department: u8, day: i32) -> Option<Level> {
         self.departments.before(u64::from(department), day)
+    }
+}
+
+/// Levels of one class at every scale.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Levels {
+    /// Of quality by own features alone: what stands in where the place tells nothing.
+    pub own: Wide,
+    /// Of quality by features and place, as the cells are.
+    pub placed: Wide,
+    cells: Vec<Scale>,
+}
+
+impl Levels {
+    /// Sums the sales of a class.
+    pub fn new(sales: &Sales, quality: &Quality, class: Class) -> Self {
+        let rows = sales.rows(class);
+        let cells = |level: &u32| {
+            Scale::new(sales, &quality.placed, rows.clone(), |row| {
+                sales.position[row].morton() >> (2 * level)
+            })
+        };
+        Self {
+            own: Wide::new(sales, &quality.own, rows.clone()),
+            placed: Wide::new(sales, &quality.placed, rows.clone()),
+            cells: CELL_LEVELS.par_iter().map(cells).collect(),
+        }
+    }
+
+    /// Day of the first sale.
+    pub fn first_day(&self) -> Option<i32> {
+        self.own.country.sums.first().map(|sums| sums.day)
     }
 
     /// The cells around a position before a day, coarsest first.

@@ -1,8 +1,8 @@
 //! The market around a home as it was known on a day: levels, the path of prices, comparables, put together.
 //!
-//! The quality of a sale is the logarithm of its price less what its own features explain (surface, rooms, land, …), so
-//! sales of unlike homes can be averaged. Everything here is independent of the surface that is asked for: a larger
-//! home meets the same market.
+//! The quality of a sale is the logarithm of its price less what its features (surface, rooms, land, …) and its place
+//! explain, so sales of unlike homes can be averaged: the market tells what they leave unexplained. Everything here is
+//! independent of the surface that is asked for: a larger home meets the same market.
 
 use std::f32::consts::{PI, TAU};
 
@@ -39,12 +39,29 @@ const SETTLED_M: f32 = 1_000.0;
 /// once in fifty times.
 const ONE_SIDED_MIN: usize = 10;
 
+/// Qualities of sales: logarithms of price less what explains them without the market, one a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quality {
+    /// Less what a home's own features explain.
+    pub own: Vec<f32>,
+    /// Less what its features and its place explain.
+    pub placed: Vec<f32>,
+}
+
+impl Quality {
+    /// Where nothing is explained by place.
+    pub fn of_own(own: Vec<f32>) -> Self {
+        let placed = own.clone();
+        Self { own, placed }
+    }
+}
+
 /// Sales, and what is derived of them to be asked as of any day.
 #[derive(Clone, Debug, Default)]
 pub struct Market {
     /// The sales.
     pub sales: Sales,
-    quality: Vec<f32>,
+    quality: Quality,
     index: TimeIndex,
     levels: [Levels; 2],
     places: Places,
@@ -72,10 +89,12 @@ pub struct Surroundings {
     pub level: f64,
     /// The same without comparables: cells laid over the department and the country.
     pub of_cells: f64,
-    /// The country.
+    /// The country, at equal features alone, as the two that follow.
     pub country: f64,
     /// The department; NaN without sales.
     pub department: f64,
+    /// What stands in where too few sales are within reach: the department laid over the country.
+    pub stand_in: f64,
     /// Cells, coarsest first; NaN without sales.
     pub cells: [f64; CELL_LEVELS.len()],
     /// Weight of the smallest cell.
@@ -108,6 +127,13 @@ pub struct Surroundings {
     pub department_rank: u8,
 }
 
+impl Surroundings {
+    /// Whether enough comparables are within reach for the place to speak; the department stands in otherwise.
+    pub fn is_local(&self) -> bool {
+        self.comparables >= COMPARABLES_MIN
+    }
+}
+
 /// A mean with its weight.
 #[derive(Clone, Copy, Default)]
 struct Mean {
@@ -133,7 +159,7 @@ impl Mean {
 
 impl Market {
     /// Derives levels and paths of sales of known quality.
-    pub fn new(sales: Sales, quality: Vec<f32>) -> Self {
+    pub fn new(sales: Sales, quality: Quality) -> Self {
         let places = Places::new(&sales);
         let mut market = Self {
             sales,
@@ -145,16 +171,24 @@ impl Market {
     }
 
     /// Derives levels and paths anew.
-    pub fn set_quality(&mut self, quality: Vec<f32>) {
-        self.index = TimeIndex::fit(&self.sales, &quality);
+    pub fn set_quality(&mut self, quality: Quality) {
+        self.index = TimeIndex::fit(&self.sales, &quality.placed);
         self.levels =
             [Class::Flat, Class::House].map(|class| Levels::new(&self.sales, &quality, class));
         self.quality = quality;
     }
 
-    /// Quality of a sale: the logarithm of price that place and time have to explain.
-    pub fn quality(&self, row: usize) -> f32 {
-        self.quality[row]
+    /// Qualities of the sales: the logarithms of price that the market has to explain.
+    pub fn quality(&self) -> &Quality {
+        &self.quality
+    }
+
+    /// What a home of a class costs in the country on a day, by the sales before another: logarithm of price at equal
+    /// features; nothing without sales. The path of prices is that of a department.
+    pub fn country(&self, class: Class, department: u8, day: i32, before: i32) -> Option<f64> {
+        let path = self.index.before(before, class, department);
+        let level = self.levels[class as usize].own.country(before)?;
+        Some(level.mean - path.at(level.day + 0.5) + path.at(f64::from(day) + 0.5))
     }
 
     /// Day of the first sale of a class.
@@ -229,22 +263,33 @@ impl Market {
             ..Surroundings::default()
         };
         let levels = &self.levels[class as usize];
-        let Some(country) = levels.country(before) else {
+        let (Some(country), Some(placed)) =
+            (levels.own.country(before), levels.placed.country(before))
+        else {
             around.country = f64::NAN;
+            around.stand_in = f64::NAN;
             around.level = f64::NAN;
             return around;
         };
-        around.country = now(country);
-        around.level = around.country;
-        if department > 0
-            && let Some(level) = levels.department(department, before)
-        {
-            around.department = now(level);
-            let mean = Mean {
+        let over = |level: Level, wider: f64, prior: f64| {
+            let sum = level.weight * now(level);
+            Mean {
                 weight: level.weight,
-                sum: level.weight * around.department,
-            };
-            around.level = mean.over(around.level, DEPARTMENT_PRIOR);
+                sum,
+            }
+            .over(wider, prior)
+        };
+        around.country = now(country);
+        around.stand_in = around.country;
+        around.level = now(placed);
+        if department > 0 {
+            if let Some(level) = levels.own.department(department, before) {
+                around.department = now(level);
+                around.stand_in = over(level, around.stand_in, DEPARTMENT_PRIOR);
+            }
+            if let Some(level) = levels.placed.department(department, before) {
+                around.level = over(level, around.level, DEPARTMENT_PRIOR);
+            }
         }
         around.of_cells = around.level;
         if found.is_empty() {
@@ -254,11 +299,7 @@ impl Market {
         for (scale, level) in cells.into_iter().enumerate() {
             let Some(level) = level else { continue };
             around.cells[scale] = now(level);
-            let mean = Mean {
-                weight: level.weight,
-                sum: level.weight * around.cells[scale],
-            };
-            around.level = mean.over(around.level, PRIORS[scale]);
+            around.level = over(level, around.level, PRIORS[scale]);
             around.cell_weight = level.weight;
         }
         around.of_cells = around.level;
@@ -289,7 +330,7 @@ impl Market {
         for neighbour in found {
             let row = neighbour.row as usize;
             let day = self.sales.day[row];
-            let value = f64::from(self.quality[row]) - path.at(f64::from(day) + 0.5) + today;
+            let value = f64::from(self.quality.placed[row]) - path.at(f64::from(day) + 0.5) + today;
             let gap = (value - cells).clamp(-PULL_MAX, PULL_MAX);
             let age = f64::from(question.day - day);
             let squared = f64::from(neighbour.squared_m2);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
 use super::features::{Own, Topic};
-use super::fit::{Fitted, Scratch, Valued};
+use super::fit::{Fitted, Grown, Scratch, Valued};
 use super::home::{Class, Home};
 use super::interval::{Interval, Placed, Sides, WIDTH_MIN};
 use super::market::COMPARABLES_MIN;
@@ -146,19 +146,22 @@ impl Model {
         let sales = &self.fitted.market.sales;
         for row in 0..sales.len() {
             hasher.update(&sales.id[row]);
-            hasher.update(&self.fitted.market.quality(row).to_le_bytes());
+            let quality = self.fitted.market.quality();
+            hasher.update(&quality.own[row].to_le_bytes());
+            hasher.update(&quality.placed[row].to_le_bytes());
         }
         let mut digest = hasher.finalize().to_hex().to_string();
         digest.truncate(VERSION_CHARACTERS);
         Ok(digest)
     }
 
-    /// Trees in a fixed order: of own features, of all, of the width.
+    /// Trees in a fixed order: of own features, of place, of all, of the width.
     fn trees(&self) -> impl Iterator<Item = &Boosted> {
-        let grown = self.fitted.trees.iter();
-        grown
-            .flat_map(|trees| [&trees.own, &trees.gap])
-            .chain(&self.spread)
+        let grown = self.fitted.trees.iter().flat_map(|Grown { hedonic, gap }| {
+            let own = std::iter::once(&hedonic.own);
+            own.chain(&hedonic.place).chain([gap])
+        });
+        grown.chain(&self.spread)
     }
 
     /// What it says of itself.

@@ -20,10 +20,10 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{Fitted, Grown, typical_surfaces};
+use super::fit::{FOLDS, Fitted, Grown, Hedonic, typical_surfaces};
 use super::home::Class;
 use super::interval::Interval;
-use super::market::Market;
+use super::market::{Market, Quality};
 use super::model::{Error, Metadata, Model};
 use super::place::Position;
 use super::sale::{Sale, Sales, id_of, id_text};
@@ -36,10 +36,11 @@ pub const CURRENT: &str = "current.json";
 const DESCRIPTION: &str = "model.json";
 const SALES: &str = "sales.parquet";
 const OWN: &str = "own.json";
+const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
 const GAP: &str = "gap.json";
 const WIDTH: &str = "width.json";
 /// Format this version writes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Rows written and read at once.
 const BATCH_ROWS: usize = 65_536;
 /// Classes as they are written, by their number.
@@ -121,9 +122,15 @@ impl Model {
         let sales = file(SALES)?.ok_or_else(|| damaged(&path, "it names no sales"))?;
         let (sales, quality) =
             read_sales(sales).map_err(|error| damaged(&folder.join(SALES), error))?;
-        let grown = trees(OWN)?
-            .zip(trees(GAP)?)
-            .map(|(own, gap)| Grown { own, gap });
+        let grown = match (trees(OWN)?, PLACE.map(&trees), trees(GAP)?) {
+            (Some(own), [one, other], Some(gap)) => {
+                let place = one?.zip(other?).map(|(one, other)| [one, other]);
+                let place = place.ok_or_else(|| damaged(&path, "it names no trees of place"))?;
+                let hedonic = Hedonic { own, place };
+                Some(Grown { hedonic, gap })
+            }
+            _ => None,
+        };
         Ok(Self {
             metadata: description.metadata,
             spread: trees(WIDTH)?,
@@ -154,7 +161,10 @@ impl Model {
             self.sales_file().map_err(|error| damaged(&draft, error))?,
         )];
         if let Some(trees) = &self.fitted.trees {
-            files.push((OWN, trees.own.encode()?));
+            files.push((OWN, trees.hedonic.own.encode()?));
+            for (name, trees) in PLACE.into_iter().zip(&trees.hedonic.place) {
+                files.push((name, trees.encode()?));
+            }
             files.push((GAP, trees.gap.encode()?));
         }
         if let Some(width) = &self.spread {
@@ -273,15 +283,19 @@ fn batch(market: &Market, rows: &[usize]) -> Result<RecordBatch, arrow::error::A
             float(&|row| sales.construction_year[row]),
         ),
     ];
-    let quality = ("quality", float(&|row| market.quality(row)));
-    RecordBatch::try_from_iter(columns.into_iter().chain([quality]))
+    let quality = market.quality();
+    let qualities = [
+        ("quality", float(&|row| quality.own[row])),
+        ("placed_quality", float(&|row| quality.placed[row])),
+    ];
+    RecordBatch::try_from_iter(columns.into_iter().chain(qualities))
 }
 
-fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Vec<f32>), Box<dyn std::error::Error>> {
+fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Quality), Box<dyn std::error::Error>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?
         .with_batch_size(BATCH_ROWS)
         .build()?;
-    let (mut sales, mut quality) = (Vec::new(), Vec::new());
+    let (mut sales, mut quality) = (Vec::new(), Quality::default());
     for batch in reader {
         let batch = batch?;
         let column = |name: &str| {
@@ -337,7 +351,9 @@ fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Vec<f32>), Box<dyn std::error::E
                 construction_year: years.value(row),
             });
         }
-        quality.extend_from_slice(floats("quality")?.values());
+        let (own, placed) = (floats("quality")?, floats("placed_quality")?);
+        quality.own.extend_from_slice(own.values());
+        quality.placed.extend_from_slice(placed.values());
     }
     // The file holds them in their order already.
     Ok((Sales::new(sales), quality))

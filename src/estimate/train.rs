@@ -10,7 +10,6 @@ use super::features::ALL;
 use super::fit::{self, Fitted, Scratch, Valued, chance, own_of};
 use super::home::Class;
 use super::interval::{COVERAGE, Interval, Placed, Scored, WIDTH_MIN};
-use super::market::COMPARABLES_MIN;
 use super::model::{self, Error, Metadata, Model};
 use super::sale::{Sale, Sales};
 use super::trees::{Boosted, Direction, Matrix, Settings, Trees};
@@ -165,7 +164,7 @@ fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> 
     });
     let local: Vec<&Outside> = outside
         .iter()
-        .filter(|one| one.valued.around.comparables >= COMPARABLES_MIN)
+        .filter(|one| one.valued.around.is_local())
         .collect();
     if local.len() < WIDTHS_MIN {
         let scored = local.iter().map(|one| one.scored(1.0));
