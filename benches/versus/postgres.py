@@ -46,6 +46,9 @@ def arguments():
 
 def make_lake(options):
     if (options.data / "lake" / "properties" / "snapshot.json").exists():
+        # What was ingested since lies beside the files, which are all that PostgreSQL is filled from.
+        command = [options.toise, "compact", "properties", "adverts", "--data", str(options.data)]
+        subprocess.run(command, check=True, stdout=sys.stderr)
         return
     print(f"making {options.properties:,} properties with their adverts", file=sys.stderr)
     # The generator makes 21 assets of 32 adverts.

@@ -137,7 +137,7 @@ pub struct Valued {
     pub own: f64,
     /// What the market said.
     pub around: Surroundings,
-    /// What the second trees were shown.
+    /// What the last trees were shown.
     pub row: [f32; ALL],
 }
 

@@ -1,6 +1,6 @@
 //! A trained model: asked from any thread, the same answer to the last bit each time.
 //!
-//! An answer takes some 30 µs of one core, half of it trees; contributions take a millisecond more.
+//! An answer takes some 30 µs of one core, half of it trees; contributions take half a millisecond more.
 
 use std::cell::RefCell;
 
