@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::features::{self, ALL, OWN, Own, PLACED, Topic};
+use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
 use super::home::Class;
 use super::market::{Market, Quality, Question, Surroundings};
 use super::model::Error;
@@ -18,9 +19,6 @@ use super::place::Position;
 use super::sale::Sales;
 use super::trees::{Boosted, Matrix, Settings, Trees};
 
-/// Part of the slope of price over surface that is taken off before trees: the trees, who may only add to it, grow the
-/// rest. By class.
-const SLOPE: [f64; 2] = [0.7, 0.4];
 /// The slope where there are no trees.
 const SLOPE_ALONE: [f64; 2] = [0.93, 0.65];
 /// Longest time between the last known sale and the one learned from, days.
@@ -41,12 +39,6 @@ const OWN_RATE: f64 = 0.1;
 const PLACE_TREES: usize = 150;
 const PLACE_DEPTH_MAX: usize = 8;
 const PLACE_RATE: f64 = 0.1;
-/// Trees of place are grown once for each fold of the sales, without it: what they leave of a sale is then left by
-/// trees that never saw it.
-pub const FOLDS: usize = 2;
-/// What trees of place count beside those of own features. On sales inside the training years anything from a half to
-/// one does as well.
-const PLACE_SHARE: f64 = 0.65;
 /// Trees of all features, their greatest depth and rate.
 const TREES: usize = 160;
 const DEPTH_MAX: usize = 5;
@@ -79,53 +71,6 @@ pub(super) struct Grown {
     pub hedonic: Hedonic,
     /// What is left between a home and its market.
     pub gap: Boosted,
-}
-
-/// Trees that explain a price by features, without the market.
-#[derive(Debug)]
-pub(super) struct Hedonic {
-    /// By a home's own features.
-    pub own: Boosted,
-    /// By features and place, for each fold of the sales those that were grown without it.
-    pub place: [Boosted; FOLDS],
-}
-
-impl Hedonic {
-    /// Logarithm of price that a home's own features explain.
-    fn own(&self, home: &Own) -> Result<f64, Error> {
-        Ok(surface_term(home) + self.own.predict(&features::own(home))?)
-    }
-
-    /// What its place explains beyond, by the trees of all folds or of some; `own` is what they do not.
-    fn place(&self, home: &Own, row: &[f32], own: f64, trees: &[Boosted]) -> Result<f64, Error> {
-        let mut sum = 0.0;
-        for trees in trees {
-            sum += trees.predict(row)?;
-        }
-        let placed = surface_term(home) + sum / trees.len() as f64;
-        Ok(PLACE_SHARE * (placed - own))
-    }
-
-    /// What is left of the sales that it was grown on.
-    fn left(&self, sales: &Sales) -> Result<Quality, Error> {
-        let left = (0..sales.len()).into_par_iter().map(|row| {
-            let home = own_of(sales, row);
-            let fold = fold(&sales.id[row]);
-            let own = self.own(&home)?;
-            let shown = features::placed(&home, sales.position[row]);
-            let place = self.place(&home, &shown, own, &self.place[fold..=fold])?;
-            let left = sales.price[row].ln() - own;
-            Ok((left as f32, (left - place) as f32))
-        });
-        let left: Result<Vec<(f32, f32)>, Error> = left.collect();
-        let (own, placed) = left?.into_iter().unzip();
-        Ok(Quality { own, placed })
-    }
-}
-
-/// The fold a sale is of: of its id alone.
-fn fold(id: &[u8; super::sale::ID_BYTES]) -> usize {
-    usize::from(id[super::sale::ID_BYTES - 1]) % FOLDS
 }
 
 /// A price before its interval.
@@ -182,11 +127,6 @@ pub(super) fn chance(id: &[u8; super::sale::ID_BYTES]) -> f64 {
         bits = (bits << 8) | u64::from(*byte);
     }
     (bits >> 11) as f64 / (1u64 << 53) as f64
-}
-
-/// The part of a price that goes with surface before trees.
-fn surface_term(home: &Own) -> f64 {
-    SLOPE[home.class as usize] * home.surface_m2.ln()
 }
 
 /// Sales to learn from, each with the day before which the market is shown to it.

@@ -32,7 +32,7 @@ const NARROWEST_M: f64 = 30.0;
 /// What a room more or less leaves of the weight of a comparable.
 const ROOM_SIMILARITY: f64 = 0.45;
 /// Comparables within reach below which the department stands in.
-pub const COMPARABLES_MIN: usize = 5;
+const COMPARABLES_MIN: usize = 5;
 /// Where a sale of any home is as near as this, homes stand, metres.
 const SETTLED_M: f32 = 1_000.0;
 /// Sales that have to lie to one side of a place before it is taken to be at sea or abroad: so many lie so by chance

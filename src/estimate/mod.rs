@@ -9,6 +9,7 @@ pub mod evaluate;
 mod features;
 mod fit;
 pub mod functions;
+mod hedonic;
 mod home;
 mod index;
 mod interval;

@@ -11,7 +11,6 @@ use super::features::{Own, Topic};
 use super::fit::{Fitted, Grown, Scratch, Valued};
 use super::home::{Class, Home};
 use super::interval::{Interval, Placed, Sides, WIDTH_MIN};
-use super::market::COMPARABLES_MIN;
 use super::place::Position;
 use super::sale::id_text;
 use super::trees::{Boosted, Trees};
@@ -144,9 +143,9 @@ impl Model {
         let interval = serde_json::to_vec(&self.interval);
         hasher.update(&interval.map_err(|error| Error::Trees(error.to_string()))?);
         let sales = &self.fitted.market.sales;
+        let quality = self.fitted.market.quality();
         for row in 0..sales.len() {
             hasher.update(&sales.id[row]);
-            let quality = self.fitted.market.quality();
             hasher.update(&quality.own[row].to_le_bytes());
             hasher.update(&quality.placed[row].to_le_bytes());
         }
@@ -333,8 +332,8 @@ impl Model {
 fn fallback(valued: &Valued) -> Fallback {
     match valued.around.comparables {
         0 => Fallback::National,
-        few if few < COMPARABLES_MIN => Fallback::Department,
-        _ => Fallback::None,
+        _ if valued.around.is_local() => Fallback::None,
+        _ => Fallback::Department,
     }
 }
 

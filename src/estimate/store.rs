@@ -20,7 +20,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{FOLDS, Fitted, Grown, Hedonic, typical_surfaces};
+use super::fit::{Fitted, Grown, typical_surfaces};
+use super::hedonic::{FOLDS, Hedonic};
 use super::home::Class;
 use super::interval::Interval;
 use super::market::{Market, Quality};
