@@ -18,6 +18,7 @@ use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::properties;
 use toise::listings::projection::Projection;
+use toise::listings::record_key::RecordKey;
 use toise::listings::texts::Texts;
 use toise::progress::Progress;
 use toise::store::Store;
@@ -58,10 +59,10 @@ fn request(filter: Value, full_texts: &[&str]) -> SearchRequest {
 /// A page with its records, as the endpoint answers it.
 fn search(projection: &Projection, request: &SearchRequest) -> u64 {
     let page = projection.search(request, &Interrupt::default()).unwrap();
-    let numbers: Vec<i64> = page.items.iter().map(|found| found.number).collect();
+    let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();
     let mut records = Vec::new();
     let listings = projection.listings();
-    listings.write_properties(&numbers, &mut records).unwrap();
+    listings.write_properties(&keys, &mut records).unwrap();
     assert!(!black_box(records).is_empty());
     page.count
 }

@@ -8,6 +8,9 @@ whole run counts:
   two     count(*), then the hundred best joined to their records
   once    one pass that counts and picks the hundred best, then their records
 
+Before the first round both are stopped and what they store is dropped from the memory, then both are started: neither
+has what was written last as an advantage, and each comes by its memory through the same questions.
+
 Words are compared without checking: toise also finds words with typing errors, PostgreSQL only their stems, and both
 order by measures of their own.
 """
@@ -55,6 +58,15 @@ def make_lake(options):
     adverts = str(options.properties * 32 // 21)
     command = [options.toise, "synth", "--lake", "--adverts", adverts, "--data", str(options.data)]
     subprocess.run(command, check=True)
+
+
+def drop_from_memory(folder):
+    """Has the files of a folder be read from the disk again."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 class Toise(Service):
@@ -143,6 +155,12 @@ def main():
         server.fill(connection, toise)
         version = connection.execute("select version(), postgis_lib_version()").fetchone()
         rounds = questions.draw(connection, options.rounds + options.warm_up, options.seed)
+        toise.stop()
+        connection.close()
+        server.stop()
+        for folder in (options.data, options.postgres):
+            drop_from_memory(folder)
+        connection, toise = server.start(), Toise(options.toise, options.data)
         compare(options, connection, toise, rounds, version)
     finally:
         if toise:

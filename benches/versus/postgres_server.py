@@ -46,7 +46,7 @@ logging_collector = off
 """
 
 COLUMNS = [
-    ("flx_id", "uuid"), ("number", "bigint"), ("type", "text"), ("offer_type", "text"),
+    ("flx_id", "uuid"), ("record_key", "bigint"), ("type", "text"), ("offer_type", "text"),
     ("location_department", "text"), ("location_insee_code", "text"), ("location_postal_code", "text"),
     ("lat", "float8"), ("lon", "float8"), ("price_latest_value", "float8"), ("price_latest_value_per_area", "float8"),
     ("habitation_surface_total", "float8"), ("habitation_room_count", "int4"), ("habitation_bedroom_count", "int4"),
@@ -77,7 +77,7 @@ FINISH = [
          select concat_ws(' . ', record->>'title', record->>'description',
                           (select string_agg(tag, ' . ') from json_array_elements_text(record->'tags') tag)) as words
          from records where records.flx_id = loaded.flx_id) texts on true
-       order by location_department, number""",
+       order by record_key""",
     "drop table loaded",
     "alter table properties add primary key (flx_id)",
     "create index on properties (location_insee_code, price_latest_value)",

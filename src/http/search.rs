@@ -13,6 +13,7 @@ use super::pipeline::Call;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::pool::Load;
 use crate::listings::projection;
+use crate::listings::record_key::RecordKey;
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::{
     Listing, Part, SearchRequest, parse_analytics, parse_count, parse_search, parse_similars,
@@ -51,7 +52,7 @@ pub async fn properties_similars(call: &Call<'_>) -> Result<Answer, ApiError> {
             .ok_or(ApiError::NotFound("property"))?;
         let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
         let found = app.properties.similar(&property, request.size, interrupt)?;
-        Ok(list(&listings.properties_by_number(&found)?))
+        Ok(list(&listings.properties_by_key(&found)?))
     })
     .await
 }
@@ -75,15 +76,15 @@ fn page(
     let page = app.properties.search(request, interrupt)?;
     let listings = app.properties.listings();
     let mut bytes = Vec::from(br#"{"data":{"items":["#);
-    let numbers: Vec<i64> = page.items.iter().map(|found| found.number).collect();
+    let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();
     // A property joined to another since the search is left out; the other is there by itself.
     match part {
         Part::Whole => {
             bytes.reserve(page.items.len() * RECORD_BYTES);
-            listings.write_properties(&numbers, &mut bytes)?;
+            listings.write_properties(&keys, &mut bytes)?;
         }
         Part::Lite => {
-            let records = listings.properties_by_number(&numbers)?;
+            let records = listings.properties_by_key(&keys)?;
             for (place, record) in records.into_iter().enumerate() {
                 if place > 0 {
                     bytes.push(b',');

@@ -3,15 +3,18 @@
 //! Ordinary ingestion looks, for each sighting, for what is stored and for what it resembles, and waits for the disk.
 //! Here whoever brings the adverts brings them asset by asset with all their sightings, so none of that is needed:
 //! sightings are laid over each other in memory (`made`), and only what comes out is written, to the store in one
-//! transaction and at the same time to their tables and the index of words. It is what ordinary ingestion
+//! transaction (records last, in the order of their keys: `spool`) and at the same time to their tables and the index
+//! of words. It is what ordinary ingestion
 //! would have written, for the same functions decide it; no alert is asked.
 //!
 //! The store is committed first, table and words follow. Who is stopped before leaves nothing; who is stopped after
 //! leaves a table behind the store, which the next server brings up. Memory holds three blocks for each thread, and
-//! the buffers of store, table and index, whatever comes.
+//! the buffers of store, records, table and index, whatever comes.
 
 mod made;
+mod spool;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -36,6 +39,7 @@ use crate::store::document;
 use crate::store::{self, Store};
 use crate::wire::Fault;
 use made::{Block, Workshop};
+use spool::Spool;
 
 /// Keys of adverts put into the store together, in their own order: about 60 bytes each, with its outline.
 const KEYS_TOGETHER: usize = 4 << 20;
@@ -64,6 +68,9 @@ pub enum Error {
     /// A record cannot be written.
     #[error(transparent)]
     Document(#[from] document::Error),
+    /// Records that wait for the others cannot be written to the data folder, or read again.
+    #[error("data folder: {0}")]
+    Spool(#[from] io::Error),
     /// The store refused.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -138,6 +145,7 @@ pub fn fill(
             tables: Tables::begin(transaction, Percolation::none())?,
             properties: lake.import(properties())?,
             adverts: lake.import(adverts())?,
+            records: Spool::new(data),
             keys: Vec::new(),
             filled: Filled::default(),
         };
@@ -154,7 +162,10 @@ pub fn fill(
             Ok::<_, Error>(())
         })?;
         writing.put_keys()?;
-        let through = writing.tables.last_sequence();
+        let (tables, records) = (&writing.tables, writing.records);
+        let put = |key, document: &[u8]| tables.put_record(key, document).map_err(Error::from);
+        records.drain(put)?;
+        let through = tables.last_sequence();
         let imports = [writing.properties, writing.adverts];
         Ok::<_, Error>((writing.filled, imports, workshop.words, through))
     })?;
@@ -199,16 +210,21 @@ struct Writing<'t> {
     tables: Tables<'t>,
     properties: Import,
     adverts: Import,
+    /// Records of the properties, to be put when all are there.
+    records: Spool,
     keys: Vec<(BlockKey, i64, Arc<[u8]>)>,
     filled: Filled,
 }
 
 impl Writing<'_> {
     fn write(&mut self, block: Block) -> Result<()> {
-        for asset in &block.assets {
-            let property = asset.number;
-            let number = Some(property);
-            self.tables.insert_property(number, asset.id, &asset.made)?;
+        self.filled.properties += block.assets.len() as u64;
+        for asset in block.assets {
+            let (property, made) = (asset.number, asset.made);
+            let key = self
+                .tables
+                .insert_unkept_property(property, asset.id, &made)?;
+            self.records.push(key, made.document)?;
             for (digest, draft) in &asset.adverts {
                 let (advert, keys) = self.tables.insert_unfound_advert(digest, property, draft)?;
                 let outline: Arc<[u8]> = draft.fingerprint.outline().into();
@@ -223,7 +239,6 @@ impl Writing<'_> {
             }
             self.filled.adverts += asset.adverts.len() as u64;
         }
-        self.filled.properties += block.assets.len() as u64;
         self.filled.sightings += block.sightings;
         self.properties.push(block.properties)?;
         self.adverts.push(block.adverts)?;

@@ -34,8 +34,8 @@ impl Tables<'_> {
         let found = self.find(&draft.fingerprint, None, before)?;
         let Some((property, bridged)) = found else {
             let property = match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
-                Some((None, made)) => self.insert_property(None, own_id, made)?,
-                _ => self.insert_property(None, own_id, &own_property(draft)?)?,
+                Some((None, made)) => self.insert_property(own_id, made)?,
+                _ => self.insert_property(own_id, &own_property(draft)?)?,
             };
             let advert = self.insert_advert(digest, property, draft)?;
             return Ok((advert, own_id));
@@ -167,7 +167,7 @@ impl Tables<'_> {
                 self.update_property(former, &made, Some(Occasion::Changed))?;
                 former
             }
-            None => self.insert_property(None, id, &made)?,
+            None => self.insert_property(id, &made)?,
         };
         for (advert, member) in &leave {
             self.move_advert(*advert, parted)?;

@@ -1,6 +1,6 @@
 //! Searches of properties: the rows a filter selects, sorted, a page at a time, with their exact number.
 //!
-//! Only columns are looked at here; the records of a page are then read from the store by their numbers, as they are at
+//! Only columns are looked at here; the records of a page are then read from the store by their keys, as they are at
 //! that moment.
 
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use std::sync::atomic::AtomicU64;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 
-use super::columns::{ID, NUMBER, properties};
+use super::columns::{ID, RECORD_KEY, properties};
 use super::projection::state::State;
 use super::projection::view::{Rows, View};
 use super::projection::{self, Projection, Result};
+use super::record_key::RecordKey;
 use super::texts::Fits;
 use crate::engine::Error;
 use crate::engine::interrupt::Interrupt;
@@ -28,8 +29,8 @@ use crate::wire::listings::filters::{Listing, Search, SearchRequest};
 pub struct Found {
     /// Its identifier.
     pub id: FlxId,
-    /// Its number in the store.
-    pub number: i64,
+    /// Key of its record in the store.
+    pub key: RecordKey,
 }
 
 /// A page of properties.
@@ -86,14 +87,14 @@ impl Projection {
         start: impl Fn() -> S + Sync,
         visit: impl Fn(&mut S, &Rows<'_>) -> std::result::Result<(), Error> + Sync,
     ) -> Result<Vec<S>> {
-        let number = column(NUMBER)?;
+        let key = column(RECORD_KEY)?;
         let among_fits = |state: &mut S, rows: Rows<'_>| {
             let Some(fits) = &asked.fits else {
                 return visit(state, &rows);
             };
-            let numbers = rows.column(number)?;
-            let numbers = numbers.values.as_primitive::<Int64Type>();
-            let rows = rows.only(|row| fits.contains(numbers.value(row)));
+            let keys = rows.column(key)?;
+            let keys = keys.values.as_primitive::<Int64Type>();
+            let rows = rows.only(|row| fits.contains(RecordKey(keys.value(row)).number()));
             match rows.selected.runs.is_empty() {
                 true => Ok(()),
                 false => visit(state, &rows),
@@ -114,10 +115,10 @@ impl Projection {
         let state = self.state_of(after.and_then(|position| position.state));
         let asked = self.asked_of(state, &request.search, is_by_relevance, interrupt)?;
         let fits = asked.fits.as_ref().filter(|_| is_by_relevance);
-        let (sort, id, number) = (
+        let (sort, id, key) = (
             column(Listing::Property.sort_column(request.sort_by))?,
             column(ID)?,
-            column(NUMBER)?,
+            column(RECORD_KEY)?,
         );
         let after = after.map(|position| Place::of(position, request.descending));
         // One more than the page, to know whether there is one.
@@ -139,10 +140,10 @@ impl Projection {
                     }
                     return Ok(());
                 };
-                let numbers = rows.column(number)?;
-                let numbers = numbers.values.as_primitive::<Int64Type>();
+                let keys = rows.column(key)?;
+                let keys = keys.values.as_primitive::<Int64Type>();
                 rows.selected.for_each(|row| {
-                    if let Some(score) = fits.score(numbers.value(row)) {
+                    if let Some(score) = fits.score(RecordKey(keys.value(row)).number()) {
                         let key = number_key(f64::from(score), request.descending);
                         top.consider_one(rows.index, row, key, ids);
                     }
@@ -193,9 +194,9 @@ impl Projection {
 
     /// What a hit is; `None` for an identifier that is none.
     fn found(&self, view: &View, hit: &Hit) -> Result<Option<Found>> {
-        let numbers = view.column(self.engine(), hit.chunk, column(NUMBER)?)?;
-        let number = numbers.values.as_primitive::<Int64Type>().value(hit.row);
-        Ok(FlxId::parse(hit.id()).map(|id| Found { id, number }))
+        let keys = view.column(self.engine(), hit.chunk, column(RECORD_KEY)?)?;
+        let key = RecordKey(keys.values.as_primitive::<Int64Type>().value(hit.row));
+        Ok(FlxId::parse(hit.id()).map(|id| Found { id, key }))
     }
 
     /// Where a page ends with a hit.
@@ -213,9 +214,9 @@ impl Projection {
         };
         let value = match fits {
             Some(fits) => {
-                let numbers = column(self::column(NUMBER)?)?;
-                let number = numbers.values.as_primitive::<Int64Type>().value(hit.row);
-                let score = fits.score(number);
+                let keys = column(self::column(RECORD_KEY)?)?;
+                let key = RecordKey(keys.values.as_primitive::<Int64Type>().value(hit.row));
+                let score = fits.score(key.number());
                 score.map(|score| SortValue::Number(f64::from(score)))
             }
             None => {

@@ -7,9 +7,10 @@ use std::collections::BinaryHeap;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 
-use super::columns::{ID, NUMBER, properties};
+use super::columns::{ID, RECORD_KEY, properties};
 use super::projection::view::Rows;
 use super::projection::{Projection, Result};
+use super::record_key::RecordKey;
 use super::search::column;
 use crate::engine::Error;
 use crate::engine::filter::{Clause, Filter, POSITION, Test};
@@ -38,9 +39,9 @@ struct Figures {
     position: Option<(f64, f64)>,
 }
 
-/// A candidate: how different it is, by the bits of a number that is never negative, its identifier, and its number in
-/// the store.
-type Candidate = (u64, String, i64);
+/// A candidate: how different it is, by the bits of a number that is never negative, its identifier, and the key of its
+/// record in the store.
+type Candidate = (u64, String, RecordKey);
 
 impl Figures {
     fn of(property: &Property) -> Self {
@@ -129,7 +130,7 @@ fn around(property: &Property, model: &Figures) -> Filter {
 /// Columns a candidate is judged by.
 struct Judged {
     id: usize,
-    number: usize,
+    key: usize,
     surface: usize,
     rooms: usize,
     price: usize,
@@ -141,7 +142,7 @@ impl Judged {
     fn new() -> Result<Self> {
         Ok(Self {
             id: column(ID)?,
-            number: column(NUMBER)?,
+            key: column(RECORD_KEY)?,
             surface: column("habitation_surface_total")?,
             rooms: column("habitation_room_count")?,
             price: column("price_latest_value")?,
@@ -160,8 +161,8 @@ impl Judged {
     ) -> std::result::Result<(), Error> {
         let ids = rows.column(self.id)?;
         let ids = ids.values.as_string::<i32>();
-        let store_numbers = rows.column(self.number)?;
-        let store_numbers = store_numbers.values.as_primitive::<Int64Type>();
+        let keys = rows.column(self.key)?;
+        let keys = keys.values.as_primitive::<Int64Type>();
         let decoded =
             [self.surface, self.price, self.lat, self.lon].map(|column| rows.column(column));
         let [surface, price, lat, lon] = decoded;
@@ -182,8 +183,8 @@ impl Judged {
             let units = model.units_to(&candidate);
             let worst = heap.peek().map_or(u64::MAX, |(units, ..)| *units);
             if heap.len() < limit || units.to_bits() <= worst {
-                let (id, number) = (ids.value(row).to_owned(), store_numbers.value(row));
-                heap.push((units.to_bits(), id, number));
+                let (id, key) = (ids.value(row).to_owned(), RecordKey(keys.value(row)));
+                heap.push((units.to_bits(), id, key));
                 if heap.len() > limit {
                     heap.pop();
                 }
@@ -194,7 +195,7 @@ impl Judged {
 }
 
 impl Projection {
-    /// The numbers in the store of the properties most similar to one, itself left out, nearest first; ties by
+    /// The keys of the records of the properties most similar to one, itself left out, nearest first; ties by
     /// identifier. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
@@ -204,7 +205,7 @@ impl Projection {
         property: &Property,
         size: usize,
         interrupt: &Interrupt,
-    ) -> Result<Vec<i64>> {
+    ) -> Result<Vec<RecordKey>> {
         let model = Figures::of(property);
         let filter = around(property, &model);
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
@@ -222,6 +223,6 @@ impl Projection {
         nearest.sort_unstable();
         let is_itself = |id: &str| FlxId::parse(id).is_some_and(|id| Some(id) == property.flx_id);
         let others = nearest.into_iter().filter(|(_, id, _)| !is_itself(id));
-        Ok(others.map(|(_, _, number)| number).take(size).collect())
+        Ok(others.map(|(_, _, key)| key).take(size).collect())
     }
 }

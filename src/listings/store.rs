@@ -9,6 +9,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::percolation::Percolation;
+use super::record_key::RecordKey;
 use super::rows::{self, failed, flx_id};
 use super::tables::Tables;
 use super::{Error, Listings, Result, document};
@@ -54,42 +55,33 @@ impl Listings {
         })?)
     }
 
-    /// The records of properties that stand for themselves, by their numbers and in their order; the others are left
-    /// out. Blocks: one row each, by its key.
-    pub fn properties_by_number(&self, numbers: &[i64]) -> Result<Vec<Vec<u8>>> {
-        let sql = "SELECT document FROM properties WHERE property = ?1 AND document IS NOT NULL";
-        Ok(self.store.read_at_once(|connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            let records = numbers.iter().map(|number| {
-                let record = statement.query_row([number], |row| text(row, 0));
-                record.optional()
-            });
-            records.filter_map(rusqlite::Result::transpose).collect()
-        })?)
+    /// The records of properties that stand for themselves, by their keys and in their order; the others are left
+    /// out. Blocks: one row each.
+    pub fn properties_by_key(&self, keys: &[RecordKey]) -> Result<Vec<Vec<u8>>> {
+        let documents = self.documents(keys)?;
+        let there = documents.iter().flatten();
+        Ok(there
+            .map(|document| document::decode(document))
+            .collect::<std::result::Result<_, _>>()?)
     }
 
-    /// Writes the records of properties that stand for themselves, by their numbers and in their order, separated by
-    /// commas; the others are left out. Blocks: one row each, by its key.
-    pub fn write_properties(&self, numbers: &[i64], to: &mut Vec<u8>) -> Result<()> {
-        let sql = "SELECT document FROM properties WHERE property = ?1 AND document IS NOT NULL";
-        Ok(self.store.read_at_once(|connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            let start = to.len();
-            for number in numbers {
-                let mut rows = statement.query([number])?;
-                let Some(row) = rows.next()? else { continue };
-                if to.len() > start {
-                    to.push(b',');
-                }
-                document::decode_onto(row.get_ref(0)?.as_blob()?, to).map_err(failed)?;
+    /// Writes the records of properties that stand for themselves, by their keys and in their order, separated by
+    /// commas; the others are left out. Blocks: one row each.
+    pub fn write_properties(&self, keys: &[RecordKey], to: &mut Vec<u8>) -> Result<()> {
+        let start = to.len();
+        for document in self.documents(keys)?.iter().flatten() {
+            if to.len() > start {
+                to.push(b',');
             }
-            Ok(())
-        })?)
+            document::decode_onto(document, to)?;
+        }
+        Ok(())
     }
 
     /// The record of the property an advert belongs to. Blocks.
     pub fn property_of_advert(&self, advert: FlxId) -> Result<Option<Vec<u8>>> {
-        let sql = "SELECT properties.document FROM adverts JOIN properties USING (property) WHERE advert_id = ?1";
+        let sql = "SELECT records.document FROM adverts JOIN properties USING (property) JOIN records USING (record)
+             WHERE advert_id = ?1";
         let reading = |connection: &Connection| {
             let mut statement = connection.prepare_cached(sql)?;
             statement
@@ -202,8 +194,9 @@ impl Listings {
 }
 
 fn property(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u8>>> {
-    let sql = "SELECT coalesce(own.document, survivor.document) FROM properties own
-         LEFT JOIN properties survivor ON survivor.property = own.merged_into WHERE own.property_id = ?1";
+    let sql = "SELECT document FROM properties own
+         LEFT JOIN properties survivor ON survivor.property = own.merged_into
+         JOIN records ON records.record = coalesce(own.record, survivor.record) WHERE own.property_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     statement
         .query_row([id.0.as_bytes()], |row| text(row, 0))
@@ -323,7 +316,7 @@ fn changed_properties(
     after: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<StoredChange>> {
-    let sql = "SELECT sequence, property, property_id, document FROM properties
+    let sql = "SELECT sequence, property, property_id, document FROM properties LEFT JOIN records USING (record)
          WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((after, limit as i64), |row| {

@@ -15,6 +15,7 @@ use super::placement::{Found, Placement};
 use super::prepare::{Draft, MadeProperty};
 use super::property::Member;
 use super::recent::{Basis, Recent};
+use super::record_key::{RecordKey, checked_number};
 use super::rows::{
     self, failed, fingerprint, fingerprints_of, flx_id, key_bytes, keys_of, last_sequence, members,
     property_id,
@@ -161,24 +162,64 @@ impl<'t> Tables<'t> {
             .query_row([digest], |row| flx_id(row, 0))
     }
 
-    /// Inserts a property, under the next number unless one is given, and gives its number.
+    /// Inserts a property under the next number, which it gives.
     pub(super) fn insert_property(
         &mut self,
-        number: Option<i64>,
         id: FlxId,
         made: &MadeProperty,
     ) -> rusqlite::Result<i64> {
-        let sequence = self.next_sequence();
-        self.execute(
-            "INSERT INTO properties (property, property_id, sequence, document) VALUES (?1, ?2, ?3, ?4)",
-            (number, id.0.as_bytes(), sequence, &made.document),
-        )?;
-        let property = self.transaction.last_insert_rowid();
+        let last = self
+            .transaction
+            .prepare_cached("SELECT coalesce(max(property), 0) FROM properties")?
+            .query_row([], |row| row.get::<_, i64>(0))?;
+        let property = checked_number(last + 1)?;
+        let key = self.insert_unkept_property(property, id, made)?;
+        self.put_record(key, &made.document)?;
         self.note_property(property);
         let record = &made.record;
         self.percolation
             .property(self.transaction, property, record, Occasion::Founded)?;
         Ok(property)
+    }
+
+    /// Inserts a property under a number; its record, under the key given, is still to be put.
+    pub(super) fn insert_unkept_property(
+        &mut self,
+        number: i64,
+        id: FlxId,
+        made: &MadeProperty,
+    ) -> rusqlite::Result<RecordKey> {
+        let sequence = self.next_sequence();
+        let key = RecordKey::of(checked_number(number)?, &made.record);
+        self.execute(
+            "INSERT INTO properties (property, property_id, sequence, record) VALUES (?1, ?2, ?3, ?4)",
+            (number, id.0.as_bytes(), sequence, key.0),
+        )?;
+        Ok(key)
+    }
+
+    /// Keeps the record of a property under its key, in place of the one there is.
+    pub(super) fn put_record(&self, key: RecordKey, document: &[u8]) -> rusqlite::Result<()> {
+        self.execute(
+            "INSERT INTO records (record, document) VALUES (?1, ?2)
+             ON CONFLICT (record) DO UPDATE SET document = excluded.document",
+            (key.0, document),
+        )?;
+        Ok(())
+    }
+
+    /// Forgets the record of a property, if it is under another key than this one.
+    fn forget_record_but(&self, property: i64, key: Option<RecordKey>) -> rusqlite::Result<()> {
+        let kept: Option<i64> = self
+            .transaction
+            .prepare_cached("SELECT record FROM properties WHERE property = ?1")?
+            .query_row([property], |row| row.get(0))?;
+        if let Some(kept) = kept
+            && Some(RecordKey(kept)) != key
+        {
+            self.execute("DELETE FROM records WHERE record = ?1", [kept])?;
+        }
+        Ok(())
     }
 
     /// Replaces the record of a property by what its adverts make; it must have one. `occasion` is what the alerts are
@@ -208,9 +249,12 @@ impl<'t> Tables<'t> {
         occasion: Option<Occasion>,
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
+        let key = RecordKey::of(property, &made.record);
+        self.forget_record_but(property, Some(key))?;
+        self.put_record(key, &made.document)?;
         self.execute(
-            "UPDATE properties SET document = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
-            (property, &made.document, sequence),
+            "UPDATE properties SET record = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
+            (property, key.0, sequence),
         )?;
         self.note_property(property);
         match occasion {
@@ -235,8 +279,9 @@ impl<'t> Tables<'t> {
             (property, survivor),
         )?;
         let sequence = self.next_sequence();
+        self.forget_record_but(property, None)?;
         self.execute(
-            "UPDATE properties SET merged_into = ?2, document = NULL, sequence = ?3 WHERE property = ?1",
+            "UPDATE properties SET merged_into = ?2, record = NULL, sequence = ?3 WHERE property = ?1",
             (property, survivor, sequence),
         )?;
         self.note_property(property);

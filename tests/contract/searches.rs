@@ -32,7 +32,7 @@ async fn taken(adverts: u64) -> (Service, u64) {
         assert_eq!(response.send().await.unwrap().status(), 200);
         documents = rest;
     }
-    let properties = service.stored("SELECT count(*) FROM properties WHERE document IS NOT NULL");
+    let properties = service.stored("SELECT count(*) FROM properties WHERE merged_into IS NULL");
     (service, properties[0] as u64)
 }
 

@@ -113,6 +113,8 @@ fn assert_whole(data: &Path, acknowledged: &HashMap<String, String>) -> usize {
         "SELECT 'keys' FROM adverts WHERE advert NOT IN (SELECT advert FROM blocks)",
         "SELECT 'moved' FROM adverts JOIN fingerprints USING (advert) WHERE adverts.property <> fingerprints.property",
         "SELECT 'property' FROM adverts JOIN properties USING (property) WHERE merged_into IS NOT NULL",
+        "SELECT 'record' FROM properties LEFT JOIN records USING (record) WHERE merged_into IS NULL AND document IS NULL",
+        "SELECT 'left over' FROM records WHERE record NOT IN (SELECT record FROM properties WHERE record IS NOT NULL)",
         "SELECT 'empty' FROM properties WHERE merged_into IS NULL AND property NOT IN (SELECT property FROM adverts)",
     ] {
         assert!(texts(data, torn).is_empty(), "{torn}");
@@ -125,7 +127,7 @@ async fn assert_searched(data: &Path, key: &str) {
     let server = Server::start(data, "serve");
     let mut stored = texts(
         data,
-        "SELECT lower(hex(property_id)) FROM properties WHERE document IS NOT NULL",
+        "SELECT lower(hex(property_id)) FROM properties WHERE merged_into IS NULL",
     );
     stored.sort_unstable();
     let client = reqwest::Client::new();

@@ -26,8 +26,9 @@ use crate::wire::listings::filters::Listing;
 
 /// Column that identifies a property or an advert.
 pub const ID: &str = "flx_id";
-/// Column of a property with its number in the store: what its words and its record are found by.
-pub const NUMBER: &str = "number";
+/// Column of a property with the key of its record in the store ([`super::record_key`]), which tells its number too:
+/// what its record and its words are found by.
+pub const RECORD_KEY: &str = "record_key";
 /// Column of a property with its adverts.
 pub const ADVERTS: &str = "adverts";
 

@@ -10,8 +10,9 @@ use arrow::error::ArrowError;
 use super::dwelling::dwelling;
 use super::rows::{ColumnOf, Read, Rows};
 use super::shared::{Priced, Sold, columns, listed, placed, priced, sold};
-use super::{ADVERTS, Error, ID, NUMBER, properties};
+use super::{ADVERTS, Error, ID, RECORD_KEY, properties};
 use crate::lake::schema::{Column, ITEM, Kind, struct_fields};
+use crate::listings::record_key::RecordKey;
 use crate::wire::enums::WireEnum;
 use crate::wire::listings::market::LightSeller;
 use crate::wire::listings::place::Location;
@@ -113,7 +114,7 @@ static ADVERT_FIELDS: LazyLock<Vec<Column>> =
 pub(super) fn columns() -> Vec<Column> {
     let mut columns: Vec<Column> = COLUMNS.iter().map(ColumnOf::described).collect();
     columns.push(Column {
-        name: NUMBER.into(),
+        name: RECORD_KEY.into(),
         kind: Kind::Integer,
         filterable: true,
     });
@@ -128,7 +129,7 @@ pub(super) fn columns() -> Vec<Column> {
 /// Properties being laid out as rows.
 pub struct PropertyRows {
     rows: Rows<Property>,
-    numbers: Int64Builder,
+    keys: Int64Builder,
     adverts: Rows<PropertyAdvert>,
     advert_counts: Vec<usize>,
 }
@@ -137,7 +138,7 @@ impl Default for PropertyRows {
     fn default() -> Self {
         Self {
             rows: Rows::new(&COLUMNS),
-            numbers: Int64Builder::new(),
+            keys: Int64Builder::new(),
             adverts: Rows::new(&ADVERT_COLUMNS),
             advert_counts: Vec::new(),
         }
@@ -154,7 +155,7 @@ impl PropertyRows {
             return Err(Error::NoId);
         }
         self.rows.push(property);
-        self.numbers.append_value(number);
+        self.keys.append_value(RecordKey::of(number, property).0);
         for advert in &property.adverts {
             self.adverts.push(advert);
         }
@@ -168,7 +169,7 @@ impl PropertyRows {
     /// More than 2^31 adverts.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let mut columns = self.rows.finish();
-        columns.push(Arc::new(self.numbers.finish()));
+        columns.push(Arc::new(self.keys.finish()));
         let fields = struct_fields(&ADVERT_FIELDS);
         let count = self.adverts.count();
         let adverts =

@@ -4,6 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::*;
 use crate::lake::schema::Kind;
+use crate::listings::record_key::RecordKey;
 use crate::wire::listings::filters::model::{Leaf, Takes, leaves};
 use crate::wire::listings::filters::{Listing, Part};
 
@@ -110,7 +111,12 @@ fn a_property_is_a_row_with_its_adverts_as_a_list() {
     for (row, (record, _)) in samples.iter().enumerate() {
         let cell = |column| cell(&batch, row, column);
         assert_eq!(cell("flx_id"), record["flxId"]);
-        assert_eq!(cell("number"), 7);
+        assert_eq!(
+            cell("record_key")
+                .as_i64()
+                .map(|key| RecordKey(key).number()),
+            Some(7)
+        );
         assert_eq!(cell("type"), record["type"]);
         assert_eq!(
             cell("location_department"),

@@ -58,7 +58,11 @@ impl Desk {
     /// Every property is what its adverts make, and every advert is found under its keys with its outline.
     fn is_sound(&self) {
         self.read(|connection| {
-            let sql = "SELECT property, document FROM properties WHERE document IS NOT NULL";
+            let sql = "SELECT count(*) FROM records FULL JOIN (SELECT record FROM properties WHERE merged_into IS NULL)
+                       of_properties USING (record) WHERE document IS NULL OR of_properties.record IS NULL";
+            let unpaired: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+            assert_eq!(unpaired, 0);
+            let sql = "SELECT property, document FROM properties JOIN records USING (record)";
             let mut statement = connection.prepare(sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
