@@ -140,7 +140,7 @@ fn print_list(common: &Common, accounts: &[Account]) {
         println!("{}", Value::from(answers.collect::<Vec<_>>()));
         return;
     }
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_header(["account id", "name", "created"]);
     for account in accounts {
         table.add_row([
@@ -170,7 +170,7 @@ fn print_whole(common: &Common, account: &Account, signing: &[Signing]) {
         println!("{answer}");
         return;
     }
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.add_row(["account id", &account.account_id.to_string()]);
     table.add_row(["name", &account.name]);
     table.add_row(["created", &account.created_at.date_naive().to_string()]);

@@ -219,7 +219,7 @@ fn print(common: &Common, deliveries: &[Delivery]) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_header([
         "delivery",
         "alert",

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -99,8 +98,8 @@ fn open_model(data: &Path) -> Result<Option<String>, model::Error> {
 }
 
 fn print(tables: &[TableCheck]) {
-    let mut shown = Table::new();
-    shown.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+    let mut shown = crate::cli::table();
+    shown.set_header([
         "table",
         "published",
         "rows",

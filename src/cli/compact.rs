@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
 use serde_json::json;
@@ -175,8 +174,8 @@ fn report(common: &Common, tables: &[Compacted]) {
 }
 
 fn print(tables: &[Compacted]) {
-    let mut shown = Table::new();
-    shown.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+    let mut shown = crate::cli::table();
+    shown.set_header([
         "table", "rows", "folded", "runs", "files", "bytes", "seconds",
     ]);
     for table in tables {

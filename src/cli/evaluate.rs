@@ -1,8 +1,7 @@
 //! `toise evaluate`: how good the answers are, measured on the records of the lake, on later sales and on labelled adverts.
 
 use clap::{Args, Subcommand};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 
 use super::matching::Table as Matched;
 use super::{CommandResult, Common};
@@ -73,8 +72,8 @@ pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
 }
 
 fn print(report: &Report) {
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+    let mut table = crate::cli::table();
+    table.set_header([
         "level",
         "n",
         "top-1",

@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -251,8 +250,8 @@ fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
 }
 
 fn print(report: &Report) {
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+    let mut table = crate::cli::table();
+    table.set_header([
         "level",
         "adverts",
         "assets",
@@ -351,8 +350,8 @@ fn print_missed(level: Level, outcome: &Outcome, mistakes: &[Mistake]) {
 }
 
 fn print_fitted(fitted: &Fitted) {
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+    let mut table = crate::cli::table();
+    table.set_header([
         "field",
         "seller",
         "level",

@@ -45,7 +45,7 @@ fn print(explanation: &Explanation) {
         );
     }
     let comparison = &explanation.comparison;
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_header(["field", "found", "bits"]);
     for evidence in comparison.evidence.iter() {
         let bits = format!("{:+.1}", evidence.bits);

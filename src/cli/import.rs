@@ -87,7 +87,7 @@ struct SharedArgs {
     /// Departments, separated by commas: which to fetch, or to keep of the files
     #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES")]
     departments: Vec<String>,
-    /// Write the report as JSON here too (always in <data>/reports)
+    /// Write the report as JSON here too (always in the folder reports of the data folder)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

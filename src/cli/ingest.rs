@@ -57,7 +57,7 @@ pub struct IngestArgs {
     /// What the files are in [default: told from the name, ndjson for standard input]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Write the report as JSON here too (always in <data>/reports)
+    /// Write the report as JSON here too (always in the folder reports of the data folder)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

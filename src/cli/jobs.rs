@@ -54,7 +54,7 @@ pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_header([
         "asked for",
         "address",

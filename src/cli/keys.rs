@@ -272,7 +272,7 @@ fn as_json(record: &KeyRecord) -> Value {
 }
 
 fn print_table(records: &[KeyRecord], clock: &Clock) {
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_header([
         "key id",
         "account",

@@ -34,12 +34,26 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Table, TableComponent};
 
 use crate::config::{Effective, Flag, Sources};
 use crate::engine::Budget;
 
 /// What a command ends with; the message is printed after `error:` and the exit code is 1.
 pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
+
+/// An empty table as every command draws them: lines around the header alone.
+fn table() -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections)
+        .remove_style(TableComponent::LeftBorderIntersections)
+        .remove_style(TableComponent::RightBorderIntersections);
+    table
+}
 
 /// Open engine for French property data.
 #[derive(Parser, Debug)]

@@ -130,7 +130,7 @@ fn list(common: &Common, portals: &Portals) -> CommandResult {
         println!("{}", Value::Array(all));
         return Ok(());
     }
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_header(["portal", "hosts", "rules"]);
     for portal in portals.all() {
         table.add_row([
@@ -161,7 +161,7 @@ fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extract
         );
         return;
     }
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
     table.set_header(["field", "found in", "value"]);
     for (path, found) in extraction.findings.iter() {

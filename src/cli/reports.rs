@@ -139,7 +139,7 @@ fn print(common: &Common, found: &[Report]) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = comfy_table::Table::new();
+    let mut table = crate::cli::table();
     table.set_header([
         "report",
         "made",

@@ -2,7 +2,6 @@
 
 use chrono::{NaiveDate, SecondsFormat};
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 use indicatif::HumanCount;
 use serde_json::json;
@@ -75,10 +74,8 @@ pub fn train_lake(
 
 /// The funnel as a table.
 fn table(funnel: &Funnel) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
-        .set_header(["rule", "sales left"]);
+    let mut table = crate::cli::table();
+    table.set_header(["rule", "sales left"]);
     for step in &funnel.steps {
         table.add_row([step.rule.to_owned(), HumanCount(step.left).to_string()]);
     }

@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 use clap::Args;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
@@ -68,7 +68,7 @@ pub fn print(common: &Common, consumer: &str, period: Period, parts: &[Part<'_>]
         );
         return Ok(());
     }
-    let mut table = Table::new();
+    let mut table = crate::cli::table();
     table.set_header([consumer, "type", "credits", "calls"]);
     for part in parts {
         let types = by_type(part.usage.iter().copied());

@@ -1,7 +1,7 @@
 //! Positions on a grid: a Morton code whose prefixes are square cells of 16 metres and its doublings.
 //!
 //! Cells are as wide as high at the latitude of the middle of France and up to a third wider overseas: they gather
-//! sales, distances are measured on the ground ([`Position::distance_m`]).
+//! sales, distances are measured on the ground ([`Ruler::squared_m2`]).
 
 /// Side of the smallest cell, metres.
 const CELL_M: f64 = 16.0;

@@ -1,6 +1,5 @@
 //! `toise alerts list` and `show`: the alerts there are, and how it goes with one.
 
-use comfy_table::Table;
 use serde_json::Value;
 
 use super::super::{CommandResult, Common};
@@ -37,7 +36,7 @@ pub(super) fn list(
         return Ok(());
     }
     let names = account::list(store)?;
-    let mut table = Table::new();
+    let mut table = crate::cli::table();
     table.set_header([
         "alert", "account", "name", "about", "state", "tells", "receiver", "changed",
     ]);
@@ -108,7 +107,7 @@ fn print(store: &Store, found: &Overview) -> CommandResult {
     if let Some(since) = found.failing_since {
         rows.push(("failing", format!("since {since}")));
     }
-    let mut table = Table::new();
+    let mut table = crate::cli::table();
     for (name, value) in rows {
         table.add_row([name.to_owned(), value]);
     }

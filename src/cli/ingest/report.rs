@@ -142,8 +142,7 @@ impl IngestReport {
 
     /// The report as a table for people.
     pub fn to_text(&self) -> String {
-        let mut table = comfy_table::Table::new();
-        table.load_preset(comfy_table::presets::UTF8_BORDERS_ONLY);
+        let mut table = crate::cli::table();
         let counts = [
             ("files", self.files.len() as u64),
             ("adverts read", self.adverts),

@@ -1,3 +1,5 @@
+//! Whole pages, as portals write them, become adverts that ingestion takes.
+
 use super::*;
 use crate::listings::incoming::Incoming;
 use serde_json::json;

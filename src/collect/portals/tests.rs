@@ -1,3 +1,5 @@
+//! Portal files: what they may say, and what a faulty one is told.
+
 use super::*;
 use serde_json::json;
 

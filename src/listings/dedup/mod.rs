@@ -2,8 +2,8 @@
 //!
 //! The way through: [`Fingerprint::of`] keeps of an advert what a comparison needs, small enough to store beside it;
 //! [`Fingerprint::blocks`] are the keys it is stored under and [`Fingerprint::probes`] those it looks others up by, so
-//! that it meets the adverts near it in place, class, offer and surface and no others; [`compare`] weighs two
-//! fingerprints field by field with the table in [`weights`]; [`assign`] decides between the properties whose adverts
+//! that it meets the adverts near it in place, class, offer and surface and no others; [`compare()`] weighs two
+//! fingerprints field by field with the table in [`weights`]; [`assign()`] decides between the properties whose adverts
 //! were met. Most of those met are ruled out by the [`Outline`] that lies beside the key. `text` and `images` sketch
 //! descriptions and pictures; [`evaluate`] measures all of it on adverts whose assets are known.
 //!

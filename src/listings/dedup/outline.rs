@@ -2,7 +2,7 @@
 //!
 //! Of a hundred adverts that one meets, ninety differ plainly in price, floor, area or energy. Their outlines lie next
 //! to each other under the key, where each fingerprint costs a page read at random. An outline only ever rules out what
-//! [`compare`](super::compare) would: what it leaves out counts as the closest agreement there is. Prices and areas
+//! [`compare`](super::compare()) would: what it leaves out counts as the closest agreement there is. Prices and areas
 //! change the outline, sightings do not: no period, no text.
 
 use super::blocks::compatible;

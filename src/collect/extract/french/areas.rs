@@ -4,6 +4,8 @@ use super::tokens::Token;
 
 /// Square metres of a hectare.
 const HECTARE: f64 = 10_000.0;
+/// Square metres of an are.
+const ARE: f64 = 100.0;
 /// Areas a dwelling or premises may have, square metres.
 const DWELLING: std::ops::RangeInclusive<f64> = 4.0..=100_000.0;
 /// Areas land may have, square metres.
@@ -128,6 +130,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
             Some((1.0, place + 3))
         }
         "ha" | "hectare" | "hectares" => Some((HECTARE, place + 2)),
+        "are" | "ares" => Some((ARE, place + 2)),
         _ => None,
     }
 }
@@ -203,6 +206,10 @@ mod tests {
                 (Some(95.0), Some(1_200.0)),
             ),
             ("propriété de 1,5 ha", (None, Some(15_000.0))),
+            (
+                "Maison de 120 m², terrain de 4 ares",
+                (Some(120.0), Some(400.0)),
+            ),
             ("5 800 €/m²", (None, None)),
         ] {
             assert_eq!(found(text), expected, "{text}");

@@ -1,3 +1,5 @@
+//! What is left of markup that is deep, broken or hostile.
+
 use super::*;
 
 fn tame(html: &str) -> String {
