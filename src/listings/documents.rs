@@ -3,6 +3,7 @@
 //! A page is a hundred records. In memory each takes microseconds; from the disk each that lies alone is waited for, so
 //! when the first ones had to be, several readers wait for the rest at once.
 
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
@@ -17,6 +18,11 @@ const FIRST: usize = 8;
 const FROM_DISK: Duration = Duration::from_micros(50);
 /// Readers of the rest then: what a disk serves at once without each waiting much longer.
 const READERS: usize = 4;
+
+/// Rows that are passed over at least, and at most, on the way to the next record, before that is sought anew. Where they
+/// lie close this reads the file onwards, which a disk does many times as fast as here and there; so it is tried further
+/// after it succeeded, and less far after it did not.
+const PASSED: (usize, usize) = (1, 16);
 
 /// A stored record, compressed; `None` where there is none any more.
 type Document = Option<Vec<u8>>;
@@ -72,35 +78,125 @@ fn read_sorted(store: &Store, keys: &[RecordKey]) -> store::Result<Vec<Document>
 
 /// Reads records inside one transaction.
 struct Reader<'c> {
-    by_key: CachedStatement<'c>,
+    from_key: CachedStatement<'c>,
     by_number: CachedStatement<'c>,
 }
 
 impl<'c> Reader<'c> {
     fn over(connection: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
-            by_key: connection.prepare_cached("SELECT document FROM records WHERE record = ?1")?,
+            from_key: connection.prepare_cached(
+                "SELECT record, document FROM records WHERE record >= ?1 ORDER BY record",
+            )?,
             by_number: connection.prepare_cached(
                 "SELECT document FROM properties JOIN records USING (record) WHERE property = ?1",
             )?,
         })
     }
 
+    /// The records under keys in ascending order.
     fn read(&mut self, keys: &[RecordKey]) -> rusqlite::Result<Vec<Document>> {
-        let documents = keys.iter().map(|key| {
-            let found = self
-                .by_key
-                .query_row([key.0], |row| row.get(0))
-                .optional()?;
-            match found {
-                Some(document) => Ok(Some(document)),
-                // It lies elsewhere than when the key was made, or is joined to another.
-                None => self
-                    .by_number
-                    .query_row([key.number()], |row| row.get(0))
-                    .optional(),
+        let mut documents = Vec::with_capacity(keys.len());
+        let mut passed_max = PASSED.1;
+        while let Some(first) = keys.get(documents.len()) {
+            let mut rows = self.from_key.query([first.0])?;
+            let mut passed = 0;
+            while let Some(key) = keys.get(documents.len()) {
+                let Some(row) = rows.next()? else {
+                    documents.push(moved(&mut self.by_number, *key)?);
+                    break;
+                };
+                let found = row.get(0)?;
+                match key.0.cmp(&found) {
+                    Ordering::Equal => {
+                        documents.push(Some(row.get(1)?));
+                        if passed > 0 {
+                            passed_max = (2 * passed_max).min(PASSED.1);
+                        }
+                        passed = 0;
+                    }
+                    Ordering::Less => {
+                        documents.push(moved(&mut self.by_number, *key)?);
+                        break;
+                    }
+                    Ordering::Greater if passed < passed_max => passed += 1,
+                    Ordering::Greater => {
+                        passed_max = (passed_max / 2).max(PASSED.0);
+                        break;
+                    }
+                }
             }
+        }
+        Ok(documents)
+    }
+}
+
+/// The record of a property that lies elsewhere than when its key was made, unless it was joined to another.
+fn moved(by_number: &mut CachedStatement<'_>, key: RecordKey) -> rusqlite::Result<Document> {
+    by_number
+        .query_row([key.number()], |row| row.get(0))
+        .optional()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Records of properties 1 to 400 under keys that leave gaps; every seventh property was joined to another, every
+    /// fifth lies elsewhere than its key said.
+    fn store(folder: &std::path::Path) -> (Store, Vec<(RecordKey, Document)>) {
+        let store = Store::open(folder).unwrap();
+        let key = |number: i64| RecordKey((number * number % 401) << 26 | number);
+        let mut asked = Vec::new();
+        for number in 1..=400 {
+            let is_joined = number % 7 == 0;
+            let document = vec![number as u8; 900];
+            asked.push((key(number), (!is_joined).then_some(document)));
+        }
+        let rows = asked.clone();
+        store
+            .write(move |transaction| {
+                for (key, document) in rows {
+                    let number = key.number();
+                    let lies_at = match number % 5 {
+                        0 => number,
+                        _ => key.0,
+                    };
+                    let (merged_into, record) = match &document {
+                        Some(_) => (None, Some(lies_at)),
+                        None => (Some(1), None),
+                    };
+                    transaction.execute(
+                        "INSERT INTO properties VALUES (?1, ?2, ?3, ?4, ?5)",
+                        (number, number.to_le_bytes(), number, merged_into, record),
+                    )?;
+                    if let Some(document) = document {
+                        transaction
+                            .execute("INSERT INTO records VALUES (?1, ?2)", (lies_at, document))?;
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+        (store, asked)
+    }
+
+    #[test]
+    fn records_come_in_the_order_asked_for_however_they_lie() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, rows) = store(folder.path());
+        let ranks = prop::collection::vec(0..rows.len(), 0..120);
+        proptest!(|(mut ranks in ranks, apart in 1..40usize)| {
+            // Some close together, some far apart.
+            ranks.iter_mut().for_each(|rank| *rank = *rank / apart * apart);
+            ranks.sort_unstable_by_key(|rank| rows[*rank].0);
+            let keys: Vec<RecordKey> = ranks.iter().map(|rank| rows[*rank].0).collect();
+            let expected: Vec<Document> = ranks.iter().map(|rank| rows[*rank].1.clone()).collect();
+            let read = store.read_at_once(|connection| Reader::over(connection)?.read(&keys)).unwrap();
+            prop_assert_eq!(&read, &expected);
+            prop_assert_eq!(read_sorted(&store, &keys).unwrap(), expected);
         });
-        documents.collect()
     }
 }
