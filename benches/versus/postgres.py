@@ -2,14 +2,15 @@
 
 toise is timed from outside, end to end: JSON body, HTTP over a socket (connection kept open), key check, a durable row in
 the ledger for every answer, JSON answer. PostgreSQL is timed from outside too, over its own protocol on a kept
-connection, without any service in front. Of the formulations below the one that is fastest for each question over the
-whole run counts:
+connection, without any service in front. Rounds take turns with the formulations below, and the one that is faster for
+each question over the whole run counts:
 
   two     count(*), then the hundred best joined to their records
   once    one pass that counts and picks the hundred best, then their records
 
-Before the first round both are stopped and what they store is dropped from the memory, then both are started: neither
-has what was written last as an advantage, and each comes by its memory through the same questions.
+Every round asks about other places, of either once, then once again: the first time what is asked for mostly comes from
+the disk, the second time from the memory. Before the first round both are stopped and what they store is dropped from
+the memory, then both are started: neither has what was written last as an advantage.
 
 Words are compared without checking: toise also finds words with typing errors, PostgreSQL only their stems, and both
 order by measures of their own.
@@ -40,8 +41,8 @@ def arguments():
     parser.add_argument("--postgres", required=True, type=pathlib.Path, help="folder of PostgreSQL; made when missing")
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder of PostgreSQL's programs")
     parser.add_argument("--properties", type=int, default=2_000_000)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--warm-up", type=int, default=2, help="rounds that are not counted")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--warm-up", type=int, default=4, help="rounds that are not counted")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", type=pathlib.Path, help="also write the figures here")
     return parser.parse_args()
@@ -169,55 +170,63 @@ def main():
         server.stop()
 
 
+# How often a question is asked of either, one after the other.
+TIMES = ["first", "again"]
+
+
 def compare(options, connection, toise, rounds, version):
-    ours = {question.name: [] for question in rounds[0]}
-    theirs = {name: {formulation: [] for formulation in FORMULATIONS} for name in ours}
+    ours = {question.name: {time: [] for time in TIMES} for question in rounds[0]}
+    theirs = {name: {time: {formulation: [] for formulation in FORMULATIONS} for time in TIMES} for name in ours}
     totals = {name: [] for name in ours}
     for number, asked in enumerate(rounds):
         toise.wake()
+        formulation = FORMULATIONS[number % len(FORMULATIONS)]
         for question in asked:
             cursor, last = walk_to_page(toise, question)
             after = beyond(question, last)
-            total, ids, _, _, seconds = toise.ask(question, cursor)
-            counted = number >= options.warm_up
-            if counted:
-                ours[question.name].append(seconds)
-                totals[question.name].append(total)
-            for turn in range(len(FORMULATIONS)):
-                formulation = FORMULATIONS[(number + turn) % len(FORMULATIONS)]
-                other_total, other_ids, seconds = ask_postgres(connection, question, formulation, after)
+            for time_of in TIMES:
+                total, ids, _, _, mine = toise.ask(question, cursor)
+                other_total, other_ids, other = ask_postgres(connection, question, formulation, after)
                 if question.kind != "words" and (total, ids) != (other_total, other_ids):
                     raise SystemExit(f"answers differ: {question.name}, {json.dumps(question.body, ensure_ascii=False)}\n"
                                      f"toise {total} {ids[:5]}\nPostgreSQL ({formulation}) {other_total} {other_ids[:5]}")
-                if counted:
-                    theirs[question.name][formulation].append(seconds)
+                if number >= options.warm_up:
+                    ours[question.name][time_of].append(mine)
+                    theirs[question.name][time_of][formulation].append(other)
+            totals[question.name].append(total)
         print(f"round {number + 1} of {len(rounds)}: all answers equal", file=sys.stderr)
     report(options, connection, toise, rounds[0], ours, theirs, totals, version)
 
 
+def figures_of(mine, theirs):
+    """Medians and 95th percentiles of one question in milliseconds, and the faster formulation."""
+    medians = {name: statistics.median(values) for name, values in theirs.items()}
+    fastest = min(medians, key=medians.get)
+    return {
+        "toise_ms": {"p50": statistics.median(mine) * 1e3, "p95": percentile(mine, 0.95) * 1e3},
+        "postgres_ms": {"p50": medians[fastest] * 1e3, "p95": percentile(theirs[fastest], 0.95) * 1e3},
+        "formulation": fastest, "ratio": medians[fastest] / statistics.median(mine),
+    }
+
+
 def report(options, connection, toise, asked, ours, theirs, totals, version):
-    figures = []
-    for question in asked:
-        medians = {name: statistics.median(values) for name, values in theirs[question.name].items()}
-        fastest = min(medians, key=medians.get)
-        mine = ours[question.name]
-        figures.append({
-            "question": question.name, "placed": question.placed, "matched": statistics.median(totals[question.name]),
-            "toise_ms": {"p50": statistics.median(mine) * 1e3, "p95": percentile(mine, 0.95) * 1e3},
-            "postgres_ms": {"p50": medians[fastest] * 1e3,
-                            "p95": percentile(theirs[question.name][fastest], 0.95) * 1e3},
-            "formulation": fastest, "ratio": medians[fastest] / statistics.median(mine),
-        })
+    figures = [
+        {"question": question.name, "placed": question.placed, "matched": statistics.median(totals[question.name]),
+         **{time_of: figures_of(ours[question.name][time_of], theirs[question.name][time_of]) for time_of in TIMES}}
+        for question in asked
+    ]
     rows = connection.execute("select count(*) from properties").fetchone()[0]
     print(f"{rows:,} properties, {options.rounds} rounds after {options.warm_up} of warm-up, {os.cpu_count()} cores, "
           f"{version[0].split(' on ')[0]}, PostGIS {version[1]}, {datetime.date.today()}, milliseconds")
-    print(f"{'question':42} {'matched':>9} | {'toise p50':>9} {'p95':>8} | {'PG p50':>9} {'p95':>9} {'':5} | ratio")
-    for figure in figures:
-        mine, other = figure["toise_ms"], figure["postgres_ms"]
-        print(f"{figure['question']:42} {figure['matched']:9.0f} | {mine['p50']:9.2f} {mine['p95']:8.2f} | "
-              f"{other['p50']:9.2f} {other['p95']:9.2f} {figure['formulation']:5} | {figure['ratio']:6.1f}")
-    ahead = sum(figure["ratio"] > 1 for figure in figures)
-    print(f"toise ahead on {ahead} of {len(figures)}; smallest ratio {min(f['ratio'] for f in figures):.1f}")
+    for time_of in TIMES:
+        print(f"\n{'asked ' + time_of:42} {'matched':>9} | {'toise p50':>9} {'p95':>8} | {'PG p50':>9} {'p95':>9} {'':5} | ratio")
+        for figure in figures:
+            timed = figure[time_of]
+            mine, other = timed["toise_ms"], timed["postgres_ms"]
+            print(f"{figure['question']:42} {figure['matched']:9.0f} | {mine['p50']:9.2f} {mine['p95']:8.2f} | "
+                  f"{other['p50']:9.2f} {other['p95']:9.2f} {timed['formulation']:5} | {timed['ratio']:6.1f}")
+        ratios = [figure[time_of]["ratio"] for figure in figures]
+        print(f"toise ahead on {sum(ratio > 1 for ratio in ratios)} of {len(ratios)}; smallest ratio {min(ratios):.1f}")
     now, peak = toise.resident_mib()
     print(f"start of the server: {toise.start_seconds:.1f} s; resident memory {now:.0f} MiB, peak {peak:.0f} MiB")
     if options.json:

@@ -22,7 +22,7 @@ const READERS: usize = 4;
 /// Rows that are passed over at least, and at most, on the way to the next record, before that is sought anew. Where they
 /// lie close this reads the file onwards, which a disk does many times as fast as here and there; so it is tried further
 /// after it succeeded, and less far after it did not.
-const PASSED: (usize, usize) = (1, 16);
+const PASSED: (usize, usize) = (1, 6);
 
 /// A stored record, compressed; `None` where there is none any more.
 type Document = Option<Vec<u8>>;
