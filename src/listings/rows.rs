@@ -170,7 +170,8 @@ pub(super) fn fingerprints_of(
     property: i64,
 ) -> rusqlite::Result<Vec<(i64, Fingerprint)>> {
     let mut statement = connection.prepare_cached(
-        "SELECT advert, fingerprint FROM fingerprints WHERE property = ?1 ORDER BY advert",
+        "SELECT advert, fingerprint FROM adverts CROSS JOIN fingerprints USING (advert)
+         WHERE adverts.property = ?1 ORDER BY advert",
     )?;
     let rows = statement.query_map([property], |row| Ok((row.get(0)?, fingerprint(row, 1)?)))?;
     rows.collect()

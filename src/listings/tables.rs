@@ -380,10 +380,12 @@ impl<'t> Tables<'t> {
                 Ok((keys_of(row.get_ref(0)?.as_blob()?), fingerprint(row, 1)?))
             })?;
         let keys = draft.fingerprint.blocks();
-        self.execute(
-            "UPDATE fingerprints SET keys = ?2, fingerprint = ?3 WHERE advert = ?1",
-            (advert, key_bytes(&keys), draft.fingerprint.encode()),
-        )?;
+        if known_keys != keys || known != draft.fingerprint {
+            self.execute(
+                "UPDATE fingerprints SET keys = ?2, fingerprint = ?3 WHERE advert = ?1",
+                (advert, key_bytes(&keys), draft.fingerprint.encode()),
+            )?;
+        }
         for key in known_keys.iter().filter(|key| !keys.contains(key)) {
             self.execute(
                 "DELETE FROM blocks WHERE key = ?1 AND advert = ?2",

@@ -17,7 +17,7 @@ pub(super) const STORE: [&str; 9] = [
     include_str!("migrations/0006_outlines.sql"),
     include_str!("migrations/0007_alert_limits.sql"),
     include_str!("migrations/0008_collection.sql"),
-    include_str!("migrations/0009_records.sql"),
+    include_str!("migrations/0009_records_by_place.sql"),
 ];
 
 /// Those of the ledger.

@@ -33,7 +33,7 @@ pub const FILE_NAME: &str = "store.sqlite";
 pub const LEDGER_FILE_NAME: &str = "ledger.sqlite";
 /// Memory the connection that writes the store keeps pages in, KiB: indexes over millions of listings are written all
 /// over.
-const WRITER_CACHE_KIB: i64 = 64 * 1024;
+const WRITER_CACHE_KIB: i64 = 256 * 1024;
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 32;
 

@@ -25,3 +25,6 @@ DROP TABLE properties;
 ALTER TABLE properties_without_records RENAME TO properties;
 CREATE UNIQUE INDEX properties_by_sequence ON properties (sequence);
 CREATE INDEX properties_by_survivor ON properties (merged_into) WHERE merged_into IS NOT NULL;
+
+-- Adverts of a property are found by the adverts themselves.
+DROP INDEX fingerprints_by_property;
