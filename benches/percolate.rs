@@ -24,6 +24,7 @@ use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
 use toise::listings::incoming::Incoming;
 use toise::listings::prepare::{Step, prepare};
 use toise::listings::property::of_members;
+use toise::listings::record_key::RecordKey;
 use toise::store::Store;
 use toise::synth::adverts::{Level, Market, Request};
 use toise::synth::alerts;
@@ -66,7 +67,7 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
             advert_rows.push(&draft.member.advert).unwrap();
             let id = draft.member.advert.flx_id.unwrap();
             let property = of_members(id, [&draft.member]);
-            property_rows.push(0, &property).unwrap();
+            property_rows.push(RecordKey(0), &property).unwrap();
         }
         of_properties.push(property_rows.finish().unwrap());
         of_adverts.push(advert_rows.finish().unwrap());

@@ -29,6 +29,7 @@ use serde_json::Value;
 use super::columns::{self, adverts, properties};
 use super::dedup::BlockKey;
 use super::percolation::Percolation;
+use super::record_key::{RecordKey, checked_number};
 use super::rows;
 use super::tables::Tables;
 use super::texts::{self, Texts};
@@ -221,9 +222,8 @@ impl Writing<'_> {
         self.filled.properties += block.assets.len() as u64;
         for asset in block.assets {
             let (property, made) = (asset.number, asset.made);
-            let key = self
-                .tables
-                .insert_unkept_property(property, asset.id, &made)?;
+            let key = RecordKey::placed(checked_number(property)?, &made.record);
+            self.tables.insert_unkept_property(key, asset.id)?;
             self.records.push(key, made.document)?;
             for (digest, draft) in &asset.adverts {
                 let (advert, keys) = self.tables.insert_unfound_advert(digest, property, draft)?;

@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use rusqlite::{Connection, Transaction};
 
 use super::columns::{AdvertRows, PropertyRows};
+use super::record_key::RecordKey;
 use super::rows::failed;
 use crate::alerts::percolate::index::ROWS_MAX;
 use crate::alerts::percolate::{AdvertWritten, Occasion, Percolator, PropertyWritten, Turn};
@@ -72,7 +73,7 @@ impl<'p> Percolation<'p> {
         }
         waiting
             .property_rows
-            .push(property, record)
+            .push(RecordKey::unplaced(property), record)
             .map_err(failed)?;
         let id = record
             .flx_id

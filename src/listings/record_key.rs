@@ -16,13 +16,22 @@ const CLUSTER_CURVE_BITS: u32 = 33;
 const CLUSTER_PLACE_BITS: u32 = 40;
 
 /// Key of the record of a property: seven bits of the department's rank, thirty of the place on the curve (about 60 m)
-/// and 26 of the property's number. It changes when the property turns out to lie elsewhere.
+/// and 26 of the property's number.
+///
+/// A record that comes is put behind the others, where it costs least, under its number alone. When its row is folded
+/// into the table it is moved to its place, unless it came there with the table (`bulk`); a record that changes stays
+/// where it lies until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordKey(pub i64);
 
 impl RecordKey {
-    /// The key of a property with its number in the store, which is at most [`NUMBER_MAX`].
-    pub fn of(number: i64, property: &Property) -> Self {
+    /// The key of a record that came and was not put to its place.
+    pub fn unplaced(number: i64) -> Self {
+        Self(number & NUMBER_MAX)
+    }
+
+    /// The key at the place of a property with its number in the store, which is at most [`NUMBER_MAX`].
+    pub fn placed(number: i64, property: &Property) -> Self {
         let place = property.location.as_ref();
         let department = place.and_then(|place| place.department.as_ref());
         let position = place
@@ -61,13 +70,13 @@ mod tests {
             "department": department,
             "locationCoordinate": {"location": [lon, lat]},
         }});
-        RecordKey::of(number, &serde_json::from_value(property).unwrap())
+        RecordKey::placed(number, &serde_json::from_value(property).unwrap())
     }
 
     #[test]
     fn keys_are_distinct_positive_and_tell_the_number() {
-        let nowhere = RecordKey::of(7, &Property::default());
-        assert_eq!(nowhere, RecordKey(7));
+        let nowhere = RecordKey::placed(7, &Property::default());
+        assert_eq!(nowhere, RecordKey::unplaced(7));
         // The last corner of the curve in the last department, and the largest number.
         for (number, department) in [(1, "01"), (NUMBER_MAX, "976")] {
             for (lat, lon) in [(41.0, -5.5), (51.5, 10.0), (51.5, -5.5), (-21.1, 55.5)] {

@@ -18,6 +18,8 @@ use crate::wire::listings::filters::Listing;
 
 /// Changes one call gives at most.
 pub const CHANGES_MAX: usize = 10_000;
+/// Records that are moved in one transaction: others who write wait so long.
+const MOVED_TOGETHER: usize = 256;
 
 /// A record that changed, as it is now.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,8 @@ pub struct Change {
     pub sequence: i64,
     /// Its number in its table, the same for life.
     pub number: i64,
+    /// Of a property: the key its record is kept under.
+    pub key: RecordKey,
     /// Its identifier.
     pub id: FlxId,
     /// Its record, JSON text; `None` of a property that was joined to another: it is none of its own any more.
@@ -141,6 +145,34 @@ impl Listings {
             }))
         });
         all.map_err(Error::from)?
+    }
+
+    /// Moves records of properties, by their numbers, to keys of the same numbers, where they are not there already; those
+    /// of properties that were joined to another are left alone. Durable on return. Blocks: tens of milliseconds for each
+    /// group, which others who write wait for.
+    pub fn move_records(&self, to: &[RecordKey]) -> Result<()> {
+        for group in to.chunks(MOVED_TOGETHER) {
+            let group = group.to_vec();
+            self.store.write(move |transaction| {
+                let mut copy = transaction.prepare_cached(
+                    "INSERT INTO records SELECT ?2, document FROM properties JOIN records USING (record)
+                     WHERE property = ?1 AND record <> ?2",
+                )?;
+                let mut delete = transaction.prepare_cached(
+                    "DELETE FROM records WHERE record = (SELECT record FROM properties WHERE property = ?1)",
+                )?;
+                let mut point = transaction
+                    .prepare_cached("UPDATE properties SET record = ?2 WHERE property = ?1")?;
+                for key in group {
+                    if copy.execute((key.number(), key.0))? == 1 {
+                        delete.execute([key.number()])?;
+                        point.execute((key.number(), key.0))?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Moves adverts out of a property into one of their own, whose identifier is given; they are never joined to those
@@ -268,6 +300,7 @@ impl Moment<'_> {
 struct StoredChange {
     sequence: i64,
     number: i64,
+    key: RecordKey,
     id: FlxId,
     document: Option<Vec<u8>>,
     /// Of an advert: its property.
@@ -284,6 +317,7 @@ impl StoredChange {
         Ok(Change {
             sequence: self.sequence,
             number: self.number,
+            key: self.key,
             id: self.id,
             record,
         })
@@ -303,6 +337,7 @@ fn changed_adverts(
         Ok(StoredChange {
             sequence: row.get(0)?,
             number: row.get(1)?,
+            key: RecordKey::unplaced(row.get(1)?),
             id: flx_id(row, 2)?,
             document: row.get(3)?,
             property: Some(flx_id(row, 4)?),
@@ -316,7 +351,7 @@ fn changed_properties(
     after: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<StoredChange>> {
-    let sql = "SELECT sequence, property, property_id, document FROM properties LEFT JOIN records USING (record)
+    let sql = "SELECT sequence, property, property_id, document, record FROM properties LEFT JOIN records USING (record)
          WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((after, limit as i64), |row| {
@@ -325,6 +360,7 @@ fn changed_properties(
             number: row.get(1)?,
             id: flx_id(row, 2)?,
             document: row.get(3)?,
+            key: RecordKey(row.get::<_, Option<i64>>(4)?.unwrap_or_default()),
             property: None,
         })
     })?;

@@ -173,7 +173,8 @@ impl<'t> Tables<'t> {
             .prepare_cached("SELECT coalesce(max(property), 0) FROM properties")?
             .query_row([], |row| row.get::<_, i64>(0))?;
         let property = checked_number(last + 1)?;
-        let key = self.insert_unkept_property(property, id, made)?;
+        let key = RecordKey::unplaced(property);
+        self.insert_unkept_property(key, id)?;
         self.put_record(key, &made.document)?;
         self.note_property(property);
         let record = &made.record;
@@ -182,20 +183,18 @@ impl<'t> Tables<'t> {
         Ok(property)
     }
 
-    /// Inserts a property under a number; its record, under the key given, is still to be put.
+    /// Inserts a property under the number of a key; its record, under that key, is still to be put.
     pub(super) fn insert_unkept_property(
         &mut self,
-        number: i64,
+        key: RecordKey,
         id: FlxId,
-        made: &MadeProperty,
-    ) -> rusqlite::Result<RecordKey> {
+    ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
-        let key = RecordKey::of(checked_number(number)?, &made.record);
         self.execute(
             "INSERT INTO properties (property, property_id, sequence, record) VALUES (?1, ?2, ?3, ?4)",
-            (number, id.0.as_bytes(), sequence, key.0),
+            (key.number(), id.0.as_bytes(), sequence, key.0),
         )?;
-        Ok(key)
+        Ok(())
     }
 
     /// Keeps the record of a property under its key, in place of the one there is.
@@ -208,18 +207,13 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Forgets the record of a property, if it is under another key than this one.
-    fn forget_record_but(&self, property: i64, key: Option<RecordKey>) -> rusqlite::Result<()> {
-        let kept: Option<i64> = self
-            .transaction
+    /// Key of the record of a property; `None` when it was joined to another.
+    fn record_key(&self, property: i64) -> rusqlite::Result<Option<RecordKey>> {
+        self.transaction
             .prepare_cached("SELECT record FROM properties WHERE property = ?1")?
-            .query_row([property], |row| row.get(0))?;
-        if let Some(kept) = kept
-            && Some(RecordKey(kept)) != key
-        {
-            self.execute("DELETE FROM records WHERE record = ?1", [kept])?;
-        }
-        Ok(())
+            .query_row([property], |row| {
+                Ok(row.get::<_, Option<i64>>(0)?.map(RecordKey))
+            })
     }
 
     /// Replaces the record of a property by what its adverts make; it must have one. `occasion` is what the alerts are
@@ -249,8 +243,8 @@ impl<'t> Tables<'t> {
         occasion: Option<Occasion>,
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
-        let key = RecordKey::of(property, &made.record);
-        self.forget_record_but(property, Some(key))?;
+        let kept = self.record_key(property)?;
+        let key = kept.unwrap_or(RecordKey::unplaced(property));
         self.put_record(key, &made.document)?;
         self.execute(
             "UPDATE properties SET record = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
@@ -279,7 +273,9 @@ impl<'t> Tables<'t> {
             (property, survivor),
         )?;
         let sequence = self.next_sequence();
-        self.forget_record_but(property, None)?;
+        if let Some(key) = self.record_key(property)? {
+            self.execute("DELETE FROM records WHERE record = ?1", [key.0])?;
+        }
         self.execute(
             "UPDATE properties SET merged_into = ?2, record = NULL, sequence = ?3 WHERE property = ?1",
             (property, survivor, sequence),

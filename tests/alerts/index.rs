@@ -7,6 +7,7 @@ use toise::engine::filter::Filter;
 use toise::engine::predicate::Predicate;
 use toise::lake::schema::TableSchema;
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
+use toise::listings::record_key::RecordKey;
 use toise::wire::listings::filters::{Listing, parse_search_query};
 use toise::wire::read::read;
 
@@ -30,7 +31,9 @@ fn batch(listing: Listing, count: usize, draw: &mut Draw) -> DecodedBatch {
     for number in 0..count {
         let record = listings::record(listing, number, draw);
         match listing {
-            Listing::Property => property_rows.push(0, &read(&record).unwrap()).unwrap(),
+            Listing::Property => property_rows
+                .push(RecordKey(0), &read(&record).unwrap())
+                .unwrap(),
             Listing::Advert => advert_rows.push(&read(&record).unwrap()).unwrap(),
         }
     }

@@ -408,3 +408,41 @@ fn listings_that_hold_adverts_are_refused_and_stay_as_they_are() {
     assert_eq!(all.len(), desk.records().1.len());
     assert_eq!(desk.records().0.len(), 64);
 }
+
+#[test]
+fn records_come_to_their_places_when_they_are_folded_and_stay_the_same() {
+    let desk = Desk::ingested(Request::new(150, 8, Level::Middle));
+    let count = |of: &str| -> i64 {
+        let reading = |connection: &Connection| connection.query_row(of, [], |row| row.get(0));
+        desk.store.read(reading).unwrap()
+    };
+    let unplaced = "SELECT count(*) FROM properties WHERE record = property";
+    let standing = "SELECT count(*) FROM properties WHERE merged_into IS NULL";
+    let pairs = "SELECT count(*) FROM properties JOIN records USING (record)";
+    assert_eq!(count(unplaced), count(standing));
+    let (records, view) = (
+        desk.records(),
+        projection(desk.path(), desk.listings.clone()),
+    );
+    let found = ask(&view, &everything());
+
+    let lake = Lake::open(desk.path()).unwrap();
+    let folded = fold(&desk.listings, &lake, Listing::Property, &|_| {}).unwrap();
+    assert!(folded > 100, "{folded}");
+    assert_eq!(count(unplaced), 0);
+    assert_eq!(count(pairs), count(standing));
+    assert_eq!(count("SELECT count(*) FROM records"), count(standing));
+    assert_eq!(desk.records(), records);
+    // By rows from before the fold, and by those after it.
+    assert_eq!(ask(&view, &everything()), found);
+    let after = projection(desk.path(), desk.listings.clone());
+    assert_eq!(ask(&after, &everything()), found);
+    let page = |view: &Projection| {
+        let request = parse_search(Part::Whole, &everything(), &CursorKey::new([7; 32])).unwrap();
+        let page = view.search(&request, &Interrupt::default()).unwrap();
+        let keys: Vec<_> = page.items.iter().map(|found| found.key).collect();
+        desk.listings.properties_by_key(&keys).unwrap()
+    };
+    assert!(page(&view).len() > 20);
+    assert_eq!(page(&view), page(&after));
+}

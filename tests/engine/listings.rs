@@ -19,6 +19,7 @@ use toise::engine::{Budget, Engine};
 use toise::lake::schema::TableSchema;
 use toise::lake::{Lake, RowSink};
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
+use toise::listings::record_key::RecordKey;
 use toise::store::Store;
 use toise::wire::listings::filters::model::{Leaf, Model, Takes, leaves};
 use toise::wire::listings::filters::{Listing, Part, parse_search_query};
@@ -61,7 +62,7 @@ impl Listings {
                 Listing::Property => {
                     let property: Property =
                         read(&record).unwrap_or_else(|fault| panic!("{fault}: {record}"));
-                    property_rows.push(0, &property).unwrap();
+                    property_rows.push(RecordKey(0), &property).unwrap();
                     serde_json::to_value(property).unwrap()
                 }
                 Listing::Advert => {
@@ -410,8 +411,11 @@ fn files_without_a_fitting_advert_are_not_looked_into() {
                 }
             };
             let id = format!("019a53c0-7a55-7c40-8a11-{number:012x}");
-            rows.push(0, &read(&json!({"flxId": id, "adverts": adverts})).unwrap())
-                .unwrap();
+            rows.push(
+                RecordKey(0),
+                &read(&json!({"flxId": id, "adverts": adverts})).unwrap(),
+            )
+            .unwrap();
         }
         let mut import = lake.import(properties()).unwrap();
         import.push(rows.finish().unwrap()).unwrap();
@@ -452,7 +456,7 @@ fn conditions_of_one_entry_hold_on_the_same_advert() {
     ];
     let mut rows = PropertyRows::default();
     for record in &records {
-        rows.push(0, &read(record).unwrap()).unwrap();
+        rows.push(RecordKey(0), &read(record).unwrap()).unwrap();
     }
     let batch = DecodedBatch::new(properties(), rows.finish().unwrap()).unwrap();
     let found = |adverts: Value| -> Vec<usize> {

@@ -12,6 +12,7 @@ use crate::listings::columns::{AdvertRows, PropertyRows};
 use crate::listings::identity::UrlDigest;
 use crate::listings::incoming::Incoming;
 use crate::listings::prepare::{Draft, Known, MadeProperty, News, Seen};
+use crate::listings::record_key::RecordKey;
 use crate::listings::texts::Filling;
 use crate::wire::Fault;
 use crate::wire::listings::Advert;
@@ -60,7 +61,8 @@ impl Workshop<'_> {
             let Some(asset) = self.asset(number, seen)? else {
                 continue;
             };
-            properties.push(number, &asset.made.record)?;
+            let record = &asset.made.record;
+            properties.push(RecordKey::placed(number, record), record)?;
             for (_, draft) in &asset.adverts {
                 let of_property = Some(asset.id);
                 adverts.push(&Advert {

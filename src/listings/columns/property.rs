@@ -146,16 +146,16 @@ impl Default for PropertyRows {
 }
 
 impl PropertyRows {
-    /// Adds a property with its number in the store.
+    /// Adds a property with the key of its record in the store.
     ///
     /// # Errors
     /// It has no identifier.
-    pub fn push(&mut self, number: i64, property: &Property) -> Result<(), Error> {
+    pub fn push(&mut self, key: RecordKey, property: &Property) -> Result<(), Error> {
         if property.flx_id.is_none() {
             return Err(Error::NoId);
         }
         self.rows.push(property);
-        self.keys.append_value(RecordKey::of(number, property).0);
+        self.keys.append_value(key.0);
         for advert in &property.adverts {
             self.adverts.push(advert);
         }

@@ -103,7 +103,7 @@ fn a_property_is_a_row_with_its_adverts_as_a_list() {
     let samples = samples(include_str!("../../../data/samples/properties.json"));
     let mut rows = PropertyRows::default();
     for (_, property) in &samples {
-        rows.push(7, property).unwrap();
+        rows.push(RecordKey(7), property).unwrap();
     }
     let batch = rows.finish().unwrap();
     assert_eq!(batch.num_rows(), samples.len());
@@ -111,12 +111,7 @@ fn a_property_is_a_row_with_its_adverts_as_a_list() {
     for (row, (record, _)) in samples.iter().enumerate() {
         let cell = |column| cell(&batch, row, column);
         assert_eq!(cell("flx_id"), record["flxId"]);
-        assert_eq!(
-            cell("record_key")
-                .as_i64()
-                .map(|key| RecordKey(key).number()),
-            Some(7)
-        );
+        assert_eq!(cell("record_key"), 7);
         assert_eq!(cell("type"), record["type"]);
         assert_eq!(
             cell("location_department"),

@@ -7,13 +7,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::rows::lay_out;
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+
+use super::rows::{Keys, Laid, lay_out};
 use super::{Error, Result};
 use crate::lake::import::Import;
 use crate::lake::{self, Lake, RowSink};
 use crate::listings::Listings;
-use crate::listings::columns::table_of;
-use crate::listings::store::CHANGES_MAX;
+use crate::listings::columns::{RECORD_KEY, table_of};
+use crate::listings::record_key::RecordKey;
+use crate::listings::store::{CHANGES_MAX, Changes};
 use crate::wire::listings::filters::Listing;
 
 /// Share of the table's rows that may have changed before they are folded: each fold rewrites files.
@@ -108,7 +112,25 @@ pub(super) fn reaches(listings: &Listings, listing: Listing, through: Option<i64
     }
 }
 
-/// Pushes what changed after a number and until now into an import; gives it back with the number of records.
+/// Keys of the records that are kept elsewhere than at the places of their properties, in order.
+fn to_move(laid: &Laid, changes: &Changes) -> Result<Vec<RecordKey>> {
+    let column = laid.rows.schema_ref().index_of(RECORD_KEY)?;
+    let placed = laid.rows.column(column).as_primitive::<Int64Type>();
+    let there = changes
+        .records
+        .iter()
+        .filter(|change| change.record.is_some());
+    let mut keys: Vec<RecordKey> = (placed.values().iter().map(|key| RecordKey(*key)))
+        .zip(there)
+        .filter(|(placed, change)| *placed != change.key)
+        .map(|(placed, _)| placed)
+        .collect();
+    keys.sort_unstable();
+    Ok(keys)
+}
+
+/// Pushes what changed after a number and until now into an import, and has records of properties be moved to their
+/// places; gives the import back with the number of records.
 fn gather(
     listings: &Listings,
     listing: Listing,
@@ -122,7 +144,10 @@ fn gather(
         let mut changes = listings.changes_since(listing, after, CHANGES_MAX)?;
         after = changes.through;
         changes.records.retain(|change| change.sequence <= through);
-        let laid = lay_out(listing, &changes.records)?;
+        let laid = lay_out(listing, Keys::Placed, &changes.records)?;
+        if listing == Listing::Property {
+            listings.move_records(&to_move(&laid, &changes)?)?;
+        }
         import.push(laid.rows)?;
         for (id, _) in laid.gone {
             import.remove(&id.to_string());

@@ -10,11 +10,21 @@ use uuid::Uuid;
 
 use super::{Error, Result};
 use crate::listings::columns::{self, AdvertRows, PropertyRows, table_of};
+use crate::listings::record_key::RecordKey;
 use crate::listings::store::Change;
 use crate::wire::listings::filters::Listing;
 
 /// Records one core lays out at a time.
 const RECORDS_AT_ONCE: usize = 512;
+
+/// Which keys the rows of properties take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// Those the records are kept under.
+    Kept,
+    /// Those at the places of the properties.
+    Placed,
+}
 
 /// Changed records as rows.
 pub(super) struct Laid {
@@ -30,13 +40,19 @@ pub(super) struct Laid {
 ///
 /// # Errors
 /// A record cannot be read.
-pub(super) fn lay_out(listing: Listing, changes: &[Change]) -> Result<Laid> {
+pub(super) fn lay_out(listing: Listing, keys: Keys, changes: &[Change]) -> Result<Laid> {
     let batches: Result<Vec<RecordBatch>> = changes
         .par_chunks(RECORDS_AT_ONCE)
         .map(|changes| match listing {
             Listing::Property => batch(
                 changes,
-                |rows: &mut PropertyRows, change, property| rows.push(change.number, property),
+                |rows: &mut PropertyRows, change, property| {
+                    let key = match keys {
+                        Keys::Kept => change.key,
+                        Keys::Placed => RecordKey::placed(change.number, property),
+                    };
+                    rows.push(key, property)
+                },
                 PropertyRows::finish,
             ),
             Listing::Advert => batch(

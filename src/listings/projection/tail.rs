@@ -12,7 +12,7 @@ use arrow::compute::concat_batches;
 use uuid::Uuid;
 
 use super::Result;
-use super::rows::{Laid, lay_out};
+use super::rows::{Keys, Laid, lay_out};
 use super::view::{Shown, View};
 use crate::engine::batch::DecodedBatch;
 use crate::engine::decoded::CHUNK_ROWS_MAX;
@@ -177,7 +177,7 @@ impl Tail {
     /// A record, or the table's id indexes, cannot be read. Where that was found out midway, nothing is held any more,
     /// and all since the table was written is to be taken again.
     pub fn take(&mut self, changes: &Changes) -> Result<()> {
-        let laid = lay_out(self.listing, &changes.records)?;
+        let laid = lay_out(self.listing, Keys::Kept, &changes.records)?;
         let taken = self.take_rows(changes, laid);
         if taken.is_err() {
             self.begin_again(Arc::clone(&self.base));

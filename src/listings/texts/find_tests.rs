@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::asked::Coarse;
 use super::kept::Piece;
 use super::words::{NUMBER, Words, analyzer, asked, tokens};
+use crate::listings::record_key::RecordKey;
 use crate::listings::store::{Change, Changes};
 use crate::wire::listings::codes::FlxId;
 use crate::wire::listings::filters::Search;
@@ -231,7 +232,7 @@ proptest! {
                 sequence += 1;
                 let record = texts.as_ref().map(|[title, tag]| json!({"title": title, "tags": [tag]}));
                 let record = record.map(|record| record.to_string().into_bytes());
-                records.push(Change { sequence, number, id: FlxId(Uuid::nil()), record });
+                records.push(Change { sequence, number, key: RecordKey(number), id: FlxId(Uuid::nil()), record });
                 match texts {
                     Some(texts) => model.insert(number, texts.to_vec()),
                     None => model.remove(&number),
@@ -261,6 +262,7 @@ fn a_property_that_changes_twice_in_one_commit_is_found_by_its_last_texts() {
         let records = vec![Change {
             sequence,
             number: 7,
+            key: RecordKey(7),
             id,
             record,
         }];
@@ -304,6 +306,7 @@ fn scores_stay_what_they_are_to_the_last_bit_while_other_texts_come_and_go() {
             Change {
                 sequence,
                 number,
+                key: RecordKey(number),
                 id: FlxId(Uuid::nil()),
                 record,
             }

@@ -369,6 +369,7 @@ pub(super) fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listings::record_key::RecordKey;
     use crate::listings::store::Change;
     use crate::wire::listings::codes::FlxId;
     use serde_json::json;
@@ -378,6 +379,7 @@ mod tests {
         Change {
             sequence,
             number,
+            key: RecordKey(number),
             id: FlxId(Uuid::nil()),
             record: record.map(|record| record.to_string().into_bytes()),
         }

@@ -1,6 +1,6 @@
 -- The records of properties apart from what names them, under keys that follow the places they lie at
 -- (listings::record_key): what lies together is read together. Records from before keep their number as key, and come
--- to their place when they change.
+-- to their place when they are folded.
 CREATE TABLE records (
   record INTEGER PRIMARY KEY,
   -- Compressed JSON (store::document).
