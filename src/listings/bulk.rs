@@ -4,8 +4,7 @@
 //! Here whoever brings the adverts brings them asset by asset with all their sightings, so none of that is needed:
 //! sightings are laid over each other in memory (`made`), and only what comes out is written, to the store in one
 //! transaction (records last, in the order of their keys: `spool`) and at the same time to their tables and the index
-//! of words. It is what ordinary ingestion
-//! would have written, for the same functions decide it; no alert is asked.
+//! of words. It is what ordinary ingestion would have written, for the same functions decide it; no alert is asked.
 //!
 //! The store is committed first, table and words follow. Who is stopped before leaves nothing; who is stopped after
 //! leaves a table behind the store, which the next server brings up. Memory holds three blocks for each thread, and

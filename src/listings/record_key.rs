@@ -18,9 +18,9 @@ const CLUSTER_PLACE_BITS: u32 = 40;
 /// Key of the record of a property: seven bits of the department's rank, thirty of the place on the curve (about 60 m)
 /// and 26 of the property's number.
 ///
-/// A record that comes is put behind the others, where it costs least, under its number alone. When its row is folded
-/// into the table it is moved to its place, unless it came there with the table (`bulk`); a record that changes stays
-/// where it lies until then.
+/// A record that comes is put behind the others, where it costs least, under its number alone; one that changes stays
+/// where it lies. When its row is folded into the table it is moved to its place. Who fills a table at once
+/// ([`super::bulk`]) puts its records there right away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordKey(pub i64);
 

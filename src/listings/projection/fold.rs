@@ -2,8 +2,9 @@
 //!
 //! Whoever folds holds the table's lock, reads through which change the table reaches, lays out what changed up to a
 //! number fixed at the start, and publishes at once: killed midway, the former table stays. A record that changes
-//! meanwhile has a later number, so whoever goes on from the table's number meets it again. Memory is bounded by the
-//! import's sort buffers, however much waits.
+//! meanwhile has a later number, so whoever goes on from the table's number meets it again. Records of properties that
+//! are laid out are moved to their places in the store on the way. Memory is bounded by the import's sort buffers,
+//! however much waits.
 
 use std::time::{Duration, Instant};
 
