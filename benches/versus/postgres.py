@@ -1,9 +1,9 @@
 """toise against PostgreSQL with PostGIS: the same properties, the same questions, interleaved, answers checked equal.
 
-toise is timed from outside, end to end: JSON body, HTTP over a socket (connection kept open), key check, a durable row in
-the ledger for every answer, JSON answer. PostgreSQL is timed from outside too, over its own protocol on a kept
-connection, without any service in front. Rounds take turns with the formulations below, and the one that is faster for
-each question over the whole run counts:
+toise is timed from outside, end to end: JSON body, HTTP over a socket (connection kept open), key check, a row in the
+ledger for every answer (on disk before the answer goes where it costs credits: a read by id), JSON answer. PostgreSQL is
+timed from outside too, over its own protocol on a kept connection, without any service in front. Rounds take turns with
+the formulations below, and the one that is faster for each question over the whole run counts:
 
   two     count(*), then the hundred best joined to their records
   once    one pass that counts and picks the hundred best, then their records

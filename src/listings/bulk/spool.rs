@@ -1,7 +1,8 @@
 //! Stored records on their way into the store: gathered as they are made, given back in the order of their keys.
 //!
 //! Put in that order, records that lie together come to lie together in the file, and each page is written once. Memory
-//! holds one run, whatever comes; the others are files without a name, which are gone when the process is.
+//! holds one run while they come and a buffer of each while they are merged; runs are files without a name, which are
+//! gone when the process is.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
