@@ -83,8 +83,9 @@ pub fn of_placed(feature: usize) -> (Topic, Direction) {
     OWN.get(feature).copied().unwrap_or(place)
 }
 
-/// What the surroundings tell, after a home's own features and those of its place.
-const TOLD: [Topic; 17] = [
+/// What the surroundings tell, after a home's own features and those of its place; and last what the trees of place
+/// make of it, which grows with surface as they do.
+const TOLD: [Topic; 18] = [
     Topic::Location,
     Topic::Location,
     Topic::Location,
@@ -102,12 +103,14 @@ const TOLD: [Topic; 17] = [
     Topic::Comparables,
     Topic::Comparables,
     Topic::Date,
+    Topic::Location,
 ];
 
 /// What a feature of the last trees speaks of, and where it may move the price.
 pub fn of_all(feature: usize) -> (Topic, Direction) {
     match feature.checked_sub(PLACED) {
         None => of_placed(feature),
+        Some(told) if told + 1 == TOLD.len() => (TOLD[told], Direction::Up),
         Some(told) => (TOLD[told], Direction::Free),
     }
 }
@@ -140,8 +143,8 @@ pub fn placed(home: &Own, position: Position) -> [f32; PLACED] {
     row
 }
 
-/// All features.
-pub fn all(home: &Own, position: Position, around: &Surroundings) -> [f32; ALL] {
+/// All features; `by_place` is what the trees of place say, above the level of the country.
+pub fn all(home: &Own, position: Position, around: &Surroundings, by_place: f64) -> [f32; ALL] {
     let mut row = [f32::NAN; ALL];
     row[..PLACED].copy_from_slice(&placed(home, position));
     let against = |level: f64| (level - around.level) as f32;
@@ -163,6 +166,7 @@ pub fn all(home: &Own, position: Position, around: &Surroundings) -> [f32; ALL] 
         around.age as f32,
         around.comparables as f32,
         around.horizon as f32,
+        against(around.country + by_place),
     ];
     row[PLACED..].copy_from_slice(&values);
     row

@@ -35,13 +35,13 @@ const TREES_MIN: usize = 1_000;
 const OWN_TREES: usize = 80;
 const OWN_DEPTH: usize = 5;
 const OWN_RATE: f64 = 0.1;
-/// Trees of features and place of each fold, their greatest depth and rate.
-const PLACE_TREES: usize = 150;
+/// Trees of features and place of each fold, cut at random thresholds; their greatest depth and rate.
+const PLACE_TREES: usize = 400;
 const PLACE_DEPTH_MAX: usize = 8;
-const PLACE_RATE: f64 = 0.1;
-/// Trees of all features, their greatest depth and rate.
-const TREES: usize = 160;
-const DEPTH_MAX: usize = 5;
+const PLACE_RATE: f64 = 0.07;
+/// Trees of all features, cut at random thresholds; their greatest depth and rate.
+const TREES: usize = 400;
+const DEPTH_MAX: usize = 7;
 const RATE: f64 = 0.05;
 /// Least weight of sales in a leaf.
 const LEAF_MIN: f64 = 40.0;
@@ -80,6 +80,8 @@ pub struct Valued {
     pub log_price: f64,
     /// What of it the home's own features explain.
     pub own: f64,
+    /// What of it trees of place add to these.
+    pub place: f64,
     /// What the market said.
     pub around: Surroundings,
     /// What the last trees were shown.
@@ -192,6 +194,7 @@ impl Lessons {
             depth: OWN_DEPTH,
             rate: OWN_RATE,
             leaf_min: LEAF_MIN,
+            is_random: false,
             directions: OWN.map(|(_, direction)| direction).to_vec(),
             seed: 1,
         };
@@ -219,6 +222,7 @@ impl Lessons {
             depth: depth(matrix.labels.len(), PLACE_DEPTH_MAX),
             rate: PLACE_RATE,
             leaf_min: LEAF_MIN,
+            is_random: true,
             directions: (0..PLACED).map(|at| features::of_placed(at).1).collect(),
             seed: 4 + without as u64,
         };
@@ -226,7 +230,7 @@ impl Lessons {
     }
 
     /// Trees of all features against the level of the place at equal quality.
-    fn gap_trees(&self, market: &Market) -> Result<Boosted, Error> {
+    fn gap_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<Boosted, Error> {
         let shown: Vec<([f32; ALL], f64)> = self
             .rows
             .par_iter()
@@ -234,13 +238,15 @@ impl Lessons {
                 let row = lesson.0;
                 let around = self.around(market, scratch, *lesson);
                 let home = own_of(&market.sales, row);
-                let shown = features::all(&home, market.sales.position[row], &around);
-                (
-                    shown,
-                    f64::from(market.quality().placed[row]) - around.level,
-                )
+                let position = market.sales.position[row];
+                let fold = fold(&market.sales.id[row]);
+                let trees = &hedonic.place[fold..=fold];
+                let placed = Hedonic::placed(&features::placed(&home, position), trees)?;
+                let shown = features::all(&home, position, &around, placed);
+                let label = f64::from(market.quality().placed[row]) - around.level;
+                Ok((shown, label))
             })
-            .collect();
+            .collect::<Result<_, Error>>()?;
         let mut matrix = Matrix::default();
         for ((row, _), (shown, label)) in self.rows.iter().zip(&shown) {
             if label.is_finite() {
@@ -253,6 +259,7 @@ impl Lessons {
             depth: depth(matrix.labels.len(), DEPTH_MAX),
             rate: RATE,
             leaf_min: LEAF_MIN,
+            is_random: true,
             directions: (0..ALL).map(|at| features::of_all(at).1).collect(),
             seed: 2,
         };
@@ -303,7 +310,7 @@ impl Fitted {
         let left = hedonic.left(&market.sales)?;
         fitted.market.set_quality(left);
         step();
-        let gap = lessons.gap_trees(&fitted.market)?;
+        let gap = lessons.gap_trees(&fitted.market, &hedonic)?;
         fitted.trees = Some(Grown { hedonic, gap });
         step();
         Ok(fitted)
@@ -326,22 +333,27 @@ impl Fitted {
             before,
         };
         let around = self.market.around(&question, scratch);
-        let row = features::all(home, position, &around);
         let mut own = SLOPE_ALONE[home.class as usize] * home.surface_m2.ln();
-        let mut level = around.stand_in;
-        if around.is_local() {
-            level = around.level;
-        }
-        if let Some(Grown { hedonic, gap }) = &self.trees {
+        let (mut place, mut placed) = (0.0, f64::NAN);
+        if let Some(Grown { hedonic, .. }) = &self.trees {
             own = hedonic.own(home)?;
             if around.is_local() {
-                level += hedonic.place(home, &row[..PLACED], own, &hedonic.place)?;
+                placed = Hedonic::placed(&features::placed(home, position), &hedonic.place)?;
+                place = Hedonic::place(home, placed, own);
+            }
+        }
+        let row = features::all(home, position, &around, placed);
+        let mut level = around.stand_in;
+        if around.is_local() {
+            level = around.level + place;
+            if let Some(Grown { gap, .. }) = &self.trees {
                 level += gap.predict(&row)?;
             }
         }
         Ok(Valued {
             log_price: own + level,
             own,
+            place,
             around,
             row,
         })
@@ -383,9 +395,7 @@ impl Fitted {
             }
             if around.is_local() {
                 // What its place makes of a home's features is told as what the place is worth.
-                let shown = &valued.row[..PLACED];
-                let place = hedonic.place(home, shown, valued.own, &hedonic.place)?;
-                add(Topic::Location, place);
+                add(Topic::Location, valued.place);
                 let gap = gap.attribute(&valued.row)?;
                 typical += gap[ALL];
                 for (feature, term) in gap[..ALL].iter().enumerate() {

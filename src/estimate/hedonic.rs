@@ -40,20 +40,19 @@ impl Hedonic {
         Ok(surface_term(home) + self.own.predict(&features::own(home))?)
     }
 
-    /// What its place explains beyond, by the trees of all folds or of some; `own` is what they do not.
-    pub fn place(
-        &self,
-        home: &Own,
-        row: &[f32],
-        own: f64,
-        trees: &[Boosted],
-    ) -> Result<f64, Error> {
+    /// What trees of place say of a home, those of all folds or of some: logarithm of price above the level of the
+    /// country, without the part that goes with surface before trees.
+    pub fn placed(row: &[f32], trees: &[Boosted]) -> Result<f64, Error> {
         let mut sum = 0.0;
         for trees in trees {
             sum += trees.predict(row)?;
         }
-        let placed = surface_term(home) + sum / trees.len() as f64;
-        Ok(PLACE_SHARE * (placed - own))
+        Ok(sum / trees.len() as f64)
+    }
+
+    /// What is added for it to `own`, which a home's own features explain.
+    pub fn place(home: &Own, placed: f64, own: f64) -> f64 {
+        PLACE_SHARE * (surface_term(home) + placed - own)
     }
 
     /// What is left of the sales that it was grown on.
@@ -63,7 +62,8 @@ impl Hedonic {
             let fold = fold(&sales.id[row]);
             let own = self.own(&home)?;
             let shown = features::placed(&home, sales.position[row]);
-            let place = self.place(&home, &shown, own, &self.place[fold..=fold])?;
+            let placed = Self::placed(&shown, &self.place[fold..=fold])?;
+            let place = Self::place(&home, placed, own);
             let left = sales.price[row].ln() - own;
             Ok((left as f32, (left - place) as f32))
         });

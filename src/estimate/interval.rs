@@ -14,6 +14,9 @@ use super::place::Position;
 
 /// Share of sales the interval holds.
 pub const COVERAGE: f64 = 0.8;
+/// What the scores are asked to hold beyond that: sales to come stray more than those before them did. Without it,
+/// intervals held 79.2 % on the average of six splits inside the training years.
+const MARGIN: f64 = 0.01;
 /// Sales at which a segment's own scores weigh as much as those of all.
 const SEGMENT_PRIOR: f64 = 150.0;
 /// Rounds in which segments are fitted to one another.
@@ -179,7 +182,7 @@ impl Interval {
             let own = corrections(&halves[usize::from(one.half)], codes);
             (one.score(own), one.weight)
         });
-        let found = sides(scores.collect(), COVERAGE);
+        let found = sides(scores.collect(), COVERAGE + MARGIN);
         interval.sides = Sides {
             lower: found.lower.max(0.0),
             upper: found.upper.max(0.0),

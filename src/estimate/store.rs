@@ -41,7 +41,7 @@ const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
 const GAP: &str = "gap.json";
 const WIDTH: &str = "width.json";
 /// Format this version writes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Rows written and read at once.
 const BATCH_ROWS: usize = 65_536;
 /// Classes as they are written, by their number.

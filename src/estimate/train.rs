@@ -219,6 +219,7 @@ fn widths(outside: &[&Outside]) -> Result<Boosted, Error> {
         depth: WIDTH_DEPTH,
         rate: WIDTH_RATE,
         leaf_min: WIDTH_LEAF_MIN,
+        is_random: false,
         directions: vec![Direction::Free; ALL],
         seed: 3,
     };

@@ -1,7 +1,7 @@
 //! Boosted trees behind a trait of our own, so that the library that grows them can be replaced: golden predictions in
 //! the tests say what a replacement must give.
 
-use hessboost::config::{Monotone, TreeMethod};
+use hessboost::config::{ExtraTrees, Monotone, TreeMethod};
 use hessboost::data::DMatrix;
 use hessboost::model::{BoostedModel, Iterations, ModelFormat};
 use hessboost::objective::{Objective, Quantiles};
@@ -32,6 +32,9 @@ pub struct Settings {
     pub rate: f64,
     /// Least weight of rows in a leaf.
     pub leaf_min: f64,
+    /// Whether a node tries one threshold of each feature, drawn at random, instead of all (Geurts, Ernst and Wehenkel
+    /// 2006). The sum of many such trees is smooth where cuts at the best thresholds leave steps.
+    pub is_random: bool,
     /// By feature.
     pub directions: Vec<Direction>,
     /// The same seed grows the same trees.
@@ -116,7 +119,11 @@ impl Trees for Boosted {
             Direction::Free => Monotone::None,
         });
         let quantiles = Quantiles::new([settings.quantile]).map_err(refused)?;
-        let parameters = hessboost::config::TrainingParams::builder()
+        let mut builder = hessboost::config::TrainingParams::builder();
+        if settings.is_random {
+            builder = builder.extra_trees(ExtraTrees::with_seed(settings.seed));
+        }
+        let parameters = builder
             .objective(Objective::Quantile(quantiles))
             .tree_method(TreeMethod::Hist)
             .max_bin(BINS)

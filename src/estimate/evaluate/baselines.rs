@@ -138,6 +138,7 @@ fn boosting(known: &[Recorded], judged: &[Recorded]) -> Result<Vec<f64>, Error> 
         depth: 7,
         rate: 0.08,
         leaf_min: 10.0,
+        is_random: false,
         directions: vec![Direction::Free; 7],
         seed: 4,
     };
