@@ -32,8 +32,9 @@ pub struct Neighbour {
     pub squared_m2: f32,
 }
 
-fn order(one: &Neighbour, other: &Neighbour) -> std::cmp::Ordering {
-    (one.squared_m2.total_cmp(&other.squared_m2)).then(one.row.cmp(&other.row))
+/// Orders by distance, then by row, in one comparison: the bits of numbers that are not negative lie as the numbers do.
+fn order(one: &Neighbour) -> u64 {
+    u64::from(one.squared_m2.to_bits()) << 32 | u64::from(one.row)
 }
 
 /// Finds sales by place.
@@ -82,7 +83,7 @@ impl Places {
         loop {
             self.around(sales, &rows, position, before, level, found);
             if found.len() >= WANTED {
-                let (_, last, _) = found.select_nth_unstable_by(WANTED - 1, order);
+                let (_, last, _) = found.select_nth_unstable_by_key(WANTED - 1, order);
                 let held = position.least_side_m(level);
                 if last.squared_m2 < held * held || level == COARSEST {
                     found.truncate(WANTED);
@@ -93,7 +94,7 @@ impl Places {
             }
             level += 1;
         }
-        found.sort_unstable_by(order);
+        found.sort_unstable_by_key(order);
         let near = found.partition_point(|one| one.squared_m2 <= NEAR_M * NEAR_M);
         found.truncate(near.max(WANTED_FAR));
     }

@@ -340,7 +340,7 @@ impl Market {
             let similar = if rooms.is_nan() {
                 ROOM_SIMILARITY
             } else {
-                ROOM_SIMILARITY.powf(f64::from(rooms.abs()))
+                (f64::from(rooms.abs()) * ROOM_SIMILARITY.ln()).exp()
             };
             wide.add(in_wide, gap);
             let in_narrow = fresh * (-0.5 * squared * narrow_scale).exp();
@@ -385,17 +385,20 @@ const FARTHER_SHARE: f64 = 0.2;
 /// Keeps the slope of a neighbourhood near zero until its sales have a say, in sales times variance of surface.
 const SLOPE_PRIOR: f64 = 3.0;
 
-/// The value that half of the weight lies below.
+/// The value that half of the weight lies below; NaN for none. Halves what may hold it until one value is left.
 fn middle(mut values: Vec<(f64, f64)>) -> f64 {
-    values
-        .sort_unstable_by(|one, other| (one.0.total_cmp(&other.0)).then(one.1.total_cmp(&other.1)));
-    let half: f64 = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
-    let mut below = 0.0;
-    for (value, weight) in values {
-        below += weight;
-        if below >= half {
-            return value;
+    let mut left = values.as_mut_slice();
+    let mut wanted = left.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    while left.len() > 1 {
+        let at = left.len() / 2;
+        left.select_nth_unstable_by(at, |one, other| one.0.total_cmp(&other.0));
+        let below: f64 = left[..at].iter().map(|(_, weight)| weight).sum();
+        if below >= wanted {
+            left = &mut left[..at];
+        } else {
+            wanted -= below;
+            left = &mut left[at..];
         }
     }
-    f64::NAN
+    left.first().map_or(f64::NAN, |(value, _)| *value)
 }
