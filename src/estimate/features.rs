@@ -85,33 +85,32 @@ pub fn of_placed(feature: usize) -> (Topic, Direction) {
 
 /// What the surroundings tell, after a home's own features and those of its place; and last what the trees of place
 /// make of it, which grows with surface as they do.
-const TOLD: [Topic; 18] = [
-    Topic::Location,
-    Topic::Location,
-    Topic::Location,
-    Topic::Location,
-    Topic::Location,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Comparables,
-    Topic::Date,
-    Topic::Location,
+const TOLD: [(Topic, Direction); 18] = [
+    (Topic::Location, Direction::Free),
+    (Topic::Location, Direction::Free),
+    (Topic::Location, Direction::Free),
+    (Topic::Location, Direction::Free),
+    (Topic::Location, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Comparables, Direction::Free),
+    (Topic::Date, Direction::Free),
+    (Topic::Location, Direction::Up),
 ];
 
 /// What a feature of the last trees speaks of, and where it may move the price.
 pub fn of_all(feature: usize) -> (Topic, Direction) {
     match feature.checked_sub(PLACED) {
         None => of_placed(feature),
-        Some(told) if told + 1 == TOLD.len() => (TOLD[told], Direction::Up),
-        Some(told) => (TOLD[told], Direction::Free),
+        Some(told) => TOLD[told],
     }
 }
 
@@ -143,10 +142,11 @@ pub fn placed(home: &Own, position: Position) -> [f32; PLACED] {
     row
 }
 
-/// All features; `by_place` is what the trees of place say, above the level of the country.
-pub fn all(home: &Own, position: Position, around: &Surroundings, by_place: f64) -> [f32; ALL] {
+/// All features: what the trees of place were shown, the surroundings, and what these trees say of it, above the level
+/// of the country.
+pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; ALL] {
     let mut row = [f32::NAN; ALL];
-    row[..PLACED].copy_from_slice(&placed(home, position));
+    row[..PLACED].copy_from_slice(shown);
     let against = |level: f64| (level - around.level) as f32;
     let values = [
         around.level as f32,
@@ -166,7 +166,7 @@ pub fn all(home: &Own, position: Position, around: &Surroundings, by_place: f64)
         around.age as f32,
         around.comparables as f32,
         around.horizon as f32,
-        against(around.country + by_place),
+        against(around.country + placed),
     ];
     row[PLACED..].copy_from_slice(&values);
     row

@@ -240,11 +240,10 @@ impl Lessons {
                 let row = lesson.0;
                 let around = self.around(market, scratch, *lesson);
                 let home = own_of(&market.sales, row);
-                let position = market.sales.position[row];
+                let shown = features::placed(&home, market.sales.position[row]);
                 let fold = fold(&market.sales.id[row]);
-                let trees = &hedonic.place[fold..=fold];
-                let placed = Hedonic::placed(&features::placed(&home, position), trees)?;
-                let shown = features::all(&home, position, &around, placed);
+                let placed = Hedonic::placed(&shown, &hedonic.place[fold..=fold])?;
+                let shown = features::all(&shown, &around, placed);
                 let label = f64::from(market.quality().placed[row]) - around.level;
                 Ok((shown, label))
             })
@@ -335,16 +334,17 @@ impl Fitted {
             before,
         };
         let around = self.market.around(&question, scratch);
+        let shown = features::placed(home, position);
         let mut own = SLOPE_ALONE[home.class as usize] * home.surface_m2.ln();
         let (mut place, mut placed) = (0.0, f64::NAN);
         if let Some(Grown { hedonic, .. }) = &self.trees {
             own = hedonic.own(home)?;
             if around.is_local() {
-                placed = Hedonic::placed(&features::placed(home, position), &hedonic.place)?;
+                placed = Hedonic::placed(&shown, &hedonic.place)?;
                 place = Hedonic::place(home, placed, own);
             }
         }
-        let row = features::all(home, position, &around, placed);
+        let row = features::all(&shown, &around, placed);
         let mut level = around.stand_in;
         if around.is_local() {
             level = around.level + place;

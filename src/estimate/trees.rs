@@ -33,7 +33,7 @@ pub struct Settings {
     /// Least weight of rows in a leaf.
     pub leaf_min: f64,
     /// Whether a node tries one threshold of each feature, drawn at random, instead of all (Geurts, Ernst and Wehenkel
-    /// 2006). The sum of many such trees is smooth where cuts at the best thresholds leave steps.
+    /// 2006): the sum of many such trees is smoother than that of trees cut at the best thresholds.
     pub is_random: bool,
     /// By feature.
     pub directions: Vec<Direction>,
