@@ -3,8 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use toise::listings::dedup::{Fingerprint, compare, evaluate};
-use toise::synth::adverts::{Level, Market, Observation, Request, Spread};
+use toise::lab::dedup as evaluate;
+use toise::lab::synth::adverts::{Level, Market, Observation, Request, Spread};
+use toise::listings::dedup::{Fingerprint, compare};
 
 /// Adverts of the town.
 const ADVERTS: u64 = 4_096;
@@ -77,7 +78,7 @@ fn dedup(criterion: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("ndjson", |bench| {
         bench.iter(|| {
-            toise::synth::adverts::documents(Request::new(ADVERTS, 1, Level::Middle))
+            toise::lab::synth::adverts::documents(Request::new(ADVERTS, 1, Level::Middle))
                 .and_then(|reader| reader.copy_to(&mut std::io::sink(), |_| {}))
         });
     });

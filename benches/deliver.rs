@@ -81,7 +81,7 @@ impl Stage {
             let alerts = self.alerts.clone();
             self.sending.write(move |transaction| {
                 alerts.iter().try_for_each(|alert| {
-                    let item = toise::wire::listings::codes::FlxId(uuid::Uuid::now_v7());
+                    let item = toise::contract::listings::codes::FlxId(uuid::Uuid::now_v7());
                     let now_ms = START
                         .parse::<chrono::DateTime<chrono::Utc>>()
                         .unwrap_or_default()

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::Value;
-use toise::clock::Clock;
+use toise::base::clock::Clock;
+use toise::lab::synth::adverts::{Level, Market, Request};
 use toise::listings::Listings;
 use toise::store::Store;
-use toise::synth::adverts::{Level, Market, Request};
 
 /// Sightings of one call, as the endpoint takes them at most.
 const CALL: usize = 1_000;

@@ -15,10 +15,14 @@ use serde_json::Value;
 use toise::accounts::account;
 use toise::alerts::Alerts;
 use toise::alerts::percolate::index::{Index, ROWS_MAX, Wants};
-use toise::clock::Clock;
-use toise::config;
+use toise::alerts::request::{parse_alert, parse_alerts};
+use toise::alerts::settings::AlertLimits;
+use toise::base::clock::Clock;
+use toise::contract::listings::filters::Listing;
 use toise::engine::batch::DecodedBatch;
 use toise::engine::predicate::Predicate;
+use toise::lab::synth::adverts::{Level, Market, Request};
+use toise::lab::synth::alerts;
 use toise::listings::Listings;
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
 use toise::listings::incoming::Incoming;
@@ -26,10 +30,6 @@ use toise::listings::prepare::{Step, prepare};
 use toise::listings::property::of_members;
 use toise::listings::record_key::RecordKey;
 use toise::store::Store;
-use toise::synth::adverts::{Level, Market, Request};
-use toise::synth::alerts;
-use toise::wire::alerts::{parse_alert, parse_alerts};
-use toise::wire::listings::filters::Listing;
 
 /// Batches that are looked at in turn.
 const BATCHES: usize = 16;
@@ -178,7 +178,7 @@ fn ingest(criterion: &mut Criterion) {
         let account = account::find_or_create(&store, &clock, "default")
             .unwrap()
             .account_id;
-        let registry = Alerts::new(store.clone(), clock.clone(), config::Alerts::default());
+        let registry = Alerts::new(store.clone(), clock.clone(), AlertLimits::default());
         for listing in [Listing::Property, Listing::Advert] {
             let saved = alerts::Alerts::new(listing, 1, HOOK);
             for first in (0..count / 2).step_by(100) {

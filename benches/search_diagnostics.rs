@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use support::{Sql, all, between, compare, is};
-use toise::engine::filter::{Clause, Filter, Test};
+use toise::contract::filter::{Clause, Filter, Test};
 use toise::opendata::{Dataset, OpenData, SearchRequest};
 
 fn search(open_data: &OpenData, request: &SearchRequest) -> u64 {

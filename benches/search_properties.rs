@@ -10,21 +10,21 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
 use support::{Sql, compare};
-use toise::clock::Clock;
-use toise::engine::cursor::CursorKey;
+use toise::base::clock::Clock;
+use toise::base::progress::Progress;
+use toise::contract::cursor::CursorKey;
+use toise::contract::listings::filters::{Part, SearchRequest, parse_search};
 use toise::engine::interrupt::Interrupt;
 use toise::engine::{Budget, Engine};
+use toise::lab::synth::adverts::{Level, Request};
+use toise::lab::synth::listings::into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::properties;
 use toise::listings::projection::Projection;
 use toise::listings::record_key::RecordKey;
 use toise::listings::texts::Texts;
-use toise::progress::Progress;
 use toise::store::Store;
-use toise::synth::adverts::{Level, Request};
-use toise::synth::listings::into_listings;
-use toise::wire::listings::filters::{Part, SearchRequest, parse_search};
 
 /// The data folder, made on first use: as many adverts as other benches have rows, two thirds as many properties.
 fn data() -> PathBuf {

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use support::{Sql, all, between, compare, is};
-use toise::engine::filter::Filter;
+use toise::contract::filter::Filter;
 use toise::opendata::{Dataset, OpenData, SearchRequest};
 
 /// Pages read before the one that is timed.
@@ -80,7 +80,7 @@ fn search_sales(criterion: &mut Criterion) {
         || sql.search("dvf", in_sql, "true", order),
     );
     let after = deep.after.clone().unwrap();
-    let toise::engine::position::SortValue::Number(price) = after.value.unwrap() else {
+    let toise::contract::position::SortValue::Number(price) = after.value.unwrap() else {
         panic!("prices are numbers");
     };
     let beyond = format!(

@@ -1,28 +1,23 @@
-#![doc = include_str!("ARCHITECTURE.md")]
-#![warn(missing_docs)]
-#![cfg_attr(
-    not(test),
-    warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::todo)
-)]
+//! The rooms of toise under one name, for programs that embed it; [`architecture`] is the map.
 
-pub mod accounts;
-pub mod alerts;
-pub mod backup;
-pub mod cli;
-pub mod clock;
-pub mod collect;
-pub mod config;
-pub mod engine;
-pub mod estimate;
-pub mod geo;
-pub mod http;
-pub mod lake;
-pub mod listings;
-pub mod net;
-pub mod opendata;
-pub mod progress;
-pub mod reports;
-pub mod store;
-pub mod synth;
-pub mod telemetry;
-pub mod wire;
+#[doc = include_str!("ARCHITECTURE.md")]
+pub mod architecture {}
+
+pub use toise_accounts as accounts;
+pub use toise_alerts as alerts;
+pub use toise_app as app;
+pub use toise_base as base;
+pub use toise_cli as cli;
+pub use toise_collect as collect;
+pub use toise_contract as contract;
+pub use toise_engine as engine;
+pub use toise_estimate as estimate;
+pub use toise_geo as geo;
+pub use toise_http as http;
+pub use toise_lab as lab;
+pub use toise_lake as lake;
+pub use toise_listings as listings;
+pub use toise_net as net;
+pub use toise_opendata as opendata;
+pub use toise_store as store;
+pub use toise_telemetry as telemetry;

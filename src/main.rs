@@ -1,4 +1,4 @@
-//! The `toise` executable: everything is in the library; see `toise --help`.
+//! The `toise` executable: everything is in the rooms; see `toise --help`.
 
 use std::process::ExitCode;
 

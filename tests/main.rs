@@ -39,6 +39,7 @@ mod engine {
     mod bulk;
     mod listings;
     mod matching;
+    mod portfolios;
     mod previews;
     mod projection;
     mod search;

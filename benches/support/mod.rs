@@ -9,12 +9,12 @@ pub mod targets;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toise::engine::filter::{Clause, Filter, Test};
+use toise::base::progress::Progress;
+use toise::contract::filter::{Clause, Filter, Test};
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
+use toise::lab::synth::{Request, lake::into_lake};
 use toise::opendata::{Dataset, OpenData};
-use toise::progress::Progress;
-use toise::synth::{Request, lake::into_lake};
 
 /// The executable's own allocator.
 #[global_allocator]
@@ -65,7 +65,7 @@ pub fn train() {
         config: None,
         json: true,
     };
-    let clock = toise::clock::Clock::system();
+    let clock = toise::base::clock::Clock::system();
     let (model, _) = toise::cli::train::train_lake(&common, None, &clock).unwrap();
     model
         .save(&data().join(toise::estimate::store::FOLDER))

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::signing::{SigningSecret, WebhookKey};
 use super::{moment, uuid};
-use crate::clock::Clock;
-use crate::store::{self, Store};
+use toise_base::clock::Clock;
+use toise_store::{self as store, Store};
 
 /// Greatest length of a name, characters.
 pub const NAME_CHARS_MAX: usize = 100;
@@ -285,7 +285,7 @@ fn account(row: &Row<'_>) -> rusqlite::Result<Account> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::DEFAULT_ACCOUNT;
+    use crate::DEFAULT_ACCOUNT;
 
     fn store() -> (tempfile::TempDir, Store, Clock) {
         let folder = tempfile::tempdir().unwrap();

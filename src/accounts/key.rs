@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::grants::{Endpoints, Grants};
 use super::scopes::{Scope, Scopes};
 use super::secret::KeyHash;
-use crate::config::Limits;
+use crate::limits::Limits;
 
 /// How long a test key lives.
 pub const TEST_KEY_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);

@@ -14,9 +14,9 @@ pub use super::key::{
 };
 use super::secret::{self, KeyHash};
 use super::{account, moment, uuid};
-use crate::clock::Clock;
-use crate::config::Limits;
-use crate::store::{self, Store};
+use crate::limits::Limits;
+use toise_base::clock::Clock;
+use toise_store::{self as store, Store};
 
 /// What a call about keys can refuse.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,9 @@ use super::account;
 use super::grants::Grants;
 use super::keys::*;
 use super::scopes::Scope;
-use crate::clock::Clock;
-use crate::config::Limits;
-use crate::store::Store;
+use crate::limits::Limits;
+use toise_base::clock::Clock;
+use toise_store::Store;
 
 fn store() -> (tempfile::TempDir, Store, Clock) {
     let folder = tempfile::tempdir().unwrap();

@@ -17,8 +17,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::config::prices::Consumption;
-use crate::store::{self, Database, Outlasts, Store};
+use crate::prices::Consumption;
+use toise_store::{self as store, Database, Outlasts, Store};
 
 /// How long a stored answer is given again.
 pub const ANSWER_LIFE: chrono::Duration = chrono::Duration::hours(24);
@@ -246,9 +246,9 @@ pub fn calls_of_month(store: &Store, key_id: Uuid, now: DateTime<Utc>) -> store:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::DEFAULT_ACCOUNT;
-    use crate::accounts::keys::{self, Kind};
-    use crate::clock::Clock;
+    use crate::DEFAULT_ACCOUNT;
+    use crate::keys::{self, Kind};
+    use toise_base::clock::Clock;
 
     fn record(account_id: Uuid, key_id: Uuid, at: DateTime<Utc>, credits: u64) -> Record {
         Record {

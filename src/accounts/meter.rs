@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use super::key::Allowance;
 use super::ledger;
-use crate::clock::Clock;
-use crate::store::{self, Store};
+use toise_base::clock::Clock;
+use toise_store::{self as store, Store};
 
 /// Estimates of one key that may wait for their turn.
 const ESTIMATES_WAITING_MAX: usize = 8;
@@ -29,15 +29,19 @@ const ESTIMATE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Shares of a quota, in percent, from which answers carry a warning.
 const WARNING_PERCENTS: [u64; 2] = [90, 75];
 
-impl governor::clock::Clock for Clock {
+/// The clock as the rate limiter reads it.
+#[derive(Clone, Debug)]
+struct RateClock(Clock);
+
+impl governor::clock::Clock for RateClock {
     type Instant = Duration;
 
     fn now(&self) -> Duration {
-        self.monotonic()
+        self.0.monotonic()
     }
 }
 
-type Limiter = RateLimiter<NotKeyed, InMemoryState, Clock, StateInformationMiddleware>;
+type Limiter = RateLimiter<NotKeyed, InMemoryState, RateClock, StateInformationMiddleware>;
 
 /// State of a key's rate, as the headers tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +120,9 @@ pub struct EstimateTurn {
 impl Meter {
     fn new(key_id: Uuid, allowance: Allowance, clock: &Clock, month: Arc<Mutex<Month>>) -> Self {
         let rate = NonZeroU32::new(allowance.rate_per_s).unwrap_or(NonZeroU32::MIN);
-        let limiter = RateLimiter::direct_with_clock(Quota::per_second(rate), clock.clone())
-            .with_middleware::<StateInformationMiddleware>();
+        let limiter =
+            RateLimiter::direct_with_clock(Quota::per_second(rate), RateClock(clock.clone()))
+                .with_middleware::<StateInformationMiddleware>();
         let running = allowance.estimates_max.max(1) as usize;
         Self {
             key_id,
@@ -155,7 +160,7 @@ impl Meter {
                 Ok(state)
             }
             Err(refusal) => {
-                let now = self.limiter.clock().monotonic();
+                let now = self.limiter.clock().0.monotonic();
                 let wait = refusal
                     .earliest_possible()
                     .duration_since(now)
@@ -289,8 +294,8 @@ fn first_of_next_month(first: NaiveDate) -> DateTime<Utc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::ledger::{Entry, Ledger, Record};
-    use crate::config::prices::Consumption;
+    use crate::ledger::{Entry, Ledger, Record};
+    use crate::prices::Consumption;
 
     fn allowance(rate_per_s: u32, monthly_quota: Option<u64>) -> Allowance {
         Allowance {

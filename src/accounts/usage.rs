@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row};
 use uuid::Uuid;
 
 use super::uuid;
-use crate::store::{self, Store};
+use toise_store::{self as store, Store};
 
 /// Days, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

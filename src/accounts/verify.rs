@@ -12,8 +12,8 @@ use subtle::ConstantTimeEq;
 
 use super::keys::{self, KeyRecord};
 use super::secret::{self, KeyHash};
-use crate::clock::Clock;
-use crate::store::{self, Store};
+use toise_base::clock::Clock;
+use toise_store::{self as store, Store};
 
 /// How stale what is remembered about keys may be.
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
@@ -129,10 +129,10 @@ impl Verifier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::DEFAULT_ACCOUNT;
-    use crate::accounts::grants::Grants;
-    use crate::accounts::keys::{GrantChange, KeyChange, Kind, change, create, revoke, rotate};
-    use crate::accounts::scopes::{Scope, Scopes};
+    use crate::DEFAULT_ACCOUNT;
+    use crate::grants::Grants;
+    use crate::keys::{GrantChange, KeyChange, Kind, change, create, revoke, rotate};
+    use crate::scopes::{Scope, Scopes};
 
     #[test]
     fn what_another_process_does_to_a_key_counts_within_a_second() {

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::percolate::index::Wants;
-use crate::wire::alerts::match_kinds;
-use crate::wire::enums::{EnumAdvertAlertMatch, EnumAlertMatch, WireEnum};
-use crate::wire::listings::codes::{FlxId, Timestamp};
-use crate::wire::listings::deliveries::AlertContext;
-use crate::wire::listings::filters::Listing;
+use crate::request::match_kinds;
+use toise_contract::enums::{EnumAdvertAlertMatch, EnumAlertMatch, WireEnum};
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::deliveries::AlertContext;
+use toise_contract::listings::filters::Listing;
 
 /// A saved search.
 #[derive(Clone, Debug, PartialEq)]

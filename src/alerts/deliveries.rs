@@ -8,12 +8,12 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
-use crate::clock::Clock;
-use crate::store::{self, Store};
-pub use crate::wire::alerts::queries::Page;
-use crate::wire::alerts::queries::TAKE_MAX;
-use crate::wire::delivery::{Delivery, DeliveryStatus};
-use crate::wire::listings::codes::{FlxId, Timestamp};
+use crate::delivery::{Delivery, DeliveryStatus};
+pub use crate::request::queries::Page;
+use crate::request::queries::TAKE_MAX;
+use toise_base::clock::Clock;
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_store::{self as store, Store};
 
 /// Why a dead delivery is not sent again.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,9 @@
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
 
-use crate::wire::alerts::queries::Page;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
+use crate::request::queries::Page;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
 
 /// The alerts that matched a property, or another that was joined to it; in ascending order.
 pub(super) fn of_property(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {

@@ -5,8 +5,8 @@
 
 use rusqlite::{Connection, Error, Transaction};
 
-use crate::store::document;
-use crate::wire::listings::codes::FlxId;
+use toise_contract::listings::codes::FlxId;
+use toise_store::document;
 
 /// Which array of a delivery's body tells of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::alert::{self, Alert, COLUMNS};
 use super::deliveries::Page;
-use crate::store::{self, Store};
-use crate::wire::delivery::DeliveryStatus;
-use crate::wire::listings::codes::{FlxId, Timestamp};
-use crate::wire::listings::filters::Listing;
+use crate::delivery::DeliveryStatus;
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::filters::Listing;
+use toise_store::{self as store, Store};
 
 /// An alert and how it goes with it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,13 @@
 //! Bodies of deliveries, put together from texts: identifiers, and records as they were.
 //!
-//! Snapshots are spliced in unparsed; [`crate::wire::listings::deliveries`] says what comes out.
+//! Snapshots are spliced in unparsed; [`toise_contract::listings::deliveries`] says what comes out.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::outbox::Branch;
-use crate::store::document;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_store::document;
 
 /// Items of one delivery at most.
 pub const ITEMS_MAX: usize = 100;

@@ -11,14 +11,14 @@ use uuid::Uuid;
 
 use super::alert::{self, Alert, COLUMNS, Reason, kind_of, last_change};
 use super::matches;
-use crate::clock::Clock;
-use crate::config;
-use crate::store::{self, Store};
-use crate::wire::Fault;
-use crate::wire::alerts::queries::Page;
-use crate::wire::alerts::{AlertPatch, NewAlert, SavedSearch, conditions};
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
+use crate::request::queries::Page;
+use crate::request::{AlertPatch, NewAlert, SavedSearch, conditions};
+use crate::settings::AlertLimits;
+use toise_base::clock::Clock;
+use toise_contract::Fault;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_store::{self as store, Store};
 
 /// What a call about alerts can refuse.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Alerts {
     store: Store,
     clock: Clock,
-    limits: config::Alerts,
+    limits: AlertLimits,
 }
 
 /// Which alert is meant, by whom.
@@ -79,7 +79,7 @@ pub struct Address {
 
 impl Alerts {
     /// The alerts in a store.
-    pub fn new(store: Store, clock: Clock, limits: config::Alerts) -> Self {
+    pub fn new(store: Store, clock: Clock, limits: AlertLimits) -> Self {
         Self {
             store,
             clock,
@@ -371,7 +371,7 @@ impl Held {
         })
     }
 
-    fn check_one_more(&self, limits: config::Alerts) -> Result<()> {
+    fn check_one_more(&self, limits: AlertLimits) -> Result<()> {
         self.check_one_more_active(limits)?;
         let max = limits.kept_per_account_max;
         (self.all < max)
@@ -379,7 +379,7 @@ impl Held {
             .ok_or(Error::TooManyKept { max })
     }
 
-    fn check_one_more_active(&self, limits: config::Alerts) -> Result<()> {
+    fn check_one_more_active(&self, limits: AlertLimits) -> Result<()> {
         let max = limits.per_account_max;
         (self.active < max)
             .then_some(())
@@ -387,7 +387,7 @@ impl Held {
     }
 }
 
-fn check(search: &SavedSearch, limits: config::Alerts) -> Result<()> {
+fn check(search: &SavedSearch, limits: AlertLimits) -> Result<()> {
     let found = conditions(&search.filter);
     if found > limits.conditions_max {
         let rule = format!(

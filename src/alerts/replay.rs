@@ -9,10 +9,10 @@ use rusqlite::Transaction;
 use uuid::Uuid;
 
 use super::deliveries::find_alert;
-use crate::clock::Clock;
-use crate::store::{self, Store};
-pub use crate::wire::alerts::queries::REPLAY_ITEMS_MAX as ITEMS_MAX;
-use crate::wire::listings::codes::FlxId;
+pub use crate::request::queries::REPLAY_ITEMS_MAX as ITEMS_MAX;
+use toise_base::clock::Clock;
+use toise_contract::listings::codes::FlxId;
+use toise_store::{self as store, Store};
 
 /// Replays of one account of which something waits, at most.
 pub const REPLAYS_MAX: usize = 10;

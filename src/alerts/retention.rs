@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension, Params, Transaction};
 
 use super::outbox::last_notification;
-use crate::config::Webhooks;
+use crate::settings::WebhookSettings;
 
 /// Notifications that leave in one transaction at most, but for the rest of a delivery.
 const SWEEP_MAX: usize = 1_000;
@@ -31,8 +31,8 @@ pub struct Retention {
     pub notifications: i64,
 }
 
-impl From<&Webhooks> for Retention {
-    fn from(settings: &Webhooks) -> Self {
+impl From<&WebhookSettings> for Retention {
+    fn from(settings: &WebhookSettings) -> Self {
         Self {
             age_ms: i64::try_from(settings.retention_days).map_or(i64::MAX, |days| days * DAY_MS),
             notifications: i64::try_from(settings.outbox_max).unwrap_or(i64::MAX),

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::usage::{self, Part, PeriodArgs};
 use super::{CommandResult, Common};
-use crate::accounts::DEFAULT_ACCOUNT;
-use crate::accounts::account::{self, Account, Signing};
-use crate::accounts::signing::SigningSecret;
-use crate::accounts::usage::{Consumer, Usage, by_key};
-use crate::clock::Clock;
-use crate::store::Store;
-use crate::wire::admin_answers::{account_answer, moment};
+use toise_accounts::DEFAULT_ACCOUNT;
+use toise_accounts::account::{self, Account, Signing};
+use toise_accounts::answers::{account_answer, moment};
+use toise_accounts::signing::SigningSecret;
+use toise_accounts::usage::{Consumer, Usage, by_key};
+use toise_base::clock::Clock;
+use toise_store::Store;
 
 /// Arguments of `accounts`.
 #[derive(Args, Debug)]
@@ -140,7 +140,7 @@ fn print_list(common: &Common, accounts: &[Account]) {
         println!("{}", Value::from(answers.collect::<Vec<_>>()));
         return;
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header(["account id", "name", "created"]);
     for account in accounts {
         table.add_row([
@@ -170,7 +170,7 @@ fn print_whole(common: &Common, account: &Account, signing: &[Signing]) {
         println!("{answer}");
         return;
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.add_row(["account id", &account.account_id.to_string()]);
     table.add_row(["name", &account.name]);
     table.add_row(["created", &account.created_at.date_naive().to_string()]);

@@ -7,14 +7,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use crate::alerts::deliveries::{self, Page};
-use crate::alerts::replay::{self, ITEMS_MAX, Window, replay};
-use crate::clock::Clock;
-use crate::store::Store;
-use crate::wire::alerts::queries::TAKE_MAX;
-use crate::wire::dates::{DATE_RULE, Moment};
-use crate::wire::delivery::{Delivery, DeliveryStatus};
-use crate::wire::listings::codes::FlxId;
+use toise_alerts::deliveries::{self, Page};
+use toise_alerts::delivery::{Delivery, DeliveryStatus};
+use toise_alerts::replay::{self, ITEMS_MAX, Window, replay};
+use toise_alerts::request::queries::TAKE_MAX;
+use toise_base::clock::Clock;
+use toise_contract::dates::{DATE_RULE, Moment};
+use toise_contract::listings::codes::FlxId;
+use toise_store::Store;
 
 /// Arguments of `alerts`.
 #[derive(Args, Debug)]
@@ -219,7 +219,7 @@ fn print(common: &Common, deliveries: &[Delivery]) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "delivery",
         "alert",

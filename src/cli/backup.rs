@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use crate::backup::Manifest;
-use crate::backup::stage::Stage;
-use crate::clock::Clock;
-use crate::engine::{self, Budget};
-use crate::opendata::{Dataset, OpenData};
-use crate::progress::Progress;
+use toise_app::backup::Manifest;
+use toise_app::backup::stage::Stage;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_engine::{self as engine, Budget};
+use toise_opendata::{Dataset, OpenData};
 
 /// Arguments of `backup`.
 #[derive(Args, Debug)]

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::tables::LakeTable;
 use super::{CommandResult, Common};
-use crate::estimate::{Model, model, store};
-use crate::lake::Lake;
-use crate::lake::check::TableCheck;
-use crate::progress::Progress;
+use toise_base::progress::Progress;
+use toise_estimate::{Model, model, store};
+use toise_lake::Lake;
+use toise_lake::check::TableCheck;
 
 /// Damaged places of one file told to people; machines are told all.
 const PLACES_SHOWN_MAX: usize = 5;
@@ -98,7 +98,7 @@ fn open_model(data: &Path) -> Result<Option<String>, model::Error> {
 }
 
 fn print(tables: &[TableCheck]) {
-    let mut shown = crate::cli::table();
+    let mut shown = crate::table();
     shown.set_header([
         "table",
         "published",

@@ -12,14 +12,14 @@ use serde_json::json;
 
 use super::tables::LakeTable;
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::lake::Lake;
-use crate::lake::snapshot::Snapshot;
-use crate::listings::projection::{self, fold};
-use crate::listings::{Listings, texts};
-use crate::progress::Progress;
-use crate::store::Store;
-use crate::wire::listings::filters::Listing;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_contract::listings::filters::Listing;
+use toise_lake::Lake;
+use toise_lake::snapshot::Snapshot;
+use toise_listings::projection::{self, fold};
+use toise_listings::{Listings, texts};
+use toise_store::Store;
 
 /// Arguments of `compact`.
 #[derive(Args, Debug)]
@@ -174,7 +174,7 @@ fn report(common: &Common, tables: &[Compacted]) {
 }
 
 fn print(tables: &[Compacted]) {
-    let mut shown = crate::cli::table();
+    let mut shown = crate::table();
     shown.set_header([
         "table", "rows", "folded", "runs", "files", "bytes", "seconds",
     ]);

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{CommandResult, Common};
-use crate::config::print::{Origins, as_json, as_toml};
-use crate::config::{Effective, Flag};
+use toise_app::config::print::{Origins, as_json, as_toml};
+use toise_app::config::{Effective, Flag};
 
 /// Flags that set values; `serve`, `demo` and `config` take them.
 #[derive(Args, Clone, Debug)]

@@ -7,23 +7,23 @@ use clap::Args;
 use serde_json::json;
 
 use super::config::SettingArgs;
-use super::import::kept_contours;
-use super::serve::serve;
 use super::train::train_lake;
 use super::{CommandResult, Common};
-use crate::accounts::DEFAULT_ACCOUNT;
-use crate::accounts::keys::{self, DEMO_NAME, KeyRequest, Kind, Owner};
-use crate::accounts::scopes::{Scope, Scopes};
-use crate::clock::Clock;
-use crate::config::Limits;
-use crate::estimate::{model, store};
-use crate::lake::Lake;
-use crate::listings::columns::properties;
-use crate::opendata::{Dataset, dpe, dvf};
-use crate::progress::Progress;
-use crate::store::Store;
-use crate::synth::adverts::{Level, Request as AdvertsRequest};
-use crate::synth::{Request, lake::into_lake, listings::into_listings};
+use toise_accounts::DEFAULT_ACCOUNT;
+use toise_accounts::keys::{self, DEMO_NAME, KeyRequest, Kind, Owner};
+use toise_accounts::limits::Limits;
+use toise_accounts::scopes::{Scope, Scopes};
+use toise_app::contours;
+use toise_app::serve::serve;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_estimate::{model, store};
+use toise_lab::synth::adverts::{Level, Request as AdvertsRequest};
+use toise_lab::synth::{Request, lake::into_lake, listings::into_listings};
+use toise_lake::Lake;
+use toise_listings::columns::properties;
+use toise_opendata::{Dataset, dpe, dvf};
+use toise_store::Store;
 
 /// Sales of a demo.
 const SALES: u64 = 200_000;
@@ -133,7 +133,7 @@ fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandR
         eprintln!("made {items} invented rows of {name}");
     }
     let request = AdvertsRequest::new(adverts, SEED, Level::Middle);
-    let filled = into_listings(data, request, kept_contours(data).as_deref(), progress)?;
+    let filled = into_listings(data, request, contours::kept(data).as_deref(), progress)?;
     let (adverts, properties) = (filled.adverts, filled.properties);
     eprintln!("made {adverts} invented adverts of {properties} properties");
     Ok(())

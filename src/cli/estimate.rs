@@ -7,11 +7,11 @@ use clap::Args;
 
 use super::matching::rename;
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::estimate::bulk::{self, COMPARABLES_MAX, Options, Report};
-use crate::estimate::valuer::{Adjustments, Valuer};
-use crate::estimate::{Detail, Model, store};
-use crate::progress::Progress;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_estimate::bulk::{self, COMPARABLES_MAX, Options, Report};
+use toise_estimate::valuer::{Adjustments, Valuer};
+use toise_estimate::{Detail, Model, store};
 
 /// Arguments of `estimate`.
 #[derive(Args, Debug)]

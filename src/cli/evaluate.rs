@@ -5,8 +5,8 @@ use comfy_table::CellAlignment;
 
 use super::matching::Table as Matched;
 use super::{CommandResult, Common};
-use crate::opendata::OpenData;
-use crate::opendata::evaluate::{self, Class, LevelResult, Options, Report};
+use toise_lab::matching::{self, Class, LevelResult, Options, Report};
+use toise_opendata::OpenData;
 
 /// Arguments of `evaluate`.
 #[derive(Args, Debug)]
@@ -62,7 +62,7 @@ pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
         sample: arguments.sample,
         seed: arguments.seed,
     };
-    let report = evaluate::run(&open_data, options)?;
+    let report = matching::run(&open_data, options)?;
     if common.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -72,7 +72,7 @@ pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
 }
 
 fn print(report: &Report) {
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "level",
         "n",

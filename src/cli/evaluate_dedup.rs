@@ -12,12 +12,12 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{CommandResult, Common};
-use crate::listings::dedup::evaluate::fit::{Fit, Fitted};
-use crate::listings::dedup::evaluate::{self, Grouping, Mistake, Outcome};
-use crate::synth::adverts::{Level, Market, Request, Spread};
-use crate::synth::places;
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::InseeCode;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::InseeCode;
+use toise_lab::dedup::fit::{Fit, Fitted};
+use toise_lab::dedup::{self, Grouping, Mistake, Outcome};
+use toise_lab::synth::adverts::{Level, Market, Request, Spread};
+use toise_lab::synth::places;
 
 /// Seeds whose adverts the weights were fitted on; reports on them would flatter.
 const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
@@ -154,7 +154,7 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
 }
 
 fn scored(arguments: &DedupArgs, level: Level) -> Judged {
-    let mut market = evaluate::Market::default();
+    let mut market = dedup::Market::default();
     let compared = &mut |_: &_, _| {};
     observe(
         arguments.adverts,
@@ -191,8 +191,8 @@ fn observe(
     adverts: u64,
     seed: u64,
     level: Level,
-    judge: &mut evaluate::Market,
-    compared: &mut dyn FnMut(&crate::listings::dedup::Comparison, bool),
+    judge: &mut dedup::Market,
+    compared: &mut dyn FnMut(&toise_listings::dedup::Comparison, bool),
 ) {
     let (synth, bar) = market(adverts, seed, level);
     for block in 0..synth.blocks() {
@@ -228,7 +228,7 @@ fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
     let mut fit = Fit::default();
     for level in TRAINING_LEVELS {
         for seed in TRAINING_SEEDS {
-            let mut market = evaluate::Market::default();
+            let mut market = dedup::Market::default();
             observe(
                 arguments.adverts,
                 seed,
@@ -250,7 +250,7 @@ fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
 }
 
 fn print(report: &Report) {
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "level",
         "adverts",
@@ -350,7 +350,7 @@ fn print_missed(level: Level, outcome: &Outcome, mistakes: &[Mistake]) {
 }
 
 fn print_fitted(fitted: &Fitted) {
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "field",
         "seller",

@@ -5,9 +5,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::estimate::{evaluate, join, model, read, store, train};
-use crate::progress::Progress;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_estimate::{join, model, read, store, train};
+use toise_lab::estimate as evaluate;
 
 /// Folder of report cards in the folder of models.
 const REPORTS: &str = "reports";

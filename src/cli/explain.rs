@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::listings::Listings;
-use crate::listings::explain::Explanation;
-use crate::store::Store;
+use toise_base::clock::Clock;
+use toise_listings::Listings;
+use toise_listings::explain::Explanation;
+use toise_store::Store;
 
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
@@ -45,7 +45,7 @@ fn print(explanation: &Explanation) {
         );
     }
     let comparison = &explanation.comparison;
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header(["field", "found", "bits"]);
     for evidence in comparison.evidence.iter() {
         let bits = format!("{:+.1}", evidence.bits);

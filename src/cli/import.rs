@@ -2,26 +2,25 @@
 
 use std::error::Error;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use chrono::Datelike;
 use clap::{Args, Subcommand};
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::geo::departments;
-use crate::geo::iris::IrisIndex;
-use crate::lake::Lake;
-use crate::net::{Client, Policy};
-use crate::opendata::Dataset;
-use crate::opendata::fetch::{self, Fetched};
-use crate::opendata::import::{ImportOptions, Input, import_files, iso};
-use crate::opendata::report::ImportReport;
-use crate::opendata::source::cell;
-use crate::opendata::source::files::expand;
-use crate::progress::Progress;
+use toise_app::contours;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_geo::departments;
+use toise_lake::Lake;
+use toise_net::{Client, Policy};
+use toise_opendata::Dataset;
+use toise_opendata::fetch::{self, Fetched};
+use toise_opendata::import::{ImportOptions, Input, import_files, iso};
+use toise_opendata::report::ImportReport;
+use toise_opendata::source::cell;
+use toise_opendata::source::files::expand;
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -162,7 +161,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
                 departments: shared.departments.clone(),
                 years: arguments.years.clone(),
                 edition: arguments.edition.clone(),
-                iris: iris(&common.data, arguments.iris.as_deref())?,
+                iris: contours::open_or_keep(&common.data, arguments.iris.as_deref())?,
                 progress,
                 clock,
                 ..ImportOptions::default()
@@ -222,32 +221,6 @@ fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<
         .enable_all()
         .build()?;
     Ok(runtime.block_on(future)?)
-}
-
-fn contours_path(data: &Path) -> PathBuf {
-    data.join("reference").join("iris.geojson.gz")
-}
-
-/// Where the contours an earlier import was given are kept, when there are some.
-pub(super) fn kept_contours(data: &Path) -> Option<PathBuf> {
-    Some(contours_path(data)).filter(|kept| kept.is_file())
-}
-
-/// Contours given now, which are kept, or kept by an earlier import.
-fn iris(data: &Path, given: Option<&Path>) -> Result<Option<Arc<IrisIndex>>, Boxed> {
-    let Some(given) = given else {
-        let open = |kept: PathBuf| IrisIndex::open(&kept).map(Arc::new);
-        return Ok(kept_contours(data).map(open).transpose()?);
-    };
-    let kept = contours_path(data);
-    let index = IrisIndex::open(given)?;
-    if let Some(folder) = kept.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let part = kept.with_extension("part");
-    std::fs::copy(given, &part)?;
-    std::fs::rename(&part, &kept)?;
-    Ok(Some(Arc::new(index)))
 }
 
 fn import(

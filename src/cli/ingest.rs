@@ -15,18 +15,18 @@ use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde_json::Value;
 
-use super::import::kept_contours;
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::listings::Listings;
-use crate::listings::ingest::GROUP_MAX;
-use crate::opendata::import::iso;
-use crate::opendata::source::files::expand;
-use crate::progress::Progress;
-use crate::store::Store;
 use lines::Line;
 use report::IngestReport;
 use table::Mapping;
+use toise_app::contours;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_listings::Listings;
+use toise_listings::ingest::GROUP_MAX;
+use toise_opendata::import::iso;
+use toise_opendata::source::files::expand;
+use toise_store::Store;
 
 /// Adverts read before they are taken: enough to keep all cores busy.
 const BATCH_MAX: usize = 8 * GROUP_MAX;
@@ -89,7 +89,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     let mapping = Mapping::new(&arguments.maps)?;
     let sources = sources(&arguments.files)?;
     let store = Store::open(&common.data)?;
-    let listings = Listings::new(store, clock.clone()).with_contours(kept_contours(&common.data));
+    let listings = Listings::new(store, clock.clone()).with_contours(contours::kept(&common.data));
     let mut report = IngestReport::begin(iso(&clock));
     let progress = Progress::new(common.json);
     for source in &sources {

@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::collect::jobs;
-use crate::store::Store;
+use toise_base::clock::Clock;
+use toise_collect::jobs;
+use toise_store::Store;
 
 /// Arguments of `jobs`.
 #[derive(Args, Debug)]
@@ -54,7 +54,7 @@ pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "asked for",
         "address",

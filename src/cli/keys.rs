@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 
 use super::usage::{self, Part, PeriodArgs};
 use super::{CommandResult, Common};
-use crate::accounts::DEFAULT_ACCOUNT;
-use crate::accounts::grants::Grants;
-use crate::accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
-use crate::accounts::keys::{
+use toise_accounts::DEFAULT_ACCOUNT;
+use toise_accounts::answers::key_answer;
+use toise_accounts::grants::Grants;
+use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
+use toise_accounts::keys::{
     self, Allowance, GrantChange, KeyChange, KeyRecord, KeyRequest, Kind, Owner,
 };
-use crate::accounts::usage::{Consumer, Usage, by_key};
-use crate::clock::Clock;
-use crate::store::Store;
-use crate::wire::admin_answers::key_answer;
+use toise_accounts::usage::{Consumer, Usage, by_key};
+use toise_base::clock::Clock;
+use toise_store::Store;
 
 /// Arguments of `keys`.
 #[derive(Args, Debug)]
@@ -272,7 +272,7 @@ fn as_json(record: &KeyRecord) -> Value {
 }
 
 fn print_table(records: &[KeyRecord], clock: &Clock) {
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "key id",
         "account",

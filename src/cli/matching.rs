@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{CommandResult, Common};
-use crate::opendata::bulk::{self, BulkOptions, BulkReport};
-use crate::opendata::{Dataset, OpenData};
-use crate::progress::Progress;
+use toise_base::progress::Progress;
+use toise_opendata::bulk::{self, BulkOptions, BulkReport};
+use toise_opendata::{Dataset, OpenData};
 
 /// Arguments of `match`.
 #[derive(Args, Debug)]

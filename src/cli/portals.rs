@@ -6,10 +6,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
-use crate::collect::extract::{Extraction, Page, Verdict, extract};
-use crate::collect::portals::Portals;
-use crate::net::fetch::{Failure, Fetcher, PAGE_BYTES_MAX, Trail};
-use crate::net::receiver::{Allowed, Gate};
+use toise_collect::extract::{Extraction, Page, Verdict, extract};
+use toise_collect::portals::Portals;
+use toise_net::fetch::{Failure, Fetcher, PAGE_BYTES_MAX, Trail};
+use toise_net::receiver::{Allowed, Gate};
 
 /// Arguments of `portals`.
 #[derive(Args, Debug)]
@@ -130,7 +130,7 @@ fn list(common: &Common, portals: &Portals) -> CommandResult {
         println!("{}", Value::Array(all));
         return Ok(());
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header(["portal", "hosts", "rules"]);
     for portal in portals.all() {
         table.add_row([
@@ -161,7 +161,7 @@ fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extract
         );
         return;
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
     table.set_header(["field", "found in", "value"]);
     for (path, found) in extraction.findings.iter() {

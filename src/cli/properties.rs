@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::listings::Listings;
-use crate::store::Store;
-use crate::wire::listings::codes::FlxId;
+use toise_base::clock::Clock;
+use toise_contract::listings::codes::FlxId;
+use toise_listings::Listings;
+use toise_store::Store;
 
 /// Arguments of `properties`.
 #[derive(Args, Debug)]

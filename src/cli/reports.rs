@@ -5,11 +5,11 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::collect::reports::{self, Report};
-use crate::listings::Listings;
-use crate::store::Store;
-use crate::wire::listings::codes::FlxId;
+use toise_base::clock::Clock;
+use toise_collect::reports::{self, Report};
+use toise_contract::listings::codes::FlxId;
+use toise_listings::Listings;
+use toise_store::Store;
 
 /// Arguments of `reports`.
 #[derive(Args, Debug)]
@@ -139,7 +139,7 @@ fn print(common: &Common, found: &[Report]) -> CommandResult {
         println!("none");
         return Ok(());
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "report",
         "made",

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::backup::{open_tables, report};
 use super::{CommandResult, Common};
-use crate::backup::restore::Restored;
-use crate::progress::Progress;
+use toise_app::backup::restore::Restored;
+use toise_base::progress::Progress;
 
 /// Arguments of `restore`.
 #[derive(Args, Debug)]

@@ -18,17 +18,17 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::engine::session::{ChangedTable, Session};
-use crate::engine::{Budget, Engine, Error};
-use crate::estimate;
-use crate::lake::Lake;
-use crate::listings::Listings;
-use crate::listings::columns::{adverts, properties};
-use crate::listings::projection::now;
-use crate::opendata::{dpe, dvf, functions};
-use crate::store::Store;
-use crate::wire::listings::filters::Listing;
+use toise_base::clock::Clock;
+use toise_contract::listings::filters::Listing;
+use toise_engine::session::{ChangedTable, Session};
+use toise_engine::{Budget, Engine, Error};
+use toise_estimate as estimate;
+use toise_lake::Lake;
+use toise_listings::Listings;
+use toise_listings::columns::{adverts, properties};
+use toise_listings::projection::now;
+use toise_opendata::{dpe, dvf, functions};
+use toise_store::Store;
 
 /// Rows a printed table shows at most.
 const TABLE_ROWS_MAX: usize = 1_000;

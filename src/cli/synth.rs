@@ -14,13 +14,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::evaluate_dedup::NoiseLevel;
-use super::import::kept_contours;
 use super::{CommandResult, Common};
-use crate::opendata::Dataset;
-use crate::progress::Progress;
-use crate::synth::lake::into_lake;
-use crate::synth::listings::into_listings;
-use crate::synth::{self, Request, Summary, SynthReader, adverts, portfolio};
+use toise_app::contours;
+use toise_base::progress::Progress;
+use toise_lab::synth::lake::into_lake;
+use toise_lab::synth::listings::into_listings;
+use toise_lab::synth::{self, Request, Summary, SynthReader, adverts, portfolio};
+use toise_opendata::Dataset;
 
 /// Options of `toise synth`.
 #[derive(Args, Debug)]
@@ -221,7 +221,7 @@ fn fill_listings(
     request: adverts::Request,
 ) -> Result<Made, Box<dyn Error + Send + Sync>> {
     let started = Instant::now();
-    let contours = kept_contours(&common.data);
+    let contours = contours::kept(&common.data);
     let progress = Progress::new(common.json);
     let filled = into_listings(&common.data, request, contours.as_deref(), progress)?;
     Ok(Made {

@@ -2,10 +2,10 @@
 
 use clap::ValueEnum;
 
-use crate::lake::schema::TableSchema;
-use crate::listings::columns::{adverts, properties};
-use crate::opendata::{dpe, dvf};
-use crate::wire::listings::filters::Listing;
+use toise_contract::listings::filters::Listing;
+use toise_lake::schema::TableSchema;
+use toise_listings::columns::{adverts, properties};
+use toise_opendata::{dpe, dvf};
 
 /// A table of the lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

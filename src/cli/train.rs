@@ -7,10 +7,10 @@ use indicatif::HumanCount;
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use crate::clock::Clock;
-use crate::estimate::clean::Funnel;
-use crate::estimate::{Model, join, model, read, store, train};
-use crate::progress::Progress;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_estimate::clean::Funnel;
+use toise_estimate::{Model, join, model, read, store, train};
 
 /// Arguments of `train`.
 #[derive(Args, Debug)]
@@ -74,7 +74,7 @@ pub fn train_lake(
 
 /// The funnel as a table.
 fn table(funnel: &Funnel) -> Table {
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header(["rule", "sales left"]);
     for step in &funnel.steps {
         table.add_row([step.rule.to_owned(), HumanCount(step.left).to_string()]);

@@ -6,9 +6,9 @@ use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
-use crate::accounts::usage::{Period, Usage, by_type};
-use crate::wire::admin::parse_period;
-use crate::wire::admin_answers::consumption_answer;
+use toise_accounts::answers::consumption_answer;
+use toise_accounts::requests::parse_period;
+use toise_accounts::usage::{Period, Usage, by_type};
 
 /// The days a report is on.
 #[derive(Args, Debug)]
@@ -68,7 +68,7 @@ pub fn print(common: &Common, consumer: &str, period: Period, parts: &[Part<'_>]
         );
         return Ok(());
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([consumer, "type", "credits", "calls"]);
     for part in parts {
         let types = by_type(part.usage.iter().copied());

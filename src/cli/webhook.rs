@@ -18,14 +18,14 @@ use warp::Filter;
 use warp::http::{HeaderMap, StatusCode};
 
 use super::{CommandResult, Common};
-use crate::accounts::DEFAULT_ACCOUNT;
-use crate::accounts::account;
-use crate::alerts::signature::{
+use toise_accounts::DEFAULT_ACCOUNT;
+use toise_accounts::account;
+use toise_accounts::answers::moment;
+use toise_alerts::signature::{
     ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, Unverified, read_secret, verify,
 };
-use crate::clock::Clock;
-use crate::store::{FILE_NAME, Store};
-use crate::wire::admin_answers::moment;
+use toise_base::clock::Clock;
+use toise_store::{FILE_NAME, Store};
 
 /// Longest body taken, bytes.
 const BODY_BYTES_MAX: u64 = 16 << 20;

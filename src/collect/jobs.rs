@@ -8,9 +8,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::moment;
-use crate::listings::identity::UrlDigest;
-use crate::net::fetch::Trail;
-use crate::wire::listings::codes::Timestamp;
+use toise_contract::listings::codes::Timestamp;
+use toise_listings::identity::UrlDigest;
+use toise_net::fetch::Trail;
 
 /// Days that ended jobs are kept.
 const KEPT_DAYS: i64 = 7;

@@ -185,7 +185,7 @@ impl Host {
 mod tests {
     use super::super::jobs::NewJob;
     use super::*;
-    use crate::net::fetch::Trail;
+    use toise_net::fetch::Trail;
 
     const SECOND: Duration = Duration::from_secs(1);
 

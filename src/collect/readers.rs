@@ -7,7 +7,7 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-use crate::engine::priority;
+use toise_engine::priority;
 
 /// Pages read at once: most of that time goes by waiting for the disk.
 const READERS: usize = 4;

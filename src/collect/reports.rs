@@ -5,10 +5,10 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::moment;
-use crate::store::{self, Store};
-use crate::wire::enums::{EnumAdvertReportReason, WireEnum};
-use crate::wire::listings::codes::{FlxId, Timestamp};
-use crate::wire::listings::filters::Listing;
+use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::filters::Listing;
+use toise_store::{self as store, Store};
 
 /// Reports of an account that may be open at once.
 pub const OPEN_PER_ACCOUNT_MAX: i64 = 10_000;

@@ -16,10 +16,10 @@ use super::jobs::{self, Attempt, Job};
 use super::queue::{Manners, Queue};
 use super::waiting::Waiting;
 use super::work::{Done, PAGES_FOLDER, Worker};
-use crate::clock::Clock;
-use crate::net::fetch::{PAGE_TIMEOUT, Trail};
-use crate::store::{self, Store};
-use crate::telemetry::Metrics;
+use toise_base::clock::Clock;
+use toise_net::fetch::{PAGE_TIMEOUT, Trail};
+use toise_store::{self as store, Store};
+use toise_telemetry::Metrics;
 
 /// The file whose lock the collecting process holds, in the data folder.
 pub const LOCK_FILE: &str = "collector.lock";

@@ -12,11 +12,11 @@ use super::extract::{self, Extraction, Verdict};
 use super::jobs::{Attempt, Ended, Job};
 use super::portals::Portals;
 use super::readers::Readers;
-use crate::clock::Clock;
-use crate::listings::identity::ListingUrl;
-use crate::listings::{self, Listings};
-use crate::net::fetch::{Failure, Fetcher, Page};
-use crate::wire::listings::codes::Timestamp;
+use toise_base::clock::Clock;
+use toise_contract::listings::codes::Timestamp;
+use toise_listings::identity::ListingUrl;
+use toise_listings::{self as listings, Listings};
+use toise_net::fetch::{Failure, Fetcher, Page};
 
 /// Waits between the attempts at a page that may be had another time; after the last it is rejected.
 const RETRY_AFTER: [Duration; 4] = [

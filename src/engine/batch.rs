@@ -15,7 +15,7 @@ use super::Error;
 use super::decoded::{CHUNK_ROWS_MAX, Decoded, struct_field};
 use super::predicate::Predicate;
 use super::select::{Columns, Selected, select};
-use crate::lake::schema::{ITEM, TableSchema};
+use toise_lake::schema::{ITEM, TableSchema};
 
 /// Rows of a table in memory.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Columns for DecodedBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listings::columns::{AdvertRows, adverts, properties};
+    use toise_listings::columns::{AdvertRows, adverts, properties};
 
     #[test]
     fn rows_of_another_table_are_refused() {

@@ -11,8 +11,8 @@ use std::sync::{Arc, Weak};
 use moka::sync::Cache;
 
 pub use super::decoded::{Decoded, ZONE_ROWS, Zones};
-use crate::lake::part::Part;
-use crate::lake::{self};
+use toise_lake::part::Part;
+use toise_lake::{self as lake};
 
 /// Columns a thread remembers; a power of two.
 const REMEMBERED: usize = 4_096;

@@ -9,11 +9,11 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::filter::{Clause, Filter, Test, position_columns};
 use super::functions;
 use super::some_item::some_item;
-use crate::geo::distance::covering_span_degrees;
-use crate::lake::schema::{self, ITEM, Kind, TableSchema, UTC};
+use toise_contract::filter::{Clause, Filter, Test, position_columns};
+use toise_geo::distance::covering_span_degrees;
+use toise_lake::schema::{self, ITEM, Kind, TableSchema, UTC};
 
 /// Where the columns of a filter are looked up.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! What the engine tells of itself when `/metrics` is asked: sizes of tables, memory and use of the column cache.
 
 use super::Engine;
-use crate::telemetry::Gauges;
+use toise_telemetry::Gauges;
 
 impl Engine {
     /// Sets the engine's gauges. A table that cannot be opened just then keeps its former numbers; questions tell why.

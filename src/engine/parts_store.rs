@@ -22,7 +22,7 @@ use object_store::{
 };
 
 use super::view::{OpenPart, TableView};
-use crate::lake;
+use toise_lake as lake;
 
 const NAME: &str = "open files";
 

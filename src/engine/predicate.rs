@@ -26,11 +26,11 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
 use super::expression::{Scope, one_of, scoped_expr};
 pub use super::expression::{clause_expr, filter_expr};
-use super::filter::{Clause, Filter, Test, position_columns};
 use super::some_item::truth;
 use super::view::{Bounds, Chunk};
-use crate::geo::distance::covering_span_degrees;
-use crate::lake::schema::{Kind, TableSchema};
+use toise_contract::filter::{Clause, Filter, Test, position_columns};
+use toise_geo::distance::covering_span_degrees;
+use toise_lake::schema::{Kind, TableSchema};
 
 /// Texts up to which looking through them is cheaper than hashing.
 const LOOKED_THROUGH_MAX: usize = 8;

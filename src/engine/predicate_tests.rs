@@ -5,15 +5,15 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::buffer::BooleanBuffer;
 
-use super::filter::{Clause, Test};
 use super::predicate::{CompiledClause, Kernel};
-use crate::engine::cache::Decoded;
-use crate::engine::select::narrow_column;
-use crate::opendata::dpe;
+use crate::cache::Decoded;
+use crate::select::narrow_column;
 use arrow::array::{Date32Array, Float64Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use proptest::prelude::*;
+use toise_contract::filter::{Clause, Test};
+use toise_opendata::dpe;
 
 /// The clause by its expression and by its loop, over the same columns, behind masks sparse and dense.
 fn both_ways_agree(clause: Clause, plain: Vec<ArrayRef>, mask: &[bool]) {

@@ -20,7 +20,7 @@ use super::loops::{SPARSE_SHARE, narrow, pack, whole};
 use super::predicate::{CompiledClause, Kernel, Predicate};
 pub use super::runs::{Run, Selected};
 use super::some_item::rows_of_items;
-use crate::geo::distance::planar_distance_m;
+use toise_geo::distance::planar_distance_m;
 
 /// Where a predicate takes its columns from.
 pub trait Columns {

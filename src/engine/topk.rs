@@ -14,8 +14,8 @@ use arrow::datatypes::{
 };
 
 use super::cache::{Decoded, ZONE_ROWS, Zones};
-use super::position::{Position, SortValue};
 use super::scan::Run;
+use toise_contract::position::{Position, SortValue};
 
 /// Key of a missing value: after all others.
 const MISSING: u64 = u64::MAX;

@@ -12,10 +12,10 @@ use parquet::file::statistics::Statistics;
 
 use super::cache::{ColumnCache, ColumnKey, Decoded};
 pub use super::rows::{RowRef, RowSet};
-use crate::lake::part::{Part, item_leaf_of, leaf_of};
-use crate::lake::schema::{Kind, TableSchema};
-use crate::lake::snapshot::Snapshot;
-use crate::lake::{Error, Lake, ids};
+use toise_lake::part::{Part, item_leaf_of, leaf_of};
+use toise_lake::schema::{Kind, TableSchema};
+use toise_lake::snapshot::Snapshot;
+use toise_lake::{Error, Lake, ids};
 
 /// How often a newer snapshot is looked for, at most.
 const REFRESH_EVERY: Duration = Duration::from_millis(200);

@@ -175,7 +175,7 @@ fn of_furniture(furniture: Furniture) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::Extras;
+    use crate::Extras;
     use chrono::NaiveDate;
 
     fn home(class: Class, extras: Extras) -> Home {

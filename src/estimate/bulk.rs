@@ -16,10 +16,10 @@ use serde::Serialize;
 use super::shown::{comparables, contributions};
 use super::valuer::Valuer;
 use super::{Confidence, Detail, Estimate, Fallback};
-use crate::opendata::portfolio::{self, Columns, Error, InputRows, Opened, Output, Portfolio};
-use crate::progress::Progress;
-use crate::wire::estimate::fields::{Field, REQUIRED_COLUMNS, columns};
-use crate::wire::estimate::parse_cells;
+use crate::request::fields::{Field, REQUIRED_COLUMNS, columns};
+use crate::request::parse_cells;
+use toise_base::progress::Progress;
+use toise_opendata::portfolio::{self, Columns, Error, InputRows, Opened, Output, Portfolio};
 
 /// Comparables a row may have.
 pub const COMPARABLES_MAX: usize = 5;

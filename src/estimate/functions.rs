@@ -23,8 +23,8 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::store::FOLDER;
 use super::valuer::{Adjustments, Valuer};
 use super::{Detail, Estimate, Model};
-use crate::wire::estimate::fields::{Field, REQUIRED_COLUMNS, columns};
-use crate::wire::estimate::parse_cells;
+use crate::request::fields::{Field, REQUIRED_COLUMNS, columns};
+use crate::request::parse_cells;
 
 /// The columns of the struct.
 static ANSWER: LazyLock<Fields> = LazyLock::new(|| {

@@ -14,9 +14,9 @@ use super::model::Error;
 use super::place::{self, Position};
 use super::read::text;
 use super::sale::{Recorded, Sale};
-use crate::lake::part::Part;
-use crate::lake::{self, Lake};
-use crate::opendata::dpe;
+use toise_lake::part::Part;
+use toise_lake::{self as lake, Lake};
+use toise_opendata::dpe;
 
 /// How far the address of a diagnostic may be from the middle of the parcel sold, metres.
 const REACH_M: f32 = 40.0;

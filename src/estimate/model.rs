@@ -96,7 +96,7 @@ pub enum Error {
     },
     /// The lake cannot be read.
     #[error(transparent)]
-    Lake(#[from] crate::lake::Error),
+    Lake(#[from] toise_lake::Error),
     /// The trees refused.
     #[error("trees: {0}")]
     Trees(String),

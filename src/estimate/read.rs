@@ -12,10 +12,10 @@ use super::home::Class;
 use super::model::Error;
 use super::place::Position;
 use super::sale::{Recorded, Sale, id_of};
-use crate::geo::departments;
-use crate::lake::part::Part;
-use crate::lake::{self, Lake};
-use crate::opendata::dvf;
+use toise_geo::departments;
+use toise_lake::part::Part;
+use toise_lake::{self as lake, Lake};
+use toise_opendata::dvf;
 
 /// Columns read.
 const COLUMNS: [&str; 13] = [

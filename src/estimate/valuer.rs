@@ -79,7 +79,7 @@ fn in_whole_euros(mut estimate: Estimate) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::{Confidence, Contribution, Fallback};
+    use crate::{Confidence, Contribution, Fallback};
 
     #[test]
     fn parts_in_whole_euros_still_sum_to_the_price() {

@@ -14,24 +14,24 @@ use super::listings;
 use super::opendata::read_json;
 use super::pipeline::Call;
 use super::routes::AdminAction;
-use crate::accounts::account::{self, Account};
-use crate::accounts::grants::Grants;
-use crate::accounts::key::{GrantChange, Owner};
-use crate::accounts::keys;
-use crate::accounts::scopes::Scope;
-use crate::accounts::signing::SigningSecret;
-use crate::accounts::usage::{self, Consumer};
-use crate::alerts::{deliveries, overview};
-use crate::clock::Clock;
-use crate::store::Store;
-use crate::wire::Fault;
-use crate::wire::admin::{
+use toise_accounts::account::{self, Account};
+use toise_accounts::answers::{account_answer, account_usage_answer, key_answer};
+use toise_accounts::grants::Grants;
+use toise_accounts::key::{GrantChange, Owner};
+use toise_accounts::keys;
+use toise_accounts::requests::{
     parse_account, parse_key, parse_key_change, parse_key_list, parse_period,
 };
-use crate::wire::admin_answers::{account_answer, account_usage_answer, key_answer};
-use crate::wire::alerts::queries::{parse_alert_list, parse_page};
-use crate::wire::listings::codes::FlxId;
-use crate::wire::query::pairs;
+use toise_accounts::scopes::Scope;
+use toise_accounts::signing::SigningSecret;
+use toise_accounts::usage::{self, Consumer};
+use toise_alerts::request::queries::{parse_alert_list, parse_page};
+use toise_alerts::{deliveries, overview};
+use toise_base::clock::Clock;
+use toise_contract::Fault;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::query::pairs;
+use toise_store::Store;
 
 /// Answers what an operator asks.
 pub async fn answer(call: &Call<'_>, action: AdminAction) -> Result<Answer, ApiError> {

@@ -17,16 +17,16 @@ use super::listings::list;
 use super::opendata::{on_pool, read_json};
 use super::pipeline::Call;
 use super::routes::AlertAction;
-use crate::alerts::registry::{self, Address};
-use crate::alerts::replay::{self, Window, replay};
-use crate::alerts::{deliveries, registry::Error};
-use crate::engine::pool::Load;
-use crate::wire::Fault;
-use crate::wire::alerts::queries::{parse_deliveries, parse_page, parse_preview, parse_replay};
-use crate::wire::alerts::{NewAlert, parse_alert, parse_alerts, parse_patch};
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
-use crate::wire::query::pairs;
+use toise_alerts::registry::{self, Address};
+use toise_alerts::replay::{self, Window, replay};
+use toise_alerts::request::queries::{parse_deliveries, parse_page, parse_preview, parse_replay};
+use toise_alerts::request::{NewAlert, parse_alert, parse_alerts, parse_patch};
+use toise_alerts::{deliveries, registry::Error};
+use toise_contract::Fault;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_contract::query::pairs;
+use toise_engine::pool::Load;
 
 /// Field an address stands in.
 const WEBHOOK_URL: &str = "webhook_url";

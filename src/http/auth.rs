@@ -6,8 +6,8 @@ use warp::http::HeaderMap;
 
 use super::error::ApiError;
 use super::routes::Access;
-use crate::accounts::key::KeyRecord;
-use crate::accounts::verify::Verifier;
+use toise_accounts::key::KeyRecord;
+use toise_accounts::verify::Verifier;
 
 /// Header that carries the key.
 pub const KEY_HEADER: &str = "x-api-key";

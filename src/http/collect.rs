@@ -10,16 +10,16 @@ use super::error::ApiError;
 use super::listings::{on_store, one, path_id};
 use super::opendata::read_json;
 use super::pipeline::Call;
-use crate::collect::reports::{self, NewReport};
-use crate::collect::{self, RETRY_AFTER_S};
-use crate::listings::Listings;
-use crate::listings::identity::{ListingUrl, URL_RULE};
-use crate::wire::Fault;
-use crate::wire::collect::{URL_PARAMETER, parse_report, parse_url};
-use crate::wire::enums::EnumAdvertReportReason as Reason;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
-use crate::wire::query::pairs;
+use toise_collect::reports::{self, NewReport};
+use toise_collect::request::{URL_PARAMETER, parse_report, parse_url};
+use toise_collect::{self as collect, RETRY_AFTER_S};
+use toise_contract::Fault;
+use toise_contract::enums::EnumAdvertReportReason as Reason;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_contract::query::pairs;
+use toise_listings::Listings;
+use toise_listings::identity::{ListingUrl, URL_RULE};
 
 /// Adverts of a property that one call has looked at again.
 pub const CHECKED_MAX: usize = 10;

@@ -5,10 +5,10 @@ use serde_json::json;
 use super::answer::Answer;
 use super::error::ApiError;
 use super::pipeline::Call;
-use crate::accounts::usage::{Consumer, by_key, by_type};
-use crate::wire::admin::parse_period;
-use crate::wire::admin_answers::consumption_answer;
-use crate::wire::query::pairs;
+use toise_accounts::answers::consumption_answer;
+use toise_accounts::requests::parse_period;
+use toise_accounts::usage::{Consumer, by_key, by_type};
+use toise_contract::query::pairs;
 
 /// Answers with what the account consumed in a period, by type.
 pub async fn report(call: &Call<'_>) -> Result<Answer, ApiError> {

@@ -6,11 +6,11 @@ use uuid::Uuid;
 use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{Response, StatusCode};
 
-use crate::accounts::meter::Refused;
-use crate::accounts::scopes::Scope;
-use crate::engine::pool::PoolError;
-use crate::wire::Fault;
-use crate::wire::query::BrokenQuery;
+use toise_accounts::meter::Refused;
+use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
+use toise_contract::query::BrokenQuery;
+use toise_engine::pool::PoolError;
 
 /// Seconds after which a refused question may be asked again.
 const OVERLOAD_RETRY_AFTER_S: u32 = 1;

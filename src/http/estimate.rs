@@ -4,7 +4,7 @@
 //! ([`Meter::estimate_turn`]). Reading the body, the estimate and the writing of the answer are one job on the query
 //! pool. One call asks one model, also when another takes its place meanwhile.
 //!
-//! [`Meter::estimate_turn`]: crate::accounts::meter::Meter::estimate_turn
+//! [`Meter::estimate_turn`]: toise_accounts::meter::Meter::estimate_turn
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use super::answer::Answer;
 use super::error::ApiError;
 use super::opendata::{on_pool, read_json};
 use super::pipeline::Call;
-use crate::accounts::meter::EstimateTurn;
-use crate::engine::interrupt::Interrupt;
-use crate::engine::pool::Load;
-use crate::estimate::shown::{comparables, contributions, euros};
-use crate::estimate::valuer::Valuer;
-use crate::estimate::{Detail, Estimate, Home, Metadata, model};
-use crate::telemetry::Refusal;
-use crate::wire::Fault;
-use crate::wire::estimate::{parse_estimate, parse_estimate_many};
+use toise_accounts::meter::EstimateTurn;
+use toise_contract::Fault;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::pool::Load;
+use toise_estimate::request::{parse_estimate, parse_estimate_many};
+use toise_estimate::shown::{comparables, contributions, euros};
+use toise_estimate::valuer::Valuer;
+use toise_estimate::{Detail, Estimate, Home, Metadata, model};
+use toise_telemetry::Refusal;
 
 /// Recorded sales an answer shows.
 pub const COMPARABLES: usize = 5;

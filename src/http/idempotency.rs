@@ -14,9 +14,9 @@ use warp::http::{HeaderMap, Method, Response, StatusCode};
 
 use super::answer::Answer;
 use super::error::ApiError;
-use crate::accounts::ledger::{StoredAnswer, stored_answer};
-use crate::store::Store;
-use crate::wire::Fault;
+use toise_accounts::ledger::{StoredAnswer, stored_answer};
+use toise_contract::Fault;
+use toise_store::Store;
 
 /// Header that carries the client's key.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";

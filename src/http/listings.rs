@@ -12,11 +12,11 @@ use super::answer::Answer;
 use super::error::ApiError;
 use super::opendata::read_json;
 use super::pipeline::Call;
-use crate::listings::ingest::answer;
-use crate::listings::{self, Listings};
-use crate::wire::adverts::parse_adverts;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::parse_many;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::parse_many;
+use toise_listings::ingest::answer;
+use toise_listings::request::parse_adverts;
+use toise_listings::{self as listings, Listings};
 
 /// Calls that bring adverts and run at once.
 pub const INGESTING_MAX: usize = 4;

@@ -12,11 +12,12 @@ use super::App;
 use super::answer::Answer;
 use super::error::ApiError;
 use super::pipeline::Call;
-use crate::engine::cursor::{CursorKey, question_digest};
-use crate::engine::interrupt::Interrupt;
-use crate::engine::pool::Load;
-use crate::opendata::{Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest};
-use crate::wire::{Fault, parse_match, parse_match_many, parse_search};
+use toise_contract::Fault;
+use toise_contract::cursor::{CursorKey, question_digest};
+use toise_engine::interrupt::Interrupt;
+use toise_engine::pool::Load;
+use toise_opendata::request::{parse_match, parse_match_many, parse_search};
+use toise_opendata::{Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest};
 
 /// Bytes of an answer beside its records.
 const ENVELOPE_BYTES: usize = 256;

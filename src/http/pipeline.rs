@@ -24,10 +24,10 @@ use super::{
     App, admin, alerts, auth, body, collect, consumption, docs, estimate, listings, metrics,
     openapi, opendata, samples, search,
 };
-use crate::accounts::key::KeyRecord;
-use crate::accounts::ledger::{Entry, Record};
-use crate::accounts::meter::{RateState, Reservation};
-use crate::telemetry::Refusal;
+use toise_accounts::key::KeyRecord;
+use toise_accounts::ledger::{Entry, Record};
+use toise_accounts::meter::{RateState, Reservation};
+use toise_telemetry::Refusal;
 
 /// Header that names a request, on every answer.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");

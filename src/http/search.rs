@@ -10,15 +10,15 @@ use super::error::ApiError;
 use super::listings::list;
 use super::opendata::{on_pool, read_json};
 use super::pipeline::Call;
-use crate::engine::interrupt::Interrupt;
-use crate::engine::pool::Load;
-use crate::listings::projection;
-use crate::listings::record_key::RecordKey;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::{
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::{
     Listing, Part, SearchRequest, parse_analytics, parse_count, parse_search, parse_similars,
 };
-use crate::wire::listings::{LiteProperty, Property};
+use toise_contract::listings::{LiteProperty, Property};
+use toise_engine::interrupt::Interrupt;
+use toise_engine::pool::Load;
+use toise_listings::projection;
+use toise_listings::record_key::RecordKey;
 
 /// Bytes of a record, about: room for a page of them is made at once.
 const RECORD_BYTES: usize = 8 << 10;

@@ -27,8 +27,8 @@ use warp::http::Response;
 use super::connection::{Activity, Patience, Watched};
 use super::tls::Tls;
 use super::{App, pipeline};
-use crate::config;
-use crate::telemetry::Metrics;
+use crate::settings::ServerSettings;
+use toise_telemetry::Metrics;
 
 /// Pause after the system refuses a connection, usually for want of file descriptors.
 const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -53,12 +53,12 @@ pub struct Limits {
 impl Default for Limits {
     /// Those of a configuration without anything set.
     fn default() -> Self {
-        Self::from(&config::Server::default())
+        Self::from(&ServerSettings::default())
     }
 }
 
-impl From<&config::Server> for Limits {
-    fn from(server: &config::Server) -> Self {
+impl From<&ServerSettings> for Limits {
+    fn from(server: &ServerSettings) -> Self {
         Self {
             connections_max: server.connections_max,
             tls_handshake_timeout: Duration::from_secs(server.tls_handshake_timeout_s),

@@ -1,13 +1,13 @@
 //! The clustering key of rows: department, position on the curve, class, date.
 //!
 //! One 128-bit number per row, so that sorting and merging compare integers: 64 bits of place
-//! ([`crate::geo::order::cluster_key`]), the first four bytes of the class, 32 bits of date.
+//! ([`toise_geo::order::cluster_key`]), the first four bytes of the class, 32 bits of date.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Date32Type, Float64Type, TimestampMillisecondType};
 
 use super::schema::{LATITUDE, LONGITUDE, TableSchema};
-use crate::geo::order;
+use toise_geo::order;
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;

@@ -27,7 +27,7 @@ use super::snapshot::{self, PartEntry, Snapshot};
 use super::sort::{Alive, Sorter};
 use super::write::{RunWriter, content_digests, index_entries};
 use super::{Error, ImportOutcome, RowSink, Slice, Source};
-use crate::clock::Clock;
+use toise_base::clock::Clock;
 
 /// Rows of a batch handed to the file writer.
 const OUTPUT_ROWS: usize = 4_096;

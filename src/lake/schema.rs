@@ -13,10 +13,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 /// Column holding the whole row as JSON, never null.
 pub const RECORD: &str = "record";
-/// Latitude column of every placed table, degrees.
-pub const LATITUDE: &str = "lat";
-/// Longitude column of every placed table, degrees.
-pub const LONGITUDE: &str = "lon";
+pub use toise_geo::columns::{LATITUDE, LONGITUDE};
 /// Name of what a list column holds.
 pub const ITEM: &str = "item";
 /// Time zone of moments.

@@ -152,7 +152,7 @@ impl Snapshot {
     }
 
     /// Makes this snapshot the table's; returns once it is on disk. The files it names must already be.
-    pub(crate) fn publish(&mut self, folder: &Path, former: &Snapshot) -> Result<(), Error> {
+    pub fn publish(&mut self, folder: &Path, former: &Snapshot) -> Result<(), Error> {
         let retired = folder.join(RETIRED);
         match fs::remove_dir_all(&retired) {
             Ok(()) => {}

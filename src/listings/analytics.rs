@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::projection::view::Rows;
 use super::projection::{Projection, Result};
 use super::search::column;
-use crate::engine::Error;
-use crate::engine::interrupt::Interrupt;
-use crate::wire::enums::EnumStudiedData;
-use crate::wire::listings::filters::AnalyticsRequest;
+use toise_contract::enums::EnumStudiedData;
+use toise_contract::listings::filters::AnalyticsRequest;
+use toise_engine::Error;
+use toise_engine::interrupt::Interrupt;
 
 /// Bars of a histogram, at most.
 pub const BARS_MAX: usize = 20;

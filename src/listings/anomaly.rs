@@ -3,12 +3,12 @@
 //! Bounds are wide: they catch a price without its thousands or a rent given for a sale, not a bargain. Each reason is
 //! one row of a table: a bit (stored), a text and a check.
 
-use crate::geo::communes;
-use crate::geo::distance::planar_distance_m;
-use crate::geo::price_levels;
-use crate::wire::enums::{EnumPropertyClass, EnumPropertyOfferType};
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::{Department, InseeCode};
+use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::{Department, InseeCode};
+use toise_geo::communes;
+use toise_geo::distance::planar_distance_m;
+use toise_geo::price_levels;
 
 /// How far a position may be from its commune's centre, metres; the largest commune of France reaches 30 km.
 const COMMUNE_REACH_M: f64 = 40_000.0;
@@ -196,9 +196,9 @@ fn has_no_images(advert: &Advert) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listings::complete::complete;
-    use crate::wire::read::read;
+    use crate::complete::complete;
     use serde_json::{Value, json};
+    use toise_contract::read::read;
 
     fn reasons(change: Value) -> Vec<&'static str> {
         let mut advert = json!({

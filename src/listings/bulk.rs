@@ -32,14 +32,14 @@ use super::record_key::{RecordKey, checked_number};
 use super::rows;
 use super::tables::Tables;
 use super::texts::{self, Texts};
-use crate::geo::iris::IrisIndex;
-use crate::lake::import::Import;
-use crate::lake::{self, Lake, RowSink};
-use crate::store::document;
-use crate::store::{self, Store};
-use crate::wire::Fault;
 use made::{Block, Workshop};
 use spool::Spool;
+use toise_contract::Fault;
+use toise_geo::iris::IrisIndex;
+use toise_lake::import::Import;
+use toise_lake::{self as lake, Lake, RowSink};
+use toise_store::document;
+use toise_store::{self as store, Store};
 
 /// Keys of adverts put into the store together, in their own order: about 60 bytes each, with its outline.
 const KEYS_TOGETHER: usize = 4 << 20;

@@ -9,8 +9,8 @@ use super::percolation::Percolation;
 use super::rows;
 use super::tables::Tables;
 use super::{Error, Listings, Result};
-use crate::alerts::percolate::Occasion;
-use crate::wire::listings::codes::FlxId;
+use toise_alerts::percolate::Occasion;
+use toise_contract::listings::codes::FlxId;
 
 /// An advert that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

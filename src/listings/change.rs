@@ -2,11 +2,11 @@
 //!
 //! An advert's content is what its last sighting says; its [`History`] is what no sighting alone can say.
 
-use crate::wire::enums::EnumAdvertEvent;
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::Timestamp;
-use crate::wire::listings::deliveries::{AdvertEvent, PreviousState};
-use crate::wire::listings::scalars::Eur;
+use toise_contract::enums::EnumAdvertEvent;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::Timestamp;
+use toise_contract::listings::deliveries::{AdvertEvent, PreviousState};
+use toise_contract::listings::scalars::Eur;
 
 /// What is remembered of an advert beside its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,8 +147,8 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::read::read;
     use serde_json::{Value, json};
+    use toise_contract::read::read;
 
     fn advert(price: Value, is_online: bool) -> Advert {
         read(&json!({"currentPrice": {"value": price}, "isOnline": is_online})).unwrap()

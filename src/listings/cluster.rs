@@ -13,8 +13,8 @@ use super::placement::{Foreseen, Found, own_property};
 use super::prepare::{Change, Draft, MadeProperty};
 use super::rows::{self, failed, fingerprints_of, is_kept_apart};
 use super::tables::Tables;
-use crate::alerts::percolate::Occasion;
-use crate::wire::listings::codes::FlxId;
+use toise_alerts::percolate::Occasion;
+use toise_contract::listings::codes::FlxId;
 
 /// Adverts a property may hold: no asset has so many, and each is looked at when one changes.
 pub const MEMBERS_MAX: usize = 200;

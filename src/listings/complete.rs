@@ -8,17 +8,17 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::geo::communes::{self, Commune};
-use crate::geo::departments;
-use crate::geo::iris::IrisIndex;
-use crate::wire::enums::{
+use toise_contract::enums::{
     EnumCurrency, EnumPricingScope, EnumPropertyClass, EnumPropertyOfferType,
 };
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::{Department, InseeCode, IrisCode, Position, PostalCode};
-use crate::wire::listings::place::{AdCompleteLatLng, AdLocation};
-use crate::wire::listings::price::AdvertPrice;
-use crate::wire::listings::scalars::EurPerSquareMetre;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::{Department, InseeCode, IrisCode, Position, PostalCode};
+use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
+use toise_contract::listings::price::AdvertPrice;
+use toise_contract::listings::scalars::EurPerSquareMetre;
+use toise_geo::communes::{self, Commune};
+use toise_geo::departments;
+use toise_geo::iris::IrisIndex;
 
 /// Fields of an advert that were derived: bit `n` stands for the `n`-th of its paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

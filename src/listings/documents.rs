@@ -9,7 +9,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use super::record_key::RecordKey;
 use super::{Listings, Result};
-use crate::store::{self, Store};
+use toise_store::{self as store, Store};
 
 /// Records read before it is known how long they take.
 const FIRST: usize = 4;

@@ -7,8 +7,8 @@ use super::dedup::{Comparison, Fingerprint, compare};
 use super::identity::ListingUrl;
 use super::rows::{failed, fingerprint, flx_id};
 use super::{Error, Listings, Result, document};
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::FlxId;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
 
 /// One of the two adverts.
 #[derive(Clone, Debug, Serialize)]

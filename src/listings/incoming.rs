@@ -7,10 +7,10 @@ use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
 
 use super::identity::{ListingUrl, URL_RULE};
-use crate::wire::Fault;
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::Timestamp;
-use crate::wire::read::read;
+use toise_contract::Fault;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::Timestamp;
+use toise_contract::read::read;
 
 /// How far in the future an observation may lie: clocks differ, but one set to next year would block every update.
 const CLOCK_SKEW_MAX: Duration = Duration::hours(24);

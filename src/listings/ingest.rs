@@ -23,12 +23,12 @@ use super::recent::Basis;
 use super::rows::{self, failed};
 use super::tables::Tables;
 use super::{Listings, Result, document};
-use crate::alerts::percolate::AdvertWritten;
-use crate::geo::iris::IrisIndex;
-use crate::wire::Fault;
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::deliveries::AdvertEvent;
+use toise_alerts::percolate::AdvertWritten;
+use toise_contract::Fault;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::deliveries::AdvertEvent;
+use toise_geo::iris::IrisIndex;
 
 /// Adverts of one transaction: enough to share its fsync, few enough that others who write do not wait long.
 pub const GROUP_MAX: usize = 128;

@@ -11,9 +11,9 @@ use rusqlite::{Connection, Transaction};
 use super::columns::{AdvertRows, PropertyRows};
 use super::record_key::RecordKey;
 use super::rows::failed;
-use crate::alerts::percolate::index::ROWS_MAX;
-use crate::alerts::percolate::{AdvertWritten, Occasion, Percolator, PropertyWritten, Turn};
-use crate::wire::listings::Property;
+use toise_alerts::percolate::index::ROWS_MAX;
+use toise_alerts::percolate::{AdvertWritten, Occasion, Percolator, PropertyWritten, Turn};
+use toise_contract::listings::Property;
 
 /// What a transaction wrote and the alerts have not looked at yet; `None` without an active alert.
 pub(super) struct Percolation<'p>(Option<Waiting<'p>>);

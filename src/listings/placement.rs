@@ -17,7 +17,7 @@ use super::dedup::{
 use super::prepare::{Change, Draft, MadeProperty, Stored};
 use super::recent::Recent;
 use super::rows::{self, failed, fingerprints_of, is_kept_apart};
-use crate::wire::listings::codes::FlxId;
+use toise_contract::listings::codes::FlxId;
 
 /// Adverts of one key that a new one meets at most, the latest first.
 const MET_PER_KEY_MAX: usize = 500;

@@ -16,13 +16,13 @@ use super::dedup::Fingerprint;
 use super::document;
 use super::incoming::Incoming;
 use super::property::{Member, of_members};
-use crate::geo::iris::IrisIndex;
-use crate::wire::Fault;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::deliveries::AdvertEvent;
-use crate::wire::listings::market::Meta;
-use crate::wire::listings::{Advert, Property};
-use crate::wire::read::read;
+use toise_contract::Fault;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::deliveries::AdvertEvent;
+use toise_contract::listings::market::Meta;
+use toise_contract::listings::{Advert, Property};
+use toise_contract::read::read;
+use toise_geo::iris::IrisIndex;
 
 /// Fields of a stored record that no sighting gives.
 const NOT_CONTENT: [&str; 7] = [

@@ -13,14 +13,14 @@ use chrono::{Days, NaiveDate};
 
 use super::columns::{ID, table_of};
 use super::projection::{Projection, Result};
-use crate::engine::Error;
-use crate::engine::filter::{Clause, Filter, Test};
-use crate::engine::interrupt::Interrupt;
-use crate::engine::predicate::Predicate;
-use crate::engine::topk::{SortColumn, TopK};
-use crate::wire::enums::EnumSearchRequestSortBy;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
+use toise_contract::enums::EnumSearchRequestSortBy;
+use toise_contract::filter::{Clause, Filter, Test};
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_engine::Error;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::predicate::Predicate;
+use toise_engine::topk::{SortColumn, TopK};
 
 /// Listings a preview shows.
 pub const ITEMS_MAX: usize = 10;

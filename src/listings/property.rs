@@ -10,18 +10,18 @@ use serde_json::{Map, Value};
 
 use super::change::History;
 use super::complete::{Derived, per_area, priced_area};
-use crate::wire::listings::codes::{FlxId, Timestamp};
-use crate::wire::listings::market::Meta;
-use crate::wire::listings::medias::Medias;
-use crate::wire::listings::place::{AdLocation, CompleteLatLng, Location};
-use crate::wire::listings::price::{Price, PropertyPrice, Source, Variation};
-use crate::wire::listings::scalars::{Eur, EurChange, Percent};
-use crate::wire::listings::{Advert, Property, PropertyAdvert};
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::market::Meta;
+use toise_contract::listings::medias::Medias;
+use toise_contract::listings::place::{AdLocation, CompleteLatLng, Location};
+use toise_contract::listings::price::{Price, PropertyPrice, Source, Variation};
+use toise_contract::listings::scalars::{Eur, EurChange, Percent};
+use toise_contract::listings::{Advert, Property, PropertyAdvert};
 
 /// Most images of a property: what a list of a record may hold.
-const IMAGES_MAX: usize = crate::wire::read::LIST_ITEMS_MAX;
+const IMAGES_MAX: usize = toise_contract::read::LIST_ITEMS_MAX;
 /// Most tags of a property.
-const TAGS_MAX: usize = crate::wire::read::LIST_ITEMS_MAX;
+const TAGS_MAX: usize = toise_contract::read::LIST_ITEMS_MAX;
 
 /// An advert of a property.
 #[derive(Clone, Debug)]

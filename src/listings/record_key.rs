@@ -2,8 +2,8 @@
 //! answers with is read from few pages that lie together.
 
 use super::rows::failed;
-use crate::geo::order;
-use crate::wire::listings::Property;
+use toise_contract::listings::Property;
+use toise_geo::order;
 
 /// Bits of a property's number in its key.
 const NUMBER_BITS: u32 = 26;

@@ -16,9 +16,9 @@ use super::document;
 use super::identity::UrlDigest;
 use super::prepare::Stored;
 use super::property::Member;
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::{FlxId, Timestamp};
-use crate::wire::listings::scalars::Eur;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::scalars::Eur;
 
 /// Columns that [`stored`] and [`history`] read, in their order.
 const STORED_COLUMNS: &str = "advert, property, sequence, derived, document, observed_at_ms, first_seen_at_ms, \

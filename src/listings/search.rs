@@ -15,14 +15,14 @@ use super::projection::view::{Rows, View};
 use super::projection::{self, Projection, Result};
 use super::record_key::RecordKey;
 use super::texts::Fits;
-use crate::engine::Error;
-use crate::engine::interrupt::Interrupt;
-use crate::engine::position::{Position, SortValue};
-use crate::engine::predicate::Predicate;
-use crate::engine::topk::{Hit, Place, SortColumn, TopK, number_key};
-use crate::wire::enums::EnumSearchRequestSortBy;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::{Listing, Search, SearchRequest};
+use toise_contract::enums::EnumSearchRequestSortBy;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::{Listing, Search, SearchRequest};
+use toise_contract::position::{Position, SortValue};
+use toise_engine::Error;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::predicate::Predicate;
+use toise_engine::topk::{Hit, Place, SortColumn, TopK, number_key};
 
 /// A property that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

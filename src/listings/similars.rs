@@ -12,15 +12,15 @@ use super::projection::view::Rows;
 use super::projection::{Projection, Result};
 use super::record_key::RecordKey;
 use super::search::column;
-use crate::engine::Error;
-use crate::engine::filter::{Clause, Filter, POSITION, Test};
-use crate::engine::interrupt::Interrupt;
-use crate::engine::predicate::Predicate;
-use crate::geo::distance::planar_distance_m;
-use crate::lake::schema::{LATITUDE, LONGITUDE};
-use crate::wire::enums::WireEnum;
-use crate::wire::listings::Property;
-use crate::wire::listings::codes::FlxId;
+use toise_contract::enums::WireEnum;
+use toise_contract::filter::{Clause, Filter, POSITION, Test};
+use toise_contract::listings::Property;
+use toise_contract::listings::codes::FlxId;
+use toise_engine::Error;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::predicate::Predicate;
+use toise_geo::distance::planar_distance_m;
+use toise_lake::schema::{LATITUDE, LONGITUDE};
 
 /// How far similar properties are looked for, metres.
 pub const RADIUS_M: f64 = 10_000.0;

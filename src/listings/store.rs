@@ -13,8 +13,8 @@ use super::record_key::RecordKey;
 use super::rows::{self, failed, flx_id};
 use super::tables::Tables;
 use super::{Error, Listings, Result, document};
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Listing;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
 
 /// Changes one call gives at most.
 pub const CHANGES_MAX: usize = 10_000;
@@ -276,7 +276,7 @@ impl Moment<'_> {
     pub fn changes_since(&self, of: Listing, sequence: i64, limit: usize) -> Result<Changes> {
         let limit = limit.min(CHANGES_MAX);
         let changes = self.read_changes(of, sequence, limit);
-        Ok(changes.map_err(crate::store::Error::from)?)
+        Ok(changes.map_err(toise_store::Error::from)?)
     }
 
     fn read_changes(&self, of: Listing, after: i64, limit: usize) -> rusqlite::Result<Changes> {

@@ -20,11 +20,11 @@ use super::rows::{
     self, failed, fingerprint, fingerprints_of, flx_id, key_bytes, keys_of, last_sequence, members,
     property_id,
 };
-use crate::alerts::percolate::{AdvertWritten, Occasion};
-use crate::wire::enums::WireEnum;
-use crate::wire::listings::codes::{FlxId, Timestamp};
-use crate::wire::listings::deliveries::AdvertEvent;
-use crate::wire::listings::scalars::Eur;
+use toise_alerts::percolate::{AdvertWritten, Occasion};
+use toise_contract::enums::WireEnum;
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::deliveries::AdvertEvent;
+use toise_contract::listings::scalars::Eur;
 
 /// Changes the tables inside a transaction.
 pub(super) struct Tables<'t> {

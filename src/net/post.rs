@@ -303,7 +303,7 @@ impl hyper::body::Body for Sent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::receiver::Allowed;
+    use crate::receiver::Allowed;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpSocket;
 

@@ -11,10 +11,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::import::Input;
-use crate::geo::departments;
-use crate::lake::Slice;
-use crate::net::{self, Client};
-use crate::progress::Progress;
+use toise_base::progress::Progress;
+use toise_geo::departments;
+use toise_lake::Slice;
+use toise_net::{self as net, Client};
 
 /// Where geo-dvf is published.
 pub const DVF_BASE: &str = "https://files.data.gouv.fr/geo-dvf";

@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::fetch::{Fetched, dpe, dvf};
-use crate::net::{Client, Error, Policy};
-use crate::progress::Progress;
+use toise_base::progress::Progress;
+use toise_net::{Client, Error, Policy};
 
 /// Answers each request with the raw bytes the script gives for (request head, its number), then closes.
 struct Server {

@@ -17,8 +17,8 @@ use datafusion::logical_expr::{
 
 use super::Dataset;
 use super::score::{Measure, Scorer, rules, surface_column};
-use crate::lake::schema::{LATITUDE, LONGITUDE};
-use crate::wire::parse_match;
+use crate::request::parse_match;
+use toise_lake::schema::{LATITUDE, LONGITUDE};
 
 /// The functions, ready to register in a session.
 pub fn scalar_functions() -> Vec<ScalarUDF> {

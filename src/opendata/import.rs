@@ -17,10 +17,10 @@ use super::pipeline::Consumer;
 use super::report::{FileReport, Findings, ImportReport};
 use super::source::{Error, Format, Meter, Place, open};
 use super::{Dataset, dvf};
-use crate::clock::Clock;
-use crate::geo::iris::IrisIndex;
-use crate::lake::{RowSink, Slice, Source};
-use crate::progress::Progress;
+use toise_base::clock::Clock;
+use toise_base::progress::Progress;
+use toise_geo::iris::IrisIndex;
+use toise_lake::{RowSink, Slice, Source};
 
 /// Blocks read ahead of conversion.
 pub const BLOCKS_WAITING: usize = 4;
@@ -110,7 +110,7 @@ pub struct Converted {
 pub fn import_files<S: RowSink>(
     dataset: Dataset,
     inputs: &[Input],
-    begin: impl Fn() -> Result<S, crate::lake::Error>,
+    begin: impl Fn() -> Result<S, toise_lake::Error>,
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<(S, Vec<Imported>), Error> {

@@ -10,7 +10,7 @@ use super::Dataset;
 use super::import::{ImportOptions, Input, import_files, import_reader};
 use super::report::ImportReport;
 use super::source::{Error, Format};
-use crate::lake::{self, RowSink};
+use toise_lake::{self as lake, RowSink};
 
 /// Keeps what is pushed.
 #[derive(Default)]
@@ -545,7 +545,7 @@ fn real_sales_of_paris_lie_in_quarters() {
     let Some(iris) = real("iris/iris_paris_and_adjacent_wgs84.geojson.gz") else {
         return;
     };
-    let iris = crate::geo::iris::IrisIndex::open(&iris[0]).unwrap();
+    let iris = toise_geo::iris::IrisIndex::open(&iris[0]).unwrap();
     let options = ImportOptions {
         iris: Some(iris.into()),
         ..ImportOptions::default()

@@ -8,9 +8,9 @@ use arrow::array::AsArray;
 
 use super::score::{AMBIGUOUS_GAP, Evidence, Scorer, confidence};
 use super::{Candidate, Dataset, MatchAnswer, MatchRequest, OpenData};
-use crate::engine::Error;
-use crate::engine::predicate::Predicate;
-use crate::engine::view::{RowRef, RowSet, TableView};
+use toise_engine::Error;
+use toise_engine::predicate::Predicate;
+use toise_engine::view::{RowRef, RowSet, TableView};
 
 /// A candidate before its record is fetched.
 #[derive(Clone, Debug, PartialEq)]

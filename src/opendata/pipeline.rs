@@ -11,8 +11,8 @@ use super::import::{BLOCKS_CONVERTING, Converted, ImportOptions};
 use super::report::ImportReport;
 use super::source::{Block, Error, Header, Place};
 use super::{Dataset, dpe, dvf};
-use crate::geo::iris::IrisIndex;
-use crate::lake::RowSink;
+use toise_geo::iris::IrisIndex;
+use toise_lake::RowSink;
 
 type Conversion = Receiver<Result<Converted, ArrowError>>;
 
@@ -204,7 +204,7 @@ impl<'c> Consumer<'c> {
                 let place = Place::file(&self.context.file);
                 Error::malformed(place, "the conversion of its rows stopped unexpectedly")
             })?
-            .map_err(crate::lake::Error::from)?;
+            .map_err(toise_lake::Error::from)?;
         self.report.rows_kept += converted.rows_kept;
         self.report.rows_not_asked_for += converted.rows_not_asked_for;
         self.report.records += converted.batch.num_rows() as u64;

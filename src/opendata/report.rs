@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::source::Place;
-use crate::lake::{ImportOutcome, Slice};
-use crate::reports;
+use toise_base::reports;
+use toise_lake::{ImportOutcome, Slice};
 
 /// Examples kept for each reason.
 pub const EXAMPLES_MAX: usize = 3;

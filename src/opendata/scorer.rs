@@ -14,9 +14,9 @@ use super::score::{
     SURFACE_WEIGHT, rules, surface_column,
 };
 use super::{Dataset, Goal, MatchRequest, dpe};
-use crate::engine::filter::Test;
-use crate::geo::distance::planar_distance_m;
-use crate::lake::schema::{LATITUDE, LONGITUDE};
+use toise_contract::filter::Test;
+use toise_geo::distance::planar_distance_m;
+use toise_lake::schema::{LATITUDE, LONGITUDE};
 
 /// One term of a score, bound to the columns it reads.
 #[derive(Clone, Debug)]

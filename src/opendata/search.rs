@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicU64;
 use arrow::array::AsArray;
 
 use super::{Dataset, OpenData, Position, SearchAnswer, SearchRequest};
-use crate::engine::filter::Test;
-use crate::engine::predicate::Predicate;
-use crate::engine::topk::{Hit, Place, SortColumn, TopK};
-use crate::engine::view::{RowRef, TableView};
-use crate::engine::{Engine, Error};
+use toise_contract::filter::Test;
+use toise_engine::predicate::Predicate;
+use toise_engine::topk::{Hit, Place, SortColumn, TopK};
+use toise_engine::view::{RowRef, TableView};
+use toise_engine::{Engine, Error};
 
 impl OpenData {
     /// Answers a search. CPU work on the calling thread and its rayon pool.

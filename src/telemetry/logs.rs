@@ -5,16 +5,45 @@
 
 use std::io::IsTerminal;
 
+use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
 use super::process;
-use crate::config::{Log, LogFormat};
 
 /// File descriptors kept for tables, the store and sockets of other kinds.
 const DESCRIPTORS_BESIDE: u64 = 256;
 
+/// `[log]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogSettings {
+    /// `text` or `json`.
+    pub format: LogFormat,
+    /// A level, or directives of `tracing`'s filter.
+    pub level: String,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self {
+            format: LogFormat::Text,
+            level: "info".into(),
+        }
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
 /// Starts logging; a program that embeds this crate and logs by itself keeps what it has.
-pub fn start(log: &Log) {
+pub fn start(log: &LogSettings) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)

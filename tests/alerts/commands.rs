@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::account::find_or_create;
 use toise::alerts::outbox::{Branch, enqueue};
-use toise::clock::Clock;
+use toise::base::clock::Clock;
+use toise::contract::listings::codes::FlxId;
 use toise::store::Store;
-use toise::wire::listings::codes::FlxId;
 use uuid::Uuid;
 
 use crate::support::process::{Server, errors, run, toise};

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde_json::json;
 use toise::accounts::account::{rotate_secret, signing_secrets};
+use toise::accounts::prices::Consumption;
 use toise::accounts::usage::{Consumer, Period, by_key, by_type};
+use toise::alerts::delivery::DeliveryStatus;
 use toise::alerts::dispatch::{Dispatcher, Setup};
 use toise::alerts::outbox::{Branch, enqueue};
 use toise::alerts::signature::verify;
-use toise::config::prices::Consumption;
+use toise::contract::listings::codes::FlxId;
+use toise::contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise::store::Store;
-use toise::wire::delivery::DeliveryStatus;
-use toise::wire::listings::codes::FlxId;
-use toise::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 use toise::alerts::registry::Address;
+use toise::contract::listings::codes::FlxId;
+use toise::contract::listings::filters::Listing;
+use toise::lab::synth::adverts::level::Level;
+use toise::lab::synth::adverts::{Market, Request, Spread};
 use toise::listings::ingest::Receipt;
 use toise::listings::prepare::Change;
-use toise::synth::adverts::level::Level;
-use toise::synth::adverts::{Market, Request, Spread};
-use toise::wire::listings::codes::FlxId;
-use toise::wire::listings::filters::Listing;
 
 use crate::support::alerts::{Office, flat, with};
 use crate::support::draw::Draw;

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use toise::alerts::percolate::index::{Index, Match, ROWS_MAX, Wants};
+use toise::contract::filter::Filter;
+use toise::contract::listings::filters::{Listing, parse_search_query};
+use toise::contract::read::read;
 use toise::engine::batch::DecodedBatch;
-use toise::engine::filter::Filter;
 use toise::engine::predicate::Predicate;
 use toise::lake::schema::TableSchema;
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
 use toise::listings::record_key::RecordKey;
-use toise::wire::listings::filters::{Listing, parse_search_query};
-use toise::wire::read::read;
 
 use crate::support::draw::Draw;
 use crate::support::listings;

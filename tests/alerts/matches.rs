@@ -6,11 +6,11 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use toise::alerts::percolate::{Active, Percolator};
 use toise::alerts::registry::Address;
+use toise::contract::listings::codes::FlxId;
+use toise::contract::listings::filters::Listing;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
 use toise::store::Store;
-use toise::wire::listings::codes::FlxId;
-use toise::wire::listings::filters::Listing;
 
 use crate::support::alerts::{Office, flat, with};
 

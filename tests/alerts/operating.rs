@@ -3,11 +3,11 @@
 use serde_json::json;
 use toise::accounts::account::find_or_create;
 use toise::alerts::deliveries::{self, Error, Page};
+use toise::alerts::delivery::DeliveryStatus;
 use toise::alerts::outbox::Branch;
 use toise::alerts::replay::{self, REPLAYS_MAX, Window, replay};
 use toise::alerts::retention::Retention;
-use toise::wire::delivery::DeliveryStatus;
-use toise::wire::listings::codes::FlxId;
+use toise::contract::listings::codes::FlxId;
 use uuid::Uuid;
 
 use crate::support::receiver::{Act, Receiver};

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use chrono::Utc;
 use reqwest::header::HeaderMap;
 use toise::accounts::account::find_or_create;
+use toise::alerts::delivery::{Delivery, DeliveryStatus};
 use toise::alerts::outbox::{Branch, enqueue};
+use toise::contract::listings::codes::FlxId;
 use toise::net::post::{Connection, Failure, Poster};
 use toise::net::receiver::{Allowed, Gate, Refused};
-use toise::wire::delivery::{Delivery, DeliveryStatus};
-use toise::wire::listings::codes::FlxId;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 

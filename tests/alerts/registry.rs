@@ -5,10 +5,10 @@ use toise::accounts::account;
 use toise::alerts::alert::Reason;
 use toise::alerts::deliveries::Page;
 use toise::alerts::registry::{Address, Error, LIST_BYTES_MAX};
-use toise::config;
-use toise::wire::alerts::{parse_alert, parse_alerts, parse_patch};
-use toise::wire::listings::codes::FlxId;
-use toise::wire::listings::filters::Listing;
+use toise::alerts::request::{parse_alert, parse_alerts, parse_patch};
+use toise::alerts::settings::AlertLimits;
+use toise::contract::listings::codes::FlxId;
+use toise::contract::listings::filters::Listing;
 
 use crate::support::alerts::{Office, body, flat};
 
@@ -114,7 +114,7 @@ fn a_patch_changes_what_it_names_and_has_the_alert_active() {
 
 #[test]
 fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
-    let office = Office::with(config::Alerts {
+    let office = Office::with(AlertLimits {
         per_account_max: 2,
         kept_per_account_max: 3,
         conditions_max: 3,
@@ -169,7 +169,7 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
 
 #[test]
 fn ended_alerts_count_too_and_are_taken_up_again_rather_than_replaced() {
-    let office = Office::with(config::Alerts {
+    let office = Office::with(AlertLimits {
         per_account_max: 2,
         kept_per_account_max: 3,
         conditions_max: 3,

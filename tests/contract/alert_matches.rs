@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys;
-use toise::config::prices::{Consumption, Prices};
+use toise::accounts::prices::{Consumption, Prices};
 use toise::http::server::Limits;
 use uuid::Uuid;
 

@@ -6,9 +6,9 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::accounts::keys::Kind;
 use toise::alerts::Alerts;
-use toise::config;
+use toise::alerts::settings::AlertLimits;
+use toise::contract::listings::filters::Listing;
 use toise::http::server::Limits;
-use toise::wire::listings::filters::Listing;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names, with};
@@ -249,7 +249,7 @@ async fn what_names_no_alert_is_404_and_a_literal_path_knows_its_methods() {
 
 #[tokio::test]
 async fn of_several_alerts_each_is_taken_or_refused_in_its_place() {
-    let limits = config::Alerts {
+    let limits = AlertLimits {
         per_account_max: 2,
         kept_per_account_max: 3,
         conditions_max: 3,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use toise::collect::reports::{NewReport, keep};
-use toise::wire::enums::EnumAdvertReportReason;
-use toise::wire::listings::filters::Listing;
+use toise::contract::enums::EnumAdvertReportReason;
+use toise::contract::listings::filters::Listing;
 use uuid::Uuid;
 
 use crate::support::alerts::{Office, flat};
@@ -203,7 +203,7 @@ fn an_operator_merges_what_is_one_and_splits_what_is_two() {
         };
         keep(&office.store, report).unwrap().unwrap().to_string()
     };
-    let adverts = |property: toise::wire::listings::codes::FlxId| {
+    let adverts = |property: toise::contract::listings::codes::FlxId| {
         let record = office.record(Listing::Property, property);
         record["adverts"].as_array().unwrap().len()
     };

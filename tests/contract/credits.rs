@@ -8,7 +8,7 @@ use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys::Kind;
-use toise::config::prices::{Consumption, Prices};
+use toise::accounts::prices::{Consumption, Prices};
 use toise::http::server::Limits;
 
 use crate::support::{Rows, Service, error_of};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use reqwest::{Method, Response};
 use toise::accounts::keys::Kind;
-use toise::config::prices::{Consumption, Prices};
+use toise::accounts::prices::{Consumption, Prices};
 use toise::http::server::Limits;
 
 use crate::support::{Rows, Service, error_of};

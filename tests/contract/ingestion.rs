@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
+use toise::contract::listings::{Advert, Property};
+use toise::contract::read::read;
 use toise::http::listings::INGESTING_MAX;
 use toise::http::server::Limits;
-use toise::wire::listings::{Advert, Property};
-use toise::wire::read::read;
 use uuid::Uuid;
 
 use crate::support::{Rows, Service, error_of};

@@ -1,10 +1,10 @@
 //! The records of listings against the contract's own tables of fields and values, and how they are read and written.
 
 use serde_json::{Map, Value, json};
+use toise::contract::enums::ENUMERATIONS;
+use toise::contract::listings::{Advert, LiteProperty, Property};
+use toise::contract::read::read;
 use toise::http::openapi::listings;
-use toise::wire::enums::ENUMERATIONS;
-use toise::wire::listings::{Advert, LiteProperty, Property};
-use toise::wire::read::read;
 
 /// Sections 3.1 and 4 of the contract, one field or enumeration a line.
 const MODELS: &str = include_str!("listing_models.txt");

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::keys::{self, Kind};
 use toise::accounts::scopes::Scope;
+use toise::contract::listings::filters::Listing;
 use toise::http::routes::{Access, AlertAction, Endpoint, ROUTES, Route};
 use toise::http::server::Limits;
-use toise::wire::listings::filters::Listing;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names};

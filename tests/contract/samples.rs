@@ -6,14 +6,14 @@ use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use toise::contract::listings::codes::{FlxId, Position};
+use toise::contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
+use toise::contract::listings::place::Location;
+use toise::contract::listings::{Advert, LiteProperty, Property};
+use toise::contract::read::read;
 use toise::geo::departments;
 use toise::geo::distance::planar_distance_m;
 use toise::http::samples::{Sample, sample};
-use toise::wire::listings::codes::{FlxId, Position};
-use toise::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
-use toise::wire::listings::place::Location;
-use toise::wire::listings::{Advert, LiteProperty, Property};
-use toise::wire::read::read;
 
 use crate::support::{Service, error_of};
 

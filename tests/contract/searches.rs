@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use toise::contract::listings::{LiteProperty, Property};
+use toise::contract::read::read;
 use toise::geo::distance::planar_distance_m;
-use toise::synth::adverts::level::Level;
-use toise::synth::adverts::{Market, Request};
-use toise::wire::listings::{LiteProperty, Property};
-use toise::wire::read::read;
+use toise::lab::synth::adverts::level::Level;
+use toise::lab::synth::adverts::{Market, Request};
 
 use crate::support::{Service, error_of};
 

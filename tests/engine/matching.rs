@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use toise::engine::Budget;
 use toise::lake::Lake;
+use toise::opendata::request::bodies::{FilterKind, TargetKind, bodies};
+use toise::opendata::request::parse_match;
 use toise::opendata::{Confidence, Dataset, OpenData};
-use toise::wire::opendata::{FilterKind, TargetKind, bodies};
-use toise::wire::parse_match;
 
 use crate::support::draw::Draw;
 use crate::support::plain;
@@ -202,9 +202,9 @@ fn a_superseded_certificate_is_found_by_search_and_left_out_of_match() {
     assert!(!numbers(&answer).contains(&"2148E0000007A"));
     let old = table.matches(&json!({"filters": {"numero_dpe": "2148E0000007A"}}));
     assert_eq!((old.total, old.candidates.len()), (0, 0));
-    let key = toise::engine::cursor::CursorKey::new([0; 32]);
+    let key = toise::contract::cursor::CursorKey::new([0; 32]);
     let body = json!({"filters": {"numero_dpe": "2148E0000007A"}});
-    let request = toise::wire::parse_search(Dataset::Dpe, &body, &key).unwrap();
+    let request = toise::opendata::request::parse_search(Dataset::Dpe, &body, &key).unwrap();
     assert_eq!(
         table
             .open_data

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Days, NaiveDate, TimeZone, Utc};
 use serde_json::{Value, json};
-use toise::clock::Clock;
+use toise::base::clock::Clock;
+use toise::contract::listings::filters::{Listing, parse_search_query};
 use toise::engine::interrupt::Interrupt;
 use toise::listings::Listings;
 use toise::listings::preview::ITEMS_MAX;
 use toise::store::Store;
-use toise::wire::listings::filters::{Listing, parse_search_query};
 
 use crate::support::alerts::{flat, with};
 use crate::support::draw::Draw;

@@ -3,18 +3,18 @@
 
 use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};
-use toise::clock::Clock;
-use toise::engine::cursor::CursorKey;
+use toise::base::clock::Clock;
+use toise::contract::cursor::CursorKey;
+use toise::contract::listings::codes::FlxId;
+use toise::contract::listings::filters::{Listing, Part, parse_count, parse_search};
 use toise::engine::interrupt::Interrupt;
+use toise::lab::synth::adverts::level::Level;
+use toise::lab::synth::adverts::{Market, Request};
 use toise::lake::Lake;
 use toise::listings::columns::{properties, table_of};
 use toise::listings::projection::{Error, Projection, fold};
 use toise::listings::{Listings, texts};
 use toise::store::Store;
-use toise::synth::adverts::level::Level;
-use toise::synth::adverts::{Market, Request};
-use toise::wire::listings::codes::FlxId;
-use toise::wire::listings::filters::{Listing, Part, parse_count, parse_search};
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;

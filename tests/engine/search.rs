@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use datafusion::prelude::DataFrame;
 use serde_json::{Value, json};
+use toise::contract::cursor::{CursorKey, question_digest};
 use toise::engine::Budget;
-use toise::engine::cursor::{CursorKey, question_digest};
 use toise::engine::predicate::filter_expr;
 use toise::engine::session::Session;
 use toise::lake::Lake;
+use toise::opendata::request::bodies::{FilterKind, bodies};
+use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData};
-use toise::wire::opendata::{FilterKind, bodies};
-use toise::wire::parse_search;
 
 use crate::support::draw::Draw;
 use crate::support::plain;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toise::clock::Clock;
+use toise::base::clock::Clock;
+use toise::contract::listings::filters::Listing;
 use toise::engine::Budget;
 use toise::engine::session::Session;
 use toise::lake::Lake;
@@ -12,7 +13,6 @@ use toise::listings::columns::table_of;
 use toise::listings::projection::{fold, now};
 use toise::opendata::{Dataset, OpenData};
 use toise::store::Store;
-use toise::wire::listings::filters::Listing;
 
 use crate::support::rows::{self, Record};
 use crate::support::sql::{answered, holds, session};

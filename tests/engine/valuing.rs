@@ -4,17 +4,17 @@ use std::fs::File;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use toise::base::progress::Progress;
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
 use toise::estimate::bulk::{self, Options, Report};
 use toise::estimate::functions::scalar_functions;
 use toise::estimate::live::LiveModel;
+use toise::estimate::request::fields::columns;
 use toise::estimate::valuer::{Adjustments, Valuer};
 use toise::estimate::{Detail, Model, store};
 use toise::http::server::Limits;
 use toise::opendata::dvf;
-use toise::progress::Progress;
-use toise::wire::estimate::fields::columns;
 
 use crate::support::draw::Draw;
 use crate::support::homes::{body_of, cell, drawn, trained};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use toise::wire::listings::filters::Listing;
+use toise::contract::listings::filters::Listing;
 
 use crate::support::alerts::{body, flat, with};
 use crate::support::process::{Server, errors, run, toise};

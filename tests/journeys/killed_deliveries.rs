@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use toise::wire::listings::filters::Listing;
+use toise::contract::listings::filters::Listing;
 use tokio::sync::watch;
 
 use crate::support::alerts::{body, flat, with};

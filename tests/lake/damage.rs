@@ -4,17 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use toise::contract::cursor::CursorKey;
 use toise::engine::Budget;
-use toise::engine::cursor::CursorKey;
 use toise::engine::session::Session;
 use toise::engine::view::RowRef;
 use toise::lake::part::Part;
 use toise::lake::snapshot::Snapshot;
 use toise::lake::sums::whole_digest;
 use toise::lake::{Lake, RowSink};
+use toise::opendata::request::bodies::bodies;
+use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData};
-use toise::wire::opendata::bodies;
-use toise::wire::parse_search;
 
 use crate::support::draw::Draw;
 use crate::support::rows;
@@ -326,7 +326,7 @@ fn answers(folder: &Path) -> Result<Vec<String>, String> {
     };
     ask(serde_json::json!({"size": 100}))?;
     for field in bodies(Dataset::Dvf).search_filters {
-        use toise::wire::opendata::FilterKind::*;
+        use toise::opendata::request::bodies::FilterKind::*;
         let filter = match field.kind {
             Range => serde_json::json!({"min": 10, "max": 40}),
             Dates => serde_json::json!({"from": "2021-06-01", "to": "2022-03-31"}),

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use toise::contract::cursor::CursorKey;
 use toise::engine::Budget;
-use toise::engine::cursor::CursorKey;
 use toise::engine::session::Session;
 use toise::engine::view::{RowRef, TableView};
 use toise::lake::Lake;
+use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData, SearchRequest};
-use toise::wire::parse_search;
 
 use crate::support::draw::Draw;
 use crate::support::rows::{self, Record, import};

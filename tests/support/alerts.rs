@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use toise::accounts::account;
 use toise::alerts::Alerts;
 use toise::alerts::registry::Address;
-use toise::clock::Clock;
-use toise::config;
+use toise::alerts::request::{parse_alert, parse_patch};
+use toise::alerts::settings::AlertLimits;
+use toise::base::clock::Clock;
+use toise::contract::listings::codes::FlxId;
+use toise::contract::listings::filters::Listing;
 use toise::http::App;
 use toise::http::alerts::addresses::Addresses;
 use toise::listings::Listings;
 use toise::listings::ingest::Receipt;
 use toise::net::receiver::{Allowed, Gate};
 use toise::store::{Store, document};
-use toise::wire::alerts::{parse_alert, parse_patch};
-use toise::wire::listings::codes::FlxId;
-use toise::wire::listings::filters::Listing;
 use uuid::Uuid;
 
 /// Listings and alerts in a folder of their own, at noon of a day in November.
@@ -41,10 +41,10 @@ pub struct Told {
 
 impl Office {
     pub fn open() -> Self {
-        Self::with(config::Alerts::default())
+        Self::with(AlertLimits::default())
     }
 
-    pub fn with(limits: config::Alerts) -> Self {
+    pub fn with(limits: AlertLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered("2026-11-21T12:00:00Z".parse().unwrap());

@@ -8,7 +8,7 @@ use serde_json::Value;
 use toise::accounts::key::{KeyChange, RATE_PER_S_MAX};
 use toise::accounts::keys;
 use toise::collect::Collector;
-use toise::config::Collect;
+use toise::collect::settings::CollectSettings;
 use toise::http::server::Limits;
 use toise::net::receiver::{Allowed, Gate};
 
@@ -18,11 +18,11 @@ use super::{Rows, Service};
 const UNTIL_MAX: Duration = Duration::from_secs(60);
 
 /// A service that may fetch from loopback, and knows names that lead inside.
-pub async fn service(change: impl FnOnce(&mut Collect)) -> Service {
-    let mut settings = Collect {
+pub async fn service(change: impl FnOnce(&mut CollectSettings)) -> Service {
+    let mut settings = CollectSettings {
         host_delay_ms: 0,
         per_host_max: 8,
-        ..Collect::default()
+        ..CollectSettings::default()
     };
     change(&mut settings);
     let service = Service::start_with(Rows::default(), Limits::default(), move |app| {

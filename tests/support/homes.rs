@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
+use toise::base::clock::Clock;
+use toise::base::progress::Progress;
 use toise::cli::Common;
 use toise::cli::train::train_lake;
-use toise::clock::Clock;
+use toise::estimate::request::fields::{FIELDS, Input, Kind, columns};
 use toise::estimate::store;
+use toise::lab::synth::{Request, lake::into_lake};
 use toise::opendata::Dataset;
-use toise::progress::Progress;
-use toise::synth::{Request, lake::into_lake};
-use toise::wire::estimate::fields::{FIELDS, Input, Kind, columns};
 
 use super::draw::Draw;
 

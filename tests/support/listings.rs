@@ -4,8 +4,8 @@
 //! of a leaf is said here.
 
 use serde_json::{Map, Value, json};
-use toise::wire::listings::filters::model::{Leaf, Model, Takes, leaves};
-use toise::wire::listings::filters::{Listing, Part};
+use toise::contract::listings::filters::model::{Leaf, Model, Takes, leaves};
+use toise::contract::listings::filters::{Listing, Part};
 
 use super::draw::Draw;
 use super::plain_listings::start;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use toise::lake::schema::{Kind, RECORD};
 use toise::lake::{ImportOutcome, Lake, RowSink, Slice};
 use toise::opendata::Dataset;
-use toise::wire::opendata::{FilterKind, bodies};
+use toise::opendata::request::bodies::{FilterKind, bodies};
 
 use super::draw::Draw;
 

@@ -8,19 +8,19 @@ use rusqlite::Transaction;
 use serde_json::Value;
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::account::{Account, find_or_create};
+use toise::accounts::prices::Prices;
 use toise::alerts::deliveries::{self, Page};
+use toise::alerts::delivery::{Delivery, DeliveryStatus};
 use toise::alerts::dispatch::{Dispatcher, Setup};
 use toise::alerts::outbox::{Branch, enqueue, snapshot};
 use toise::alerts::retention::Retention;
-use toise::clock::Clock;
-use toise::config::Webhooks;
-use toise::config::prices::Prices;
+use toise::alerts::settings::WebhookSettings;
+use toise::base::clock::Clock;
+use toise::contract::listings::codes::FlxId;
 use toise::net::post::Poster;
 use toise::net::receiver::{Allowed, Gate};
 use toise::store::Store;
 use toise::telemetry::Metrics;
-use toise::wire::delivery::{Delivery, DeliveryStatus};
-use toise::wire::listings::codes::FlxId;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
@@ -96,7 +96,7 @@ impl Sending {
             metrics: Metrics::new().unwrap(),
             account,
             prices: Prices::default(),
-            retention: Retention::from(&Webhooks::default()),
+            retention: Retention::from(&WebhookSettings::default()),
             folder,
             dispatcher: None,
         }

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use toise::contract::listings::filters::Listing;
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
 use toise::listings::projection::now;
 use toise::opendata::{dpe, dvf};
-use toise::wire::listings::filters::Listing;
 
 /// A session over the tables as they are now.
 pub fn session(data: &Path, listings: &Listings) -> Session {

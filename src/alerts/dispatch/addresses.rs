@@ -9,10 +9,10 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
 use super::state::{Key, Receiver};
-use crate::accounts::account::{self, Signing};
-use crate::alerts::alert::listing_of;
-use crate::alerts::payload::Subject;
-use crate::wire::listings::codes::FlxId;
+use crate::alert::listing_of;
+use crate::payload::Subject;
+use toise_accounts::account::{self, Signing};
+use toise_contract::listings::codes::FlxId;
 
 /// What deliveries of an account carry.
 pub(super) struct Credentials {

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::addresses::Credentials;
-use crate::alerts::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
-use crate::clock::Clock;
-use crate::net::post::{Connection, Posted, Poster};
+use crate::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
+use toise_base::clock::Clock;
+use toise_net::post::{Connection, Posted, Poster};
 
 /// What an attempt sends.
 pub(super) struct Attempt {

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::addresses::{AddressBook, Credentials, Destination, receiver};
 use super::state::{Key, State};
-use crate::alerts::alert::last_change;
-use crate::alerts::outbox::last_notification;
-use crate::alerts::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item};
-use crate::wire::listings::filters::Listing;
+use crate::alert::last_change;
+use crate::outbox::last_notification;
+use crate::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item};
+use toise_contract::listings::filters::Listing;
 
 /// Notifications noted in one turn at most.
 const NOTED_MAX: usize = 10_000;

@@ -37,11 +37,11 @@ use uuid::Uuid;
 use running::Running;
 
 use super::retention::{self, Retention};
-use crate::clock::Clock;
-use crate::config::prices::Prices;
-use crate::net::post::{Posted, Poster};
-use crate::store::Store;
-use crate::telemetry::Metrics;
+use toise_accounts::prices::Prices;
+use toise_base::clock::Clock;
+use toise_net::post::{Posted, Poster};
+use toise_store::Store;
+use toise_telemetry::Metrics;
 
 /// The file whose lock the dispatching process holds, in the data folder.
 pub const LOCK_FILE: &str = "dispatcher.lock";

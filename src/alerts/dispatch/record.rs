@@ -7,13 +7,13 @@ use super::LEASE;
 use super::look::{Buried, INACTIVE, Parcel};
 use super::state::Key;
 use super::verdict::{Judged, Verdict};
-use crate::accounts::ledger::{self, Entry, NO_KEY, Record};
-use crate::alerts::alert::Reason;
-use crate::alerts::payload::{Counts, Item};
-use crate::alerts::registry;
-use crate::clock::Clock;
-use crate::config::prices::{Consumption, Prices};
-use crate::wire::listings::filters::Listing;
+use crate::alert::Reason;
+use crate::payload::{Counts, Item};
+use crate::registry;
+use toise_accounts::ledger::{self, Entry, NO_KEY, Record};
+use toise_accounts::prices::{Consumption, Prices};
+use toise_base::clock::Clock;
+use toise_contract::listings::filters::Listing;
 
 /// For how long an endpoint may do nothing but fail, however seldom it is asked, before its alerts are ended: 5 days.
 const FAILING_MS_MAX: i64 = 5 * 24 * 3_600_000;

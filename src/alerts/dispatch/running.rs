@@ -19,9 +19,9 @@ use super::state::{End, State};
 use super::verdict::{Judged, Verdict};
 use super::work::{Tidied, Work};
 use super::{LEASE, LOCK_FILE, Message, Setup, TICK, Traffic};
-use crate::alerts::retention::{self, Due};
-use crate::net::post::Posted;
-use crate::store;
+use crate::retention::{self, Due};
+use toise_net::post::Posted;
+use toise_store as store;
 
 /// How often a process that does not dispatch tries to.
 const LOCK_EVERY: Duration = Duration::from_millis(500);

@@ -11,8 +11,8 @@ use std::time::Instant;
 use uuid::Uuid;
 
 use super::places::{Claim, Places};
-use crate::alerts::endpoint::Endpoint;
-use crate::net::post::{Connection, IDLE_TIMEOUT};
+use crate::endpoint::Endpoint;
+use toise_net::post::{Connection, IDLE_TIMEOUT};
 
 /// Endpoints that are remembered though nothing is sent to them at the moment.
 const REMEMBERED_MAX: usize = 10_000;

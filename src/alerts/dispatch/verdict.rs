@@ -1,8 +1,8 @@
 //! What an attempt comes to: taken, to be tried again and when, dead, or the end of its alert.
 
-use crate::alerts::schedule::{RETRY_AFTER_MAX, wait};
-use crate::net::post::{Failure, Posted};
-use crate::telemetry::DeliveryOutcome;
+use crate::schedule::{RETRY_AFTER_MAX, wait};
+use toise_net::post::{Failure, Posted};
+use toise_telemetry::DeliveryOutcome;
 
 /// The status by which a receiver says that it is gone for good.
 const GONE: u16 = 410;

@@ -8,9 +8,9 @@ use super::leftovers;
 use super::look::Plan;
 use super::record::{Settlement, Turn, Written};
 use super::state::Key;
-use crate::alerts::retention::{self, Due, Retention, Swept};
-use crate::clock::Clock;
-use crate::config::prices::Prices;
+use crate::retention::{self, Due, Retention, Swept};
+use toise_accounts::prices::Prices;
+use toise_base::clock::Clock;
 
 /// What one transaction writes.
 pub(super) struct Work {

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 use datafusion::error::DataFusionError;
 
-use crate::engine::Error;
-use crate::engine::batch::DecodedBatch;
-use crate::engine::cursor::{QuestionDigest, question_digest};
-use crate::engine::filter::{Clause, Test};
-use crate::engine::predicate::Predicate;
-use crate::lake::schema::TableSchema;
+use toise_contract::cursor::{QuestionDigest, question_digest};
+use toise_contract::filter::{Clause, Test};
+use toise_engine::Error;
+use toise_engine::batch::DecodedBatch;
+use toise_engine::predicate::Predicate;
+use toise_lake::schema::TableSchema;
 
 /// Rows of a batch, at most: one bit each.
 pub const ROWS_MAX: usize = u128::BITS as usize;

@@ -15,11 +15,11 @@ use datafusion::error::DataFusionError;
 pub use super::clauses::ROWS_MAX;
 use super::clauses::{ClauseId, Clauses, Words, cost};
 use super::keys::{CELL_DEGREES, Cell, Key, cell_of, keys};
-use crate::engine::Error;
-use crate::engine::batch::DecodedBatch;
-use crate::engine::filter::{Clause, Filter};
-use crate::engine::select::Columns;
-use crate::lake::schema::{Kind, TableSchema};
+use toise_contract::filter::{Clause, Filter};
+use toise_engine::Error;
+use toise_engine::batch::DecodedBatch;
+use toise_engine::select::Columns;
+use toise_lake::schema::{Kind, TableSchema};
 
 /// Place of an alert in an index.
 type Slot = u32;

@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
-use crate::engine::filter::{Clause, Filter, Test, position_columns};
-use crate::geo::distance::covering_span_degrees;
-use crate::lake::schema::{Kind, TableSchema};
+use toise_contract::filter::{Clause, Filter, Test, position_columns};
+use toise_geo::distance::covering_span_degrees;
+use toise_lake::schema::{Kind, TableSchema};
 
 /// Edges of the cells of each grid, degrees of latitude and longitude: 3 km to 220 km from south to north.
 pub(super) const CELL_DEGREES: [f64; 4] = [1.0 / 32.0, 1.0 / 8.0, 0.5, 2.0];
@@ -163,9 +163,9 @@ fn of_place(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listings::columns::properties;
-    use crate::wire::listings::filters::{Listing, parse_search_query};
     use serde_json::{Value, json};
+    use toise_contract::listings::filters::{Listing, parse_search_query};
+    use toise_listings::columns::properties;
 
     fn keys_of(filter: Value) -> Option<Vec<Key>> {
         let query = json!({ "filterProperty": filter });

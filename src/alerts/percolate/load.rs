@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::State;
 use super::index::Wants;
-use crate::alerts::alert::{kind_of, listing_of, wants};
-use crate::engine::filter::Filter;
-use crate::wire::listings::filters::{Listing, parse_search_query};
+use crate::alert::{kind_of, listing_of, wants};
+use toise_contract::filter::Filter;
+use toise_contract::listings::filters::{Listing, parse_search_query};
 
 /// Alerts read before they are compiled: bounds what lies in memory twice.
 const CHUNK_ALERTS: usize = 10_000;

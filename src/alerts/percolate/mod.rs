@@ -19,8 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 
 use super::alert::last_change;
-use crate::lake::schema::TableSchema;
 use index::Index;
+use toise_lake::schema::TableSchema;
 pub use turn::{AdvertWritten, Occasion, PropertyWritten, Turn};
 
 /// The active alerts of a store, compiled. One per process and store is enough; every call blocks its thread.

@@ -22,12 +22,12 @@ use serde::Serialize;
 
 use super::State;
 use super::index::{Index, Match};
-use crate::alerts::matches;
-use crate::alerts::outbox::{Branch, enqueue, snapshot};
-use crate::engine::batch::DecodedBatch;
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::deliveries::{AdvertEvent, AdvertUpdate};
+use crate::matches;
+use crate::outbox::{Branch, enqueue, snapshot};
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::deliveries::{AdvertEvent, AdvertUpdate};
+use toise_engine::batch::DecodedBatch;
 
 /// What happened to a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

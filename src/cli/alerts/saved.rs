@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::super::{CommandResult, Common};
-use crate::accounts::account;
-use crate::alerts::alert::Alert;
-use crate::alerts::deliveries::Page;
-use crate::alerts::overview::{self, Overview, answer};
-use crate::store::Store;
-use crate::wire::listings::codes::FlxId;
+use toise_accounts::account;
+use toise_alerts::alert::Alert;
+use toise_alerts::deliveries::Page;
+use toise_alerts::overview::{self, Overview, answer};
+use toise_contract::listings::codes::FlxId;
+use toise_store::Store;
 
 /// Lists the alerts of an account, or of all.
 pub(super) fn list(
@@ -36,7 +36,7 @@ pub(super) fn list(
         return Ok(());
     }
     let names = account::list(store)?;
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     table.set_header([
         "alert", "account", "name", "about", "state", "tells", "receiver", "changed",
     ]);
@@ -107,7 +107,7 @@ fn print(store: &Store, found: &Overview) -> CommandResult {
     if let Some(since) = found.failing_since {
         rows.push(("failing", format!("since {since}")));
     }
-    let mut table = crate::cli::table();
+    let mut table = crate::table();
     for (name, value) in rows {
         table.add_row([name.to_owned(), value]);
     }

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Boxed;
-use crate::clock::Clock;
-use crate::listings::Listings;
-use crate::listings::dedup::evaluate::Grouping;
-use crate::store::Store;
-use crate::synth::adverts::{Market, UNTIL_S};
-use crate::wire::listings::codes::FlxId;
+use toise_base::clock::Clock;
+use toise_contract::listings::codes::FlxId;
+use toise_lab::dedup::Grouping;
+use toise_lab::synth::adverts::{Market, UNTIL_S};
+use toise_listings::Listings;
+use toise_store::Store;
 
 /// Sightings taken together.
 const BATCH: usize = 4_096;
@@ -68,7 +68,7 @@ pub(super) fn grouping(market: &Market, mut block_done: impl FnMut()) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synth::adverts::{Level, Request, Spread};
+    use toise_lab::synth::adverts::{Level, Request, Spread};
 
     #[test]
     fn ingestion_as_a_whole_makes_the_right_properties() {

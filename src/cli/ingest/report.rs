@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::listings::ingest::Outcome;
-use crate::reports;
-use crate::wire::enums::WireEnum;
+use toise_base::reports;
+use toise_contract::enums::WireEnum;
+use toise_listings::ingest::Outcome;
 
 /// Examples kept for each reason.
 const EXAMPLES_MAX: usize = 3;
@@ -142,7 +142,7 @@ impl IngestReport {
 
     /// The report as a table for people.
     pub fn to_text(&self) -> String {
-        let mut table = crate::cli::table();
+        let mut table = crate::table();
         let counts = [
             ("files", self.files.len() as u64),
             ("adverts read", self.adverts),
@@ -196,7 +196,7 @@ fn tally(tallies: &mut BTreeMap<String, Tally>, reason: &str, example: Example) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Fault;
+    use toise_contract::Fault;
 
     #[test]
     fn every_line_is_counted_once_with_three_examples_of_a_reason() {

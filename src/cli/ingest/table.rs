@@ -7,9 +7,9 @@ use std::io::{BufRead, Read};
 use serde_json::{Map, Value, json};
 
 use super::lines::Line;
-use crate::wire::Fault;
-use crate::wire::listings::Advert;
-use crate::wire::read::read;
+use toise_contract::Fault;
+use toise_contract::listings::Advert;
+use toise_contract::read::read;
 
 /// Separates the items of a list in a cell.
 const LIST_SEPARATOR: char = '|';

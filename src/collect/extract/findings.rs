@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::wire::listings::Advert;
-use crate::wire::read::{TEXT_BYTES_MAX, read};
+use toise_contract::listings::Advert;
+use toise_contract::read::{TEXT_BYTES_MAX, read};
 
 /// Where on a page a field was found, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::findings::{Findings, Origin, PRICE};
 use super::french::{self, Part};
-use crate::listings::identity::ListingUrl;
 use graph::{Graph, Node, area, degrees, number, rank, text, types};
+use toise_listings::identity::ListingUrl;
 
 /// Properties and amenities of a node that are read.
 const LABELLED_MAX: usize = 100;

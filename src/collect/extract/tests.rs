@@ -1,8 +1,8 @@
 //! Whole pages, as portals write them, become adverts that ingestion takes.
 
 use super::*;
-use crate::listings::incoming::Incoming;
 use serde_json::json;
+use toise_listings::incoming::Incoming;
 
 const URL: &str = "https://portail.example/annonce/12";
 

@@ -158,7 +158,7 @@ fn files_of_the_data_folder_take_the_place_of_those_of_the_same_name() {
 
 #[test]
 fn every_file_of_the_folder_is_in_the_executable() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/portals");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/portals");
     let mut files: Vec<String> = own_files(&folder)
         .unwrap()
         .iter()

@@ -1,6 +1,6 @@
 //! Whether receivers may be posted to, asked of the name service for a few addresses at a time.
 //!
-//! Questions have a bounded number of places for all calls together ([`crate::net::lookup`]); more wait, but no call
+//! Questions have a bounded number of places for all calls together ([`toise_net::lookup`]); more wait, but no call
 //! longer than [`CALL_TIMEOUT`].
 
 use std::collections::{HashMap, HashSet};
@@ -10,8 +10,8 @@ use futures::StreamExt;
 use futures::stream;
 use tokio::time::{Instant, timeout_at};
 
-use crate::net::lookup::CHECKS_MAX;
-use crate::net::receiver::{Gate, Refused};
+use toise_net::lookup::CHECKS_MAX;
+use toise_net::receiver::{Gate, Refused};
 
 /// Addresses one call looks up at once: half of what all calls together may.
 const LOOKUPS_PER_CALL_MAX: usize = CHECKS_MAX / 2;
@@ -68,9 +68,9 @@ impl Addresses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::receiver::Allowed;
     use std::sync::mpsc::channel;
     use std::sync::{Arc, Mutex};
+    use toise_net::receiver::Allowed;
 
     #[tokio::test]
     async fn names_that_nobody_answers_for_hold_a_call_no_longer_than_its_time() {

@@ -4,16 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::reference;
 use super::schemas::closed;
-use crate::accounts::account;
-use crate::accounts::grants::ENDPOINTS;
-use crate::accounts::key::{
+use toise_accounts::account;
+use toise_accounts::grants::ENDPOINTS;
+use toise_accounts::key::{
     self, ESTIMATES_MAX, Kind, MONTHLY_QUOTA_MAX, NAME_CHARS_MAX, RATE_PER_S_MAX,
 };
-use crate::accounts::scopes::Scope;
-use crate::config::Limits;
-use crate::config::prices::Consumption;
-use crate::wire::admin::GRANTS_MAX;
-use crate::wire::dates::DATE_RULE;
+use toise_accounts::limits::Limits;
+use toise_accounts::prices::Consumption;
+use toise_accounts::requests::GRANTS_MAX;
+use toise_accounts::scopes::Scope;
+use toise_contract::dates::DATE_RULE;
 
 /// Every schema, by its name under `components.schemas`.
 pub fn component_schemas() -> Map<String, Value> {
@@ -281,7 +281,9 @@ fn moment(about: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::admin::{ACCOUNT_FIELDS, KEY_CHANGE_FIELDS, KEY_FIELDS, PERIOD_PARAMETERS};
+    use toise_accounts::requests::{
+        ACCOUNT_FIELDS, KEY_CHANGE_FIELDS, KEY_FIELDS, PERIOD_PARAMETERS,
+    };
 
     fn names(schema: &Value) -> Vec<&str> {
         let properties = schema["properties"].as_object().unwrap();

@@ -8,13 +8,13 @@ use super::super::routes::AlertAction;
 use super::admin::{data_list_of, data_of};
 use super::operations::Operation;
 use super::{enveloped, reference};
-use crate::alerts::registry::LIST_BYTES_MAX;
-use crate::listings::preview;
-use crate::wire::alerts::SEARCH_QUERY_BYTES_MAX;
-use crate::wire::alerts::queries::{SKIP_MAX, TAKE_DEFAULT, TAKE_MAX};
-use crate::wire::delivery::DeliveryStatus;
-use crate::wire::listings::filters::Listing;
 use schemas::preview_answer;
+use toise_alerts::delivery::DeliveryStatus;
+use toise_alerts::registry::LIST_BYTES_MAX;
+use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
+use toise_alerts::request::queries::{SKIP_MAX, TAKE_DEFAULT, TAKE_MAX};
+use toise_contract::listings::filters::Listing;
+use toise_listings::preview;
 
 /// What each kind of listings calls the parts of its alerts.
 struct Names {
@@ -167,10 +167,10 @@ fn status_parameter() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::alerts::queries::{
+    use toise_alerts::request::queries::{
         ALERT_LIST_PARAMETERS, DELIVERIES_PARAMETERS, PAGE_PARAMETERS, PREVIEW_KEYS, REPLAY_KEYS,
     };
-    use crate::wire::alerts::{ALERT_KEYS, parse_alert};
+    use toise_alerts::request::{ALERT_KEYS, parse_alert};
 
     fn keys(schema: &Value) -> Vec<&str> {
         let properties = schema["properties"].as_object().unwrap();

@@ -8,11 +8,11 @@ use super::admin::data_of;
 use super::operations::Operation;
 use super::schemas::closed;
 use super::{content, enveloped};
-use crate::collect::RETRY_AFTER_S;
-use crate::listings::identity::URL_BYTES_MAX;
-use crate::wire::collect::{COMMENT_CHARS_MAX, URL_PARAMETER};
-use crate::wire::enums::{EnumAdvertReportReason, WireEnum};
-use crate::wire::listings::filters::Listing;
+use toise_collect::RETRY_AFTER_S;
+use toise_collect::request::{COMMENT_CHARS_MAX, URL_PARAMETER};
+use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
+use toise_contract::listings::filters::Listing;
+use toise_listings::identity::URL_BYTES_MAX;
 
 /// Why an address is rejected: the word its reason begins with, and what it means.
 const REASONS: [(&str, &str); 11] = [

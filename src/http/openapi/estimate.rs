@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::operations::Operation;
 use super::schemas::closed;
 use super::{enveloped, reference};
-use crate::http::estimate::COMPARABLES;
-use crate::wire::estimate::fields::{CONDITIONS_MAX, FIELDS, Field, Kind, POSITION_PATH};
-use crate::wire::estimate::{ESTIMATE_ITEMS_MAX, keys_of};
+use crate::estimate::COMPARABLES;
+use toise_estimate::request::fields::{CONDITIONS_MAX, FIELDS, Field, Kind, POSITION_PATH};
+use toise_estimate::request::{ESTIMATE_ITEMS_MAX, keys_of};
 
 /// What is said of both routes.
 const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \

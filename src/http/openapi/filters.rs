@@ -5,18 +5,20 @@ use serde_json::{Map, Value, json};
 
 use super::reference;
 use super::schemas::closed;
-use crate::wire::dates::DATE_RULE;
-use crate::wire::enums::{
+use toise_contract::dates::DATE_RULE;
+use toise_contract::enums::{
     EnumSearchRequestOrderBy, EnumSearchRequestSortBy, EnumStudiedData, Enumeration,
     SimilarPropertiesRequestSimilarityStrategyEnum, WireEnum,
 };
-use crate::wire::listings::filters::bodies::{
+use toise_contract::listings::filters::bodies::{
     FULL_TEXT_WORDS_MAX, LITE_SIZE_MAX, MANY_MAX, SEARCH_SIZE_MAX, SIMILARS_SIZE_MAX,
     TEXT_CHARS_MAX, TEXTS_MAX,
 };
-use crate::wire::listings::filters::model::{Lite, Model, Takes};
-use crate::wire::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX as FILTER_TEXT_CHARS_MAX};
-use crate::wire::listings::filters::{Listing, Part};
+use toise_contract::listings::filters::model::{Lite, Model, Takes};
+use toise_contract::listings::filters::parse::{
+    ITEMS_MAX, TEXT_CHARS_MAX as FILTER_TEXT_CHARS_MAX,
+};
+use toise_contract::listings::filters::{Listing, Part};
 
 /// Component schemas of filters and of the bodies that carry them. Codes and identifiers are those of the records.
 pub fn schemas() -> Map<String, Value> {
@@ -244,7 +246,7 @@ fn lat_lng(found: &mut Map<String, Value>) -> Value {
 mod tests {
     use super::super::listings;
     use super::*;
-    use crate::wire::listings::filters::parse_search_query;
+    use toise_contract::listings::filters::parse_search_query;
 
     #[test]
     fn every_reference_resolves_and_no_record_is_overwritten() {

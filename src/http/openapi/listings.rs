@@ -10,10 +10,10 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::super::samples::Sample;
 use super::reference;
-use crate::wire::delivery::Delivery;
-use crate::wire::listings::deliveries::{AdvertDelivery, PropertyDelivery};
-use crate::wire::listings::{Advert, LiteProperty, Property};
-use crate::wire::read::read;
+use toise_alerts::delivery::Delivery;
+use toise_contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
+use toise_contract::listings::{Advert, LiteProperty, Property};
+use toise_contract::read::read;
 
 /// Records a sample answer holds.
 const SAMPLE_RECORDS: usize = 10;
@@ -175,7 +175,7 @@ fn header(name: &str, about: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::enums::{ENUMERATIONS, Enumeration};
+    use toise_contract::enums::{ENUMERATIONS, Enumeration};
 
     #[test]
     fn every_reference_resolves() {

@@ -21,11 +21,11 @@ use serde_json::{Map, Value, json};
 
 use super::docs;
 use super::routes::{Access, Counting, Endpoint, ROUTES, Route};
-use crate::opendata::Dataset;
 use operations::describe;
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
 use schemas::{match_answer, match_request, record, search_answer, search_request};
+use toise_opendata::Dataset;
 
 const DESCRIPTION: &str = "French property data. One fault is reported per call, the first in document order, by its \
 JSON path. Unknown keys and nulls are refused; a key written twice counts with its last value; an empty list and a \

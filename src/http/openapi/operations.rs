@@ -6,12 +6,12 @@ use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
 use super::schemas::closed;
 use super::{JSON, alerts, collect, enveloped, estimate, ingestion, reference, type_name};
-use crate::listings::analytics::BARS_MAX;
-use crate::listings::similars;
-use crate::opendata::{Dataset, score};
-use crate::wire::enums::{EnumStudiedData, WireEnum};
-use crate::wire::listings::filters::Part;
-use crate::wire::opendata::MATCH_ITEMS_MAX;
+use toise_contract::enums::{EnumStudiedData, WireEnum};
+use toise_contract::listings::filters::Part;
+use toise_listings::analytics::BARS_MAX;
+use toise_listings::similars;
+use toise_opendata::request::bodies::MATCH_ITEMS_MAX;
+use toise_opendata::{Dataset, score};
 
 /// What the document says of an endpoint.
 pub struct Operation {

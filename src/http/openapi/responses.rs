@@ -6,8 +6,8 @@ use super::super::error::ApiError;
 use super::super::routes::{Access, AlertAction, BodyRule, Counting, Endpoint, Route};
 use super::operations::Operation;
 use super::{EXAMPLES, collect, content, reference};
-use crate::accounts::meter::Refused;
-use crate::wire::Fault;
+use toise_accounts::meter::Refused;
+use toise_contract::Fault;
 
 fn response_headers(route: &Route) -> Value {
     let number =

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{reference, type_name};
-use crate::lake::schema::{Kind, LATITUDE, LONGITUDE, RECORD};
-use crate::opendata::{Dataset, dpe, dvf};
-use crate::wire::dates::DATE_RULE;
-use crate::wire::distances::DISTANCE_RULE;
-use crate::wire::opendata::{
+use toise_contract::dates::DATE_RULE;
+use toise_contract::distances::DISTANCE_RULE;
+use toise_lake::schema::{Kind, LATITUDE, LONGITUDE, RECORD};
+use toise_opendata::request::bodies::{
     FilterField, FilterKind, MATCH_SIZE_DEFAULT, MATCH_SIZE_MAX, SEARCH_SIZE_DEFAULT,
     SEARCH_SIZE_MAX, SORT_ORDERS, TargetField, TargetKind, bodies,
 };
+use toise_opendata::{Dataset, dpe, dvf};
 
 /// An object that takes these properties and no others.
 pub(super) fn closed(properties: Value, required: &[&str]) -> Value {

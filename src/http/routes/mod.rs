@@ -13,10 +13,10 @@ use warp::http::Method;
 
 use super::error::ApiError;
 use super::samples::Sample;
-use crate::accounts::scopes::Scope;
-use crate::config::prices::Consumption;
-use crate::opendata::Dataset;
-use crate::wire::listings::filters::{Listing, Part};
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::listings::filters::{Listing, Part};
+use toise_opendata::Dataset;
 
 pub use rows::{ADVERTS_BODY_BYTES_MAX, BODY_BYTES_MAX, MANY_BODY_BYTES_MAX};
 pub use table::ROUTES;
@@ -307,7 +307,7 @@ fn not_allowed(routes: &[&'static Route]) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::grants::is_endpoint_name;
+    use toise_accounts::grants::is_endpoint_name;
 
     #[test]
     fn everything_under_protected_asks_for_a_key_and_nothing_else_does() {

@@ -4,9 +4,9 @@ use warp::http::Method;
 
 use super::super::samples::Sample;
 use super::{Access, AdminAction, AlertAction, BodyRule, Counting, Endpoint, Route};
-use crate::accounts::scopes::Scope;
-use crate::config::prices::Consumption;
-use crate::wire::listings::filters::Listing;
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::listings::filters::Listing;
 
 use Access::Scoped;
 use AlertAction::{

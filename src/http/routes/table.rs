@@ -9,10 +9,10 @@ use super::rows::{
     post, post_bare, public, sample,
 };
 use super::{Access, AdminAction, AlertAction, BodyRule, Counting, Endpoint, Route};
-use crate::accounts::scopes::Scope;
-use crate::config::prices::Consumption;
-use crate::opendata::Dataset;
-use crate::wire::listings::filters::{Listing, Part};
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::listings::filters::{Listing, Part};
+use toise_opendata::Dataset;
 
 use Access::{Keyed, Scoped};
 use AlertAction::{

@@ -7,16 +7,16 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{Error, Result};
-use crate::geo::iris::IrisIndex;
-use crate::listings::columns::{AdvertRows, PropertyRows};
-use crate::listings::identity::UrlDigest;
-use crate::listings::incoming::Incoming;
-use crate::listings::prepare::{Draft, Known, MadeProperty, News, Seen};
-use crate::listings::record_key::RecordKey;
-use crate::listings::texts::Filling;
-use crate::wire::Fault;
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::FlxId;
+use crate::columns::{AdvertRows, PropertyRows};
+use crate::identity::UrlDigest;
+use crate::incoming::Incoming;
+use crate::prepare::{Draft, Known, MadeProperty, News, Seen};
+use crate::record_key::RecordKey;
+use crate::texts::Filling;
+use toise_contract::Fault;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_geo::iris::IrisIndex;
 
 /// A property with its adverts, ready to be written.
 pub(super) struct Asset {

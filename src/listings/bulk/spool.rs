@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::slice::ParallelSliceMut;
 
-use crate::listings::record_key::RecordKey;
+use crate::record_key::RecordKey;
 
 /// Bytes of records that are sorted together.
 const RUN_BYTES_MAX: usize = 256 << 20;

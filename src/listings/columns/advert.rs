@@ -9,12 +9,12 @@ use super::dwelling::dwelling;
 use super::rows::{ColumnOf, Read, Rows};
 use super::shared::{Sold, columns, listed, placed, sold};
 use super::{Error, ID, adverts};
-use crate::lake::schema::Column;
-use crate::wire::enums::WireEnum;
-use crate::wire::listings::Advert;
-use crate::wire::listings::market::LightSeller;
-use crate::wire::listings::place::AdLocation;
-use crate::wire::listings::price::AdvertPrice;
+use toise_contract::enums::WireEnum;
+use toise_contract::listings::Advert;
+use toise_contract::listings::market::LightSeller;
+use toise_contract::listings::place::AdLocation;
+use toise_contract::listings::price::AdvertPrice;
+use toise_lake::schema::Column;
 
 impl Sold for Advert {
     fn seller(&self) -> Option<&LightSeller> {

@@ -2,11 +2,11 @@
 
 use super::rows::{ColumnOf, Read};
 use super::shared::{Listed, columns};
-use crate::wire::enums::WireEnum;
-use crate::wire::listings::habitation::{
+use toise_contract::enums::WireEnum;
+use toise_contract::listings::habitation::{
     Characteristics, Climate, Features, PropertyCondition, Surface,
 };
-use crate::wire::listings::scalars::Floor;
+use toise_contract::listings::scalars::Floor;
 
 /// Every column of a dwelling.
 pub(super) fn dwelling<R: Listed + 'static>(to: &mut Vec<ColumnOf<R>>) {

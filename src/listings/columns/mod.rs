@@ -21,8 +21,8 @@ pub use property::PropertyRows;
 
 use std::sync::LazyLock;
 
-use crate::lake::schema::{Column, TableSchema};
-use crate::wire::listings::filters::Listing;
+use toise_contract::listings::filters::Listing;
+use toise_lake::schema::{Column, TableSchema};
 
 /// Column that identifies a property or an advert.
 pub const ID: &str = "flx_id";

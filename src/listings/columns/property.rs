@@ -11,13 +11,13 @@ use super::dwelling::dwelling;
 use super::rows::{ColumnOf, Read, Rows};
 use super::shared::{Priced, Sold, columns, listed, placed, priced, sold};
 use super::{ADVERTS, Error, ID, RECORD_KEY, properties};
-use crate::lake::schema::{Column, ITEM, Kind, struct_fields};
-use crate::listings::record_key::RecordKey;
-use crate::wire::enums::WireEnum;
-use crate::wire::listings::market::LightSeller;
-use crate::wire::listings::place::Location;
-use crate::wire::listings::price::Price;
-use crate::wire::listings::{Property, PropertyAdvert};
+use crate::record_key::RecordKey;
+use toise_contract::enums::WireEnum;
+use toise_contract::listings::market::LightSeller;
+use toise_contract::listings::place::Location;
+use toise_contract::listings::price::Price;
+use toise_contract::listings::{Property, PropertyAdvert};
+use toise_lake::schema::{Column, ITEM, Kind, struct_fields};
 
 impl Priced for Property {
     fn price(&self) -> Option<&Price> {

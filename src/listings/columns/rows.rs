@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use uuid::Uuid;
 
-use crate::lake::schema::{Column, Kind, UTC};
+use toise_lake::schema::{Column, Kind, UTC};
 
 /// A column and how it is read from a record.
 pub(super) struct ColumnOf<R> {

@@ -1,12 +1,12 @@
 //! Columns that both records have: what is offered, since when, land, parking places, prices, sellers.
 
 use super::rows::{ColumnOf, Read};
-use crate::wire::enums::WireEnum;
-use crate::wire::listings::habitation::TypeHabitation;
-use crate::wire::listings::land::{TypeLand, TypeParking};
-use crate::wire::listings::market::{LightSeller, Meta, Offer, OfferRentingContract};
-use crate::wire::listings::price::{Price, PropertyPrice, Source, Variation};
-use crate::wire::listings::{Advert, Property};
+use toise_contract::enums::WireEnum;
+use toise_contract::listings::habitation::TypeHabitation;
+use toise_contract::listings::land::{TypeLand, TypeParking};
+use toise_contract::listings::market::{LightSeller, Meta, Offer, OfferRentingContract};
+use toise_contract::listings::price::{Price, PropertyPrice, Source, Variation};
+use toise_contract::listings::{Advert, Property};
 
 /// The parts properties and adverts have in common.
 pub(super) trait Listed {

@@ -3,10 +3,10 @@
 use arrow::array::RecordBatch;
 
 use super::*;
-use crate::lake::schema::Kind;
-use crate::listings::record_key::RecordKey;
-use crate::wire::listings::filters::model::{Leaf, Takes, leaves};
-use crate::wire::listings::filters::{Listing, Part};
+use crate::record_key::RecordKey;
+use toise_contract::listings::filters::model::{Leaf, Takes, leaves};
+use toise_contract::listings::filters::{Listing, Part};
+use toise_lake::schema::Kind;
 
 fn kind_of(schema: &TableSchema, leaf: &Leaf, column: &str) -> Kind {
     let (_, found) = schema
@@ -38,7 +38,7 @@ fn every_leaf_of_a_filter_has_a_column_of_its_kind() {
                         Some((list, position)) => (format!("{list}."), position),
                         None => (String::new(), leaf.column.as_str()),
                     };
-                    for name in crate::engine::filter::position_columns(position) {
+                    for name in toise_contract::filter::position_columns(position) {
                         let kind = kind_of(schema, leaf, &format!("{list}{name}"));
                         assert_eq!(kind, Kind::Number, "{}", leaf.path);
                     }
@@ -56,7 +56,7 @@ fn every_leaf_of_a_filter_has_a_column_of_its_kind() {
 
 #[test]
 fn sort_keys_and_the_clustering_order_are_columns() {
-    use crate::wire::enums::{EnumSearchRequestSortBy, WireEnum};
+    use toise_contract::enums::{EnumSearchRequestSortBy, WireEnum};
     for (listing, schema) in [
         (Listing::Property, properties()),
         (Listing::Advert, adverts()),
@@ -82,7 +82,7 @@ fn samples<T: serde::de::DeserializeOwned>(text: &str) -> Vec<(serde_json::Value
     let records = answer["data"].as_array().unwrap();
     records
         .iter()
-        .map(|record| (record.clone(), crate::wire::read::read(record).unwrap()))
+        .map(|record| (record.clone(), toise_contract::read::read(record).unwrap()))
         .collect()
 }
 
@@ -143,7 +143,7 @@ fn a_property_is_a_row_with_its_adverts_as_a_list() {
 
 #[test]
 fn an_advert_is_a_row_and_one_without_an_identifier_is_none() {
-    use crate::wire::listings::Advert;
+    use toise_contract::listings::Advert;
     let samples = samples::<Advert>(include_str!("../../../data/samples/adverts.json"));
     let mut rows = AdvertRows::default();
     for (_, advert) in &samples {

@@ -1,8 +1,8 @@
 //! What is filled in, and what is not.
 
 use super::*;
-use crate::wire::read::read;
 use serde_json::json;
+use toise_contract::read::read;
 
 fn completed(value: Value) -> (Value, Completed) {
     let mut advert: Advert = read(&value).unwrap();

@@ -3,7 +3,7 @@
 use super::compare::{Comparison, Verdict, compare};
 use super::fingerprint::Fingerprint;
 use super::weights::{BARRED_BITS, CONTRADICTION_BITS, JOIN_BITS, SAME_BITS, SUPPORT_BITS};
-use crate::wire::listings::codes::FlxId;
+use toise_contract::listings::codes::FlxId;
 
 /// An advert of a property that the new one may belong to.
 #[derive(Clone, Copy, Debug)]

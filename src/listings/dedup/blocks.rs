@@ -12,8 +12,8 @@
 
 use super::digest;
 use super::fingerprint::{COMMUNE_BLUR_M, Fingerprint, Spot, USUAL_BLUR_M};
-use crate::geo::departments;
-use crate::wire::enums::{EnumPropertyClass as Class, EnumPropertyOfferType as OfferType};
+use toise_contract::enums::{EnumPropertyClass as Class, EnumPropertyOfferType as OfferType};
+use toise_geo::departments;
 
 /// A key that adverts are stored under and looked up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

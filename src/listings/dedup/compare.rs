@@ -10,7 +10,7 @@ use super::levels::{
     land, photos, place, portal, price, reference, seller, surface,
 };
 use super::weights::{DIFFERENT_BITS, FIELDS, Field, PRIOR_BITS, SAME_BITS, WEIGHTS};
-use crate::wire::enums::EnumPropertyClass as Class;
+use toise_contract::enums::EnumPropertyClass as Class;
 
 /// What a comparison comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -8,15 +8,15 @@ use super::few::Few;
 use super::images::{self, Photos};
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, references, seller};
 use super::text::{Figures, Folded, Sketch};
-use crate::geo::distance::planar_distance_m;
-use crate::wire::enums::{
+use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
     EnumPropertyClass, EnumPropertyGeneralCondition as General,
     EnumPropertyInteriorCondition as Interior, EnumPropertyOfferType, WireEnum,
 };
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::{Position, Timestamp};
-use crate::wire::listings::habitation::{Characteristics, TypeHabitation};
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::{Position, Timestamp};
+use toise_contract::listings::habitation::{Characteristics, TypeHabitation};
+use toise_geo::distance::planar_distance_m;
 
 /// A position as near as this to the centre of its commune stands for the commune.
 const CENTRE_RADIUS_M: f64 = 30.0;

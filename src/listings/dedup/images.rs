@@ -3,7 +3,7 @@
 //! Cost of a comparison: one exclusive or and one count of bits for each pair of pictures, at most 100 pairs.
 
 use super::few::Few;
-use crate::wire::listings::medias::{Image, Medias};
+use toise_contract::listings::medias::{Image, Medias};
 
 /// Pictures kept of an advert, the first ones: portals keep the order, and the first are the telling ones.
 pub const PHOTOS_MAX: usize = 10;

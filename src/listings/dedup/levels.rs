@@ -5,8 +5,8 @@ use super::fingerprint::{Fingerprint, Period, Spot};
 use super::images;
 use super::seller::SellerKind;
 use super::text;
-use crate::geo::distance::planar_distance_m;
-use crate::wire::enums::EnumPropertyClass as Class;
+use toise_contract::enums::EnumPropertyClass as Class;
+use toise_geo::distance::planar_distance_m;
 
 /// Index of the first limit that the value does not exceed; one more than the last when it exceeds all.
 fn band(value: f64, limits: &[f64]) -> u8 {

@@ -14,7 +14,6 @@ mod blocks;
 mod codec;
 mod compare;
 mod digest;
-pub mod evaluate;
 mod few;
 mod fingerprint;
 mod images;

@@ -206,7 +206,7 @@ mod tests {
 
     use super::super::{Verdict, compare};
     use super::*;
-    use crate::synth::adverts::{Level, Market, Request, Spread};
+    use toise_lab::synth::adverts::{Level, Market, Request, Spread};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]

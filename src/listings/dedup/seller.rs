@@ -3,8 +3,8 @@
 use super::digest;
 use super::few::Few;
 use super::text::Folded;
-use crate::wire::enums::EnumSellerType;
-use crate::wire::listings::Advert;
+use toise_contract::enums::EnumSellerType;
+use toise_contract::listings::Advert;
 
 /// Identities of a seller that are kept: SIREN, identifier, name, telephone, mail.
 pub const SELLER_KEYS_MAX: usize = 5;

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::synth::adverts::{Level, Market, Request, Spread};
-use crate::wire::listings::Advert;
-use crate::wire::listings::codes::FlxId;
-use crate::wire::read::read;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::read::read;
+use toise_lab::synth::adverts::{Level, Market, Request};
 
 /// A flat of an agency, complete.
 fn flat() -> Value {
@@ -380,22 +380,4 @@ proptest! {
             prop_assert_eq!(assign(new, &candidates), assign(new, &shuffled));
         }
     }
-}
-
-#[test]
-fn a_dense_market_at_the_middle_level_becomes_the_right_properties() {
-    let request = Request {
-        spread: Spread::Dense,
-        ..Request::new(4_096, 11, Level::Middle)
-    };
-    let mut market = evaluate::Market::default();
-    for seen in crate::synth::adverts::Market::new(request).observations() {
-        market.observe(&seen.advert, seen.asset, |_, _| {});
-    }
-    let outcome = market.outcome();
-    assert_eq!(outcome.grouping.adverts, 4_096);
-    assert!(outcome.grouping.precision > 0.99, "{outcome:?}");
-    assert!(outcome.grouping.recall > 0.94, "{outcome:?}");
-    assert!(outcome.blocking_recall > 0.99, "{outcome:?}");
-    assert!(outcome.encoded_bytes_mean < 600.0, "{outcome:?}");
 }

@@ -4,10 +4,10 @@ use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::clock::Clock;
-use crate::store::Store;
-use crate::wire::listings::filters::Listing;
-use crate::wire::listings::{Advert, Property};
+use toise_base::clock::Clock;
+use toise_contract::listings::filters::Listing;
+use toise_contract::listings::{Advert, Property};
+use toise_store::Store;
 
 /// Listings in a folder of their own, at noon of a day in March.
 struct Desk {
@@ -93,7 +93,7 @@ fn with(mut advert: Value, fields: Value) -> Value {
 }
 
 fn types(receipt: &Receipt) -> Vec<&'static str> {
-    use crate::wire::enums::WireEnum;
+    use toise_contract::enums::WireEnum;
     receipt
         .events
         .iter()
@@ -383,7 +383,7 @@ fn a_split_lasts_and_identifiers_stay_where_they_were() {
     ] {
         assert!(matches!(
             desk.listings.split(property, &adverts),
-            Err(crate::listings::Error::Refused(_))
+            Err(crate::Error::Refused(_))
         ));
     }
 }

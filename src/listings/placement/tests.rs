@@ -7,11 +7,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::clock::Clock;
-use crate::listings::Listings;
-use crate::listings::recent::Basis;
-use crate::store::{Store, document};
-use crate::synth::adverts::{Level, Market, Request, Spread};
+use crate::Listings;
+use crate::recent::Basis;
+use toise_base::clock::Clock;
+use toise_lab::synth::adverts::{Level, Market, Request, Spread};
+use toise_store::{Store, document};
 
 /// Listings in a folder of their own, after the made-up market.
 struct Desk {
@@ -182,7 +182,7 @@ proptest! {
         let by_address: std::collections::HashMap<String, &Value> = sightings
             .iter()
             .map(|advert| {
-                let url = crate::listings::identity::ListingUrl::parse(advert["url"].as_str().unwrap());
+                let url = crate::identity::ListingUrl::parse(advert["url"].as_str().unwrap());
                 let digest = url.unwrap().digest();
                 (digest.iter().map(|byte| format!("{byte:02X}")).collect(), advert)
             })
@@ -199,7 +199,7 @@ fn unlike() -> (Fingerprint, Fingerprint) {
     let sightings = sightings(64, 7, Level::Clean, |is_first| is_first);
     let mut fingerprints = sightings
         .iter()
-        .map(|advert| Fingerprint::of(&crate::wire::read::read(advert).unwrap()));
+        .map(|advert| Fingerprint::of(&toise_contract::read::read(advert).unwrap()));
     let one = fingerprints.next().unwrap();
     let is_met = |other: &Fingerprint| {
         let keys = one.probes();

@@ -13,13 +13,13 @@ use arrow::datatypes::Int64Type;
 
 use super::rows::{Keys, Laid, lay_out};
 use super::{Error, Result};
-use crate::lake::import::Import;
-use crate::lake::{self, Lake, RowSink};
-use crate::listings::Listings;
-use crate::listings::columns::{RECORD_KEY, table_of};
-use crate::listings::record_key::RecordKey;
-use crate::listings::store::{CHANGES_MAX, Changes};
-use crate::wire::listings::filters::Listing;
+use crate::Listings;
+use crate::columns::{RECORD_KEY, table_of};
+use crate::record_key::RecordKey;
+use crate::store::{CHANGES_MAX, Changes};
+use toise_contract::listings::filters::Listing;
+use toise_lake::import::Import;
+use toise_lake::{self as lake, Lake, RowSink};
 
 /// Share of the table's rows that may have changed before they are folded: each fold rewrites files.
 const FOLD_SHARE: usize = 16;

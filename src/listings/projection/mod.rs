@@ -29,12 +29,12 @@ use super::Listings;
 use super::columns::{self, adverts, properties, table_of};
 use super::store::CHANGES_MAX;
 use super::texts::{self, Texts};
-use crate::engine::Engine;
-use crate::engine::priority;
-use crate::lake::Lake;
-use crate::wire::listings::filters::Listing;
 use state::{Kept, State};
 use tail::Tail;
+use toise_contract::listings::filters::Listing;
+use toise_engine::Engine;
+use toise_engine::priority;
+use toise_lake::Lake;
 use view::View;
 
 /// How often the store is asked for changes: searches see them in less than a second, and committing the words of few
@@ -59,10 +59,10 @@ pub enum Error {
     Listings(#[from] super::Error),
     /// The table could not be read.
     #[error(transparent)]
-    Engine(#[from] crate::engine::Error),
+    Engine(#[from] toise_engine::Error),
     /// The table could not be written.
     #[error(transparent)]
-    Lake(#[from] crate::lake::Error),
+    Lake(#[from] toise_lake::Error),
     /// A stored listing is no record.
     #[error("listing {id} in the store cannot be read: {error}")]
     Record {

@@ -5,13 +5,13 @@
 
 use super::tail::Tail;
 use super::{Result, fold};
-use crate::engine::Engine;
-use crate::engine::session::ChangedTable;
-use crate::lake::Lake;
-use crate::listings::Listings;
-use crate::listings::columns::table_of;
-use crate::listings::store::CHANGES_MAX;
-use crate::wire::listings::filters::Listing;
+use crate::Listings;
+use crate::columns::table_of;
+use crate::store::CHANGES_MAX;
+use toise_contract::listings::filters::Listing;
+use toise_engine::Engine;
+use toise_engine::session::ChangedTable;
+use toise_lake::Lake;
 
 /// Changed records from which they are folded, at least: laid out in memory they cost each query what a fold costs once.
 const FOLD_ROWS_MIN: usize = 16_384;

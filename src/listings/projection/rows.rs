@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::{Error, Result};
-use crate::listings::columns::{self, AdvertRows, PropertyRows, table_of};
-use crate::listings::record_key::RecordKey;
-use crate::listings::store::Change;
-use crate::wire::listings::filters::Listing;
+use crate::columns::{self, AdvertRows, PropertyRows, table_of};
+use crate::record_key::RecordKey;
+use crate::store::Change;
+use toise_contract::listings::filters::Listing;
 
 /// Records one core lays out at a time.
 const RECORDS_AT_ONCE: usize = 512;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::view::View;
-use crate::clock::Clock;
-use crate::listings::texts;
+use crate::texts;
+use toise_base::clock::Clock;
 
 /// How long a state is kept after a page of it was given.
 const KEPT_FOR: Duration = Duration::from_secs(5 * 60);

@@ -14,13 +14,13 @@ use uuid::Uuid;
 use super::Result;
 use super::rows::{Keys, Laid, lay_out};
 use super::view::{Shown, View};
-use crate::engine::batch::DecodedBatch;
-use crate::engine::decoded::CHUNK_ROWS_MAX;
-use crate::engine::view::TableView;
-use crate::lake::schema::TableSchema;
-use crate::listings::columns::table_of;
-use crate::listings::store::Changes;
-use crate::wire::listings::filters::Listing;
+use crate::columns::table_of;
+use crate::store::Changes;
+use toise_contract::listings::filters::Listing;
+use toise_engine::batch::DecodedBatch;
+use toise_engine::decoded::CHUNK_ROWS_MAX;
+use toise_engine::view::TableView;
+use toise_lake::schema::TableSchema;
 
 /// Changes since the table was written.
 pub struct Tail {
@@ -277,7 +277,7 @@ fn empty_sets(base: &TableView) -> Vec<BooleanBufferBuilder> {
 fn hide(base: &TableView, hidden: &mut [BooleanBufferBuilder], id: Uuid) -> Result<()> {
     let Some(row) = base
         .row_of(&id.to_string())
-        .map_err(crate::engine::Error::from)?
+        .map_err(toise_engine::Error::from)?
     else {
         return Ok(());
     };

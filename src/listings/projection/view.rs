@@ -7,15 +7,15 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 use arrow::error::ArrowError;
 
-use crate::engine::batch::DecodedBatch;
-use crate::engine::decoded::Decoded;
-use crate::engine::interrupt::Interrupt;
-use crate::engine::predicate::Predicate;
-use crate::engine::scan::{Selected, Visited};
-use crate::engine::select::Columns;
-use crate::engine::session::ChangedTable;
-use crate::engine::view::{Chunk, TableView};
-use crate::engine::{Engine, Error};
+use toise_engine::batch::DecodedBatch;
+use toise_engine::decoded::Decoded;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::predicate::Predicate;
+use toise_engine::scan::{Selected, Visited};
+use toise_engine::select::Columns;
+use toise_engine::session::ChangedTable;
+use toise_engine::view::{Chunk, TableView};
+use toise_engine::{Engine, Error};
 
 /// Files, batches, and what is hidden in them.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! What a property takes from which of its adverts.
 
 use super::*;
-use crate::listings::change::Sighting;
-use crate::wire::read::read;
+use crate::change::Sighting;
 use serde_json::json;
+use toise_contract::read::read;
 use uuid::Uuid;
 
 fn moment(day: u32) -> Timestamp {

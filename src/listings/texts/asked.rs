@@ -18,7 +18,7 @@ use super::kept::{Kept, Piece};
 use super::segments::{Present, Segment};
 use super::sets::{Ranked, Set};
 use super::words::Fields;
-use crate::engine::interrupt::Interrupt;
+use toise_engine::interrupt::Interrupt;
 
 /// How much more the stem as asked counts than a word that resembles it.
 const AS_ASKED_BOOST: f32 = 2.0;

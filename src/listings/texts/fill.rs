@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tantivy::IndexWriter;
 
 use super::{Numbered, Result, Texts};
-use crate::wire::listings::Property;
+use toise_contract::listings::Property;
 
 /// Threads that take texts apart.
 const THREADS: usize = 2;

@@ -13,10 +13,10 @@ use uuid::Uuid;
 use super::asked::Coarse;
 use super::kept::Piece;
 use super::words::{NUMBER, Words, analyzer, asked, tokens};
-use crate::listings::record_key::RecordKey;
-use crate::listings::store::{Change, Changes};
-use crate::wire::listings::codes::FlxId;
-use crate::wire::listings::filters::Search;
+use crate::record_key::RecordKey;
+use crate::store::{Change, Changes};
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Search;
 
 /// Words of texts, with neighbours of one and two errors, and of one stem.
 const VOCABULARY: [&str; 14] = [

@@ -24,10 +24,10 @@ use tantivy::TantivyError;
 
 use super::Listings;
 use super::store::{CHANGES_MAX, Changes};
-use crate::engine::interrupt::Interrupt;
-use crate::wire::listings::filters::{Listing, Search};
 pub use asked::Fits;
 pub use fill::Filling;
+use toise_contract::listings::filters::{Listing, Search};
+use toise_engine::interrupt::Interrupt;
 pub use words::Words;
 
 /// Folder of the indexes under a data folder.
@@ -66,7 +66,7 @@ pub enum Error {
     Listings(#[from] super::Error),
     /// Nobody waits any more.
     #[error(transparent)]
-    Engine(#[from] crate::engine::Error),
+    Engine(#[from] toise_engine::Error),
 }
 
 impl Error {
@@ -339,9 +339,9 @@ fn name(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
-    use crate::store::Store;
     use serde_json::json;
+    use toise_base::clock::Clock;
+    use toise_store::Store;
 
     #[test]
     fn a_damaged_index_is_made_anew() {

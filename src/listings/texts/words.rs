@@ -30,10 +30,10 @@ use super::asked::{Asked, Fits, Looking};
 use super::kept::{Kept, Piece};
 use super::segments::Present;
 use super::{Error, Result};
-use crate::engine::interrupt::Interrupt;
-use crate::engine::priority;
-use crate::listings::store::Changes;
-use crate::wire::listings::filters::Search;
+use crate::store::Changes;
+use toise_contract::listings::filters::Search;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::priority;
 
 /// Memory in which new words are gathered before they are written, bytes.
 const WRITER_BYTES: usize = 32 << 20;
@@ -369,10 +369,10 @@ pub(super) fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listings::record_key::RecordKey;
-    use crate::listings::store::Change;
-    use crate::wire::listings::codes::FlxId;
+    use crate::record_key::RecordKey;
+    use crate::store::Change;
     use serde_json::json;
+    use toise_contract::listings::codes::FlxId;
     use uuid::Uuid;
 
     fn property(number: i64, sequence: i64, record: Option<serde_json::Value>) -> Change {

@@ -15,11 +15,11 @@ use arrow::datatypes::{
 use serde_json::{Map, Value};
 
 use super::{BulkReport, Run};
-use crate::lake::schema::{Kind, RECORD};
-use crate::opendata::Dataset;
-use crate::opendata::matching::Ranking;
-use crate::opendata::portfolio::{Error, InputRows};
-use crate::opendata::source::cell;
+use crate::Dataset;
+use crate::matching::Ranking;
+use crate::portfolio::{Error, InputRows};
+use crate::source::cell;
+use toise_lake::schema::{Kind, RECORD};
 
 /// Columns of a diagnostic in the answer where none are chosen.
 const DPE_COLUMNS: [&str; 10] = [
@@ -317,7 +317,7 @@ impl<'r> Table<'r> {
             let found: Vec<_> = shown.iter().map(|ranked| ranked.row).collect();
             run.view
                 .records(&found)
-                .map_err(crate::engine::Error::from)?
+                .map_err(toise_engine::Error::from)?
         } else {
             Vec::new()
         };
@@ -343,7 +343,7 @@ impl<'r> Table<'r> {
                         let decoded = run
                             .view
                             .column(cache, chunk, index)
-                            .map_err(crate::engine::Error::from)?;
+                            .map_err(toise_engine::Error::from)?;
                         cells.copy(&decoded.values, (ranked.row.row - chunk.first_row) as usize);
                     }
                     (None, _) if column.name == RECORD => {

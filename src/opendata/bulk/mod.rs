@@ -6,8 +6,6 @@
 
 mod answer;
 mod plan;
-#[cfg(test)]
-mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,10 +15,10 @@ use serde::Serialize;
 
 use super::portfolio::{self, Error, Opened, Output, Portfolio};
 use super::{Dataset, OpenData};
-use crate::engine;
-use crate::progress::Progress;
 use answer::Layout;
 use plan::Plan;
+use toise_base::progress::Progress;
+use toise_engine as engine;
 
 /// Columns that are keys where none are named, the first that is there.
 const DEFAULT_KEYS: [&str; 2] = ["key", "id"];

@@ -8,11 +8,11 @@
 use serde_json::{Map, Number, Value};
 
 use super::BulkOptions;
-use crate::opendata::portfolio::{Columns, Error};
-use crate::opendata::source::Block;
-use crate::opendata::{Dataset, MatchRequest};
-use crate::wire::opendata::{FilterKind, TargetKind, bodies};
-use crate::wire::parse_match;
+use crate::portfolio::{Columns, Error};
+use crate::request::bodies::{FilterKind, TargetKind, bodies};
+use crate::request::parse_match;
+use crate::source::Block;
+use crate::{Dataset, MatchRequest};
 
 /// How a cell is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use crate::lake::schema::Kind;
+use toise_lake::schema::Kind;
 
 /// One published column.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ pub mod source;
 
 use std::sync::LazyLock;
 
-use crate::lake::schema::{Column, Kind, TableSchema};
+use toise_lake::schema::{Column, Kind, TableSchema};
 
 /// Values of `type_batiment`.
 pub const BUILDING_TYPES: [&str; 3] = ["appartement", "maison", "immeuble"];

@@ -18,14 +18,14 @@ use chrono::Datelike;
 
 use super::columns::all;
 use super::source::{Columns, index_of};
-use crate::geo::departments;
-use crate::geo::projection::{in_france, to_degrees};
-use crate::lake::schema::Kind;
-use crate::opendata::import::Converted;
-use crate::opendata::json_text::JsonObject;
-use crate::opendata::report::Findings;
-use crate::opendata::source::cell::{code, date_of, day, decimal, json_number};
-use crate::opendata::source::{Block, Place};
+use crate::import::Converted;
+use crate::json_text::JsonObject;
+use crate::report::Findings;
+use crate::source::cell::{code, date_of, day, decimal, json_number};
+use crate::source::{Block, Place};
+use toise_geo::departments;
+use toise_geo::projection::{in_france, to_degrees};
+use toise_lake::schema::Kind;
 
 /// Which diagnostics are wanted; nothing set wants all.
 #[derive(Clone, Debug, Default)]

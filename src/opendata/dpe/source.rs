@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::columns::all;
-use crate::opendata::source::cell::plain_name;
-use crate::opendata::source::{Error, Header, Place};
+use crate::source::cell::plain_name;
+use crate::source::{Error, Header, Place};
 
 /// Names as published, today's and former, to the index of the published column.
 static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use crate::opendata::source::cell::{code, padded, plain_name};
-use crate::opendata::source::{Error, Header, Place};
+use crate::source::cell::{code, padded, plain_name};
+use crate::source::{Error, Header, Place};
 
 /// A value of a DVF row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

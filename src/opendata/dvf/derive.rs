@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::row::{Local, Row};
-use crate::opendata::source::cell::without_accents;
+use crate::source::cell::without_accents;
 
 /// Kinds of record; the order is that of [`super::PROPERTY_TYPES`] only by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ pub mod row;
 
 use std::sync::LazyLock;
 
-use crate::lake::schema::{Column, Kind, TableSchema};
+use toise_lake::schema::{Column, Kind, TableSchema};
 
 /// Values of `property_type`, as the interface spells them.
 pub const PROPERTY_TYPES: [&str; 7] = [

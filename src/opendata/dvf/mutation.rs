@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::columns::{Columns, Field};
-use crate::opendata::source::{Block, Error, Place};
+use crate::source::{Block, Error, Place};
 
 /// Rows of a file that grouping in memory accepts: about 1 GB of text.
 pub const ROWS_IN_MEMORY_MAX: usize = 4_000_000;

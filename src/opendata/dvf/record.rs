@@ -17,11 +17,11 @@ use super::columns::Columns;
 use super::derive::{Sale, department, sales};
 use super::mutation::Mutations;
 use super::row::RowReader;
-use crate::geo::iris::IrisIndex;
-use crate::opendata::import::Converted;
-use crate::opendata::json_text::JsonObject;
-use crate::opendata::report::Findings;
-use crate::opendata::source::cell::date_of;
+use crate::import::Converted;
+use crate::json_text::JsonObject;
+use crate::report::Findings;
+use crate::source::cell::date_of;
+use toise_geo::iris::IrisIndex;
 
 /// Which sales are wanted; nothing set wants all.
 #[derive(Clone, Debug, Default)]

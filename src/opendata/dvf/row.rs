@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::columns::{Columns, Field, Form, commune_code, parcel_code};
-use crate::opendata::report::Findings;
-use crate::opendata::source::cell::{code, day, decimal};
-use crate::opendata::source::{Block, Place};
+use crate::report::Findings;
+use crate::source::cell::{code, day, decimal};
+use crate::source::{Block, Place};
 
 /// What stands on a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! Which column of a portfolio gives which field, and which ones the answer repeats.
 
 use super::{Error, Portfolio};
-use crate::opendata::source::Block;
+use crate::source::Block;
 
 /// What the columns of a portfolio mean.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
 use super::{Columns, Error, Portfolio};
-use crate::opendata::source::{self, Block, BlockReader, Format, Header, Meter};
+use crate::source::{self, Block, BlockReader, Format, Header, Meter};
 
 /// Rows answered at a time: enough to forget the cost of a task, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;

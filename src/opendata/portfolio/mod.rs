@@ -16,8 +16,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use arrow::array::RecordBatch;
 
 use super::source;
-use crate::engine;
-use crate::progress::Progress;
+use toise_base::progress::Progress;
+use toise_engine as engine;
 
 pub use columns::Columns;
 pub use input::{InputRows, Opened};

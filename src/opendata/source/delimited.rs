@@ -80,7 +80,7 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
 }
 
 /// The delimiter that splits the header line into most cells, quoted ones apart.
-pub(in crate::opendata) fn delimiter_of(probe: &[u8]) -> u8 {
+pub(crate) fn delimiter_of(probe: &[u8]) -> u8 {
     let mut counts = [0usize; DELIMITERS.len()];
     let mut quoted = false;
     for byte in probe {

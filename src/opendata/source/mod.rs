@@ -107,7 +107,7 @@ pub enum Error {
     },
     /// The table refused the rows.
     #[error(transparent)]
-    Lake(#[from] crate::lake::Error),
+    Lake(#[from] toise_lake::Error),
 }
 
 impl Error {

@@ -1,7 +1,7 @@
 //! Places in French text: a postal code with its town, an arrondissement, a town with its department.
 
 use super::tokens::Token;
-use crate::geo::communes;
+use toise_geo::communes;
 
 /// Words of a town's name that are looked at.
 const NAME_WORDS_MAX: usize = 5;

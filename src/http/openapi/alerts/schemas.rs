@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 use super::super::reference;
 use super::super::schemas::closed;
 use super::names;
-use crate::alerts::alert::Reason;
-use crate::listings::preview;
-use crate::net::receiver::URL_CHARS_MAX;
-use crate::wire::alerts::queries::{PREVIEW_DAYS_DEFAULT, PREVIEW_DAYS_MAX, REPLAY_ITEMS_MAX};
-use crate::wire::alerts::{ALERTS_MAX, METADATA_BYTES_MAX, NAME_CHARS_MAX, match_kinds};
-use crate::wire::dates::DATE_RULE;
-use crate::wire::delivery::DeliveryStatus;
-use crate::wire::listings::filters::Listing;
+use toise_alerts::alert::Reason;
+use toise_alerts::delivery::DeliveryStatus;
+use toise_alerts::request::queries::{PREVIEW_DAYS_DEFAULT, PREVIEW_DAYS_MAX, REPLAY_ITEMS_MAX};
+use toise_alerts::request::{ALERTS_MAX, METADATA_BYTES_MAX, NAME_CHARS_MAX, match_kinds};
+use toise_contract::dates::DATE_RULE;
+use toise_contract::listings::filters::Listing;
+use toise_listings::preview;
+use toise_net::receiver::URL_CHARS_MAX;
 
 /// Component schemas by name.
 pub fn schemas() -> Map<String, Value> {

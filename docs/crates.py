@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Prints the crates of this workspace and how they depend on one another, as a Mermaid graph.
+
+Usage: docs/crates.py [--metadata FILE] [--check]
+
+Only members of the workspace appear, and only normal dependencies between them (neither build nor development
+dependencies). Crates are grouped by floor: a crate that depends on no other member is on floor 0, any other is one floor
+above the highest crate it depends on. Each crate shows its lines of Rust: every line of the .rs files under the folder of
+its library or executable, without the folders of other members, tests/ and benches/.
+
+--check prints the crates of more than LINES_MAX lines instead, and exits 1 when there is one.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+LINES_MAX = 15_000
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Targets whose sources are the crate itself.
+OWN_KINDS = {"lib", "rlib", "cdylib", "staticlib", "dylib", "proc-macro", "bin"}
+
+
+class Cycle(Exception):
+    """Crates that depend on one another in a circle."""
+
+
+def read_metadata(file):
+    if file:
+        return json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"error: {' '.join(command)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def members(metadata):
+    """Packages of the workspace by name."""
+    wanted = set(metadata.get("workspace_members", []))
+    packages = metadata["packages"]
+    return {package["name"]: package for package in packages if not wanted or package["id"] in wanted}
+
+
+def dependencies(packages):
+    """Names of the members each member depends on."""
+    found = {}
+    for name, package in packages.items():
+        normal = [dependency["name"] for dependency in package["dependencies"] if dependency["kind"] in (None, "normal")]
+        found[name] = sorted({other for other in normal if other in packages and other != name})
+    return found
+
+
+def floors(graph):
+    """The floor of each crate: the longest path from it to the ground."""
+    known, on_the_way = {}, []
+
+    def floor(name):
+        if name in known:
+            return known[name]
+        if name in on_the_way:
+            circle = on_the_way[on_the_way.index(name):] + [name]
+            raise Cycle(" -> ".join(circle))
+        on_the_way.append(name)
+        known[name] = 1 + max((floor(other) for other in graph[name]), default=-1)
+        on_the_way.pop()
+        return known[name]
+
+    for name in graph:
+        floor(name)
+    return known
+
+
+def source_folders(package):
+    """Folders that hold the sources of a crate's library and executables, none inside another."""
+    targets = [target for target in package["targets"] if OWN_KINDS & set(target["kind"])]
+    folders = sorted({pathlib.Path(target["src_path"]).parent for target in targets})
+    return [folder for folder in folders if not any(other in folder.parents for other in folders)]
+
+
+def lines_of_rust(name, packages):
+    """Lines of the .rs files of a crate, without those of members that lie inside its folder."""
+    homes = {other: pathlib.Path(package["manifest_path"]).parent for other, package in packages.items()}
+    inner = [home for other, home in homes.items() if other != name and homes[name] in home.parents]
+    lines = 0
+    for folder in source_folders(packages[name]):
+        for file in folder.rglob("*.rs"):
+            if not any(home in file.parents for home in inner):
+                with open(file, "rb") as content:
+                    lines += sum(1 for _ in content)
+    return lines
+
+
+def identifier(name):
+    """A name Mermaid takes as an identifier: some words, such as `end`, are its own."""
+    return "crate_" + "".join(letter if letter.isalnum() else "_" for letter in name)
+
+
+def short(name):
+    return name.removeprefix("toise-")
+
+
+def mermaid(graph, floor_of, lines):
+    text = ["graph TD"]
+    for floor in sorted(set(floor_of.values()), reverse=True):
+        text.append(f'  subgraph floor_{floor}["floor {floor}"]')
+        for name in sorted(graph):
+            if floor_of[name] == floor:
+                text.append(f'    {identifier(name)}["{short(name)}<br/>{lines[name]:,} lines"]')
+        text.append("  end")
+    for name in sorted(graph):
+        for other in graph[name]:
+            text.append(f"  {identifier(name)} --> {identifier(other)}")
+    return "\n".join(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--metadata", metavar="FILE", help="output of `cargo metadata` [default: ask cargo]")
+    parser.add_argument("--check", action="store_true", help=f"exit 1 when a crate has over {LINES_MAX:,} lines")
+    options = parser.parse_args()
+    packages = members(read_metadata(options.metadata))
+    graph = dependencies(packages)
+    lines = {name: lines_of_rust(name, packages) for name in graph}
+    if options.check:
+        too_long = sorted(name for name in graph if lines[name] > LINES_MAX)
+        for name in too_long:
+            print(f"{name}: {lines[name]:,} lines of Rust, {LINES_MAX:,} allowed: split it", file=sys.stderr)
+        return 1 if too_long else 0
+    try:
+        floor_of = floors(graph)
+    except Cycle as circle:
+        sys.exit(f"error: crates depend on one another in a circle: {circle}")
+    print(mermaid(graph, floor_of, lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+//! What operators get: accounts, keys, consumption, over HTTP and in the JSON of the command line.
+//!
+//! What is not set is left out. A secret is written only where the caller hands it in.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Value, json};
+
+use crate::account::Account;
+use crate::grants::{Grant, Grants};
+use crate::key::KeyRecord;
+use crate::signing::SigningSecret;
+use crate::usage::TypeUsage;
+
+/// An account; its signing secret only when just made or replaced.
+pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Value {
+    let mut answer = json!({
+        "account_id": account.account_id,
+        "name": account.name,
+        "created_at": moment(account.created_at),
+        "webhook_key": account.webhook_key.reveal(),
+    });
+    if let Some(secret) = secret {
+        answer["signing_secret"] = json!(secret.reveal());
+    }
+    answer
+}
+
+/// A key; its text only when just made. What is not set is left out.
+pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
+    let mut answer = json!({
+        "key_id": record.key_id,
+        "account_id": record.account_id,
+        "kind": record.kind.as_str(),
+        "grants": grant_names(record.grants()),
+        "rate": record.allowance.rate_per_s,
+        "max_concurrent_estimates": record.allowance.estimates_max,
+        "created_at": moment(record.created_at),
+    });
+    let optional = [
+        ("key", key.map(Value::from)),
+        ("name", record.name.as_deref().map(Value::from)),
+        (
+            "monthly_quota",
+            record.allowance.monthly_quota.map(Value::from),
+        ),
+        ("expires_at", record.expires_at.map(moment)),
+        ("revoked_at", record.revoked_at.map(moment)),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            answer[name] = value;
+        }
+    }
+    answer
+}
+
+fn grant_names(grants: Grants) -> Vec<&'static str> {
+    grants.iter().map(Grant::as_str).collect()
+}
+
+/// Totals of consumption and their parts by type.
+pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
+    let total: u64 = parts.iter().map(|part| part.credits).sum();
+    let by_type: Vec<Value> = parts
+        .iter()
+        .map(|part| json!({"type": part.consumption, "credits": part.credits, "calls": part.calls}))
+        .collect();
+    json!({"total_credits": total, "consumption_per_type": by_type})
+}
+
+/// Consumption of one account among others.
+pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
+    let mut answer = json!({"account_id": account.account_id, "name": account.name});
+    let consumption = consumption_answer(parts);
+    for field in ["total_credits", "consumption_per_type"] {
+        answer[field] = consumption[field].clone();
+    }
+    answer
+}
+
+/// A moment as answers spell it: ISO 8601, UTC, milliseconds.
+pub fn moment(moment: DateTime<Utc>) -> Value {
+    Value::from(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
+}

@@ -1,0 +1,74 @@
+//! A delivery as those who own the alert, and operators, see it.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use toise_contract::listings::codes::{FlxId, Timestamp};
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryStatus {
+    /// Not tried yet, or under way for the first time.
+    Pending,
+    /// Taken by the receiver.
+    Delivered,
+    /// Tried and not taken; it is tried again.
+    Failed,
+    /// Not taken, and not tried again unless someone asks for it.
+    Dead,
+}
+
+impl DeliveryStatus {
+    /// Every status.
+    pub const ALL: [DeliveryStatus; 4] = [
+        DeliveryStatus::Pending,
+        DeliveryStatus::Delivered,
+        DeliveryStatus::Failed,
+        DeliveryStatus::Dead,
+    ];
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DeliveryStatus::Pending => "pending",
+            DeliveryStatus::Delivered => "delivered",
+            DeliveryStatus::Failed => "failed",
+            DeliveryStatus::Dead => "dead",
+        }
+    }
+
+    /// The status of a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// A request to an alert's receiver, however often it was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Delivery {
+    /// Identifier, the `webhook-id` of every attempt.
+    pub delivery_id: FlxId,
+    /// The alert it tells of.
+    pub alert_id: FlxId,
+    /// Where it stands.
+    pub status: DeliveryStatus,
+    /// Attempts made.
+    pub attempts: u32,
+    /// When it is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<Timestamp>,
+    /// HTTP status of the last answer; absent when there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_status: Option<u16>,
+    /// Why the last attempt failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// When it was put together.
+    pub created_at: Timestamp,
+    /// When the receiver took it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<Timestamp>,
+    /// Items it tells of, 1 to 100.
+    pub items: u32,
+}

@@ -1,0 +1,198 @@
+//! Restoring a backup: every byte checked against the manifest, then one rename makes the data folder.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use tempfile::TempDir;
+
+use super::{
+    BUFFER_BYTES, Entry, Error, MANIFEST_FILE, Manifest, Result, copy_hashed, parent_of,
+    sync_folder, tar,
+};
+use toise_store as store;
+
+/// Name of the restored folder in its stage, which nobody else may look into.
+const INNER: &str = "data";
+/// Bytes a manifest has at most: some hundred thousand files.
+const MANIFEST_BYTES_MAX: u64 = 64 << 20;
+
+/// A data folder restored but not in its place yet; dropped before, it leaves nothing.
+#[derive(Debug)]
+pub struct Restored {
+    stage: TempDir,
+    data: PathBuf,
+    manifest: Manifest,
+}
+
+impl Restored {
+    /// Copies a backup, a folder or a tar file, to a stage beside the data folder it will be. Blocks.
+    ///
+    /// # Errors
+    /// A data folder that holds anything, something that is no backup, a file that is not what the manifest says.
+    pub fn prepare(from: &Path, data: &Path, progress: &ProgressBar) -> Result<Self> {
+        refuse_unless_empty(data)?;
+        let beside = parent_of(data);
+        fs::create_dir_all(&beside).map_err(Error::io(&beside))?;
+        let stage = tempfile::Builder::new()
+            .prefix(".restore-")
+            .tempdir_in(&beside)
+            .map_err(Error::io(&beside))?;
+        let folder = stage.path().join(INNER);
+        fs::create_dir(&folder).map_err(Error::io(&folder))?;
+        let source = fs::metadata(from).map_err(Error::io(from))?;
+        let manifest = if source.is_dir() {
+            from_folder(from, &folder, progress)?
+        } else {
+            from_tar(from, &folder, progress)?
+        };
+        sync_folder(&folder)?;
+        Ok(Self {
+            stage,
+            data: data.to_owned(),
+            manifest,
+        })
+    }
+
+    /// The restored folder, for checks before it takes its place.
+    pub fn folder(&self) -> PathBuf {
+        self.stage.path().join(INNER)
+    }
+
+    /// Gives the data folder its name; durable on return.
+    ///
+    /// # Errors
+    /// A data folder that came to hold something meanwhile.
+    pub fn publish(self) -> Result<Manifest> {
+        refuse_unless_empty(&self.data)?;
+        // Renaming takes the place of an empty folder, and of nothing else.
+        fs::rename(self.folder(), &self.data).map_err(Error::io(&self.data))?;
+        sync_folder(&parent_of(&self.data))?;
+        Ok(self.manifest)
+    }
+}
+
+fn refuse_unless_empty(data: &Path) -> Result<()> {
+    match fs::read_dir(data) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(Error::NotEmpty(data.to_owned())),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::io(data)(error)),
+    }
+}
+
+fn from_folder(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> {
+    let path = from.join(MANIFEST_FILE);
+    let text = fs::read(&path).map_err(|error| Error::NotABackup {
+        path: from.to_owned(),
+        reason: format!("{MANIFEST_FILE}: {error}"),
+    })?;
+    let manifest = Manifest::parse(&text, from)?;
+    progress.set_length(manifest.bytes());
+    for entry in &manifest.files {
+        let path = from.join(&entry.path);
+        let mut file = File::open(&path).map_err(Error::io(&path))?;
+        put(entry, &path, &mut file, to, progress)?;
+    }
+    Ok(manifest)
+}
+
+fn from_tar(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> {
+    read_tar(
+        from,
+        |manifest| progress.set_length(manifest.bytes()),
+        |entry, from, content| put(entry, from, content, to, progress),
+    )
+}
+
+/// Checks every byte of a tar file against the manifest in it.
+pub(super) fn check_tar(from: &Path) -> Result<()> {
+    let check = |entry: &Entry, from: &Path, content: &mut dyn Read| {
+        let found =
+            copy_hashed(content, &mut io::sink(), |_| ()).map_err(|error| error.at(from, from))?;
+        refuse_unless_same(entry, from, &found)
+    };
+    read_tar(from, |_| (), check).map(drop)
+}
+
+/// Reads a tar file in order: the manifest, then each file it names, given to `take`.
+fn read_tar(
+    from: &Path,
+    begin: impl FnOnce(&Manifest),
+    mut take: impl FnMut(&Entry, &Path, &mut dyn Read) -> Result<()>,
+) -> Result<Manifest> {
+    let file = File::open(from).map_err(Error::io(from))?;
+    let mut archive = tar::Reader::new(BufReader::with_capacity(BUFFER_BYTES, file));
+    let not_a_backup = |reason: String| Error::NotABackup {
+        path: from.to_owned(),
+        reason,
+    };
+    let unreadable = |error: io::Error| not_a_backup(error.to_string());
+    let mut text = Vec::new();
+    match archive.next().map_err(unreadable)? {
+        Some((name, bytes)) if name == MANIFEST_FILE && bytes <= MANIFEST_BYTES_MAX => {
+            let mut content = archive.content(bytes);
+            content.read_to_end(&mut text).map_err(Error::io(from))?;
+        }
+        _ => {
+            let reason = format!("{MANIFEST_FILE} is not its first file; unpacked, it may be one");
+            return Err(not_a_backup(reason));
+        }
+    }
+    let manifest = Manifest::parse(&text, from)?;
+    begin(&manifest);
+    for entry in &manifest.files {
+        let in_archive = from.join(&entry.path);
+        let damaged = |reason: String| Error::Damaged {
+            path: in_archive.clone(),
+            reason,
+        };
+        let found = archive.next().map_err(|error| damaged(error.to_string()))?;
+        match found {
+            Some((name, bytes)) if name == entry.path && bytes == entry.bytes => {}
+            _ => return Err(damaged("not where the manifest says".into())),
+        }
+        take(entry, &in_archive, &mut archive.content(entry.bytes))?;
+    }
+    Ok(manifest)
+}
+
+/// Writes one file of a backup and checks it against the manifest; durable on return.
+fn put(
+    entry: &Entry,
+    from: &Path,
+    content: &mut dyn Read,
+    folder: &Path,
+    progress: &ProgressBar,
+) -> Result<()> {
+    let path = folder.join(&entry.path);
+    let inside = parent_of(&path);
+    fs::create_dir_all(&inside).map_err(Error::io(&inside))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    // The store holds secrets, the ledger what customers did.
+    #[cfg(unix)]
+    if [store::FILE_NAME, store::LEDGER_FILE_NAME].contains(&entry.path.as_str()) {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let mut file = options.open(&path).map_err(Error::io(&path))?;
+    let found = copy_hashed(content, &mut file, |copied| progress.inc(copied))
+        .map_err(|error| error.at(from, &path))?;
+    refuse_unless_same(entry, from, &found)?;
+    file.sync_all().map_err(Error::io(&path))?;
+    sync_folder(&inside)
+}
+
+fn refuse_unless_same(entry: &Entry, from: &Path, found: &(u64, String)) -> Result<()> {
+    let (bytes, blake3) = found;
+    if *bytes == entry.bytes && *blake3 == entry.blake3 {
+        return Ok(());
+    }
+    Err(Error::Damaged {
+        path: from.to_owned(),
+        reason: "its content is not what was backed up".into(),
+    })
+}

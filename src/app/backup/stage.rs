@@ -1,0 +1,371 @@
+//! Taking a backup: a stage beside its final place, filled, verified, then renamed or written as one tar file.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use chrono::SecondsFormat;
+use indicatif::ProgressBar;
+use tempfile::TempDir;
+
+use super::{
+    COMPANIONS, Entry, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest,
+    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder, tar,
+};
+use toise_base::clock::Clock;
+use toise_lake::snapshot::{self, Snapshot};
+use toise_store::{self as store, Store};
+
+/// How often a table or model is tried again when it is published anew while its files are linked.
+const LINK_ATTEMPTS: usize = 20;
+/// Pause between two attempts at a model: training puts a folder in the place of another.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
+/// Lock of the data folder under which backups run.
+const LOCK_FILE: &str = "backup.lock";
+/// What the names of stages in the data folder begin with.
+const STAGE_PREFIX: &str = ".backup-";
+
+/// Where a backup goes.
+#[derive(Clone, Debug)]
+enum Target {
+    Folder(PathBuf),
+    Tar(PathBuf),
+}
+
+/// A backup that is complete but has not taken its place yet; dropped before, it leaves nothing.
+#[derive(Debug)]
+pub struct Stage {
+    folder: TempDir,
+    target: Target,
+    manifest: Manifest,
+    _lock: File,
+}
+
+impl Stage {
+    /// Copies a data folder as it stands, beside whatever reads and writes it. Blocks.
+    ///
+    /// # Errors
+    /// A target that is there already, a folder without data, a table or store that cannot be read.
+    pub fn take(data: &Path, target: &Path, clock: &Clock, progress: &ProgressBar) -> Result<Self> {
+        if !data.join(store::FILE_NAME).exists() && !data.join(LAKE).exists() {
+            return Err(Error::NoData(data.to_owned()));
+        }
+        if fs::symlink_metadata(target).is_ok() {
+            return Err(Error::Exists(target.to_owned()));
+        }
+        let lock = lock(data)?;
+        let is_tar = target
+            .extension()
+            .is_some_and(|extension| extension == "tar");
+        let (target, beside) = if is_tar {
+            (Target::Tar(target.to_owned()), data.to_owned())
+        } else {
+            // Beside its place, so that a rename suffices; links need the data folder's file system.
+            (Target::Folder(target.to_owned()), parent_of(target))
+        };
+        let folder = tempfile::Builder::new()
+            .prefix(STAGE_PREFIX)
+            .tempdir_in(&beside)
+            .map_err(Error::io(&beside))?;
+        let created_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
+        let root = folder.path();
+        copy_tables(&data.join(LAKE), &root.join(LAKE))?;
+        copy_models(&data.join(MODELS), &root.join(MODELS))?;
+        if data.join(store::FILE_NAME).exists() {
+            Store::open(data)?.backup(root)?;
+        }
+        for name in COMPANIONS {
+            copy_tree(&data.join(name), &root.join(name))?;
+        }
+        let mut files = Vec::new();
+        list(root, "", &mut files, progress)?;
+        let manifest = Manifest {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            created_at,
+            files,
+        };
+        write_manifest(&manifest, &root.join(MANIFEST_FILE))?;
+        sync_folder(root)?;
+        Ok(Self {
+            folder,
+            target,
+            manifest,
+            _lock: lock,
+        })
+    }
+
+    /// The staged backup, a data folder by itself, for checks before it takes its place.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Gives the backup its name; durable on return.
+    ///
+    /// # Errors
+    /// A target that cannot be written.
+    pub fn publish(self) -> Result<Manifest> {
+        match &self.target {
+            Target::Folder(path) => {
+                // Renaming a folder onto an empty one would succeed: it was not there a moment ago, and is not ours.
+                if fs::symlink_metadata(path).is_ok() {
+                    return Err(Error::Exists(path.clone()));
+                }
+                fs::rename(self.folder.path(), path).map_err(Error::io(path))?;
+                sync_folder(&parent_of(path))?;
+            }
+            Target::Tar(path) => self.write_tar(path)?,
+        }
+        Ok(self.manifest)
+    }
+
+    fn write_tar(&self, path: &Path) -> Result<()> {
+        let parent = parent_of(path);
+        let draft = tempfile::Builder::new()
+            .prefix(STAGE_PREFIX)
+            .tempfile_in(&parent)
+            .map_err(Error::io(&parent))?;
+        let mut out = tar::Writer::new(BufWriter::with_capacity(1 << 20, draft.as_file()));
+        let names = self.manifest.files.iter().map(|file| file.path.as_str());
+        // The manifest comes first, so that a reader knows what to expect.
+        for name in std::iter::once(MANIFEST_FILE).chain(names) {
+            let from = self.folder.path().join(name);
+            let mut file = File::open(&from).map_err(Error::io(&from))?;
+            let metadata = file.metadata().map_err(Error::io(&from))?;
+            let (bytes, modified_s) = (metadata.len(), modified_s(&metadata));
+            out.append(name, bytes, modified_s, &mut file)
+                .map_err(Error::io(path))?;
+        }
+        out.finish()
+            .and_then(|mut out| out.flush())
+            .and_then(|()| draft.as_file().sync_all())
+            .map_err(Error::io(path))?;
+        restore::check_tar(draft.path())?;
+        draft
+            .persist_noclobber(path)
+            .map_err(|error| match error.error.kind() {
+                io::ErrorKind::AlreadyExists => Error::Exists(path.to_owned()),
+                _ => Error::io(path)(error.error),
+            })?;
+        sync_folder(&parent)
+    }
+}
+
+/// When a file was last modified, in seconds after 1970; 0 where nobody knows.
+fn modified_s(metadata: &fs::Metadata) -> u32 {
+    let since_1970 = metadata
+        .modified()
+        .ok()
+        .and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+    since_1970.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
+}
+
+/// Lets one backup of a data folder run at a time, and clears what a killed one left there.
+fn lock(data: &Path) -> Result<File> {
+    let path = data.join(LOCK_FILE);
+    let lock = File::create(&path).map_err(Error::io(&path))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(Error::Busy(path)),
+        Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),
+    }
+    for entry in fs::read_dir(data).map_err(Error::io(data))? {
+        let entry = entry.map_err(Error::io(data))?;
+        let is_stage = entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(STAGE_PREFIX);
+        if is_stage && entry.path().is_dir() {
+            fs::remove_dir_all(entry.path()).map_err(Error::io(&entry.path()))?;
+        }
+    }
+    Ok(lock)
+}
+
+/// Every folder under `lake` that holds a snapshot is a table.
+fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
+    let tables = match fs::read_dir(lake) {
+        Ok(tables) => tables,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(lake)(error)),
+    };
+    for table in tables {
+        let table = table.map_err(Error::io(lake))?;
+        copy_table(&table.path(), &to.join(table.file_name()))?;
+    }
+    if to.exists() {
+        sync_folder(to)?;
+    }
+    Ok(())
+}
+
+/// Links the files of a table's present snapshot.
+///
+/// A publication swaps the snapshot before it moves any file away: as long as the snapshot is the one read at first,
+/// all its files were there.
+fn copy_table(table: &Path, to: &Path) -> Result<()> {
+    let path = table.join(snapshot::FILE_NAME);
+    for _attempt in 0..LINK_ATTEMPTS {
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        fs::create_dir_all(to).map_err(Error::io(to))?;
+        write_synced(&to.join(snapshot::FILE_NAME), &text)?;
+        let linked = link_parts(table, to, &Snapshot::load(to)?);
+        if fs::read(&path).map_err(Error::io(&path))? == text {
+            linked?;
+            return sync_folder(to);
+        }
+        fs::remove_dir_all(to).map_err(Error::io(to))?;
+    }
+    Err(Error::Unsettled(table.to_owned()))
+}
+
+/// Links the files of every live part: rows, id index, checksums.
+fn link_parts(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
+    for part in &snapshot.parts {
+        for name in part.files() {
+            link_or_copy(&table.join(&name), &to.join(&name))?;
+        }
+        let found = fs::metadata(to.join(&part.file))
+            .map_err(Error::io(&table.join(&part.file)))?
+            .len();
+        if found != part.bytes {
+            return Err(Error::Damaged {
+                path: table.join(&part.file),
+                reason: format!("{found} bytes, the snapshot says {}", part.bytes),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Links the estimator's model in use, and copies the report cards.
+///
+/// Training names a model once it is whole, and deletes older ones later: as long as the same model is named, all its
+/// files were there, but for the moment in which the same model takes its own place.
+fn copy_models(models: &Path, to: &Path) -> Result<()> {
+    copy_tree(&models.join(REPORT_CARDS), &to.join(REPORT_CARDS))?;
+    let path = models.join(MODEL_IN_USE);
+    for _attempt in 0..LINK_ATTEMPTS {
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        let version = version_named(&path, &text)?;
+        let copy = to.join(&version);
+        let linked = link_folder(&models.join(&version), &copy);
+        if linked.is_ok() && fs::read(&path).map_err(Error::io(&path))? == text {
+            write_synced(&to.join(MODEL_IN_USE), &text)?;
+            return sync_folder(to);
+        }
+        if copy.exists() {
+            fs::remove_dir_all(&copy).map_err(Error::io(&copy))?;
+        }
+        std::thread::sleep(BETWEEN_ATTEMPTS);
+    }
+    Err(Error::Unsettled(models.to_owned()))
+}
+
+/// The folder of the model in use.
+fn version_named(path: &Path, text: &[u8]) -> Result<String> {
+    let no_model = |reason: String| Error::NamesNoModel {
+        path: path.to_owned(),
+        reason,
+    };
+    let named: serde_json::Value =
+        serde_json::from_slice(text).map_err(|error| no_model(error.to_string()))?;
+    match named["version"].as_str() {
+        Some(version) if is_inside(version) => Ok(version.to_owned()),
+        _ => Err(no_model("no version of a model".into())),
+    }
+}
+
+/// Links the files of a folder that has no folders.
+fn link_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).map_err(Error::io(to))?;
+    for entry in fs::read_dir(from).map_err(Error::io(from))? {
+        let entry = entry.map_err(Error::io(from))?;
+        link_or_copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    sync_folder(to)
+}
+
+/// Links a file that never changes; copies it where links do not reach.
+fn link_or_copy(from: &Path, to: &Path) -> Result<()> {
+    if fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    copy(from, to)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map_err(Error::io(from))?;
+    File::open(to)
+        .and_then(|file| file.sync_all())
+        .map_err(Error::io(to))
+}
+
+/// Copies a file or a folder with all it holds; what is not there is left out.
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    if from.is_file() {
+        return copy(from, to);
+    }
+    if !from.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(to).map_err(Error::io(to))?;
+    for entry in fs::read_dir(from).map_err(Error::io(from))? {
+        let entry = entry.map_err(Error::io(from))?;
+        copy_tree(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    sync_folder(to)
+}
+
+/// Lists the files under a folder in the order of their names, reading each to its end.
+fn list(folder: &Path, prefix: &str, into: &mut Vec<Entry>, progress: &ProgressBar) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
+    let mut names = entries
+        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(Error::io(folder))?;
+    names.sort();
+    for name in names {
+        let path = folder.join(&name);
+        let inside = format!("{prefix}{name}");
+        if path.is_dir() {
+            list(&path, &format!("{inside}/"), into, progress)?;
+            continue;
+        }
+        let mut file = File::open(&path).map_err(Error::io(&path))?;
+        let (bytes, blake3) = copy_hashed(&mut file, &mut io::sink(), |read| progress.inc(read))
+            .map_err(|error| error.at(&path, &path))?;
+        into.push(Entry {
+            path: inside,
+            bytes,
+            blake3,
+        });
+    }
+    Ok(())
+}
+
+fn write_manifest(manifest: &Manifest, path: &Path) -> Result<()> {
+    let text = serde_json::to_vec_pretty(manifest).map_err(|error| Error::NotABackup {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    write_synced(path, &text)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    File::create(path)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .map_err(Error::io(path))
+}

@@ -1,0 +1,272 @@
+//! A backup comes back byte for byte, or not at all.
+
+use std::fs;
+
+use chrono::Utc;
+use indicatif::ProgressBar;
+
+use super::restore::Restored;
+use super::stage::Stage;
+use super::*;
+use toise_base::clock::Clock;
+use toise_lake::snapshot::{self, PartEntry, Snapshot};
+use toise_store::Store;
+
+fn data_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    Store::open(&data).unwrap().secret("cursor").unwrap();
+    fs::create_dir_all(data.join("reference")).unwrap();
+    fs::write(data.join("reference/iris.geojson.gz"), b"contours").unwrap();
+    fs::write(
+        data.join(crate::config::FILE_NAME),
+        b"[log]\nlevel = \"warn\"\n",
+    )
+    .unwrap();
+    let table = data.join("lake/made_up");
+    fs::create_dir_all(&table).unwrap();
+    for name in [
+        "000001-0000.parquet",
+        "000001-0000.ids",
+        "000001-0000.sums",
+        "000000-0000.parquet",
+        "import.lock",
+    ] {
+        fs::write(table.join(name), name.repeat(100)).unwrap();
+    }
+    let models = data.join("models");
+    for version in ["former", "used"] {
+        fs::create_dir_all(models.join(version)).unwrap();
+        for name in ["model.json", "sales.parquet"] {
+            fs::write(models.join(version).join(name), version.repeat(100)).unwrap();
+        }
+    }
+    fs::write(models.join("current.json"), br#"{"version": "used"}"#).unwrap();
+    fs::create_dir(models.join("reports")).unwrap();
+    fs::write(models.join("reports/card.md"), b"# Estimates judged").unwrap();
+    folder
+}
+
+fn back_up(folder: &Path, name: &str) -> Result<Manifest> {
+    let clock = Clock::steered(Utc::now());
+    let bar = ProgressBar::hidden();
+    Stage::take(&folder.join("data"), &folder.join(name), &clock, &bar)?.publish()
+}
+
+fn restore(from: &Path, data: &Path) -> Result<Manifest> {
+    Restored::prepare(from, data, &ProgressBar::hidden())?.publish()
+}
+
+fn left_over(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with('.'))
+        .collect()
+}
+
+/// Publishes a snapshot of one part.
+fn publish_snapshot(folder: &Path) {
+    let table = folder.join("data/lake/made_up");
+    let part = PartEntry {
+        file: "000001-0000.parquet".to_owned(),
+        run: 1,
+        rows: 1,
+        bytes: fs::metadata(table.join("000001-0000.parquet"))
+            .unwrap()
+            .len(),
+        sums: String::new(),
+        key_range: ("0".to_owned(), "1".to_owned()),
+    };
+    let mut snapshot = Snapshot {
+        format: snapshot::FORMAT,
+        sequence: 1,
+        published_at: "2026-11-21T00:00:00.000Z".to_owned(),
+        parts: vec![part],
+        ..Snapshot::default()
+    };
+    snapshot.publish(&table, &Snapshot::default()).unwrap();
+}
+
+#[test]
+fn a_folder_and_a_tar_restore_to_the_same_files() {
+    let folder = data_folder();
+    let path = folder.path();
+    publish_snapshot(path);
+    let manifest = back_up(path, "copy").unwrap();
+    let names: Vec<&str> = manifest
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    let expected = [
+        "lake/made_up/000001-0000.ids",
+        "lake/made_up/000001-0000.parquet",
+        "lake/made_up/000001-0000.sums",
+        "lake/made_up/snapshot.json",
+        "ledger.sqlite",
+        "models/current.json",
+        "models/reports/card.md",
+        "models/used/model.json",
+        "models/used/sales.parquet",
+        "reference/iris.geojson.gz",
+        "store.sqlite",
+        "toise.toml",
+    ];
+    assert_eq!(names, expected);
+    back_up(path, "copy.tar").unwrap();
+    restore(&path.join("copy"), &path.join("one")).unwrap();
+    fs::create_dir(path.join("two")).unwrap();
+    restore(&path.join("copy.tar"), &path.join("two")).unwrap();
+    for name in expected {
+        let one = fs::read(path.join("one").join(name)).unwrap();
+        assert_eq!(
+            one,
+            fs::read(path.join("two").join(name)).unwrap(),
+            "{name}"
+        );
+        assert_eq!(
+            one,
+            fs::read(path.join("copy").join(name)).unwrap(),
+            "{name}"
+        );
+    }
+    let secret = |data: &str| {
+        Store::open(&path.join(data))
+            .unwrap()
+            .secret("cursor")
+            .unwrap()
+    };
+    assert_eq!(secret("data"), secret("one"));
+    assert_eq!(secret("data"), secret("two"));
+    assert_eq!(
+        (left_over(path), left_over(&path.join("data"))),
+        (vec![], vec![])
+    );
+}
+
+#[test]
+fn nothing_is_ever_overwritten() {
+    let folder = data_folder();
+    let path = folder.path();
+    for name in ["copy", "copy.tar"] {
+        back_up(path, name).unwrap();
+        assert!(matches!(back_up(path, name), Err(Error::Exists(_))));
+        let error = restore(&path.join(name), &path.join("data")).unwrap_err();
+        assert!(matches!(error, Error::NotEmpty(_)), "{error}");
+    }
+    let nothing = path.join("nothing");
+    let clock = Clock::system();
+    let taken = Stage::take(&nothing, &path.join("x"), &clock, &ProgressBar::hidden());
+    assert!(matches!(taken, Err(Error::NoData(_))));
+    assert!(!nothing.exists());
+}
+
+#[test]
+fn a_backup_waits_for_the_model_in_use_and_refuses_what_names_none() {
+    let folder = data_folder();
+    let path = folder.path();
+    let models = path.join("data/models");
+    // A training is about to put the same model in its place.
+    fs::rename(models.join("used"), models.join("used.new")).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            fs::rename(models.join("used.new"), models.join("used")).unwrap();
+        });
+        back_up(path, "copy").unwrap();
+    });
+    assert!(path.join("copy/models/used/sales.parquet").exists());
+    for text in ["{", r#"{"version": "../lake"}"#] {
+        fs::write(models.join("current.json"), text).unwrap();
+        let refused = back_up(path, "other").unwrap_err().to_string();
+        assert!(
+            refused.contains("current.json") && refused.contains("toise train"),
+            "{refused}"
+        );
+    }
+    fs::remove_file(models.join("current.json")).unwrap();
+    let manifest = back_up(path, "without").unwrap();
+    let is_model = |file: &&Entry| file.path.starts_with("models/");
+    let of_models: Vec<&Entry> = manifest.files.iter().filter(is_model).collect();
+    assert_eq!(of_models.len(), 1, "{of_models:?}");
+}
+
+#[test]
+fn what_a_killed_backup_left_goes_with_the_next_and_two_do_not_run_at_once() {
+    let folder = data_folder();
+    let data = folder.path().join("data");
+    fs::create_dir_all(data.join(".backup-killed/lake")).unwrap();
+    let (clock, bar) = (Clock::system(), ProgressBar::hidden());
+    let take = |name: &str| Stage::take(&data, &folder.path().join(name), &clock, &bar);
+    let first = take("one.tar").unwrap();
+    assert!(!data.join(".backup-killed").exists());
+    assert!(matches!(take("two"), Err(Error::Busy(_))));
+    // Given up before it is published, it leaves nothing.
+    drop(first);
+    assert!(left_over(&data).is_empty() && !folder.path().join("one.tar").exists());
+    take("two").unwrap().publish().unwrap();
+}
+
+#[test]
+fn a_backup_with_one_byte_changed_makes_no_data_folder() {
+    let folder = data_folder();
+    let path = folder.path();
+    publish_snapshot(path);
+    back_up(path, "copy.tar").unwrap();
+    let whole = fs::read(path.join("copy.tar")).unwrap();
+    for at in (0..whole.len()).step_by(997) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x10;
+        fs::write(path.join("changed.tar"), &changed).unwrap();
+        // Bytes between and after files carry nothing.
+        if restore(&path.join("changed.tar"), &path.join("new")).is_ok() {
+            for entry in ["store.sqlite", "lake/made_up/000001-0000.parquet"] {
+                restore_equals(path, entry);
+            }
+            fs::remove_dir_all(path.join("new")).unwrap();
+        }
+        assert!(!path.join("new").exists());
+        assert!(left_over(path).is_empty());
+    }
+    let cut = &whole[..whole.len() / 2];
+    fs::write(path.join("cut.tar"), cut).unwrap();
+    assert!(restore(&path.join("cut.tar"), &path.join("new")).is_err());
+}
+
+fn restore_equals(path: &Path, entry: &str) {
+    restore(&path.join("copy.tar"), &path.join("reference")).unwrap();
+    let expected = fs::read(path.join("reference").join(entry)).unwrap();
+    assert_eq!(
+        fs::read(path.join("new").join(entry)).unwrap(),
+        expected,
+        "{entry}"
+    );
+    fs::remove_dir_all(path.join("reference")).unwrap();
+}
+
+#[test]
+fn what_is_no_backup_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("notes.tar"), "not a tar at all").unwrap();
+    fs::create_dir(path.join("empty")).unwrap();
+    for name in ["notes.tar", "empty"] {
+        let error = restore(&path.join(name), &path.join("data"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(name) && error.contains("not a backup"),
+            "{error}"
+        );
+    }
+    assert!(restore(&path.join("missing"), &path.join("data")).is_err());
+    // A manifest that points outside the backup.
+    let manifest = r#"{"format":1,"version":"x","created_at":"x","files":[{"path":"../up","bytes":0,"blake3":""}]}"#;
+    fs::write(path.join("empty").join(MANIFEST_FILE), manifest).unwrap();
+    let error = restore(&path.join("empty"), &path.join("data"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("../up"), "{error}");
+    assert!(!path.join("data").exists());
+}

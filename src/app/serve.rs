@@ -1,0 +1,144 @@
+//! The life of the service: opened, listening, drained on SIGTERM or Ctrl-C.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::compose::{app, deliveries, observe};
+use crate::config::Config;
+use crate::{Failure, contours};
+use toise_alerts::dispatch::Dispatcher;
+use toise_base::clock::Clock;
+use toise_engine::{Budget, Engine};
+use toise_estimate::live::LiveModel;
+use toise_http::App;
+use toise_http::server::{self, Limits};
+use toise_http::tls::Tls;
+use toise_lake::Lake;
+use toise_listings::Listings;
+use toise_listings::columns::{adverts, properties};
+use toise_listings::projection::Projection;
+use toise_listings::texts::Texts;
+use toise_opendata::{OpenData, dpe, dvf};
+use toise_store::Store;
+use toise_telemetry::logs;
+
+/// Longest wait, once requests are drained, for small work that threads still do.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the address once requests are taken.
+pub fn serve(
+    data: &Path,
+    config: &Config,
+    on_ready: impl FnOnce(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    logs::start(&config.log);
+    logs::warn_of_few_descriptors(config.server.connections_max);
+    let tls = match config.server.tls_files() {
+        Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
+        None => None,
+    };
+    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
+    let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
+    let open_data = OpenData::over(Arc::clone(&engine));
+    let store = Store::open(data)?;
+    let clock = Clock::system();
+    let listings = Listings::new(store.clone(), clock.clone()).with_contours(contours::kept(data));
+    listings.load_alerts()?;
+    let properties = Arc::new(Projection::open(
+        listings,
+        engine,
+        Lake::open(data)?,
+        Texts::open(data)?,
+    )?);
+    let _keeping = properties.keep_up()?;
+    let models = LiveModel::open(data, config.estimate.adjustments());
+    let _watching = models.keep_up()?;
+    let app = app(
+        &store,
+        Arc::new(open_data.clone()),
+        properties,
+        models,
+        &clock,
+        config,
+    )?;
+    observe(&app, store, open_data);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let dispatcher = Dispatcher::start(deliveries(data, &app, config)?, runtime.handle().clone())?;
+    let collecting = app
+        .collector
+        .start(runtime.handle().clone(), app.metrics.clone())?;
+    let outcome = runtime.block_on(listen(config, tls, app, on_ready));
+    drop(collecting);
+    // Finishes the deliveries under way while there is a runtime to finish them on.
+    drop(dispatcher);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    outcome
+}
+
+async fn listen(
+    config: &Config,
+    tls: Option<Tls>,
+    app: App,
+    on_ready: impl FnOnce(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    // Signals are caught before the address is told, so that none sent from then on is lost.
+    let stop = stop_signal()?;
+    renew_on_hangup(tls.clone())?;
+    let wanted = &config.server.listen;
+    let listener = TcpListener::bind(wanted)
+        .await
+        .map_err(|error| format!("cannot listen on {wanted}: {error}"))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    on_ready(&format!("{scheme}://{}", listener.local_addr()?))?;
+    server::run_over(listener, tls, app, Limits::from(&config.server), stop).await;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}
+
+/// Reads the certificate again on every SIGHUP, which without TLS does nothing.
+#[cfg(unix)]
+fn renew_on_hangup(tls: Option<Tls>) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            match tls.as_ref().map(Tls::reload) {
+                Some(Ok(())) => tracing::info!("certificate read again"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "certificate not renewed, the former one stays");
+                }
+                None => {}
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn renew_on_hangup(_tls: Option<Tls>) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,399 @@
+//! Collection on demand: a listing's address in, its advert and property out.
+//!
+//! A call for an address that is known and fresh is answered from the store. Any other makes a job ([`jobs`]) and waits
+//! for it a while; a call that left is taken over by the next one that asks. [`runner`] begins jobs in the order of
+//! [`queue`], [`work`] does them: [`toise_net::fetch`] gets the page, [`extract`] reads it by the rules of its portal
+//! ([`portals`]), [`toise_listings`] takes the advert in. Checks of known adverts are jobs too. [`reports`] is what
+//! accounts say is wrong with a listing.
+
+pub mod extract;
+pub mod jobs;
+pub mod portals;
+pub mod queue;
+pub mod readers;
+pub mod reports;
+pub mod request;
+pub mod runner;
+pub mod settings;
+mod waiting;
+pub mod work;
+
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::DateTime;
+use rusqlite::Connection;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use self::jobs::{Ended, Kind, NewJob};
+use self::portals::Portals;
+use self::queue::Manners;
+use self::readers::Readers;
+use self::runner::{Message, Runner, Setup};
+use self::waiting::{Place, Waiting};
+use self::work::{PAGES_FOLDER, Worker};
+use crate::settings::CollectSettings;
+use toise_base::clock::Clock;
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_listings::identity::{ListingUrl, UrlDigest};
+use toise_listings::{self as listings, Listings};
+use toise_net::fetch::Fetcher;
+use toise_net::receiver::Gate;
+use toise_store::{self as store, Store};
+use toise_telemetry::Metrics;
+
+/// Seconds after which a call whose page is still being collected is to be repeated.
+pub const RETRY_AFTER_S: u64 = 5;
+/// What the reason of a listing that is off line begins with.
+const GONE: &str = "gone: ";
+/// How often a call that waits looks whether the service stops, and whether another process ended its job.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Calls that ask the store at once.
+const ASKING_MAX: usize = 8;
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// The moment of some Unix milliseconds.
+fn moment(ms: i64) -> Timestamp {
+    Timestamp::new(DateTime::from_timestamp_millis(ms).unwrap_or_default())
+}
+
+/// Why collection failed: a failure of ours.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Listings could not be read.
+    #[error(transparent)]
+    Listings(#[from] listings::Error),
+    /// A portal's file is wrong.
+    #[error(transparent)]
+    Portals(#[from] portals::Error),
+    /// The client for pages could not be set up.
+    #[error(transparent)]
+    Client(#[from] toise_net::Error),
+    /// A blocking thread ended early.
+    #[error("a reading did not end: {0}")]
+    Broken(#[from] tokio::task::JoinError),
+    /// It was started before.
+    #[error("collection runs already")]
+    Started,
+    /// A thread or file that cannot be had.
+    #[error("collection cannot start: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Result of an operation here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What came of a call for an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// This advert is known, or is now.
+    Known(FlxId),
+    /// Its page is still being collected.
+    Pending,
+    /// Its page is no listing; the code of the reason, and what it means here.
+    Rejected(String),
+    /// The account has as many jobs waiting as it may.
+    Full,
+}
+
+/// Collects pages. Cheap to clone.
+#[derive(Clone)]
+pub struct Collector {
+    store: Store,
+    listings: Listings,
+    clock: Clock,
+    fetcher: Fetcher,
+    portals: Portals,
+    settings: CollectSettings,
+    waiting: Waiting,
+    wake: Sender<Message>,
+    /// Turns of calls at the store.
+    asking: Arc<Semaphore>,
+    /// Until collection starts.
+    messages: Arc<Mutex<Option<Receiver<Message>>>>,
+}
+
+impl Collector {
+    /// A collector over listings and their store. Jobs are done once it is started, here or in another process.
+    ///
+    /// # Errors
+    /// A portal's file that is wrong, no TLS on this machine.
+    pub fn new(store: Store, listings: Listings, settings: &CollectSettings) -> Result<Self> {
+        let gate = Gate::new(settings.allowed()).for_pages(settings.plain_http());
+        Self::through(gate, store, listings, settings)
+    }
+
+    /// The same through another gate.
+    ///
+    /// # Errors
+    /// As for [`Collector::new`].
+    pub fn through(
+        gate: Gate,
+        store: Store,
+        listings: Listings,
+        settings: &CollectSettings,
+    ) -> Result<Self> {
+        let portals = Portals::load(store.folder())?;
+        let (wake, messages) = runner::inbox();
+        Ok(Self {
+            fetcher: Fetcher::new(gate, &settings.contact)?
+                .with_page_timeout(settings.page_timeout()),
+            clock: listings.clock().clone(),
+            store,
+            listings,
+            portals,
+            settings: settings.clone(),
+            waiting: Waiting::default(),
+            wake,
+            asking: Arc::new(Semaphore::new(ASKING_MAX)),
+            messages: Arc::new(Mutex::new(Some(messages))),
+        })
+    }
+
+    /// Starts doing jobs, once, on a thread of its own and this runtime.
+    ///
+    /// # Errors
+    /// It was started before; a thread or the lock's file cannot be had.
+    pub fn start(&self, runtime: Handle, metrics: Metrics) -> Result<Runner> {
+        // Whoever panicked here took the messages or left them.
+        let messages = self
+            .messages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let messages = messages.ok_or(Error::Started)?;
+        let data = self.store.folder().to_owned();
+        let pages_kept_for = DAY * self.settings.keep_pages_days as u32;
+        let setup = Setup {
+            worker: Worker {
+                fetcher: self.fetcher.clone(),
+                portals: self.portals.clone(),
+                listings: self.listings.clone(),
+                clock: self.clock.clone(),
+                rejected_for: Duration::from_secs(self.settings.rejected_for_s),
+                pages: (!pages_kept_for.is_zero()).then(|| data.join(PAGES_FOLDER)),
+                readers: Readers::start()?,
+            },
+            data,
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            manners: Manners {
+                running_max: self.settings.running_max,
+                per_host_max: self.settings.per_host_max,
+                host_delay: Duration::from_millis(self.settings.host_delay_ms),
+            },
+            waiting: self.waiting.clone(),
+            pages_kept_for,
+            metrics,
+        };
+        Ok(Runner::start(
+            setup,
+            runtime,
+            (self.wake.clone(), messages),
+        )?)
+    }
+
+    /// Longest a call waits for its page.
+    pub fn wait(&self) -> Duration {
+        Duration::from_secs(self.settings.wait_s)
+    }
+
+    /// The portals there are rules for.
+    pub fn portals(&self) -> &Portals {
+        &self.portals
+    }
+
+    /// The advert under an address: known and fresh, or collected by a job of this call's own. Waits until `deadline`,
+    /// or until `stopping`.
+    ///
+    /// # Errors
+    /// A store that fails.
+    pub async fn collect(
+        &self,
+        account: Uuid,
+        url: &str,
+        deadline: Instant,
+        stopping: impl Fn() -> bool,
+    ) -> Result<Answer> {
+        let url = self.portals.canonical(url);
+        let Some(listing) = ListingUrl::parse(&url) else {
+            return Ok(Answer::Rejected(
+                "not_public: the address is none of a page".into(),
+            ));
+        };
+        let digest = listing.digest();
+        if let Some(answer) = self.ask(move |own| own.look_up(&digest)).await? {
+            return Ok(answer);
+        }
+        let checked = match self.fetcher.check(listing.address()) {
+            Ok(checked) => checked,
+            Err(refused) => {
+                return Ok(Answer::Rejected(format!(
+                    "not_public: the address {refused}"
+                )));
+            }
+        };
+        let host = checked.host_str().unwrap_or_default().to_owned();
+        if self.settings.portals_only() && self.portals.of_host(&host).is_none() {
+            let reason = format!("not_covered: {host} is none of the portals covered");
+            return Ok(Answer::Rejected(reason));
+        }
+        let job = NewJob {
+            id: Uuid::now_v7(),
+            account,
+            kind: Kind::Url,
+            digest,
+            url: listing.address().to_owned(),
+            host,
+        };
+        let Some(place) = self.ask(move |own| own.begin(job)).await? else {
+            return Ok(Answer::Full);
+        };
+        match self.wait_for(place, deadline, stopping).await? {
+            None => Ok(Answer::Pending),
+            Some(Ended::Rejected(reason)) => Ok(Answer::Rejected(reason)),
+            Some(Ended::Collected(digest)) => {
+                let known = self
+                    .ask(move |own| Ok(own.listings.known(&digest)?))
+                    .await?;
+                Ok(known.map_or(Answer::Pending, |known| Answer::Known(known.advert)))
+            }
+        }
+    }
+
+    /// Asks the store on a thread that may block, as soon as few others do: each that does at once takes a connection
+    /// and keeps its memory, and hundreds of calls may wait for pages.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        // It is never closed.
+        let _turn = self.asking.acquire().await.ok();
+        let own = self.clone();
+        tokio::task::spawn_blocking(move || question(&own)).await?
+    }
+
+    /// What is known of an address without asking its portal. Blocks.
+    fn look_up(&self, digest: &UrlDigest) -> Result<Option<Answer>> {
+        let now_ms = self.clock.now().timestamp_millis();
+        let (target, rejection) = self.store.read(|connection| {
+            Ok((
+                jobs::target(connection, digest)?,
+                jobs::rejection(connection, digest, now_ms)?,
+            ))
+        })?;
+        let known = self.listings.known(&target)?;
+        let fresh_ms = self.settings.fresh_s as i64 * 1_000;
+        let fresh = known.filter(|known| now_ms - known.observed_at_ms < fresh_ms);
+        // A page that could not be read says nothing of an advert that is fresh; one that is gone does.
+        let rejected = rejection.filter(|(reason, rejected_at_ms)| {
+            let is_newer = known.is_none_or(|known| known.observed_at_ms <= *rejected_at_ms);
+            is_newer && (fresh.is_none() || reason.starts_with(GONE))
+        });
+        Ok(match (rejected, fresh) {
+            (Some((reason, _)), _) => Some(Answer::Rejected(reason)),
+            (None, Some(known)) => Some(Answer::Known(known.advert)),
+            (None, None) => None,
+        })
+    }
+
+    /// A place at the job of an earlier call that nobody waits for any more, or at a job of this call's own; `None`
+    /// when the account may have no more. Blocks.
+    fn begin(&self, job: NewJob) -> Result<Option<Place>> {
+        let (account, digest) = (job.account, job.digest);
+        let left = self
+            .store
+            .read(|connection| jobs::waiting_for(connection, account, &digest))?;
+        if let Some(place) = left.into_iter().find_map(|left| self.waiting.take(left)) {
+            return Ok(Some(place));
+        }
+        // Before the job is there, so that its end cannot be missed; the identifier is new, so the place is free.
+        let place = self.waiting.take(job.id);
+        Ok(match self.insert(job)? {
+            true => place,
+            false => None,
+        })
+    }
+
+    fn insert(&self, job: NewJob) -> Result<bool> {
+        let now_ms = self.clock.now().timestamp_millis();
+        let waiting_max = self.settings.waiting_per_account_max;
+        let inserted = self
+            .store
+            .write(move |transaction| jobs::insert(transaction, &job, now_ms, waiting_max))?;
+        // A process that does not collect looks for the end in the store.
+        let _ = self.wake.send(Message::Added);
+        Ok(inserted)
+    }
+
+    async fn wait_for(
+        &self,
+        mut place: Place,
+        deadline: Instant,
+        stopping: impl Fn() -> bool,
+    ) -> Result<Option<Ended>> {
+        loop {
+            let until = deadline.min(Instant::now() + LOOK_EVERY);
+            if let Ok(Some(ended)) = tokio::time::timeout_at(until, place.told()).await {
+                return Ok(Some(ended));
+            }
+            let job = place.job();
+            let ending = move |own: &Self| {
+                let ending = |connection: &Connection| jobs::ending(connection, job);
+                Ok(own.store.read(ending)?)
+            };
+            let ended = self.ask(ending).await?;
+            if ended.is_some() || Instant::now() >= deadline || stopping() {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Has known adverts looked at again, by their addresses: those that are not public are left out, those that wait
+    /// already wait once. Gives how many there are; `None` when the account may have no more waiting. Blocks.
+    ///
+    /// # Errors
+    /// A store that fails.
+    pub fn check(&self, account: Uuid, addresses: &[String]) -> Result<Option<usize>> {
+        let mut count = 0;
+        for address in addresses {
+            let Some(listing) = ListingUrl::parse(address) else {
+                continue;
+            };
+            let Ok(checked) = self.fetcher.check(listing.address()) else {
+                continue;
+            };
+            let host = checked.host_str().unwrap_or_default().to_owned();
+            if self.settings.portals_only() && self.portals.of_host(&host).is_none() {
+                continue;
+            }
+            count += 1;
+            let digest = listing.digest();
+            if self
+                .store
+                .read(|connection| jobs::check_waits(connection, &digest))?
+            {
+                continue;
+            }
+            let job = NewJob {
+                id: Uuid::now_v7(),
+                account,
+                kind: Kind::Check,
+                digest,
+                url: listing.address().to_owned(),
+                host,
+            };
+            if !self.insert(job)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(count))
+    }
+}

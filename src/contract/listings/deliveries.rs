@@ -1,0 +1,138 @@
+//! Bodies of webhook deliveries. `created` and `updated` are always there, and one body carries one alert.
+
+use serde_json::{Map, Value};
+
+use super::advert::Advert;
+use super::codes::{FlxId, Timestamp};
+use super::price::AdvertPrice;
+use super::record::record;
+use super::scalars::Eur;
+use crate::enums::EnumAdvertEvent;
+
+/// Free metadata of an alert.
+pub type Metadata = Map<String, Value>;
+
+record! {
+    /// Body of a delivery of a property alert.
+    PropertyDelivery {
+        /// What the alert matched.
+        data: PropertyDeliveryData,
+    }
+}
+
+record! {
+    /// Properties an alert matched, by kind of match.
+    PropertyDeliveryData {
+        /// Properties that qualify for the first time.
+        created: Vec<PropertyMatches>,
+        /// Matched properties that a new advert joined.
+        updated: Vec<PropertyMatches>,
+    }
+}
+
+record! {
+    /// Properties one alert matched.
+    PropertyMatches {
+        /// Identifier of the alert.
+        #[serde(rename = "alert_id")]
+        alert_id: FlxId,
+        /// What the alert was given to echo.
+        context: Option<AlertContext>,
+        /// Identifiers of the properties, 100 at most, newest last; read them by identifier.
+        properties: Vec<FlxId>,
+    }
+}
+
+record! {
+    /// Body of a delivery of an advert alert.
+    AdvertDelivery {
+        /// What the alert matched.
+        data: AdvertDeliveryData,
+    }
+}
+
+record! {
+    /// Adverts an alert matched, by kind of match.
+    AdvertDeliveryData {
+        /// Adverts that qualify for the first time.
+        created: Vec<AdvertMatches>,
+        /// Events on matched adverts.
+        updated: Vec<AdvertUpdates>,
+    }
+}
+
+record! {
+    /// Adverts one alert matched.
+    AdvertMatches {
+        /// Identifier of the alert.
+        #[serde(rename = "alert_id")]
+        alert_id: FlxId,
+        /// What the alert was given to echo.
+        context: Option<AlertContext>,
+        /// The adverts whole, but for their charges; 100 at most, newest last.
+        adverts: Vec<Advert>,
+    }
+}
+
+record! {
+    /// Events on adverts one alert matched.
+    AdvertUpdates {
+        /// Identifier of the alert.
+        #[serde(rename = "alert_id")]
+        alert_id: FlxId,
+        /// What the alert was given to echo.
+        context: Option<AlertContext>,
+        /// One record per event, 100 at most, newest last.
+        adverts: Vec<AdvertUpdate>,
+    }
+}
+
+record! {
+    /// An event on an advert, and how the advert is after it.
+    AdvertUpdate {
+        /// Identifier of the advert.
+        flx_id: FlxId,
+        /// Identifier of the property it belongs to.
+        property_flx_id: FlxId,
+        /// What it asks now; absent when the price is given on request only.
+        current_price: Option<AdvertPrice>,
+        /// Whether it is on its portal now.
+        is_online: bool,
+        /// What happened.
+        event: AdvertEvent,
+    }
+}
+
+record! {
+    /// What happened to an advert.
+    AdvertEvent {
+        /// Kind of event.
+        #[serde(rename = "type")]
+        event_type: EnumAdvertEvent,
+        /// When, UTC.
+        occurred_at: Timestamp,
+        /// How the advert was before; only what the event changed.
+        previous: PreviousState,
+    }
+}
+
+record! {
+    /// What an event changed, as it was before.
+    #[derive(Default)]
+    PreviousState {
+        /// Price, EUR, from 0.
+        price: Option<Eur>,
+        /// Whether it was on its portal.
+        is_online: Option<bool>,
+    }
+}
+
+record! {
+    /// What an alert was given to echo in its deliveries.
+    #[derive(Default)]
+    AlertContext {
+        /// Free keys and values.
+        #[schema(value_type = Option<Object>)]
+        metadata: Option<Metadata>,
+    }
+}

@@ -1,0 +1,120 @@
+//! FilterTypeHabitation and its parts: what a dwelling must be like.
+
+use super::model::Takes::{AnyModel, AnyOf, Flag, Model as One, Moments, OneOf, Range, Year};
+use super::model::{Model, field};
+use crate::enums::{
+    EnumConstructionMaterial, EnumEnergyClassification, EnumExposure, EnumFurniture,
+    EnumGlazingType, EnumGreenhouseClassification, EnumHeatType, EnumHeatTypeDetail, EnumHeating,
+    EnumPropertyGeneralCondition, EnumPropertyInteriorCondition, EnumPropertyTypeHabitation,
+    EnumViewOn, EnumViewType, WireEnum,
+};
+
+#[rustfmt::skip]
+pub(super) static FILTER_TYPE_HABITATION: Model = Model {
+    name: "FilterTypeHabitation",
+    about: "A dwelling",
+    fields: &[
+        field("bathroomCount", Range, "Bathrooms"),
+        field("bedroomCount", Range, "Bedrooms").lite(),
+        field("floor", Range, "Storey, 0 for the ground floor; the same as features.propertyFloor").lite(),
+        field("characteristics", One(&CHARACTERISTICS), "What it has and has not").lite(),
+        field("climate", One(&FILTER_CLIMATE), "Energy performance").partly_lite(),
+        field("features", One(&FILTER_FEATURES), "Floor, exposure, views, materials").partly_lite(),
+        field("heatTypes", AnyOf(EnumHeatType::TABLE), "Who shares the heating"),
+        field("heatTypeDetails", AnyOf(EnumHeatTypeDetail::TABLE), "What gives off the heat"),
+        field("heatings", AnyOf(EnumHeating::TABLE), "Sources of energy of the heating"),
+        field("propertyCondition", AnyModel(&PROPERTY_CONDITION),
+            "Age and condition; entries are combined with OR, their keys with AND").lite(),
+        field("roomCount", Range, "Main rooms").lite(),
+        field("surface", One(&FILTER_SURFACE), "Areas").partly_lite(),
+        field("type", OneOf(EnumPropertyTypeHabitation::TABLE), "Kind of dwelling"),
+        field("wcCount", Range, "Toilets"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_SURFACE: Model = Model {
+    name: "FilterSurface",
+    about: "Areas of a dwelling, square metres; all but the total are rarely known",
+    fields: &[
+        field("balconies", Range, "Balconies, square metres"),
+        field("floorSpace", Range, "Floor area, square metres"),
+        field("gardens", Range, "Gardens, square metres"),
+        field("groundFloor", Range, "Ground floor, square metres"),
+        field("kitchen", Range, "Kitchen, square metres"),
+        field("livingSpace", Range, "Living space, square metres"),
+        field("livingroom", Range, "Living room, square metres").on("living_room"),
+        field("terraces", Range, "Terraces, square metres"),
+        field("total", Range, "Habitable area, square metres").lite(),
+    ],
+};
+
+#[rustfmt::skip]
+static CHARACTERISTICS: Model = Model {
+    name: "FilterCharacteristics",
+    about: "What an asset has (`true`) and has not (`false`)",
+    fields: &[
+        field("hasAlarm", Flag, "Alarm"),
+        field("hasBalcony", Flag, "Balcony"),
+        field("hasCellar", Flag, "Cellar"),
+        field("hasConcierge", Flag, "Caretaker"),
+        field("hasDigicode", Flag, "Door code"),
+        field("hasFireplace", Flag, "Fireplace"),
+        field("hasGarage", Flag, "Garage"),
+        field("hasGarden", Flag, "Garden"),
+        field("hasGrenier", Flag, "Attic"),
+        field("hasInterphone", Flag, "Entry phone"),
+        field("hasJacuzzi", Flag, "Whirlpool bath"),
+        field("hasLand", Flag, "Land"),
+        field("hasLift", Flag, "Lift"),
+        field("hasMezzanine", Flag, "Mezzanine"),
+        field("hasParking", Flag, "Parking place"),
+        field("hasPool", Flag, "Swimming pool"),
+        field("hasTerrace", Flag, "Terrace"),
+        field("hasVisAVis", Flag, "Windows face those of others"),
+        field("isPeaceful", Flag, "Quiet"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_CLIMATE: Model = Model {
+    name: "FilterClimate",
+    about: "Energy performance of a dwelling",
+    fields: &[
+        field("epcClimate", AnyOf(EnumGreenhouseClassification::TABLE), "Greenhouse gas class").lite(),
+        field("epcClimateScore", Range, "Greenhouse gas, kgCO2 per square metre and year"),
+        field("epcEnergy", AnyOf(EnumEnergyClassification::TABLE), "Energy class").lite(),
+        field("epcEnergyScore", Range, "Primary energy, kWhEP per square metre and year"),
+        field("epcClimateDate", Moments, "When the greenhouse gas class was established"),
+        field("epcEnergyDate", Moments, "When the energy class was established"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_FEATURES: Model = Model {
+    name: "FilterFeatures",
+    about: "Floor, exposure, views and materials of a dwelling",
+    fields: &[
+        field("exposure", AnyOf(EnumExposure::TABLE), "Direction the main rooms face"),
+        field("furniture", AnyOf(EnumFurniture::TABLE), "How far it is furnished").lite(),
+        field("propertyFloor", Range, "Storey, 0 for the ground floor").lite(),
+        field("propertyTotalFloor", Range, "Storeys of the building above the ground floor").lite(),
+        field("constructionMaterials", AnyOf(EnumConstructionMaterial::TABLE), "Materials of walls and frames"),
+        field("glazingTypes", AnyOf(EnumGlazingType::TABLE), "Panes of the windows"),
+        field("hasThroughExposure", Flag, "Whether it has windows on two opposite sides"),
+        field("viewOns", AnyOf(EnumViewOn::TABLE), "What the windows look on"),
+        field("viewTypes", AnyOf(EnumViewType::TABLE), "Qualities of the view"),
+    ],
+};
+
+#[rustfmt::skip]
+static PROPERTY_CONDITION: Model = Model {
+    name: "FilterPropertyCondition",
+    about: "Age and condition; several keys are combined with AND",
+    fields: &[
+        field("constructionYear", Year, "Year of construction, compared exactly"),
+        field("interiorCondition", OneOf(EnumPropertyInteriorCondition::TABLE), "Condition of the interior"),
+        field("renovationYear", Year, "Year of the last renovation, compared exactly"),
+        field("generalConditions", AnyOf(EnumPropertyGeneralCondition::TABLE), "Conditions of the asset as a whole"),
+    ],
+};

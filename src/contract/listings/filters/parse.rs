@@ -1,0 +1,221 @@
+//! The walk through a filter, in document order, up to its first fault; what comes out is the engine's filter.
+//!
+//! Fields are combined with AND, entries of a list with OR. What does not constrain leaves nothing behind: an empty
+//! list, a range without bounds, an object without keys; an entry without keys frees its whole list.
+
+use serde_json::Value;
+
+use super::model::{Code, Field, Model, Part, Takes};
+use super::place::lat_lng;
+use crate::dates::{DATE_RULE, Moment};
+use crate::enums::Enumeration;
+use crate::fault::Fault;
+use crate::filter::{Clause, Filter, Test};
+use crate::listings::scalars::Year;
+use crate::read::read;
+use crate::walk::{At, flag, list, number, object, text};
+
+/// Most items a list of a filter may hold.
+pub const ITEMS_MAX: usize = 1_000;
+/// Longest text of a filter, characters.
+pub const TEXT_CHARS_MAX: usize = 2_048;
+
+/// Reads an object of a filter; the columns of its fields start with `outer`.
+pub(super) fn model(
+    value: &Value,
+    model: &'static Model,
+    part: Part,
+    outer: &str,
+    at: At<'_>,
+) -> Result<Filter, Fault> {
+    let mut filter = Filter::new();
+    for (key, value) in object(value, at)? {
+        let Some(field) = part.fields(model).find(|field| field.key == key) else {
+            return Err(at.unknown_key(key, part.fields(model).map(|field| field.key)));
+        };
+        let inner = field.part(part);
+        filter.extend(read_field(value, field, inner, outer, At::Key(&at, key))?);
+    }
+    Ok(filter)
+}
+
+/// Reads the value of a field.
+fn read_field(
+    value: &Value,
+    field: &'static Field,
+    part: Part,
+    outer: &str,
+    at: At<'_>,
+) -> Result<Filter, Fault> {
+    let column = field.column(outer);
+    let test = match field.takes {
+        Takes::Flag => Some(Test::Is(flag(value, at)?)),
+        Takes::Range => range(value, at)?,
+        Takes::Moments => moments(value, at)?,
+        Takes::AnyMoments => {
+            return any(value, at, |entry, at| {
+                let test = moments(entry, at)?;
+                Ok(clauses(&column, test))
+            });
+        }
+        Takes::Year => {
+            let year = read::<Year>(value).map_err(|fault| at.fault(fault.message))?;
+            let year = Some(year.get());
+            Some(Test::Number {
+                min: year,
+                max: year,
+            })
+        }
+        Takes::OneOf(enumeration) => Some(Test::OneOf(vec![
+            value_of(value, enumeration, at)?.to_owned(),
+        ])),
+        Takes::AnyOf(enumeration) => any_of(value, at, |item, at| {
+            Ok(value_of(item, enumeration, at)?.to_owned())
+        })?,
+        Takes::Text => Some(Test::OneOf(vec![bounded_text(value, at)?])),
+        Takes::AnyText => any_of(value, at, bounded_text)?,
+        Takes::Code(code) => Some(Test::OneOf(vec![code_of(value, code, at)?])),
+        Takes::AnyCode(code) => any_of(value, at, |item, at| code_of(item, code, at))?,
+        Takes::Model(inner) => return model(value, inner, part, &column, at),
+        Takes::AnyModel(inner) => {
+            return any(value, at, |entry, at| {
+                model(entry, inner, part, &column, at)
+            });
+        }
+        Takes::SomeItem(inner) => {
+            return any(value, at, |entry, at| {
+                let filter = model(entry, inner, part, "", at)?;
+                let test = (!filter.is_empty()).then_some(Test::SomeItem(filter));
+                Ok(clauses(&column, test))
+            });
+        }
+        Takes::LatLng(position) => return lat_lng(value, position, at),
+        Takes::Point(position) => return point(value, position, at),
+        Takes::Ignored => None,
+    };
+    Ok(clauses(&column, test))
+}
+
+fn clauses(column: &str, test: Option<Test>) -> Filter {
+    let clause = test.map(|test| Clause::new(column.to_owned(), test));
+    clause.into_iter().collect()
+}
+
+/// The items of a list, each with its place.
+fn items<T>(
+    value: &Value,
+    at: At<'_>,
+    read: impl Fn(&Value, At<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let items = list(value, at)?;
+    if items.len() > ITEMS_MAX {
+        return Err(at.fault(format!("must hold at most {ITEMS_MAX} items")));
+    }
+    let items = items.iter().enumerate();
+    items
+        .map(|(index, item)| read(item, At::Index(&at, index)))
+        .collect()
+}
+
+/// A list of entries of which one must hold.
+fn any(
+    value: &Value,
+    at: At<'_>,
+    read: impl Fn(&Value, At<'_>) -> Result<Filter, Fault>,
+) -> Result<Filter, Fault> {
+    Ok(Clause::any(items(value, at, read)?))
+}
+
+/// A list of texts of which one must be the record's.
+fn any_of(
+    value: &Value,
+    at: At<'_>,
+    read: impl Fn(&Value, At<'_>) -> Result<String, Fault>,
+) -> Result<Option<Test>, Fault> {
+    let mut texts = items(value, at, read)?;
+    let mut known = std::collections::HashSet::with_capacity(texts.len());
+    texts.retain(|text| known.insert(text.clone()));
+    Ok((!texts.is_empty()).then_some(Test::OneOf(texts)))
+}
+
+/// A value of an enumeration in any of its spellings, as it is written.
+pub(super) fn value_of(
+    value: &Value,
+    enumeration: &'static Enumeration,
+    at: At<'_>,
+) -> Result<&'static str, Fault> {
+    let found = value.as_str().and_then(|text| enumeration.value(text));
+    found.ok_or_else(|| {
+        let allowed = enumeration.values.join(", ");
+        at.fault(format!("must be one of: {allowed}"))
+    })
+}
+
+fn bounded_text(value: &Value, at: At<'_>) -> Result<String, Fault> {
+    let text = text(value, at)?;
+    if text.chars().count() > TEXT_CHARS_MAX {
+        return Err(at.fault(format!("must not exceed {TEXT_CHARS_MAX} characters")));
+    }
+    Ok(text.to_owned())
+}
+
+fn code_of(value: &Value, code: Code, at: At<'_>) -> Result<String, Fault> {
+    (code.read)(value).map_err(|fault| at.fault(fault.message))
+}
+
+/// The two bounds of a range, read one by one.
+fn bounds<T: Copy>(
+    value: &Value,
+    at: At<'_>,
+    read: impl Fn(&Value, At<'_>) -> Result<T, Fault>,
+) -> Result<(Option<T>, Option<T>), Fault> {
+    let (mut min, mut max) = (None, None);
+    for (key, value) in object(value, at)? {
+        let bound = match key.as_str() {
+            "min" => &mut min,
+            "max" => &mut max,
+            _ => return Err(at.unknown_key(key, ["min", "max"])),
+        };
+        *bound = Some(read(value, At::Key(&at, key))?);
+    }
+    Ok((min, max))
+}
+
+fn range(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
+    match bounds(value, at, number)? {
+        (None, None) => Ok(None),
+        (Some(least), Some(greatest)) if least > greatest => {
+            Err(At::Key(&at, "min").fault("must not be above max"))
+        }
+        (min, max) => Ok(Some(Test::Number { min, max })),
+    }
+}
+
+fn moments(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
+    let moment = |value: &Value, at: At<'_>| {
+        let moment = value.as_str().and_then(Moment::parse);
+        moment.ok_or_else(|| at.fault(DATE_RULE))
+    };
+    match bounds(value, at, moment)? {
+        (None, None) => Ok(None),
+        (Some(first), Some(last)) if first.is_after(last) => {
+            Err(At::Key(&at, "min").fault("must not be after max"))
+        }
+        (min, max) => Ok(Some(Test::Moment {
+            from: min.map(Moment::first_millisecond),
+            to: max.map(Moment::last_millisecond),
+        })),
+    }
+}
+
+/// `{location: …}` around a position.
+fn point(value: &Value, position: &'static str, at: At<'_>) -> Result<Filter, Fault> {
+    let mut filter = Filter::new();
+    for (key, value) in object(value, at)? {
+        if key != "location" {
+            return Err(at.unknown_key(key, ["location"]));
+        }
+        filter.extend(lat_lng(value, position, At::Key(&at, key))?);
+    }
+    Ok(filter)
+}

@@ -1,0 +1,129 @@
+//! FilterLatLng: a box, a circle around a pin, a circle around the centre of a commune.
+//!
+//! Coordinates are `{lat, lon}` objects, degrees. Distances are planar, boundaries included. Several keys are combined
+//! with AND.
+
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::filter::{Clause, Filter, Test};
+use crate::listings::codes::InseeCode;
+use crate::read::read;
+use crate::walk::{At, number, number_between, object};
+use toise_geo::communes;
+
+/// The keys of a FilterLatLng.
+pub const LAT_LNG_KEYS: [&str; 3] = ["geoBoundingBox", "geoDistance", "geoInseeCodeDistance"];
+/// What `distanceKm` must be.
+pub const DISTANCE_KM_RULE: &str = "must be a number above 0";
+
+/// Reads a box or circles around a position.
+pub(super) fn lat_lng(value: &Value, position: &'static str, at: At<'_>) -> Result<Filter, Fault> {
+    let mut filter = Filter::new();
+    for (key, value) in object(value, at)? {
+        let here = At::Key(&at, key);
+        let test = match key.as_str() {
+            "geoBoundingBox" => bounding_box(value, here)?,
+            "geoDistance" => distance(value, here)?,
+            "geoInseeCodeDistance" => commune_distance(value, here)?,
+            _ => return Err(at.unknown_key(key, LAT_LNG_KEYS)),
+        };
+        filter.push(Clause::new(position, test));
+    }
+    Ok(filter)
+}
+
+fn bounding_box(value: &Value, at: At<'_>) -> Result<Test, Fault> {
+    let (mut top_left, mut bottom_right) = (None, None);
+    for (key, value) in object(value, at)? {
+        let corner = match key.as_str() {
+            "topLeft" => &mut top_left,
+            "bottomRight" => &mut bottom_right,
+            _ => return Err(at.unknown_key(key, ["topLeft", "bottomRight"])),
+        };
+        *corner = Some(degrees(value, At::Key(&at, key))?);
+    }
+    let (top, left) = required(top_left, "topLeft", at)?;
+    let (bottom, right) = required(bottom_right, "bottomRight", at)?;
+    let corner = At::Key(&at, "topLeft");
+    if top <= bottom {
+        return Err(At::Key(&corner, "lat").fault("must be above bottomRight.lat"));
+    }
+    if left >= right {
+        return Err(At::Key(&corner, "lon").fault("must be below bottomRight.lon"));
+    }
+    Ok(Test::InBox {
+        top,
+        left,
+        bottom,
+        right,
+    })
+}
+
+fn distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
+    let (mut pin, mut radius_m) = (None, None);
+    for (key, value) in object(value, at)? {
+        let here = At::Key(&at, key);
+        match key.as_str() {
+            "pin" => pin = Some(degrees(value, here)?),
+            "distanceKm" => radius_m = Some(metres(value, here)?),
+            _ => return Err(at.unknown_key(key, ["pin", "distanceKm"])),
+        }
+    }
+    let (lat, lon) = required(pin, "pin", at)?;
+    let radius_m = required(radius_m, "distanceKm", at)?;
+    Ok(Test::Within { lat, lon, radius_m })
+}
+
+fn commune_distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
+    let (mut centre, mut radius_m) = (None, None);
+    for (key, value) in object(value, at)? {
+        let here = At::Key(&at, key);
+        match key.as_str() {
+            "inseeCode" => {
+                let code = read::<InseeCode>(value).map_err(|fault| here.fault(fault.message))?;
+                let found = communes::of_code(code.as_str());
+                let found = found.ok_or_else(|| here.fault("there is no such commune"))?;
+                centre = Some(found.centre.ok_or_else(|| {
+                    let rule = "is not known; use geoDistance with a pin";
+                    here.fault(format!(
+                        "the centre of this commune ({}) {rule}",
+                        found.name
+                    ))
+                })?);
+            }
+            "distanceKm" => radius_m = Some(metres(value, here)?),
+            _ => return Err(at.unknown_key(key, ["inseeCode", "distanceKm"])),
+        }
+    }
+    let (lat, lon) = required(centre, "inseeCode", at)?;
+    let radius_m = required(radius_m, "distanceKm", at)?;
+    Ok(Test::Within { lat, lon, radius_m })
+}
+
+fn metres(value: &Value, at: At<'_>) -> Result<f64, Fault> {
+    let kilometres = number(value, at)
+        .ok()
+        .filter(|kilometres| *kilometres > 0.0);
+    let kilometres = kilometres.ok_or_else(|| at.fault(DISTANCE_KM_RULE))?;
+    // Beyond all numbers is as far as beyond the earth.
+    Ok((kilometres * 1_000.0).min(f64::MAX))
+}
+
+/// Latitude and longitude of `{lat, lon}`.
+fn degrees(value: &Value, at: At<'_>) -> Result<(f64, f64), Fault> {
+    let (mut lat, mut lon) = (None, None);
+    for (key, value) in object(value, at)? {
+        let here = At::Key(&at, key);
+        match key.as_str() {
+            "lat" => lat = Some(number_between(value, -90.0, 90.0, false, here)?),
+            "lon" => lon = Some(number_between(value, -180.0, 180.0, false, here)?),
+            _ => return Err(at.unknown_key(key, ["lat", "lon"])),
+        }
+    }
+    Ok((required(lat, "lat", at)?, required(lon, "lon", at)?))
+}
+
+fn required<T>(value: Option<T>, key: &str, at: At<'_>) -> Result<T, Fault> {
+    value.ok_or_else(|| At::Key(&at, key).fault("is required"))
+}

@@ -1,0 +1,261 @@
+//! FilterProperty and FilterAdvert, and the models they are made of but the dwelling's.
+//!
+//! The names are the contract's, with their oddities: `have…` for land where records say `has…`, arrays of ranges for
+//! two moments of an advert, one location there and several here.
+
+use super::habitation::FILTER_TYPE_HABITATION;
+use super::model::Takes::{
+    AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, Ignored, LatLng,
+    Model as One, Moments, OneOf, Point, Range, SomeItem, Text,
+};
+use super::model::{Code, Model, field};
+use crate::enums::{
+    EnumCurrency, EnumLandType, EnumParkingType, EnumPricingScope, EnumPropertyClass,
+    EnumPropertyOfferType, EnumPropertyProcess, EnumSellerType, WireEnum,
+};
+use crate::listings::codes::{Department, FlxId, InseeCode, IrisCode, PostalCode, Siren};
+
+/// Name of the position of the centre of a commune.
+pub const CITY_POSITION: &str = "city";
+/// Name of the position of the asset.
+pub const ASSET_POSITION: &str = crate::filter::POSITION;
+
+const FLX_ID: Code = Code::of::<FlxId>("FlxId");
+
+/// What a property search or alert asks for.
+#[rustfmt::skip]
+pub static FILTER_PROPERTY: Model = Model {
+    name: "FilterProperty",
+    about: "Properties that fulfil all of this; a property without a value matches no filter on it",
+    fields: &[
+        field("adverts", SomeItem(&FILTER_PROPERTY_ADVERT),
+            "Some advert of the property fulfils all of an entry; entries are combined with OR"),
+        field("habitation", One(&FILTER_TYPE_HABITATION), "The dwelling").partly_lite(),
+        field("isUrgent", Flag, "Whether an advert says it is urgent"),
+        field("land", One(&FILTER_TYPE_LAND), "The land").partly_lite(),
+        field("location", AnyModel(&FILTER_LOCATION), "Places, combined with OR").lite(),
+        field("meta", One(&FILTER_META), "Since when it was seen").lite(),
+        field("parking", One(&FILTER_TYPE_PARKING), "The parking places"),
+        field("price", One(&FILTER_PRICE), "What it costs").partly_lite(),
+        field("process", AnyOf(EnumPropertyProcess::TABLE), "Where the transaction stands"),
+        field("tags", AnyText, "At least one of these tags, compared exactly"),
+        field("type", AnyOf(EnumPropertyClass::TABLE), "Class of asset").lite(),
+        field("hasAnomaly", Flag, "Whether its data contradict each other or are absurd"),
+        field("offer", AnyModel(&FILTER_OFFER), "What is offered; entries are combined with OR").lite(),
+    ],
+};
+
+/// What an advert alert asks for.
+#[rustfmt::skip]
+pub static FILTER_ADVERT: Model = Model {
+    name: "FilterAdvert",
+    about: "Adverts that fulfil all of this; an advert without a value matches no filter on it",
+    fields: &[
+        field("currentPrice", One(&FILTER_ADVERT_PRICE), "What it asks now"),
+        field("habitation", One(&FILTER_TYPE_HABITATION), "The dwelling"),
+        field("hasAnomaly", Flag, "Whether its data contradict each other or are absurd"),
+        field("isAuction", Flag, "Whether the price is the starting bid of an auction"),
+        field("isUrgent", Flag, "Whether it says to be urgent"),
+        field("land", One(&FILTER_TYPE_LAND), "The land"),
+        field("lastModifiedAt", AnyMoments, "Last change of content; ranges are combined with OR"),
+        field("offer", AnyModel(&FILTER_OFFER), "What is offered; entries are combined with OR"),
+        field("parking", One(&FILTER_TYPE_PARKING), "The parking places"),
+        field("process", AnyOf(EnumPropertyProcess::TABLE), "Where the transaction stands"),
+        field("scope", AnyOf(EnumPricingScope::TABLE), "Whether amounts are paid once or every month"),
+        field("tags", AnyText, "At least one of these tags, compared exactly"),
+        field("type", AnyOf(EnumPropertyClass::TABLE), "Class of asset"),
+        field("warrantyDeposit", Range, "Deposit of a rent, EUR"),
+        field("firstSeenAt", AnyMoments, "First sighting; ranges are combined with OR"),
+        field("location", One(&FILTER_LOCATION), "One place"),
+        field("source", One(&FILTER_ADVERT_SOURCE), "The listing on its portal").on(""),
+        field("currency", AnyOf(EnumCurrency::TABLE), "Currency of amounts"),
+        field("mainPropertyAdFlxId", AnyCode(FLX_ID), "Identifiers of the first advert of the asset"),
+        field("propertyFlxId", AnyCode(FLX_ID), "Identifiers of the property"),
+        field("isPro", Flag, "Whether the seller is a professional"),
+        field("seller", AnyModel(&LIGHT_SELLER), "The seller; entries are combined with OR"),
+        field("meta", One(&FILTER_META), "Since when it was seen"),
+        field("isOnline", Flag, "Whether it is on its portal now"),
+        field("isExclusive", Flag, "Whether the seller says to have the exclusive mandate"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_PROPERTY_ADVERT: Model = Model {
+    name: "FilterPropertyAdvert",
+    about: "One advert of the property that fulfils all of this",
+    fields: &[
+        field("firstSeenAt", Moments, "First sighting"),
+        field("flxId", AnyCode(FLX_ID), "Identifiers of the advert"),
+        field("isOnline", Flag, "Whether it is on its portal now"),
+        field("lastSeenAt", Moments, "Last sighting"),
+        field("location", LatLng(ASSET_POSITION), "Where it says the asset is"),
+        field("price", One(&FILTER_PRICE), "What it asks"),
+        field("source", One(&FILTER_ADVERT_SOURCE), "The listing on its portal").on(""),
+        field("isPro", Flag, "Whether the seller is a professional"),
+        field("seller", AnyModel(&LIGHT_SELLER), "The seller; entries are combined with OR"),
+        field("hasAnomaly", Flag, "Whether its data contradict each other or are absurd"),
+        field("isExclusive", Flag, "Whether the seller says to have the exclusive mandate"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_PRICE: Model = Model {
+    name: "FilterPrice",
+    about: "A price",
+    fields: &[
+        field("currency", AnyOf(EnumCurrency::TABLE), "Currency of amounts"),
+        field("initial", One(&FILTER_PROPERTY_PRICE), "The first price"),
+        field("isAuction", Flag, "Whether the price is the starting bid of an auction"),
+        field("latest", One(&FILTER_PROPERTY_PRICE), "The price now").lite(),
+        field("scope", AnyOf(EnumPricingScope::TABLE), "Whether amounts are paid once or every month"),
+        field("warrantyDeposit", Range, "Deposit of a rent, EUR"),
+        field("variation", AnyModel(&FILTER_VARIATION), "How it moved; entries are combined with OR"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_PROPERTY_PRICE: Model = Model {
+    name: "FilterPropertyPrice",
+    about: "An amount and the listing that asks it",
+    fields: &[
+        field("source", One(&FILTER_SOURCE), "Listing the amount comes from"),
+        field("value", Range, "Amount, EUR; every month for rents"),
+        field("valuePerArea", Range, "Amount per area, EUR per square metre"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_VARIATION: Model = Model {
+    name: "FilterVariation",
+    about: "How a price moved",
+    fields: &[
+        field("sinceLastModified", Range, "Change since the price before the last change, percent"),
+        field("sincePublished", Range, "Change since the first price, percent"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_META: Model = Model {
+    name: "FilterMeta",
+    about: "Since when an asset was seen",
+    fields: &[
+        field("firstSeenAt", Moments, "First sighting"),
+        field("isTotallyOffline", Flag, "Whether every advert is offline"),
+        field("lastPublishedAt", Moments, "When an advert last appeared or came back online"),
+        field("lastSeenAt", Moments, "Last sighting"),
+        field("lastUpdatedAt", Moments, "Last change of content"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_ADVERT_PRICE: Model = Model {
+    name: "FilterAdvertPrice",
+    about: "Price of an advert",
+    fields: &[
+        field("value", Range, "Amount, EUR; every month for rents"),
+        field("valuePerArea", Range, "Amount per area, EUR per square metre"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_LOCATION: Model = Model {
+    name: "FilterLocation",
+    about: "A place; several keys are combined with AND",
+    fields: &[
+        field("city", Ignored, "Ignored: use a code"),
+        field("cityCoordinate", Point(CITY_POSITION), "Position of the centre of the commune"),
+        field("department", Coded(Code::of::<Department>("Department")), "Department"),
+        field("inseeCode", Coded(Code::of::<InseeCode>("InseeCode")), "Commune"),
+        field("irisCode", Coded(Code::of::<IrisCode>("IrisCode")), "IRIS district"),
+        field("locationCoordinate", Point(ASSET_POSITION), "Position of the asset"),
+        field("postalCode", Coded(Code::of::<PostalCode>("PostalCode")), "Postal code"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_TYPE_LAND: Model = Model {
+    name: "FilterTypeLand",
+    about: "Land",
+    fields: &[
+        field("canConstruct", Flag, "Whether it may be built on"),
+        field("isServiced", Flag, "Whether it is connected to the usual networks"),
+        field("surface", Range, "Area, square metres").lite(),
+        field("surfaceConstructable", Range, "Area that may be built on, square metres"),
+        field("type", AnyOf(EnumLandType::TABLE), "Kind of land"),
+        field("haveBuildingPermit", Flag, "Whether a building permit was granted")
+            .on("has_building_permit"),
+        field("haveElectricity", Flag, "Whether it is connected to electricity").on("has_electricity"),
+        field("haveTelecom", Flag, "Whether it is connected to telecommunications").on("has_telecom"),
+        field("haveWater", Flag, "Whether it is connected to water").on("has_water"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_TYPE_PARKING: Model = Model {
+    name: "FilterTypeParking",
+    about: "Parking places",
+    fields: &[
+        field("count", Range, "Places"),
+        field("numberOfCars", Range, "Cars they hold together"),
+        field("surface", Range, "Area, square metres"),
+        field("type", AnyOf(EnumParkingType::TABLE), "Kind of place"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_OFFER: Model = Model {
+    name: "FilterOffer",
+    about: "What is offered",
+    fields: &[
+        field("isCurrentlyOccupied", Flag, "Whether it is sold with an occupant"),
+        field("renting", One(&FILTER_OFFER_RENTING_CONTRACT), "Terms of a rent"),
+        field("type", OneOf(EnumPropertyOfferType::TABLE), "Sale, rent or another kind"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_OFFER_RENTING_CONTRACT: Model = Model {
+    name: "FilterOfferRentingContract",
+    about: "Terms of a rent",
+    fields: &[
+        field("isColocation", Flag, "Shared with others"),
+        field("isLongTerm", Flag, "More than 6 months"),
+        field("isShortTerm", Flag, "Less than 6 months"),
+        field("isSubLease", Flag, "Let by a tenant"),
+    ],
+};
+
+#[rustfmt::skip]
+static LIGHT_SELLER: Model = Model {
+    name: "FilterLightSeller",
+    about: "The professional who sells or lets; several keys are combined with AND",
+    fields: &[
+        field("flxId", Coded(FLX_ID), "Identifier of the seller"),
+        field("name", Text, "Name, compared exactly"),
+        field("siren", Coded(Code::of::<Siren>("Siren")), "SIREN number"),
+        field("type", OneOf(EnumSellerType::TABLE), "Kind of seller"),
+    ],
+};
+
+#[rustfmt::skip]
+static FILTER_SOURCE: Model = Model {
+    name: "FilterSource",
+    about: "A listing on a portal",
+    fields: &[
+        field("flxId", Coded(FLX_ID), "Identifier of the advert"),
+        field("url", Text, "Address of the listing, compared exactly"),
+        field("website", Text, "The portal, as a host name"),
+    ],
+};
+
+/// The same for adverts, whose records have its three fields of their own.
+#[rustfmt::skip]
+static FILTER_ADVERT_SOURCE: Model = Model {
+    name: "FilterSource",
+    about: "A listing on a portal",
+    fields: &[
+        field("flxId", Coded(FLX_ID), "Identifier of the advert"),
+        field("url", Text, "Address of the listing, compared exactly"),
+        field("website", Text, "The portal, as a host name").on("source"),
+    ],
+};

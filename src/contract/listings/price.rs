@@ -1,0 +1,102 @@
+//! What an asset costs: prices, how they moved, and the charges beside them.
+
+use super::codes::FlxId;
+use super::record::record;
+use super::scalars::{Eur, EurChange, EurPerSquareMetre, Percent};
+use crate::enums::{EnumCurrency, EnumPricingScope};
+
+record! {
+    /// Price of a property, or of an advert of it.
+    #[derive(Default)]
+    Price {
+        /// Currency of every amount here; CURRENCY_EUR unless said otherwise.
+        currency: Option<EnumCurrency>,
+        /// Price of the property's first advert.
+        initial: Option<PropertyPrice>,
+        /// Whether the price is the starting bid of an auction.
+        is_auction: Option<bool>,
+        /// Price of the property's last advert.
+        latest: Option<PropertyPrice>,
+        /// Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL.
+        scope: Option<EnumPricingScope>,
+        /// Deposit of a rent, EUR, from 0.
+        warranty_deposit: Option<Eur>,
+        /// How the price moved.
+        variation: Option<Variation>,
+        /// Charges beside the price.
+        charges: Option<Charges>,
+    }
+}
+
+record! {
+    /// An amount and the listing that asks it.
+    #[derive(Default)]
+    PropertyPrice {
+        /// Listing the amount comes from.
+        source: Option<Source>,
+        /// Amount, EUR, from 0; every month for rents.
+        value: Option<Eur>,
+        /// Amount per habitable area, EUR per square metre, from 0; per area of land for land.
+        value_per_area: Option<EurPerSquareMetre>,
+    }
+}
+
+record! {
+    /// How a price moved between two states.
+    #[derive(Default)]
+    Variation {
+        /// Change since the price before the last change, percent, from -100; below 0 when it fell.
+        since_last_modified: Option<Percent>,
+        /// Change since the first price, percent, from -100; below 0 when it fell.
+        since_published: Option<Percent>,
+        /// Change since the price before the last change, EUR; below 0 when it fell.
+        absolute_since_last_modified: Option<EurChange>,
+        /// Change since the first price, EUR; below 0 when it fell.
+        absolute_since_published: Option<EurChange>,
+    }
+}
+
+record! {
+    /// Price of an advert.
+    #[derive(Default)]
+    AdvertPrice {
+        /// Amount, EUR, from 0; every month for rents; absent when the price is given on request only.
+        value: Option<Eur>,
+        /// Amount per habitable area, EUR per square metre, from 0; per area of land for land.
+        value_per_area: Option<EurPerSquareMetre>,
+    }
+}
+
+record! {
+    /// A listing on a portal.
+    #[derive(Default)]
+    Source {
+        /// Identifier of the advert.
+        flx_id: Option<FlxId>,
+        /// Address of the listing.
+        url: Option<String>,
+        /// The portal, as a host name.
+        website: Option<String>,
+    }
+}
+
+record! {
+    /// Charges and taxes of an asset.
+    #[derive(Default)]
+    Charges {
+        /// Condominium fees, EUR a year, from 0.
+        yearly_condonium_fees: Option<Eur>,
+        /// Electricity, EUR a year, from 0.
+        yearly_electricity_fees: Option<Eur>,
+        /// Heating, EUR a year, from 0.
+        yearly_heating_fees: Option<Eur>,
+        /// Property tax, EUR a year, from 0.
+        yearly_housing_tax: Option<Eur>,
+        /// Residence tax, EUR a year, from 0.
+        yearly_living_tax: Option<Eur>,
+        /// Charges of a tenant, EUR a year, from 0.
+        yearly_rental_fees: Option<Eur>,
+        /// Supplement to a controlled rent, EUR a month, from 0.
+        monthly_rent_supplement: Option<Eur>,
+    }
+}

@@ -1,0 +1,142 @@
+//! Steps of the walk through a body: where we are, and the typed reading of one value there.
+
+use std::fmt::Display;
+
+use serde_json::{Map, Value};
+
+use super::fault::Fault;
+
+/// Longest piece of the caller's text a message repeats, characters.
+const ECHO_CHARS_MAX: usize = 60;
+
+/// Where the walk stands: a chain of borrowed steps, written out only when there is a fault.
+#[derive(Clone, Copy)]
+pub enum At<'a> {
+    /// The body.
+    Body,
+    /// A key of an object.
+    Key(&'a At<'a>, &'a str),
+    /// An element of a list.
+    Index(&'a At<'a>, usize),
+}
+
+impl At<'_> {
+    fn write(&self, path: &mut String) {
+        match self {
+            At::Body => {}
+            At::Key(outer, key) => {
+                outer.write(path);
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&echo(key));
+            }
+            At::Index(outer, index) => {
+                outer.write(path);
+                path.push_str(&format!("[{index}]"));
+            }
+        }
+    }
+
+    /// A fault here.
+    pub fn fault(&self, message: impl Display) -> Fault {
+        let mut path = String::new();
+        self.write(&mut path);
+        Fault::new(path, message.to_string())
+    }
+
+    /// A key the object here does not take.
+    pub fn unknown_key<'k>(&self, key: &str, known: impl IntoIterator<Item = &'k str>) -> Fault {
+        let known: Vec<&str> = known.into_iter().collect();
+        At::Key(self, key).fault(format!(
+            "unknown field; must be one of: {}",
+            known.join(", ")
+        ))
+    }
+}
+
+/// The caller's text, short enough to repeat and without control characters.
+pub fn echo(text: &str) -> String {
+    text.chars()
+        .filter(|character| !character.is_control())
+        .take(ECHO_CHARS_MAX)
+        .collect()
+}
+
+/// Reads the keys of an object.
+///
+/// # Errors
+/// The value is of another type.
+pub fn object<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Map<String, Value>, Fault> {
+    value
+        .as_object()
+        .ok_or_else(|| at.fault("must be an object"))
+}
+
+/// Reads the elements of an array.
+///
+/// # Errors
+/// The value is of another type.
+pub fn list<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Vec<Value>, Fault> {
+    value.as_array().ok_or_else(|| at.fault("must be an array"))
+}
+
+/// Reads a string.
+///
+/// # Errors
+/// The value is of another type.
+pub fn text<'v>(value: &'v Value, at: At<'_>) -> Result<&'v str, Fault> {
+    value.as_str().ok_or_else(|| at.fault("must be a string"))
+}
+
+/// Reads `true` or `false`.
+///
+/// # Errors
+/// The value is of another type.
+pub fn flag(value: &Value, at: At<'_>) -> Result<bool, Fault> {
+    value
+        .as_bool()
+        .ok_or_else(|| at.fault("must be true or false"))
+}
+
+/// Reads a finite number.
+///
+/// # Errors
+/// The value is of another type.
+pub fn number(value: &Value, at: At<'_>) -> Result<f64, Fault> {
+    value
+        .as_f64()
+        .filter(|number| number.is_finite())
+        .ok_or_else(|| at.fault("must be a number"))
+}
+
+/// Reads a number between two bounds, both included; `whole` asks for an integer.
+///
+/// # Errors
+/// The value is of another type or outside the bounds.
+pub fn number_between(
+    value: &Value,
+    least: f64,
+    greatest: f64,
+    whole: bool,
+    at: At<'_>,
+) -> Result<f64, Fault> {
+    let kind = if whole { "an integer" } else { "a number" };
+    value
+        .as_f64()
+        .filter(|number| (least..=greatest).contains(number))
+        .filter(|number| !whole || number.fract() == 0.0)
+        .ok_or_else(|| at.fault(format!("must be {kind} between {least} and {greatest}")))
+}
+
+/// Reads one of a closed set of strings.
+///
+/// # Errors
+/// The value is none of them.
+pub fn one_of(value: &Value, allowed: &[&'static str], at: At<'_>) -> Result<&'static str, Fault> {
+    value
+        .as_str()
+        .and_then(|text| allowed.iter().find(|known| **known == text))
+        .copied()
+        .ok_or_else(|| at.fault(format!("must be one of: {}", allowed.join(", "))))
+}

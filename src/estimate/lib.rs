@@ -1,0 +1,38 @@
+//! The value of a home: the level of prices around it, sales like it, and trees on the gap between them.
+
+pub mod adjustments;
+pub mod answer;
+pub mod bulk;
+pub mod clean;
+pub mod comparables;
+mod features;
+pub mod fit;
+pub mod functions;
+mod hedonic;
+pub mod home;
+mod index;
+pub mod interval;
+pub mod join;
+mod levels;
+pub mod live;
+mod market;
+pub mod model;
+pub mod place;
+pub mod read;
+pub mod request;
+pub mod sale;
+pub mod settings;
+pub mod shown;
+pub mod store;
+pub mod train;
+pub mod trees;
+pub mod valuer;
+
+pub use answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
+pub use home::{Class, Condition, Extras, Furniture, Grade, Home};
+pub use model::{Metadata, Model};
+
+#[cfg(test)]
+mod known_market;
+#[cfg(test)]
+mod tests;

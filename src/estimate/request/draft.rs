@@ -1,0 +1,215 @@
+//! A home while it is being said: values come one by one, each checked, and are a [`Home`] in the end.
+
+use chrono::NaiveDate;
+use serde_json::Value;
+
+use super::fields::{CONDITIONS_MAX, FIELDS, Field, Input, Kind};
+use crate::{Class, Condition, Extras, Furniture, Grade, Home};
+use toise_contract::dates::{DATE_RULE, Moment};
+use toise_contract::enums::{EnumFurniture, EnumPropertyGeneralCondition, WireEnum};
+use toise_contract::fault::Fault;
+use toise_contract::walk::{At, flag, list, number_between, one_of};
+
+/// What has been said of a home.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    longitude: Option<f64>,
+    latitude: Option<f64>,
+    class: Option<Class>,
+    surface_m2: Option<f64>,
+    rooms: Option<f64>,
+    bedrooms: Option<f64>,
+    land_m2: Option<f64>,
+    construction_year: Option<f64>,
+    energy: Option<Grade>,
+    climate: Option<Grade>,
+    floor: Option<f64>,
+    floors: Option<f64>,
+    extras: Extras,
+    date: Option<NaiveDate>,
+    /// Fields said, by their place in the table.
+    said: u32,
+}
+
+/// What names a field where the home is said: its path in a body, its column in a portfolio.
+pub(super) type NameOf = fn(&'static Field) -> &'static str;
+
+impl Draft {
+    /// Takes one value.
+    pub(super) fn set(
+        &mut self,
+        field: &'static Field,
+        value: &Value,
+        at: At<'_>,
+    ) -> Result<(), Fault> {
+        let place = FIELDS.iter().position(|known| known.input == field.input);
+        self.said |= 1 << place.unwrap_or_default();
+        match field.kind {
+            Kind::Number(least, greatest) => {
+                self.set_number(
+                    field.input,
+                    number_between(value, least, greatest, false, at)?,
+                );
+            }
+            Kind::Whole(least, greatest) => {
+                self.set_number(
+                    field.input,
+                    number_between(value, least, greatest, true, at)?,
+                );
+            }
+            Kind::Flag => self.set_flag(field.input, flag(value, at)?),
+            Kind::OneOf(allowed) => self.set_word(field.input, one_of(value, allowed, at)?),
+            Kind::Some(allowed) => {
+                let items = list(value, at)?;
+                if items.len() > CONDITIONS_MAX {
+                    return Err(at.fault(format!("must hold at most {CONDITIONS_MAX} items")));
+                }
+                for (index, item) in items.iter().enumerate() {
+                    let word = one_of(item, allowed, At::Index(&at, index))?;
+                    self.set_word(field.input, word);
+                }
+            }
+            Kind::Day => {
+                let moment = value.as_str().and_then(Moment::parse);
+                let day = moment.map(Moment::day);
+                self.date = Some(day.ok_or_else(|| at.fault(DATE_RULE))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_number(&mut self, input: Input, number: f64) {
+        let place = match input {
+            Input::Longitude => &mut self.longitude,
+            Input::Latitude => &mut self.latitude,
+            Input::Surface => &mut self.surface_m2,
+            Input::Rooms => &mut self.rooms,
+            Input::Bedrooms => &mut self.bedrooms,
+            Input::Land => &mut self.land_m2,
+            Input::Year => &mut self.construction_year,
+            Input::Floor => &mut self.floor,
+            Input::Floors => &mut self.floors,
+            _ => return,
+        };
+        *place = Some(number);
+    }
+
+    fn set_flag(&mut self, input: Input, flag: bool) {
+        let extras = &mut self.extras;
+        let place = match input {
+            Input::Balcony => &mut extras.has_balcony,
+            Input::Cellar => &mut extras.has_cellar,
+            Input::Garage => &mut extras.has_garage,
+            Input::Lift => &mut extras.has_lift,
+            Input::Parking => &mut extras.has_parking,
+            Input::Pool => &mut extras.has_pool,
+            Input::Terrace => &mut extras.has_terrace,
+            _ => return,
+        };
+        *place = Some(flag);
+    }
+
+    fn set_word(&mut self, input: Input, word: &'static str) {
+        match input {
+            Input::Class if word == "CLASS_HOUSE" => self.class = Some(Class::House),
+            Input::Class => self.class = Some(Class::Flat),
+            Input::Energy => self.energy = grade(word),
+            Input::Climate => self.climate = grade(word),
+            Input::Furniture => self.extras.furniture = furniture(word),
+            Input::Conditions => {
+                let said = [self.extras.condition, condition(word)];
+                self.extras.condition = said.into_iter().flatten().min();
+            }
+            _ => {}
+        }
+    }
+
+    /// The home; `date` is its day where none was said.
+    pub(super) fn finish(
+        mut self,
+        date: NaiveDate,
+        name_of: NameOf,
+        is_required: impl Fn(&Field) -> bool,
+        at: At<'_>,
+    ) -> Result<Home, Fault> {
+        for (place, field) in FIELDS.iter().enumerate() {
+            if self.said & (1 << place) == 0 && is_required(field) {
+                return Err(At::Key(&at, name_of(field)).fault("is required"));
+            }
+        }
+        // No rooms at all is how many registers write that they do not know.
+        self.rooms = self.rooms.filter(|rooms| *rooms > 0.0);
+        let exceeds = |one: Option<f64>, other: Option<f64>| {
+            one.zip(other).is_some_and(|(one, other)| one > other)
+        };
+        let contradictions = [
+            (self.bedrooms, self.rooms, Input::Bedrooms, Input::Rooms),
+            (self.floor, self.floors, Input::Floor, Input::Floors),
+        ];
+        for (one, other, input, bound) in contradictions {
+            if exceeds(one, other) {
+                let name = |input| {
+                    let field = FIELDS.iter().find(|field| field.input == input);
+                    field.map_or("", name_of)
+                };
+                let fault = format!("must not be above {}", name(bound));
+                return Err(At::Key(&at, name(input)).fault(fault));
+            }
+        }
+        let missing = |what| At::Key(&at, what).fault("is required");
+        Ok(Home {
+            longitude: self.longitude.ok_or_else(|| missing("longitude"))?,
+            latitude: self.latitude.ok_or_else(|| missing("latitude"))?,
+            class: self.class.ok_or_else(|| missing("type"))?,
+            surface_m2: self.surface_m2.ok_or_else(|| missing("surface_m2"))?,
+            rooms: self.rooms,
+            bedrooms: self.bedrooms,
+            land_m2: self.land_m2,
+            construction_year: self.construction_year.map(|year| year as i32),
+            energy: self.energy,
+            climate: self.climate,
+            floor: self.floor,
+            floors: self.floors,
+            extras: self.extras,
+            date: self.date.unwrap_or(date),
+        })
+    }
+}
+
+/// The letter at the end of a class of a diagnostic; `None`: the class tells nothing.
+fn grade(word: &str) -> Option<Grade> {
+    match word.rsplit('_').next()? {
+        "A" => Some(Grade::A),
+        "B" => Some(Grade::B),
+        "C" => Some(Grade::C),
+        "D" => Some(Grade::D),
+        "E" => Some(Grade::E),
+        "F" => Some(Grade::F),
+        "G" => Some(Grade::G),
+        _ => None,
+    }
+}
+
+fn condition(word: &str) -> Option<Condition> {
+    use EnumPropertyGeneralCondition as Said;
+    match Said::parse(word)? {
+        Said::Unknown => None,
+        Said::Decrepit => Some(Condition::Decrepit),
+        Said::ToBeRenovated => Some(Condition::ToBeRenovated),
+        Said::ToBeRefreshed => Some(Condition::ToBeRefreshed),
+        Said::Good => Some(Condition::Good),
+        Said::Renovated => Some(Condition::Renovated),
+        Said::Excellent => Some(Condition::Excellent),
+        Said::BrandNew => Some(Condition::BrandNew),
+        Said::ToBeBuilt => Some(Condition::ToBeBuilt),
+    }
+}
+
+fn furniture(word: &str) -> Option<Furniture> {
+    match EnumFurniture::parse(word)? {
+        EnumFurniture::Unknown => None,
+        EnumFurniture::Unfurnished => Some(Furniture::Unfurnished),
+        EnumFurniture::PartiallyFurnished => Some(Furniture::Partially),
+        EnumFurniture::FullyFurnished => Some(Furniture::Fully),
+    }
+}

@@ -1,0 +1,197 @@
+//! What may be said of a home to be valued, once: where it stands in a body, under which name in a portfolio and in
+//! SQL, what it may be.
+//!
+//! Bodies, rows of a portfolio, arguments of the SQL functions and the OpenAPI document are all read from [`FIELDS`],
+//! so the doors of the estimator cannot disagree. Bounds are wide: they keep out what cannot be a home, not what is
+//! rare.
+
+use toise_contract::enums::{
+    EnumEnergyClassification, EnumFurniture, EnumGreenhouseClassification,
+    EnumPropertyGeneralCondition, WireEnum,
+};
+
+/// Least living surface, m2: smaller rooms are not sold as homes.
+pub const SURFACE_M2_MIN: f64 = 5.0;
+/// Greatest living surface, m2.
+pub const SURFACE_M2_MAX: f64 = 5_000.0;
+/// Most rooms, and most bedrooms.
+pub const ROOMS_MAX: f64 = 100.0;
+/// Most land that comes with a home, m2: a thousand hectares.
+pub const LAND_M2_MAX: f64 = 10_000_000.0;
+/// First year a home can have been built in.
+pub const YEAR_MIN: f64 = 1_000.0;
+/// Last year a home can be built in: sales off plan lie ahead.
+pub const YEAR_MAX: f64 = 2_100.0;
+/// Lowest storey: basements are negative.
+pub const FLOOR_MIN: f64 = -10.0;
+/// Highest storey, and most storeys.
+pub const FLOOR_MAX: f64 = 200.0;
+/// Most values `generalConditions` may list: every one there is.
+pub const CONDITIONS_MAX: usize = EnumPropertyGeneralCondition::TABLE.values.len();
+/// The classes that are valued.
+pub const CLASSES: [&str; 2] = ["CLASS_FLAT", "CLASS_HOUSE"];
+/// The offers that are valued.
+pub const OFFERS: [&str; 1] = ["OFFER_BUY"];
+/// The position in a body.
+pub const POSITION_PATH: &str = "location.locationCoordinate.location";
+
+/// What is said of a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the table tells")]
+pub enum Input {
+    Longitude,
+    Latitude,
+    Class,
+    Surface,
+    Rooms,
+    Bedrooms,
+    Land,
+    Year,
+    Energy,
+    Climate,
+    Floor,
+    Date,
+    Floors,
+    Conditions,
+    Furniture,
+    Balcony,
+    Cellar,
+    Garage,
+    Lift,
+    Parking,
+    Pool,
+    Terrace,
+    Offer,
+}
+
+/// What a value may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A number between two bounds, both included.
+    Number(f64, f64),
+    /// A whole number between two bounds, both included.
+    Whole(f64, f64),
+    /// True or false.
+    Flag,
+    /// One of a closed set.
+    OneOf(&'static [&'static str]),
+    /// Some of a closed set; in a portfolio one of it.
+    Some(&'static [&'static str]),
+    /// A day.
+    Day,
+}
+
+/// One thing that may be said of a home.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Which.
+    pub input: Input,
+    /// Its path in a body; empty where a body does not take it.
+    pub path: &'static str,
+    /// Its column in a portfolio; empty where a portfolio does not take it.
+    pub column: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// Whether a body must say it.
+    pub is_required: bool,
+    /// What it tells, with its unit.
+    pub about: &'static str,
+}
+
+/// Columns a portfolio must have.
+pub const REQUIRED_COLUMNS: [&str; 4] = ["longitude", "latitude", "type", "surface_m2"];
+
+const fn required(
+    input: Input,
+    path: &'static str,
+    column: &'static str,
+    kind: Kind,
+    about: &'static str,
+) -> Field {
+    Field {
+        input,
+        path,
+        column,
+        kind,
+        is_required: true,
+        about,
+    }
+}
+
+const fn optional(
+    input: Input,
+    path: &'static str,
+    column: &'static str,
+    kind: Kind,
+    about: &'static str,
+) -> Field {
+    Field {
+        input,
+        path,
+        column,
+        kind,
+        is_required: false,
+        about,
+    }
+}
+
+const ENERGY: Kind = Kind::OneOf(EnumEnergyClassification::TABLE.values);
+const CLIMATE: Kind = Kind::OneOf(EnumGreenhouseClassification::TABLE.values);
+const FURNITURE: Kind = Kind::OneOf(EnumFurniture::TABLE.values);
+const CONDITIONS: Kind = Kind::Some(EnumPropertyGeneralCondition::TABLE.values);
+
+/// Everything that may be said of a home, in the order of a portfolio's columns and of the arguments in SQL.
+#[rustfmt::skip]
+pub static FIELDS: [Field; 23] = [
+    required(Input::Longitude, "location.locationCoordinate.location[0]", "longitude", Kind::Number(-180.0, 180.0),
+        "Longitude, degrees (WGS 84)"),
+    required(Input::Latitude, "location.locationCoordinate.location[1]", "latitude", Kind::Number(-90.0, 90.0),
+        "Latitude, degrees (WGS 84)"),
+    required(Input::Class, "type", "type", Kind::OneOf(&CLASSES),
+        "What is valued: flats and houses are"),
+    required(Input::Surface, "habitation.surface.total", "surface_m2", Kind::Number(SURFACE_M2_MIN, SURFACE_M2_MAX),
+        "Living surface, m2"),
+    required(Input::Rooms, "habitation.roomCount", "room_count", Kind::Whole(0.0, ROOMS_MAX),
+        "Main rooms; 0 for unknown"),
+    required(Input::Bedrooms, "habitation.bedroomCount", "bedroom_count", Kind::Whole(0.0, ROOMS_MAX),
+        "Bedrooms, not more than the main rooms"),
+    optional(Input::Land, "land.surface", "land_surface_m2", Kind::Number(0.0, LAND_M2_MAX),
+        "Land that comes with the home, m2"),
+    optional(Input::Year, "habitation.propertyCondition.constructionYear", "construction_year",
+        Kind::Whole(YEAR_MIN, YEAR_MAX), "Year of construction"),
+    optional(Input::Energy, "habitation.climate.epcEnergy", "epc_energy", ENERGY,
+        "Energy class of the diagnostic; NC and UNKNOWN tell nothing"),
+    optional(Input::Climate, "habitation.climate.epcClimate", "epc_climate", CLIMATE,
+        "Climate class of the diagnostic; NC and UNKNOWN tell nothing"),
+    optional(Input::Floor, "habitation.features.propertyFloor", "floor", Kind::Whole(FLOOR_MIN, FLOOR_MAX),
+        "Storey the home is on; 0 is the ground floor, basements are negative"),
+    optional(Input::Date, "", "valuation_date", Kind::Day,
+        "Day the value is asked for, today where it is not said: nothing later is looked at"),
+    optional(Input::Floors, "habitation.features.propertyTotalFloor", "total_floor", Kind::Whole(0.0, FLOOR_MAX),
+        "Storeys of the building, not fewer than the storey of the home"),
+    optional(Input::Conditions, "habitation.propertyCondition.generalConditions", "general_condition", CONDITIONS,
+        "General condition; of several the worst counts"),
+    optional(Input::Furniture, "habitation.features.furniture", "furniture", FURNITURE,
+        "How far it is sold furnished"),
+    optional(Input::Balcony, "habitation.characteristics.hasBalcony", "has_balcony", Kind::Flag, "A balcony"),
+    optional(Input::Cellar, "habitation.characteristics.hasCellar", "has_cellar", Kind::Flag, "A cellar"),
+    optional(Input::Garage, "habitation.characteristics.hasGarage", "has_garage", Kind::Flag, "A garage"),
+    optional(Input::Lift, "habitation.characteristics.hasLift", "has_lift", Kind::Flag, "A lift"),
+    optional(Input::Parking, "habitation.characteristics.hasParking", "has_parking", Kind::Flag, "A parking space"),
+    optional(Input::Pool, "habitation.characteristics.hasPool", "has_pool", Kind::Flag, "A pool"),
+    optional(Input::Terrace, "habitation.characteristics.hasTerrace", "has_terrace", Kind::Flag, "A terrace"),
+    required(Input::Offer, "offer.type", "", Kind::OneOf(&OFFERS),
+        "How it is offered: only sales are valued"),
+];
+
+impl Field {
+    /// The field a column of a portfolio stands for.
+    pub fn of_column(column: &str) -> Option<&'static Field> {
+        columns().find(|field| field.column == column)
+    }
+}
+
+/// The fields a portfolio and the SQL functions take, in order.
+pub fn columns() -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().filter(|field| !field.column.is_empty())
+}

@@ -1,0 +1,6 @@
+//! The columns that hold a position, in every table.
+
+/// Name of the latitude column, WGS 84 degrees.
+pub const LATITUDE: &str = "lat";
+/// Name of the longitude column, WGS 84 degrees.
+pub const LONGITUDE: &str = "lon";

@@ -1,0 +1,11 @@
+//! Points on the map of France: planar distance, projections, the space-filling order of files, departments, communes,
+//! price levels.
+
+pub mod columns;
+pub mod communes;
+pub mod departments;
+pub mod distance;
+pub mod iris;
+pub mod order;
+pub mod price_levels;
+pub mod projection;

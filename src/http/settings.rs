@@ -1,0 +1,64 @@
+//! The settings of connections and requests: section `[server]`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// `[server]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSettings {
+    /// `HOST:PORT`.
+    pub listen: String,
+    /// PEM file; empty for none.
+    pub tls_certificate: String,
+    /// PEM file; empty for none.
+    pub tls_key: String,
+    /// Seconds.
+    pub tls_handshake_timeout_s: u64,
+    /// Connections open at once.
+    pub connections_max: usize,
+    /// Seconds.
+    pub header_read_timeout_s: u64,
+    /// Seconds.
+    pub keep_alive_idle_s: u64,
+    /// Seconds.
+    pub request_timeout_s: u64,
+    /// Seconds.
+    pub drain_timeout_s: u64,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8080".into(),
+            tls_certificate: String::new(),
+            tls_key: String::new(),
+            tls_handshake_timeout_s: 10,
+            connections_max: 4_096,
+            header_read_timeout_s: 30,
+            keep_alive_idle_s: 75,
+            request_timeout_s: 30,
+            drain_timeout_s: 20,
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Certificate and key, when the service speaks TLS.
+    pub fn tls_files(&self) -> Option<(PathBuf, PathBuf)> {
+        let both = !self.tls_certificate.is_empty() && !self.tls_key.is_empty();
+        both.then(|| {
+            (
+                PathBuf::from(&self.tls_certificate),
+                PathBuf::from(&self.tls_key),
+            )
+        })
+    }
+
+    /// Longest a request may take, its body included.
+    pub fn request_timeout(&self) -> Duration {
+        Duration::from_secs(self.request_timeout_s)
+    }
+}

@@ -1,0 +1,234 @@
+//! Weights from labelled pairs: how often each level occurs between adverts of one asset and of two.
+//!
+//! Two estimates stand side by side. The ratio of both shares is the weight of Fellegi and Sunter, right where fields
+//! are independent. They are not: flats of one building agree in most of them. So the weights in use come from a
+//! logistic regression over the levels, pulled towards those ratios, which pays a field only for what the others do
+//! not say already.
+
+use serde::Serialize;
+
+use toise_listings::dedup::Comparison;
+use toise_listings::dedup::weights::{FIELDS, PRIOR_BITS, WEIGHTS};
+
+/// Pairs added to every count, so that what was never seen is not impossible.
+const SMOOTHING: f64 = 2.0;
+/// Passes over the pairs.
+const PASSES: usize = 12;
+/// First step of the descent, bits; it falls as one over the pass.
+const STEP: f64 = 0.02;
+/// Levels of the field with the most.
+const LEVELS_MAX: usize = 12;
+/// No level is worth more or less: what the generator never does may still happen.
+const BITS: std::ops::RangeInclusive<f64> = -7.0..=8.0;
+/// Stands for a field that was not compared.
+const NOT_COMPARED: u8 = u8::MAX;
+
+/// A compared pair.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    levels: [u8; FIELDS],
+    one_seller: bool,
+    same: bool,
+}
+
+/// Collects compared pairs and derives weights from them.
+#[derive(Clone, Debug, Default)]
+pub struct Fit {
+    pairs: Vec<Pair>,
+}
+
+/// A level as fitted.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FittedLevel {
+    /// What was found.
+    pub about: &'static str,
+    /// Whether between adverts of one seller.
+    pub one_seller: bool,
+    /// Pairs of one asset with it.
+    pub same: u64,
+    /// Pairs of two assets with it.
+    pub different: u64,
+    /// Binary logarithm of the ratio of its shares.
+    pub ratio_bits: f64,
+    /// What the regression gives it.
+    pub fitted_bits: f64,
+    /// What the table gives it.
+    pub bits_in_use: f32,
+}
+
+/// A field as fitted.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FittedField {
+    /// The field.
+    pub field: &'static str,
+    /// Its levels.
+    pub levels: Vec<FittedLevel>,
+}
+
+/// All weights as fitted.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fitted {
+    /// Pairs of one asset.
+    pub same: u64,
+    /// Pairs of two assets.
+    pub different: u64,
+    /// What the regression gives before anything is compared, bits.
+    pub prior_bits: f64,
+    /// What the table gives.
+    pub prior_bits_in_use: f32,
+    /// The fields.
+    pub fields: Vec<FittedField>,
+}
+
+/// By field, whether of one seller, and level.
+type Table<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
+
+impl Fit {
+    /// Takes a pair; those that are barred or of programmes are decided by rules, so weights have nothing to learn from
+    /// them.
+    pub fn add(&mut self, comparison: &Comparison, same: bool) {
+        if comparison.bar.is_some() || comparison.programme {
+            return;
+        }
+        let mut levels = [NOT_COMPARED; FIELDS];
+        for evidence in comparison.evidence.iter() {
+            levels[evidence.field as usize] = evidence.level;
+        }
+        let one_seller = comparison.one_seller;
+        self.pairs.push(Pair {
+            levels,
+            one_seller,
+            same,
+        });
+    }
+
+    /// Derives the weights. CPU work on the calling thread.
+    pub fn fit(&self) -> Fitted {
+        let mut counts: Table<[u64; 2]> = [[[[0; 2]; LEVELS_MAX]; 2]; FIELDS];
+        let mut totals = [0u64; 2];
+        for pair in &self.pairs {
+            totals[usize::from(pair.same)] += 1;
+            for (field, level) in pair.levels.iter().enumerate() {
+                if *level != NOT_COMPARED {
+                    counts[field][usize::from(pair.one_seller)][usize::from(*level)]
+                        [usize::from(pair.same)] += 1;
+                }
+            }
+        }
+        let mut ratios: Table<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
+        for (field, weights) in WEIGHTS.iter().enumerate() {
+            for (sellers, counted) in counts[field].iter().enumerate() {
+                let known = |same: usize| {
+                    let all: u64 = counted.iter().map(|level| level[same]).sum();
+                    all as f64 + SMOOTHING * weights.levels.len() as f64
+                };
+                for (level, counted) in counted.iter().enumerate().take(weights.levels.len()) {
+                    let share = |same: usize| (counted[same] as f64 + SMOOTHING) / known(same);
+                    ratios[field][sellers][level] = (share(1) / share(0)).log2();
+                }
+            }
+        }
+        let prior = ((totals[1] as f64 + 1.0) / (totals[0] as f64 + 1.0)).log2();
+        let (prior_bits, fitted) = self.descend(&ratios, prior);
+        let fields = WEIGHTS
+            .iter()
+            .enumerate()
+            .map(|(field, weights)| FittedField {
+                field: name(field),
+                levels: (0..2)
+                    .flat_map(|sellers| {
+                        weights
+                            .levels
+                            .iter()
+                            .enumerate()
+                            .map(move |one| (sellers, one))
+                    })
+                    .map(|(sellers, (level, entry))| FittedLevel {
+                        about: entry.about,
+                        one_seller: sellers == 1,
+                        same: counts[field][sellers][level][1],
+                        different: counts[field][sellers][level][0],
+                        ratio_bits: ratios[field][sellers][level],
+                        fitted_bits: fitted[field][sellers][level],
+                        bits_in_use: entry.bits[sellers],
+                    })
+                    .collect(),
+            });
+        Fitted {
+            same: totals[1],
+            different: totals[0],
+            prior_bits,
+            prior_bits_in_use: PRIOR_BITS,
+            fields: fields.collect(),
+        }
+    }
+
+    /// Stochastic descent in the order of the pairs, from half the ratios, with steps that adapt to how often a level
+    /// occurs (AdaGrad).
+    fn descend(&self, ratios: &Table<f64>, prior: f64) -> (f64, Table<f64>) {
+        let mut bits = *ratios;
+        // Ratios overstate: they start at half their value.
+        let (least, greatest) = (*BITS.start(), *BITS.end());
+        let halved = |bit: &mut f64| *bit = (*bit * 0.5).clamp(least, greatest);
+        bits.iter_mut().flatten().flatten().for_each(halved);
+        let anchor = bits;
+        let mut squares: Table<f64> = [[[1e-3; LEVELS_MAX]; 2]; FIELDS];
+        let (mut base, mut base_squares) = (prior, 1e-3);
+        let pull = 1e-7;
+        for pass in 0..PASSES {
+            let step = STEP * 20.0 / (1.0 + pass as f64).sqrt();
+            for pair in &self.pairs {
+                let sellers = usize::from(pair.one_seller);
+                let present = || {
+                    let levels = pair.levels.iter().enumerate();
+                    levels.filter(|(_, level)| **level != NOT_COMPARED)
+                };
+                let sum: f64 = present()
+                    .map(|(field, level)| bits[field][sellers][usize::from(*level)])
+                    .sum();
+                let probability = 1.0 / (1.0 + (-(base + sum)).exp2());
+                let error = f64::from(u8::from(pair.same)) - probability;
+                if error.abs() < 1e-4 {
+                    continue;
+                }
+                base_squares += error * error;
+                base += step * error / f64::sqrt(base_squares);
+                for (field, level) in present() {
+                    let level = usize::from(*level);
+                    let gradient = error
+                        - pull * (bits[field][sellers][level] - anchor[field][sellers][level]);
+                    squares[field][sellers][level] += gradient * gradient;
+                    let moved = bits[field][sellers][level]
+                        + step * gradient / squares[field][sellers][level].sqrt();
+                    bits[field][sellers][level] = moved.clamp(least, greatest);
+                }
+            }
+        }
+        (base, bits)
+    }
+}
+
+fn name(field: usize) -> &'static str {
+    const NAMES: [&str; FIELDS] = [
+        "place",
+        "surface",
+        "land",
+        "rooms",
+        "bedrooms",
+        "floor",
+        "building",
+        "price",
+        "energy",
+        "amenities",
+        "text",
+        "figures",
+        "photos",
+        "seller",
+        "reference",
+        "portal",
+    ];
+    NAMES[field]
+}

@@ -1,0 +1,153 @@
+//! Simple means of valuing a home, computed on the same sales in the same run: what the estimator has to beat.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use toise_estimate::comparables::Places;
+use toise_estimate::fit::Scratch;
+use toise_estimate::home::Class;
+use toise_estimate::model::Error;
+use toise_estimate::sale::{Recorded, Sale, Sales};
+use toise_estimate::trees::{Boosted, Direction, Matrix, Settings, Trees};
+
+/// Days whose sales the nearest are taken from.
+const RECENT_DAYS: i32 = 365;
+/// Sales whose median price per square metre is taken.
+const NEAREST: usize = 10;
+
+/// A simple means and what it values the judged sales at, EUR.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    /// What it is.
+    pub name: &'static str,
+    /// A price for each judged sale.
+    pub prices: Vec<f64>,
+}
+
+/// The three of them, in the order of the issue: commune, nearest, trees.
+///
+/// # Errors
+/// What the trees say.
+pub fn all(known: &[Recorded], judged: &[Recorded], end: i32) -> Result<[Baseline; 3], Error> {
+    Ok([
+        Baseline {
+            name: "commune median x surface",
+            prices: communes(known, judged, end),
+        },
+        Baseline {
+            name: "ten nearest of 12 months",
+            prices: nearest(known, judged, end),
+        },
+        Baseline {
+            name: "boosting without local levels",
+            prices: boosting(known, judged)?,
+        },
+    ])
+}
+
+fn per_m2(sale: &Sale) -> f64 {
+    sale.price / f64::from(sale.surface_m2)
+}
+
+/// The middle of values, the mean of the middle two where their number is even; NaN for none.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let middle = values.len() / 2;
+    let is_even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    if !is_even {
+        return *upper;
+    }
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (lower + *upper) / 2.0
+}
+
+/// Median price per square metre of the commune and class over the last 12 months, of the class where it has none.
+fn communes(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
+    let mut values: HashMap<(Class, [u8; 5]), Vec<f64>> = HashMap::new();
+    let mut of_class: HashMap<Class, Vec<f64>> = HashMap::new();
+    for one in known.iter().filter(|one| one.sale.day >= end - RECENT_DAYS) {
+        let class = one.sale.class;
+        values
+            .entry((class, one.commune))
+            .or_default()
+            .push(per_m2(&one.sale));
+        of_class.entry(class).or_default().push(per_m2(&one.sale));
+    }
+    let medians: HashMap<_, f64> = values
+        .into_iter()
+        .map(|(place, values)| (place, median(values)))
+        .collect();
+    let of_class: HashMap<_, f64> = of_class
+        .into_iter()
+        .map(|(class, values)| (class, median(values)))
+        .collect();
+    judged
+        .iter()
+        .map(|one| {
+            let class = one.sale.class;
+            let level = medians
+                .get(&(class, one.commune))
+                .or_else(|| of_class.get(&class));
+            level.copied().unwrap_or(f64::NAN) * f64::from(one.sale.surface_m2)
+        })
+        .collect()
+}
+
+/// Median price per square metre of the nearest sales of the class in the last 12 months.
+fn nearest(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
+    let recent = known.iter().filter(|one| one.sale.day >= end - RECENT_DAYS);
+    let sales = Sales::new(recent.map(|one| one.sale.clone()).collect());
+    let places = Places::new(&sales);
+    judged
+        .par_iter()
+        .map_init(Scratch::new, |found, one| {
+            places.nearest(&sales, one.sale.class, one.sale.position, end, found);
+            let nearest = found.iter().take(NEAREST).map(|neighbour| {
+                let row = neighbour.row as usize;
+                sales.price[row] / f64::from(sales.surface_m2[row])
+            });
+            median(nearest.collect()) * f64::from(one.sale.surface_m2)
+        })
+        .collect()
+}
+
+/// Trees of what a sale says of itself, its coordinates and its date.
+fn boosting(known: &[Recorded], judged: &[Recorded]) -> Result<Vec<f64>, Error> {
+    let row = |sale: &Sale| {
+        [
+            f32::from(sale.class as u8),
+            sale.surface_m2.ln(),
+            sale.rooms,
+            sale.land_m2.ln_1p(),
+            sale.position.longitude() as f32,
+            sale.position.latitude() as f32,
+            sale.day as f32,
+        ]
+    };
+    let mut matrix = Matrix::default();
+    for one in known {
+        matrix.push(&row(&one.sale), per_m2(&one.sale).ln(), 1.0);
+    }
+    let settings = Settings {
+        quantile: 0.5,
+        trees: 400,
+        depth: 7,
+        rate: 0.08,
+        leaf_min: 10.0,
+        is_random: false,
+        directions: vec![Direction::Free; 7],
+        seed: 4,
+    };
+    let trees = Boosted::grow(matrix, &settings)?;
+    judged
+        .par_iter()
+        .map(|one| {
+            let level = trees.predict(&row(&one.sale))?.exp();
+            Ok(level * f64::from(one.sale.surface_m2))
+        })
+        .collect()
+}

@@ -1,0 +1,115 @@
+//! The report card as files: JSON for machines, Markdown for readers, a picture for both.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Quality, Report, picture};
+use toise_estimate::model::Error;
+
+impl Report {
+    /// Writes `<name>.json`, `.md` and `.png` into a folder and says where.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn write(&self, folder: &Path, name: &str) -> Result<Vec<PathBuf>, Error> {
+        let at = |path: &Path, source: std::io::Error| Error::Io {
+            path: path.display().to_string(),
+            source,
+        };
+        fs::create_dir_all(folder).map_err(|error| at(folder, error))?;
+        let path = |ending: &str| folder.join(format!("{name}.{ending}"));
+        let json = serde_json::to_vec_pretty(self).map_err(std::io::Error::from);
+        let json = json.map_err(|error| at(folder, error))?;
+        for (path, bytes) in [
+            (path("json"), json),
+            (path("md"), self.markdown().into_bytes()),
+        ] {
+            fs::write(&path, bytes).map_err(|error| at(&path, error))?;
+        }
+        let drawn = path("png");
+        picture::draw(self, &drawn)
+            .map_err(|error| at(&drawn, std::io::Error::other(error.to_string())))?;
+        Ok(vec![path("json"), path("md"), drawn])
+    }
+
+    /// The report in words and tables.
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        self.write_markdown(&mut text).unwrap_or_default();
+        text
+    }
+
+    fn write_markdown(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(
+            out,
+            "# Estimates judged on sales from {} to {}\n",
+            self.test[0], self.test[1]
+        )?;
+        writeln!(
+            out,
+            "Model {} knows {} sales up to {} and nothing later. Judged on {} single-dwelling sales on the open \
+             market; none of them was looked at before.\n",
+            self.model.version, self.model.sales, self.model.data_through, self.all.sales
+        )?;
+        writeln!(
+            out,
+            "| means | MdAPE % | within 10 % | within 20 % | bias % |"
+        )?;
+        writeln!(out, "|---|---:|---:|---:|---:|")?;
+        let means = std::iter::once(("estimator", &self.all));
+        let simple = self
+            .baselines
+            .iter()
+            .map(|(name, quality)| (name.as_str(), quality));
+        for (name, quality) in means.chain(simple) {
+            writeln!(out, "| {name} | {} |", figures(quality))?;
+        }
+        let [low, high] = self.difference.interval;
+        writeln!(
+            out,
+            "\nAgainst {}: {:+.2} points of MdAPE, 95 % interval of the paired bootstrap {low:+.2} to {high:+.2}.\n",
+            self.difference.against, self.difference.points
+        )?;
+        writeln!(
+            out,
+            "The interval should hold {:.0} % of sales: it holds {:.1} %, its median width is {:.1} % of the \
+             estimate.\n",
+            100.0 * self.coverage,
+            self.all.coverage.unwrap_or(f64::NAN),
+            self.all.width.unwrap_or(f64::NAN)
+        )?;
+        writeln!(
+            out,
+            "| segment | sales | MdAPE % | within 10 % | within 20 % | bias % | held % | allowed | width % |"
+        )?;
+        writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+        for segment in &self.segments {
+            let quality = &segment.quality;
+            let mark = if segment.is_covered { "" } else { " outside" };
+            writeln!(
+                out,
+                "| {} {} | {} | {} | {:.1}{mark} | ±{:.1} | {:.1} |",
+                segment.factor,
+                segment.name,
+                quality.sales,
+                figures(quality),
+                quality.coverage.unwrap_or(f64::NAN),
+                segment.allowed,
+                quality.width.unwrap_or(f64::NAN)
+            )?;
+        }
+        writeln!(out, "\n| rule | sales left |\n|---|---:|")?;
+        for step in &self.funnel.steps {
+            writeln!(out, "| {} | {} |", step.rule, step.left)?;
+        }
+        Ok(())
+    }
+}
+
+fn figures(quality: &Quality) -> String {
+    format!(
+        "{:.2} | {:.1} | {:.1} | {:+.1}",
+        quality.mdape, quality.within_10, quality.within_20, quality.bias
+    )
+}

@@ -1,0 +1,8 @@
+//! The laboratory: invented data in the official formats, and evaluations of matching, deduplication and estimates.
+//!
+//! Only the executable depends on it; nothing that serves requests does.
+
+pub mod dedup;
+pub mod estimate;
+pub mod matching;
+pub mod synth;

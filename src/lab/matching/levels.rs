@@ -1,0 +1,287 @@
+//! The levels of an evaluation: what a query carries of a record, and how wrong it is.
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::query::{EMISSIONS, ENERGY, FLOOR, Query};
+use super::sample::Record;
+use toise_opendata::Dataset;
+
+/// A level.
+pub struct Level {
+    /// Its name.
+    pub name: &'static str,
+    /// What its queries carry.
+    pub about: &'static str,
+    /// Makes the query about a record; `None` where the record lacks what the level is about.
+    pub(super) query: fn(&Record, &mut StdRng) -> Option<Query>,
+}
+
+/// The levels of a table.
+pub fn of(dataset: Dataset) -> &'static [Level] {
+    match dataset {
+        Dataset::Dpe => &DPE,
+        Dataset::Dvf => &DVF,
+    }
+}
+
+macro_rules! level {
+    ($name:literal, $about:literal, $query:expr) => {
+        Level {
+            name: $name,
+            about: $about,
+            query: $query,
+        }
+    };
+}
+
+static DPE: [Level; 16] = [
+    level!(
+        "rounded",
+        "commune, type, surface ±2 %, both figures rounded",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.02, random)?
+                .figures(record)
+        }
+    ),
+    level!("surface-5", "the same, surface ±5 %", |record, random| {
+        Query::dpe(record)
+            .surface(record, 0.05, random)?
+            .figures(record)
+    }),
+    level!(
+        "surface-10",
+        "the same, surface ±10 %",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.10, random)?
+                .figures(record)
+        }
+    ),
+    level!(
+        "no-surface",
+        "commune, type, both figures rounded",
+        |record, _| { Query::dpe(record).figures(record) }
+    ),
+    level!(
+        "figures-3",
+        "surface ±5 %, both figures off by up to 3 %",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.05, random)?
+                .off(record, ENERGY, 0.03, random)?
+                .off(record, EMISSIONS, 0.03, random)
+        }
+    ),
+    level!(
+        "figures-5",
+        "surface ±5 %, both figures off by up to 5 %",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.05, random)?
+                .off(record, ENERGY, 0.05, random)?
+                .off(record, EMISSIONS, 0.05, random)
+        }
+    ),
+    level!(
+        "place-100",
+        "pin off by up to 100 m instead of the commune, surface ±5 %, figures",
+        |record, random| {
+            Query::dpe(record)
+                .place(record, 100.0, random)?
+                .surface(record, 0.05, random)?
+                .figures(record)
+        }
+    ),
+    level!("place-300", "pin off by up to 300 m", |record, random| {
+        Query::dpe(record)
+            .place(record, 300.0, random)?
+            .surface(record, 0.05, random)?
+            .figures(record)
+    }),
+    level!(
+        "energy-only",
+        "surface ±2 %, consumption rounded, emissions unknown",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.02, random)?
+                .rounded(record, ENERGY, 1.0)
+        }
+    ),
+    level!(
+        "emissions-only",
+        "surface ±2 %, emissions rounded, consumption unknown",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.02, random)?
+                .rounded(record, EMISSIONS, 1.0)
+        }
+    ),
+    level!(
+        "classes",
+        "surface ±2 %, both classes, no figures",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.02, random)?
+                .classes(record)
+        }
+    ),
+    level!(
+        "classes-10",
+        "surface ±10 %, both classes, no figures",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.10, random)?
+                .classes(record)
+        }
+    ),
+    level!(
+        "all",
+        "surface ±2 %, every target the record has",
+        |record, random| {
+            Query::dpe(record)
+                .surface(record, 0.02, random)?
+                .figures(record)?
+                .classes(record)?
+                .building(record, 0.0)
+        }
+    ),
+    level!(
+        "floor-off",
+        "surface ±2 %, figures, storeys, floor wrong by one",
+        |record, random| {
+            record.number(FLOOR)?;
+            let step = if random.random_bool(0.5) { 1.0 } else { -1.0 };
+            Query::dpe(record)
+                .surface(record, 0.02, random)?
+                .figures(record)?
+                .building(record, step)
+        }
+    ),
+    level!(
+        "floor-off-classes",
+        "surface ±5 %, classes, period, storeys, floor wrong by one",
+        |record, random| {
+            record.number(FLOOR)?;
+            let step = if random.random_bool(0.5) { 1.0 } else { -1.0 };
+            Query::dpe(record)
+                .surface(record, 0.05, random)?
+                .classes(record)?
+                .building(record, step)
+        }
+    ),
+    level!(
+        "surface-only",
+        "commune, type, surface ±2 %",
+        |record, random| { Query::dpe(record).surface(record, 0.02, random) }
+    ),
+];
+
+static DVF: [Level; 12] = [
+    level!(
+        "rounded",
+        "commune, type, surface ±2 %, price to the thousand, rooms",
+        |record, random| {
+            Query::dvf(record)
+                .surface(record, 0.02, random)?
+                .price(record)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!("surface-5", "the same, surface ±5 %", |record, random| {
+        Query::dvf(record)
+            .surface(record, 0.05, random)?
+            .price(record)?
+            .rooms(record, 0.0)
+    }),
+    level!(
+        "surface-10",
+        "the same, surface ±10 %",
+        |record, random| {
+            Query::dvf(record)
+                .surface(record, 0.10, random)?
+                .price(record)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!(
+        "no-surface",
+        "commune, type, price to the thousand, rooms",
+        |record, _| { Query::dvf(record).price(record)?.rooms(record, 0.0) }
+    ),
+    level!(
+        "dated",
+        "rounded, and the month it was sold in",
+        |record, random| {
+            Query::dvf(record)
+                .month(record, random)?
+                .surface(record, 0.02, random)?
+                .price(record)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!(
+        "price-3",
+        "surface ±5 %, price off by up to 3 %, rooms",
+        |record, random| {
+            Query::dvf(record)
+                .surface(record, 0.05, random)?
+                .off(record, "price_eur", 0.03, random)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!(
+        "price-5",
+        "surface ±5 %, price off by up to 5 %, rooms",
+        |record, random| {
+            Query::dvf(record)
+                .surface(record, 0.05, random)?
+                .off(record, "price_eur", 0.05, random)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!(
+        "place-100",
+        "pin off by up to 100 m instead of the commune, surface ±5 %, price, rooms",
+        |record, random| {
+            Query::dvf(record)
+                .place(record, 100.0, random)?
+                .surface(record, 0.05, random)?
+                .price(record)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!("place-300", "pin off by up to 300 m", |record, random| {
+        Query::dvf(record)
+            .place(record, 300.0, random)?
+            .surface(record, 0.05, random)?
+            .price(record)?
+            .rooms(record, 0.0)
+    }),
+    level!(
+        "rooms-off",
+        "surface ±2 %, price, rooms wrong by one",
+        |record, random| {
+            let step = if random.random_bool(0.5) { 1.0 } else { -1.0 };
+            Query::dvf(record)
+                .surface(record, 0.02, random)?
+                .price(record)?
+                .rooms(record, step)
+        }
+    ),
+    level!(
+        "price-only",
+        "surface ±2 %, price, rooms unknown",
+        |record, random| {
+            Query::dvf(record)
+                .surface(record, 0.02, random)?
+                .price(record)
+        }
+    ),
+    level!("no-price", "surface ±2 %, rooms", |record, random| {
+        Query::dvf(record)
+            .surface(record, 0.02, random)?
+            .rooms(record, 0.0)
+    }),
+];

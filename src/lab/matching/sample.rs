@@ -1,0 +1,171 @@
+//! The records an evaluation asks for, read from the decoded columns, and the randomness of its perturbations.
+
+use std::collections::{BTreeSet, HashMap};
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{Date32Type, Float64Type, Int32Type};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::{Error, Options};
+use toise_engine as engine;
+use toise_engine::view::{RowRef, TableView};
+use toise_opendata::score::{rules, surface_column};
+use toise_opendata::{Dataset, OpenData};
+
+/// Rows drawn for each record wanted: some are superseded, or buildings, land and the like.
+const ROWS_PER_RECORD: usize = 3;
+
+/// What a query may know of a record.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Identifier.
+    pub id: String,
+    numbers: HashMap<&'static str, f64>,
+    texts: HashMap<&'static str, String>,
+}
+
+impl Record {
+    /// A number, or a day; `None` where missing.
+    pub fn number(&self, column: &str) -> Option<f64> {
+        self.numbers.get(column).copied()
+    }
+
+    /// A text; `None` where missing.
+    pub fn text(&self, column: &str) -> Option<&str> {
+        self.texts.get(column).map(String::as_str)
+    }
+}
+
+/// Randomness of one query: of its seed, level and record alone.
+pub fn stream(seed: u64, level: u64, id: &str) -> StdRng {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes());
+    hasher.update(&level.to_le_bytes());
+    hasher.update(id.as_bytes());
+    StdRng::from_seed(*hasher.finalize().as_bytes())
+}
+
+/// Draws records that can be meant: in a commune, of a known kind, not superseded; homes only, as portfolios are.
+pub fn draw(
+    open_data: &OpenData,
+    view: &TableView,
+    options: Options,
+) -> Result<Vec<Record>, Error> {
+    let rows: u64 = view
+        .chunks()
+        .iter()
+        .map(|chunk| u64::from(chunk.rows))
+        .sum();
+    if rows == 0 {
+        return Ok(Vec::new());
+    }
+    let mut random = stream(options.seed, u64::MAX, "sample");
+    let wanted = options.sample.saturating_mul(ROWS_PER_RECORD);
+    let drawn: BTreeSet<u64> = if wanted as u64 >= rows {
+        (0..rows).collect()
+    } else {
+        let mut drawn = BTreeSet::new();
+        while drawn.len() < wanted {
+            drawn.insert(random.random_range(0..rows));
+        }
+        drawn
+    };
+    let superseded = view.superseded().map_err(engine::Error::from)?;
+    let mut records = Vec::new();
+    let mut first = 0;
+    for chunk in view.chunks() {
+        let last = first + u64::from(chunk.rows);
+        let here: Vec<usize> = drawn
+            .range(first..last)
+            .map(|row| (row - first) as usize)
+            .collect();
+        first = last;
+        if here.is_empty() {
+            continue;
+        }
+        let mut columns = Vec::new();
+        for name in column_names(options.dataset) {
+            if let Some((index, _)) = view.schema().column(name) {
+                let decoded = view
+                    .column(open_data.engine().cache(), chunk, index)
+                    .map_err(engine::Error::from)?;
+                columns.push((name, decoded));
+            }
+        }
+        for row in here {
+            let at = RowRef {
+                part: chunk.part,
+                row: chunk.first_row + row as u32,
+            };
+            let mut record = Record::default();
+            for (name, decoded) in &columns {
+                read(&mut record, name, &decoded.values, row);
+            }
+            record.id = record.text(view.schema().id).unwrap_or_default().to_owned();
+            if !superseded.contains(at.part, at.row) && can_be_meant(options.dataset, &record) {
+                records.push(record);
+            }
+        }
+    }
+    // The smallest digests of the ids: a sample that does not depend on where rows lie.
+    records.sort_by_cached_key(|record| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&options.seed.to_le_bytes());
+        hasher.update(record.id.as_bytes());
+        *hasher.finalize().as_bytes()
+    });
+    records.truncate(options.sample);
+    Ok(records)
+}
+
+fn column_names(dataset: Dataset) -> Vec<&'static str> {
+    let schema = dataset.schema();
+    let mut names = vec![
+        schema.id,
+        schema.commune,
+        schema.class,
+        schema.date,
+        surface_column(dataset),
+        toise_lake::schema::LATITUDE,
+        toise_lake::schema::LONGITUDE,
+    ];
+    names.extend(rules(dataset).iter().map(|rule| rule.column));
+    names
+}
+
+fn read(record: &mut Record, name: &'static str, column: &ArrayRef, row: usize) {
+    if column.is_null(row) {
+        return;
+    }
+    if let Some(numbers) = column.as_primitive_opt::<Float64Type>() {
+        record.numbers.insert(name, numbers.value(row));
+    } else if let Some(days) = column.as_primitive_opt::<Date32Type>() {
+        record.numbers.insert(name, f64::from(days.value(row)));
+    } else if let Some(texts) = column.as_string_opt::<i32>() {
+        record.texts.insert(name, texts.value(row).to_owned());
+    } else if let Some(category) = column.as_dictionary_opt::<Int32Type>() {
+        if let Some(code) = category.key(row) {
+            let text = category.values().as_string::<i32>().value(code);
+            record.texts.insert(name, text.to_owned());
+        }
+    } else if let Some(flags) = column.as_boolean_opt() {
+        record
+            .numbers
+            .insert(name, f64::from(u8::from(flags.value(row))));
+    }
+}
+
+fn can_be_meant(dataset: Dataset, record: &Record) -> bool {
+    let schema = dataset.schema();
+    let kind = record.text(schema.class);
+    record.text(schema.commune).is_some()
+        && match dataset {
+            Dataset::Dpe => kind.is_some(),
+            // A symbolic price says nothing; land and premises are no homes.
+            Dataset::Dvf => {
+                matches!(kind, Some("Appartement" | "Maison"))
+                    && record.number("price_eur").is_some_and(|price| price > 1.0)
+            }
+        }
+}

@@ -1,0 +1,188 @@
+//! Made-up alerts of the shape accounts save: seven in ten by code, a quarter by box or radius, the rest national.
+//!
+//! Places are drawn in proportion to their inhabitants, bounds are round numbers, and what is asked nationally is
+//! narrow, as a national alert on every flat would be of no use. An alert follows from the seed and its number alone.
+
+use serde_json::{Value, json};
+
+use super::places::{Draw, Place};
+use super::random::Stream;
+use toise_contract::listings::filters::Listing;
+
+/// Distinguishes these streams from those of other data.
+const DATASET: u64 = 5;
+/// Kilometres of a degree of latitude.
+const KM_PER_DEGREE: f64 = 111.2;
+/// How likely an alert is placed by a code.
+const BY_CODE: f64 = 0.7;
+/// How likely it is placed by a box or a radius; else it is national.
+const BY_SHAPE: f64 = 0.25;
+
+/// Makes alerts.
+#[derive(Debug)]
+pub struct Alerts {
+    listing: Listing,
+    seed: u64,
+    webhook_url: String,
+    places: Draw,
+}
+
+impl Alerts {
+    /// Alerts on properties or adverts whose matches go to one address.
+    pub fn new(listing: Listing, seed: u64, webhook_url: &str) -> Self {
+        Self {
+            listing,
+            seed,
+            webhook_url: webhook_url.to_owned(),
+            places: Draw::new(|place: &Place| place.population.max(100.0)),
+        }
+    }
+
+    /// The body that makes an alert.
+    pub fn body(&self, number: u64) -> Value {
+        json!({
+            "search_query": {(self.listing.filter_key()): self.filter(number)},
+            "webhook_url": self.webhook_url,
+            "match": ["ALERT_MATCH_CREATED"],
+            "search_name": format!("Recherche {number}"),
+        })
+    }
+
+    /// What it asks for.
+    pub fn filter(&self, number: u64) -> Value {
+        let mut stream = Stream::new(self.seed, DATASET, number);
+        let how = stream.unit();
+        if how >= BY_CODE + BY_SHAPE {
+            return self.national(&mut stream);
+        }
+        let place = self.places.at(stream.unit());
+        let mut filter = self.dwelling(&mut stream, place);
+        let places = match how < BY_CODE {
+            true => coded(&mut stream, place),
+            false => vec![shape(&mut stream, place)],
+        };
+        filter["location"] = match self.listing {
+            Listing::Property => json!(places),
+            Listing::Advert => places.into_iter().next().unwrap_or_default(),
+        };
+        filter
+    }
+
+    /// A home to buy or to rent, within a budget.
+    fn dwelling(&self, stream: &mut Stream, place: &Place) -> Value {
+        let class = match stream.chance(place.urbanity) {
+            true => json!(["CLASS_FLAT"]),
+            false if stream.chance(0.3) => json!(["CLASS_FLAT", "CLASS_HOUSE"]),
+            false => json!(["CLASS_HOUSE"]),
+        };
+        let area = 5 * stream.between(5, 26);
+        let is_rent = stream.chance(0.25);
+        let (offer, price) = match is_rent {
+            true => ("OFFER_RENT", 50 * (stream.between(10, 30) + area / 10)),
+            false => {
+                let level =
+                    place.price_level * area as f64 / 10_000.0 * (0.8 + 0.6 * stream.unit());
+                ("OFFER_BUY", 10_000 * (level as i64).max(3))
+            }
+        };
+        let mut filter = self.online();
+        filter["type"] = class;
+        filter["offer"] = json!([{"type": offer}]);
+        self.ask_price(&mut filter, price);
+        let mut habitation = json!({"surface": {"total": {"min": area}}});
+        if stream.chance(0.5) {
+            habitation["roomCount"] = json!({"min": (area / 22).max(1)});
+        }
+        if stream.chance(0.2) {
+            let classes =
+                ["A", "B", "C", "D"].map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
+            habitation["climate"] = json!({"epcEnergy": classes});
+        }
+        filter["habitation"] = habitation;
+        filter
+    }
+
+    /// A whole building, a plot, or a home far below its price, wherever it lies.
+    fn national(&self, stream: &mut Stream) -> Value {
+        let mut filter = self.online();
+        filter["offer"] = json!([{"type": "OFFER_BUY"}]);
+        let (class, price) = match stream.below(3) {
+            0 => ("CLASS_BUILDING", 50_000 * stream.between(2, 30)),
+            1 => ("CLASS_LAND", 5_000 * stream.between(2, 20)),
+            _ => {
+                filter["habitation"] =
+                    json!({"surface": {"total": {"min": 10 * stream.between(5, 12)}}});
+                ("CLASS_FLAT", 5_000 * stream.between(6, 14))
+            }
+        };
+        filter["type"] = json!([class]);
+        self.ask_price(&mut filter, price);
+        filter
+    }
+
+    /// What production alerts say first.
+    fn online(&self) -> Value {
+        match self.listing {
+            Listing::Property => json!({"meta": {"isTotallyOffline": false}}),
+            Listing::Advert => json!({"isOnline": true}),
+        }
+    }
+
+    fn ask_price(&self, filter: &mut Value, most: i64) {
+        let value = json!({"value": {"max": most}});
+        match self.listing {
+            Listing::Property => filter["price"] = json!({"latest": value}),
+            Listing::Advert => filter["currentPrice"] = value,
+        }
+    }
+}
+
+/// A commune by one of its codes, several postal codes, or the department.
+fn coded(stream: &mut Stream, place: &Place) -> Vec<Value> {
+    if stream.chance(0.1) {
+        return vec![json!({"department": place.department})];
+    }
+    if stream.chance(0.4) {
+        return vec![json!({"inseeCode": place.insee})];
+    }
+    let codes = place.postal_codes.iter().take(1 + stream.below(4));
+    codes.map(|code| json!({"postalCode": code})).collect()
+}
+
+/// A radius of 1 to 20 km, or a box of such an extent, about the centre of a commune.
+fn shape(stream: &mut Stream, place: &Place) -> Value {
+    let km = 1.0 + (19.0 * stream.unit() * stream.unit() * 2.0).round() / 2.0;
+    let degrees = km / KM_PER_DEGREE;
+    let (lat, lon) = (
+        place.lat + degrees * (stream.unit() - 0.5),
+        place.lon + degrees * (stream.unit() - 0.5),
+    );
+    let location = match stream.chance(0.6) {
+        true => json!({"geoDistance": {"pin": {"lat": lat, "lon": lon}, "distanceKm": km}}),
+        false => json!({"geoBoundingBox": {"topLeft": {"lat": lat + degrees, "lon": lon - degrees},
+            "bottomRight": {"lat": lat - degrees, "lon": lon + degrees}}}),
+    };
+    json!({"locationCoordinate": {"location": location}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toise_alerts::request::parse_alert;
+
+    #[test]
+    fn every_body_makes_an_alert_and_most_are_placed() {
+        for listing in [Listing::Property, Listing::Advert] {
+            let alerts = Alerts::new(listing, 1, "https://client.example/hook");
+            let mut placed = 0;
+            for number in 0..2_000 {
+                let body = alerts.body(number);
+                parse_alert(listing, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
+                let filter = &body["search_query"][listing.filter_key()];
+                placed += usize::from(filter.get("location").is_some());
+                assert_eq!(body, alerts.body(number));
+            }
+            assert!((1_850..1_950).contains(&placed), "{placed}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Which columns a file of diagnostics has, and what fills each: a modelled value, or for full width a filler of the
+//! column's kind where no model gives one.
+
+use toise_lake::schema::Kind;
+use toise_opendata::dpe::columns::all;
+
+use super::super::random::mix2;
+use super::super::text::{Cells, push_digits, push_number};
+use super::certificate::Certificate;
+use super::writers::{Writer, writer};
+
+/// Texts of columns that no model fills.
+const FILLERS: [&str; 6] = [
+    "Installation de chauffage simple",
+    "Non affecté",
+    "Un seul système d'ECS sans solaire",
+    "installation individuelle",
+    "Radiateur bitube avec robinet thermostatique sur réseau individuel eau chaude basse ou moyenne température(inf à 65°C)",
+    "Combiné au système de chauffage",
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Modelled(Writer),
+    Number,
+    Text,
+}
+
+/// The columns of a file.
+#[derive(Debug)]
+pub struct Layout {
+    columns: Vec<(&'static str, Content)>,
+}
+
+impl Layout {
+    /// The modelled columns, or with `full_width` every published one; both in the published order.
+    pub fn new(full_width: bool) -> Self {
+        let columns = all()
+            .iter()
+            .filter_map(|column| {
+                let modelled = writer(column.name);
+                let content = match modelled {
+                    Some(writer) => Content::Modelled(writer),
+                    None if !full_width => return None,
+                    None if column.kind == Kind::Number => Content::Number,
+                    None => Content::Text,
+                };
+                Some((column.name, content))
+            })
+            .collect();
+        Self { columns }
+    }
+
+    /// Appends the header line.
+    pub fn write_header(&self, out: &mut Vec<u8>) {
+        let mut cells = Cells::new(out);
+        for (name, _) in &self.columns {
+            cells.text(name);
+        }
+        cells.end();
+    }
+
+    /// Appends a certificate's line.
+    pub fn write(&self, certificate: &Certificate, out: &mut Vec<u8>) {
+        let mut cells = Cells::new(out);
+        for (rank, (_, content)) in self.columns.iter().enumerate() {
+            let cell = cells.cell();
+            match content {
+                Content::Modelled(writer) => writer(certificate, cell),
+                Content::Number => fill_number(certificate, rank as u64, cell),
+                Content::Text => fill_text(certificate, rank as u64, cell),
+            }
+        }
+        cells.end();
+    }
+}
+
+/// A figure that varies with the dwelling, in six cells of ten.
+fn fill_number(certificate: &Certificate, column: u64, out: &mut Vec<u8>) {
+    let bits = mix2(certificate.bits, column);
+    if bits % 10 < 6 {
+        let share = (bits >> 32) as f64 / f64::from(u32::MAX);
+        push_number(out, certificate.needs.heating * share * share, 1);
+    }
+}
+
+/// A phrase of the kind the source repeats, in four cells of ten; sometimes with a number, so that it differs.
+fn fill_text(certificate: &Certificate, column: u64, out: &mut Vec<u8>) {
+    let bits = mix2(certificate.bits, column);
+    if bits % 10 < 4 {
+        let phrase = FILLERS[(mix2(column, bits >> 8 & 1) % FILLERS.len() as u64) as usize];
+        out.extend_from_slice(phrase.as_bytes());
+        if bits >> 16 & 7 == 0 {
+            out.push(b' ');
+            push_digits(out, bits >> 20 & 0xFFFF, 1);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Cells about consumption, emissions, cost, insulation and equipment.
+
+use super::super::text::{push_number, push_text};
+use super::certificate::{Certificate, Dwelling};
+use super::energy::ENERGIES;
+use super::writers::{Writer, flag, text};
+use toise_opendata::dpe::INSULATION_QUALITIES;
+
+/// Writers by column.
+pub const WRITERS: [(&str, Writer); 54] = [
+    ("conso_5_usages_ep", |it, out| {
+        push_number(out, it.balance.primary.iter().sum(), 1)
+    }),
+    ("conso_5_usages_par_m2_ep", |it, out| {
+        push_number(out, it.primary_per_m2(), 0)
+    }),
+    ("conso_chauffage_ep", |it, out| {
+        push_number(out, it.balance.primary[0], 1)
+    }),
+    ("conso_ecs_ep", |it, out| {
+        push_number(out, it.balance.primary[1], 1)
+    }),
+    ("conso_refroidissement_ep", |it, out| {
+        push_number(out, it.balance.primary[2], 1)
+    }),
+    ("conso_eclairage_ep", |it, out| {
+        push_number(out, it.balance.primary[3], 1)
+    }),
+    ("conso_auxiliaires_ep", |it, out| {
+        push_number(out, it.balance.primary[4], 1)
+    }),
+    ("conso_5_usages_ef", |it, out| {
+        push_number(out, it.balance.last.iter().sum(), 1)
+    }),
+    ("conso_5_usages_par_m2_ef", |it, out| {
+        push_number(out, it.last_per_m2(), 0)
+    }),
+    ("conso_chauffage_ef", |it, out| {
+        push_number(out, it.balance.last[0], 1)
+    }),
+    ("conso_ecs_ef", |it, out| {
+        push_number(out, it.balance.last[1], 1)
+    }),
+    ("conso_refroidissement_ef", |it, out| {
+        push_number(out, it.balance.last[2], 1)
+    }),
+    ("conso_eclairage_ef", |it, out| {
+        push_number(out, it.balance.last[3], 1)
+    }),
+    ("conso_auxiliaires_ef", |it, out| {
+        push_number(out, it.balance.last[4], 1)
+    }),
+    ("conso_chauffage_ef_energie_n1", |it, out| {
+        push_number(out, it.balance.last[0], 1)
+    }),
+    ("conso_ecs_ef_energie_n1", |it, out| {
+        push_number(
+            out,
+            if it.water == it.heating {
+                it.balance.last[1]
+            } else {
+                0.0
+            },
+            1,
+        )
+    }),
+    ("conso_refroidissement_annuel", |it, out| {
+        if it.cooled {
+            push_number(out, it.balance.last[2], 1)
+        }
+    }),
+    ("emission_ges_5_usages", |it, out| {
+        push_number(out, it.balance.emission.iter().sum(), 1)
+    }),
+    ("emission_ges_5_usages_par_m2", |it, out| {
+        push_number(out, it.emission_per_m2(), 0)
+    }),
+    ("emission_ges_chauffage", |it, out| {
+        push_number(out, it.balance.emission[0], 1)
+    }),
+    ("emission_ges_ecs", |it, out| {
+        push_number(out, it.balance.emission[1], 1)
+    }),
+    ("emission_ges_refroidissement", |it, out| {
+        push_number(out, it.balance.emission[2], 1)
+    }),
+    ("emission_ges_eclairage", |it, out| {
+        push_number(out, it.balance.emission[3], 1)
+    }),
+    ("emission_ges_auxiliaires", |it, out| {
+        push_number(out, it.balance.emission[4], 1)
+    }),
+    ("cout_total_5_usages", |it, out| {
+        push_number(out, it.balance.cost.iter().sum(), 1)
+    }),
+    ("cout_chauffage", |it, out| {
+        push_number(out, it.balance.cost[0], 1)
+    }),
+    ("cout_ecs", |it, out| {
+        push_number(out, it.balance.cost[1], 1)
+    }),
+    ("cout_refroidissement", |it, out| {
+        push_number(out, it.balance.cost[2], 1)
+    }),
+    ("cout_eclairage", |it, out| {
+        push_number(out, it.balance.cost[3], 1)
+    }),
+    ("cout_auxiliaires", |it, out| {
+        push_number(out, it.balance.cost[4], 1)
+    }),
+    ("deperditions_enveloppe", |it, out| {
+        push_number(out, it.needs.heating / 55.0, 1)
+    }),
+    ("deperditions_murs", |it, out| {
+        push_number(out, it.needs.heating / 160.0, 1)
+    }),
+    ("ubat_w_par_m2_k", |it, out| {
+        push_number(out, (it.needs.heating / it.surface_m2 / 110.0).max(0.2), 2)
+    }),
+    ("besoin_chauffage", |it, out| {
+        push_number(out, it.needs.heating, 1)
+    }),
+    ("besoin_ecs", |it, out| push_number(out, it.needs.water, 1)),
+    ("besoin_refroidissement", |it, out| {
+        push_number(out, it.needs.cooling, 1)
+    }),
+    ("qualite_isolation_enveloppe", |it, out| {
+        if !it.bits.is_multiple_of(300) {
+            quality(it, 0, out)
+        }
+    }),
+    ("isolation_toiture", |it, out| {
+        if !it.bits.is_multiple_of(11) {
+            flag(u64::from(it.qualities[2] >= 2), out)
+        }
+    }),
+    ("qualite_isolation_murs", |it, out| quality(it, 1, out)),
+    ("qualite_isolation_plancher_haut_comble_perdu", |it, out| {
+        if it.address.bits(21) % 10 < 4 {
+            quality(it, 2, out)
+        }
+    }),
+    ("qualite_isolation_plancher_bas", |it, out| {
+        if !it.bits.is_multiple_of(30) {
+            quality(it, 3, out)
+        }
+    }),
+    ("qualite_isolation_menuiseries", |it, out| {
+        if !it.bits.is_multiple_of(400) {
+            quality(it, 4, out)
+        }
+    }),
+    ("indicateur_confort_ete", |it, out| {
+        if !it.bits.is_multiple_of(11) {
+            text(
+                ["insuffisant", "moyen", "moyen", "bon"][it.bits as usize >> 3 & 3],
+                out,
+            )
+        }
+    }),
+    ("type_energie_n1", |it, out| {
+        text(ENERGIES[it.heating].name, out)
+    }),
+    ("type_energie_n2", |it, out| {
+        if !ENERGIES[it.heating].electric {
+            text("Électricité", out)
+        }
+    }),
+    ("type_energie_principale_chauffage", |it, out| {
+        text(ENERGIES[it.heating].name, out)
+    }),
+    ("type_generateur_chauffage_principal", |it, out| {
+        push_text(out, ENERGIES[it.heating].generator)
+    }),
+    ("type_installation_chauffage", |it, out| {
+        text(plant(it, it.heating), out)
+    }),
+    ("type_installation_ecs", |it, out| {
+        text(plant(it, it.water), out)
+    }),
+    ("type_energie_principale_ecs", |it, out| {
+        text(ENERGIES[it.water].name, out)
+    }),
+    ("type_ventilation", |it, out| {
+        text(
+            if it.building.period < 2 {
+                "Ventilation par ouverture des fenêtres"
+            } else if it.building.period < 6 {
+                "VMC SF Auto réglable avant 1982"
+            } else {
+                "VMC SF Hygro B de 2001 à 2012"
+            },
+            out,
+        )
+    }),
+    ("surface_ventilee", |it, out| {
+        if it.bits % 10 < 6 {
+            push_number(out, it.surface_m2, 1)
+        }
+    }),
+    ("type_energie_climatisation", |it, out| {
+        if it.cooled {
+            text("Électricité", out)
+        }
+    }),
+    ("categorie_enr", |it, out| {
+        if it.heating == 1 {
+            text("pompe à chaleur", out)
+        } else if matches!(it.heating, 4 | 5) {
+            text("chauffage au bois", out)
+        }
+    }),
+];
+
+fn quality(it: &Certificate, part: usize, out: &mut Vec<u8>) {
+    text(INSULATION_QUALITIES[it.qualities[part]], out);
+}
+
+/// Blocks with gas or district heat mostly share one plant.
+fn plant(it: &Certificate, energy: usize) -> &'static str {
+    let shared = match (it.dwelling, energy) {
+        (Dwelling::House, _) | (_, 0 | 1) => false,
+        (_, 6) => true,
+        _ => it.address.bits(24).is_multiple_of(3),
+    };
+    if shared { "collectif" } else { "individuel" }
+}
