@@ -117,7 +117,7 @@ impl Client {
     /// Sets up a client.
     pub fn new(policy: Policy) -> Result<Self, Error> {
         let builder = || {
-            reqwest::Client::builder()
+            crate::tls::client_builder()
                 .user_agent(concat!("toise/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(policy.connect_timeout)
                 .read_timeout(policy.read_timeout)

@@ -142,7 +142,7 @@ impl Fetcher {
             HeaderValue::from_static("text/html,application/xhtml+xml;q=0.9,*/*;q=0.1"),
         );
         headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static("fr,en;q=0.5"));
-        let http = reqwest::Client::builder()
+        let http = crate::tls::client_builder()
             .user_agent(agent)
             .default_headers(headers)
             .dns_resolver(gate.clone())

@@ -12,6 +12,7 @@ mod polite;
 pub mod post;
 pub mod receiver;
 mod robots;
+pub mod tls;
 
 pub use client::{Client, Error, Policy};
 pub use download::Downloaded;

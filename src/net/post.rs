@@ -103,7 +103,7 @@ impl Poster {
     /// # Errors
     /// No TLS on this machine.
     pub fn new(gate: Gate) -> Result<Self, super::Error> {
-        let http = reqwest::Client::builder()
+        let http = crate::tls::client_builder()
             .user_agent(concat!("toise/", env!("CARGO_PKG_VERSION")))
             .dns_resolver(gate.clone())
             .no_proxy()

@@ -62,7 +62,7 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
     ];
     let server = Server::start_with(data, "serve", &allow, Stdio::null());
     let client = Client {
-        http: reqwest::Client::new(),
+        http: crate::support::http_client(),
         address: server.address.clone(),
         key: key.as_str().unwrap().to_owned(),
     };

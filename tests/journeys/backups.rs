@@ -16,7 +16,7 @@ fn key_of(data: &Path) -> String {
 
 async fn search(server: &Server, key: &str, body: Value) -> (u16, Value) {
     let path = "v2/protected/opendata/dvf/search";
-    let response = reqwest::Client::new()
+    let response = crate::support::http_client()
         .post(format!("{}/{path}", server.address))
         .header("x-api-key", key)
         .json(&body)

@@ -67,7 +67,7 @@ async fn what_a_command_takes_a_running_server_answers_at_once() {
     let ids: Vec<String> = ids.unwrap().iter().map(id).collect();
     let url = format!("{}/v2/protected/properties/{}", server.address, ids[0]);
     let read = || async {
-        let request = reqwest::Client::new()
+        let request = crate::support::http_client()
             .get(&url)
             .header("x-api-key", key["key"].as_str().unwrap());
         request.send().await.unwrap().json::<Value>().await.unwrap()["data"].take()

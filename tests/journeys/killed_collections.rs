@@ -42,7 +42,7 @@ fn credits(data: &Path) -> i64 {
 
 /// Asks for an address; its status, `None` when the server was gone.
 async fn ask(server: String, key: String, url: String) -> Option<u16> {
-    let request = reqwest::Client::new()
+    let request = crate::support::http_client()
         .get(format!("{server}/v2/protected/adverts/url?{}", query(&url)))
         .header("x-api-key", key)
         .timeout(Duration::from_secs(20));

@@ -213,7 +213,7 @@ async fn what_was_acknowledged_arrives_in_order_and_again_only_as_it_was() {
     let (tell, address) = watch::channel(server.address.clone());
     let acknowledged = Arc::<AtomicUsize>::default();
     let client = || Client {
-        http: reqwest::Client::new(),
+        http: crate::support::http_client(),
         key: key.clone(),
         address: address.clone(),
         acknowledged: Arc::clone(&acknowledged),

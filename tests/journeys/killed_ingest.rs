@@ -46,7 +46,7 @@ type Acknowledged = Arc<Mutex<HashMap<String, String>>>;
 
 /// Sends batches of new and known listings without pause until the server is gone.
 async fn load(url: String, key: String, next: Arc<AtomicU64>, acknowledged: Acknowledged) {
-    let client = reqwest::Client::new();
+    let client = crate::support::http_client();
     let mut draw = Draw::new(next.load(Ordering::SeqCst));
     loop {
         let first = next.fetch_add(BATCH - 2, Ordering::SeqCst);
@@ -130,7 +130,7 @@ async fn assert_searched(data: &Path, key: &str) {
         "SELECT lower(hex(property_id)) FROM properties WHERE merged_into IS NULL",
     );
     stored.sort_unstable();
-    let client = reqwest::Client::new();
+    let client = crate::support::http_client();
     for (sort_by, keywords) in [("PRICE", json!([])), ("RELEVANCE", json!(["appartement"]))] {
         let mut body = json!({"size": 100, "sortBy": sort_by, "orderBy": "ASC",
             "search": {"filterProperty": {}, "keywords": keywords}});

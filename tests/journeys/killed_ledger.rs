@@ -21,7 +21,7 @@ const PATH: &str = "/v2/protected/opendata/dvf/search";
 
 /// Asks without pause until the server is gone; notes the request id of each answer received.
 async fn load(url: String, key: String, received: Arc<Mutex<Vec<String>>>) {
-    let client = reqwest::Client::new();
+    let client = crate::support::http_client();
     loop {
         let request = client.post(&url).header("x-api-key", &key).body("{}");
         let Ok(response) = request.timeout(Duration::from_secs(5)).send().await else {

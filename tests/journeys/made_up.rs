@@ -10,7 +10,7 @@ use crate::support::process::{Server, errors, run, toise};
 
 async fn ask(server: &Server, key: &str, path: &str, body: Value) -> Value {
     let address = format!("{}/v2/protected/{path}", server.address);
-    let request = reqwest::Client::new()
+    let request = crate::support::http_client()
         .post(address)
         .header("x-api-key", key);
     let response = request.json(&body).send().await.unwrap();

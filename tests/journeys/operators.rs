@@ -21,7 +21,7 @@ fn text<'v>(value: &'v Value, field: &str) -> &'v str {
 
 async fn search(address: &str, key: &str) -> u16 {
     let url = format!("{address}/v2/protected/opendata/dvf/search");
-    let request = reqwest::Client::new()
+    let request = crate::support::http_client()
         .post(url)
         .header("x-api-key", key)
         .body("{}");

@@ -50,7 +50,7 @@ impl Desk {
             data: data.to_owned(),
             server: Server::start(data, "serve"),
             key: key.as_str().unwrap().to_owned(),
-            http: reqwest::Client::new(),
+            http: crate::support::http_client(),
         }
     }
 

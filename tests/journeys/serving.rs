@@ -17,7 +17,7 @@ struct Client {
 impl Client {
     fn new(server: &Server, key: &str) -> Self {
         Self {
-            http: reqwest::Client::new(),
+            http: crate::support::http_client(),
             address: server.address.clone(),
             key: key.into(),
         }

@@ -46,7 +46,7 @@ async fn a_table_is_compacted_beside_a_running_server_and_answers_stay_the_same(
         .as_str()
         .unwrap()
         .to_owned();
-    let http = reqwest::Client::new();
+    let http = crate::support::http_client();
     let ask = async || {
         let answer = http
             .post(format!(

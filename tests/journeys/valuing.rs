@@ -12,7 +12,7 @@ use crate::support::process::{Server, errors, run, toise};
 const TAKEN_UP_WITHIN: Duration = Duration::from_secs(10);
 
 async fn ask(server: &Server, key: &str) -> (u16, Value) {
-    let response = reqwest::Client::new()
+    let response = crate::support::http_client()
         .post(format!(
             "{}/v2/protected/estimate/property/lite",
             server.address
@@ -207,7 +207,7 @@ async fn a_class_that_was_never_sold_is_refused_with_its_path() {
     let server = Server::start(data, "serve");
     let ask = async |path: &str, body: Value| -> (u16, Value) {
         let address = format!("{}/v2/protected/estimate/property/{path}", server.address);
-        let request = reqwest::Client::new().post(address).json(&body);
+        let request = crate::support::http_client().post(address).json(&body);
         let request = request.header("x-api-key", key.as_str().unwrap());
         let response = request.send().await.unwrap();
         (response.status().as_u16(), response.json().await.unwrap())

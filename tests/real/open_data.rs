@@ -133,7 +133,7 @@ async fn records_over_http(data: &Path) {
         .unwrap()
         .to_owned();
     let server = Server::start(data, "serve");
-    let client = reqwest::Client::new();
+    let client = crate::support::http_client();
     let ask = async |path: &str, body: Value| -> Value {
         let request = client.post(format!("{}/v2/protected/opendata/{path}", server.address));
         let response = request

@@ -225,7 +225,7 @@ impl Service {
             readiness,
             stop: Some(stop),
             running: Some(running),
-            client: reqwest::Client::new(),
+            client: http_client(),
             _collecting: collecting,
             _keeping: keeping,
             _folder: folder,
@@ -318,4 +318,9 @@ fn numbers(query: &str) -> impl Fn(&rusqlite::Connection) -> rusqlite::Result<Ve
                 .collect()
         })
     }
+}
+
+/// A plain HTTP client.
+pub fn http_client() -> reqwest::Client {
+    toise::net::tls::client_builder().build().unwrap()
 }

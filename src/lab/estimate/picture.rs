@@ -1,5 +1,5 @@
-//! The report card as a picture: the error of each means as a bar, the coverage of each segment as a dot over what
-//! chance allows. Letters are drawn from a table of five by seven dots, so no font has to be installed.
+//! The report card as a picture: the error of each baseline as a bar, the coverage of each segment as a dot over the
+//! range that chance allows. An SVG file: any browser shows it, and no font has to be installed to write it.
 
 use std::path::Path;
 
@@ -9,66 +9,23 @@ use plotters::prelude::*;
 use super::Report;
 use super::judged::SEGMENT_MIN;
 
-/// Columns of dots of each sign, lowest bit on top.
-const SIGNS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.-+%:";
-const DOTS: [[u8; 5]; 41] = [
-    [0x3e, 0x51, 0x49, 0x45, 0x3e],
-    [0x00, 0x42, 0x7f, 0x40, 0x00],
-    [0x42, 0x61, 0x51, 0x49, 0x46],
-    [0x21, 0x41, 0x45, 0x4b, 0x31],
-    [0x18, 0x14, 0x12, 0x7f, 0x10],
-    [0x27, 0x45, 0x45, 0x45, 0x39],
-    [0x3c, 0x4a, 0x49, 0x49, 0x30],
-    [0x01, 0x71, 0x09, 0x05, 0x03],
-    [0x36, 0x49, 0x49, 0x49, 0x36],
-    [0x06, 0x49, 0x49, 0x29, 0x1e],
-    [0x7e, 0x11, 0x11, 0x11, 0x7e],
-    [0x7f, 0x49, 0x49, 0x49, 0x36],
-    [0x3e, 0x41, 0x41, 0x41, 0x22],
-    [0x7f, 0x41, 0x41, 0x22, 0x1c],
-    [0x7f, 0x49, 0x49, 0x49, 0x41],
-    [0x7f, 0x09, 0x09, 0x09, 0x01],
-    [0x3e, 0x41, 0x49, 0x49, 0x7a],
-    [0x7f, 0x08, 0x08, 0x08, 0x7f],
-    [0x00, 0x41, 0x7f, 0x41, 0x00],
-    [0x20, 0x40, 0x41, 0x3f, 0x01],
-    [0x7f, 0x08, 0x14, 0x22, 0x41],
-    [0x7f, 0x40, 0x40, 0x40, 0x40],
-    [0x7f, 0x02, 0x0c, 0x02, 0x7f],
-    [0x7f, 0x04, 0x08, 0x10, 0x7f],
-    [0x3e, 0x41, 0x41, 0x41, 0x3e],
-    [0x7f, 0x09, 0x09, 0x09, 0x06],
-    [0x3e, 0x41, 0x51, 0x21, 0x5e],
-    [0x7f, 0x09, 0x19, 0x29, 0x46],
-    [0x46, 0x49, 0x49, 0x49, 0x31],
-    [0x01, 0x01, 0x7f, 0x01, 0x01],
-    [0x3f, 0x40, 0x40, 0x40, 0x3f],
-    [0x1f, 0x20, 0x40, 0x20, 0x1f],
-    [0x3f, 0x40, 0x38, 0x40, 0x3f],
-    [0x63, 0x14, 0x08, 0x14, 0x63],
-    [0x07, 0x08, 0x70, 0x08, 0x07],
-    [0x61, 0x51, 0x49, 0x45, 0x43],
-    [0x00, 0x60, 0x60, 0x00, 0x00],
-    [0x08, 0x08, 0x08, 0x08, 0x08],
-    [0x08, 0x08, 0x3e, 0x08, 0x08],
-    [0x23, 0x13, 0x08, 0x64, 0x62],
-    [0x00, 0x36, 0x36, 0x00, 0x00],
-];
-/// Pixels from one sign to the next, and of a line of text.
-const SIGN: i32 = 6;
+/// Height of a letter and of a line of text, pixels.
+const LETTER: i32 = 13;
 const LINE: i32 = 18;
 const WIDTH: i32 = 960;
 const MARGIN: i32 = 24;
+/// Pixels between a bar and its number.
+const GAP: i32 = 6;
 /// Where bars and spans begin, and their greatest length.
 const LEFT: i32 = 260;
 const LENGTH: i32 = WIDTH - LEFT - 4 * MARGIN;
 /// Coverages at both ends of the lower part, percent.
 const COVERAGES: (f64, f64) = (65.0, 95.0);
 
-type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-/// Draws a report into a PNG file.
+/// Draws a report into an SVG file.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -87,7 +44,7 @@ pub fn draw(report: &Report, path: &Path) -> Drawn {
         .collect();
     let lines = (means.len() + judged.len() + 6) as i32;
     let size = (WIDTH as u32, (lines * LINE + 2 * MARGIN) as u32);
-    let area = BitMapBackend::new(path, size).into_drawing_area();
+    let area = SVGBackend::new(path, size).into_drawing_area();
     area.fill(&WHITE)?;
     let mut line = MARGIN;
     let title = format!(
@@ -109,7 +66,7 @@ pub fn draw(report: &Report, path: &Path) -> Drawn {
             [(LEFT, line - 2), (end, line + 9)],
             colour.filled(),
         ))?;
-        write(&area, (end + SIGN, line), &format!("{error:.2}"))?;
+        write(&area, (end + GAP, line), &format!("{error:.2}"))?;
         line += LINE;
     }
     line += LINE;
@@ -135,7 +92,7 @@ pub fn draw(report: &Report, path: &Path) -> Drawn {
         area.draw(&Rectangle::new(span, RGBColor(220, 220, 220).filled()))?;
         let colour = if segment.is_covered { BLUE } else { RED };
         area.draw(&Circle::new((place(held), line + 3), 4, colour.filled()))?;
-        write(&area, (LEFT + LENGTH + SIGN, line), &format!("{held:.1}"))?;
+        write(&area, (LEFT + LENGTH + GAP, line), &format!("{held:.1}"))?;
         line += LINE;
     }
     area.present()?;
@@ -143,15 +100,10 @@ pub fn draw(report: &Report, path: &Path) -> Drawn {
 }
 
 fn write(area: &Area<'_>, at: (i32, i32), text: &str) -> Drawn {
-    for (sign, place) in text.to_uppercase().chars().zip(0..) {
-        let Some(dots) = SIGNS.chars().position(|known| known == sign) else {
-            continue;
-        };
-        for (column, east) in DOTS[dots].iter().zip(0..) {
-            for south in (0..7).filter(|south| column >> south & 1 == 1) {
-                area.draw_pixel((at.0 + place * SIGN + east, at.1 + south), &BLACK)?;
-            }
-        }
-    }
+    area.draw(&Text::new(
+        text.to_owned(),
+        at,
+        ("sans-serif", LETTER).into_font(),
+    ))?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::{Quality, Report, picture};
 use toise_estimate::model::Error;
 
 impl Report {
-    /// Writes `<name>.json`, `.md` and `.png` into a folder and says where.
+    /// Writes `<name>.json`, `.md` and `.svg` into a folder and says where.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -27,7 +27,7 @@ impl Report {
         ] {
             fs::write(&path, bytes).map_err(|error| at(&path, error))?;
         }
-        let drawn = path("png");
+        let drawn = path("svg");
         picture::draw(self, &drawn)
             .map_err(|error| at(&drawn, std::io::Error::other(error.to_string())))?;
         Ok(vec![path("json"), path("md"), drawn])
