@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+#[path = "support/figures.rs"]
+mod figures;
 #[allow(dead_code, reason = "tests use the rest of it")]
 #[path = "../tests/support/receiver.rs"]
 mod receiver;
@@ -31,6 +33,11 @@ const STEADY_PER_S: u64 = 500;
 const STEADY: Duration = Duration::from_secs(4);
 /// Pairs of runs with and without a receiver that hangs.
 const PAIRS: usize = 5;
+/// What times are recorded as, without and with a receiver that hangs.
+const RECEIPT_IDS: [&str; 2] = [
+    "deliver/commit_to_receipt",
+    "deliver/commit_to_receipt_one_hanging",
+];
 
 /// A dispatcher, receivers, and alerts in turn among them.
 struct Stage {
@@ -150,15 +157,18 @@ async fn main() {
     stage.deliveries_per_s(1).await;
     let per_s = stage.deliveries_per_s(rounds.unwrap_or(ROUNDS)).await;
     println!("{per_s:.0} deliveries/s of one item to {RECEIVERS} receivers");
+    figures::record("deliver/deliveries", "median", per_s, "a second");
     drop(stage);
 
     let mut ratios = Vec::new();
+    let mut p99_ms = [Vec::new(), Vec::new()];
     for _ in 0..rounds.unwrap_or(PAIRS) {
         let mut p99 = [0.0; 2];
         for hanging in [0, 1] {
             let stage = Stage::set(hanging).await;
             let times_ms = stage.times_ms(hanging).await;
             p99[hanging] = percentile(&times_ms, 0.99);
+            p99_ms[hanging].push(p99[hanging]);
             println!(
                 "{hanging} of {RECEIVERS} hanging, {STEADY_PER_S}/s: from commit to receipt \
                  p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
@@ -168,6 +178,10 @@ async fn main() {
             );
         }
         ratios.push((p99[1] / p99[0], p99[1] - p99[0]));
+    }
+    for (mut p99_ms, id) in p99_ms.into_iter().zip(RECEIPT_IDS) {
+        p99_ms.sort_by(f64::total_cmp);
+        figures::record(id, "p99", percentile(&p99_ms, 0.5), "ms");
     }
     ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (ratio, difference) = ratios[ratios.len() / 2];

@@ -121,10 +121,10 @@ fn percolate(criterion: &mut Criterion) {
             .iter()
             .map(|rows| index.matches(&decoded(rows)).unwrap().len());
         let matches: usize = matches.sum();
-        println!(
-            "{:.2} matches an item",
-            matches as f64 / (ROWS_MAX * batches.len()) as f64
-        );
+        let matches = matches as f64 / (ROWS_MAX * batches.len()) as f64;
+        println!("{matches:.2} matches an item");
+        let id = format!("percolate_{}/matches", schema.name);
+        support::figures::record(&id, "mean", matches, "alerts");
         group.throughput(Throughput::Elements(1));
         let lone: Vec<RecordBatch> = batches.iter().map(|rows| rows.slice(7, 1)).collect();
         let mut turn = lone.iter().cycle();

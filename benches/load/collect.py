@@ -25,6 +25,7 @@ import urllib.parse
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 from listings import SEARCH, call, command, page  # noqa: E402
+import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 HOSTS = [f"127.0.1.{number}" for number in range(1, 101)]
@@ -41,6 +42,8 @@ CONNECTIONS = 4
 # Connections that ask for checks at once, so that most of them still wait when the last is asked for.
 SCHEDULING = 32
 RUNS = 5
+# Adverts that the documentation shows.
+USUAL_ADVERTS = 50_000
 ADVERTS_PER_CALL = 500
 
 
@@ -124,8 +127,10 @@ def timed(server, key, requests, rate, during):
 def known_reads(service, key, port):
     requests = [("GET", url_path(address_of(port, "known", number)), None) for number in range(KNOWN)]
     taken = timed(service.address, key, requests, READS_PER_SECOND, lambda: time.sleep(READ_SECONDS))
-    print(f"known and fresh, {READS_PER_SECOND} a second: {len(taken)} reads"
-          f" | p50 {1e3 * percentile(taken, 0.5):.1f} ms  p99 {1e3 * percentile(taken, 0.99):.1f} ms")
+    p50, p99 = 1e3 * percentile(taken, 0.5), 1e3 * percentile(taken, 0.99)
+    print(f"known and fresh, {READS_PER_SECOND} a second: {len(taken)} reads | p50 {p50:.1f} ms  p99 {p99:.1f} ms")
+    return results.row(f"reads of a known and fresh listing by its address, {READS_PER_SECOND} a second",
+                       results.figure(p50, "ms"), results.figure(p99, "ms", "p99"))
 
 
 def slow_pages(service, key, port):
@@ -150,6 +155,8 @@ def slow_pages(service, key, port):
     after, _ = service.resident_mib()
     print(f"{len(answered)} of {SLOW} collections of pages that take {SLOW_SECONDS} s, all at once: {seconds:.1f} s |"
           f" resident {before:.0f} MiB before, {max(during):.0f} at most, {after:.0f} after")
+    return results.row(f"resident memory while {SLOW} pages that take {SLOW_SECONDS} s are waited for",
+                       results.figure(max(during), "MiB", "peak"))
 
 
 def jobs_left(service):
@@ -182,7 +189,7 @@ def drained(service):
 def checks_beside_searches(service, key, adverts):
     requests = [("POST", SEARCH, page({"filterProperty": {"location": [{"postalCode": code}]}}, 25))
                 for code in postal_codes(service, key)]
-    ratios = []
+    ratios, rates = [], []
     for run in range(RUNS):
         alone = timed(service.address, key, requests, SEARCHES_PER_SECOND, lambda: time.sleep(ALONE_SECONDS))
         started = time.monotonic()
@@ -194,11 +201,13 @@ def checks_beside_searches(service, key, adverts):
         seconds = time.monotonic() - began
         p99 = [1e3 * percentile(taken, 0.99) for taken in (alone, beside)]
         ratios.append((p99[1] - 5) / p99[0])
+        rates.append(left / seconds)
         print(f"run {run + 1}: {len(adverts)} checks asked for in {scheduled:.1f} s, {left:.0f} of them left; drained"
               f" {seconds:.1f} s later, {left / seconds:.0f} a second (manners: {1e3 * len(HOSTS) / HOST_DELAY_MS:.0f})"
               f" | search p99 {p99[0]:.1f} ms alone, {p99[1]:.1f} ms beside")
     ratio = statistics.median(ratios)
     print(f"search p99 beside, less 5 ms, over alone: {ratio:.2f} (median of {RUNS}; 1.5 is the bound)")
+    return results.row("checks of a hundred hosts, drained", results.figure(statistics.median(rates), "a second"))
 
 
 def postal_codes(service, key):
@@ -242,9 +251,11 @@ def main():
         try:
             key = service.headers["x-api-key"]
             adverts = take_in(service, admin_key, port)
-            known_reads(service, key, port)
-            slow_pages(service, key, port)
-            checks_beside_searches(service, key, adverts)
+            rows = [known_reads(service, key, port), slow_pages(service, key, port),
+                    checks_beside_searches(service, key, adverts)]
+            parameters = {"adverts": int(count), "checks": len(adverts), "host_delay_ms": HOST_DELAY_MS}
+            results.write(results.published_name("collecting", int(count), USUAL_ADVERTS),
+                          f"python3 benches/load/collect.py target/release/toise {count}", rows, parameters)
         finally:
             service.stop()
     serving.terminate()

@@ -9,11 +9,14 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 PATH = "/v2/protected/estimate/property/lite"
 CALLS = 3_000
 WARM_UP = 200
+# Sales that the documentation shows.
+USUAL_SALES = 3_000_000
 # Homes like those sold, each moved by some metres and changed in surface, so that no two are the same.
 HOMES_SQL = """
 with sold as (
@@ -54,8 +57,10 @@ def one_by_one(toise, data, homes):
             service.request("POST", PATH, text)
         taken = [1e3 * service.request("POST", PATH, text)[1] for text in bodies]
         resident, most = service.resident_mib()
-        print(f"one estimate through the socket: p50 {percentile(taken, 0.5):.2f} ms, p99 {percentile(taken, 0.99):.2f} ms"
+        p50, p99 = percentile(taken, 0.5), percentile(taken, 0.99)
+        print(f"one estimate through the socket: p50 {p50:.2f} ms, p99 {p99:.2f} ms"
               f" ({len(taken)} calls); resident {resident:.0f} MiB, at most {most:.0f}")
+        return results.row("one home through the socket", results.figure(p50, "ms"), results.figure(p99, "ms", "p99"))
     finally:
         service.stop()
 
@@ -72,7 +77,15 @@ def main(toise, sales, homes):
         print(f"{report['rows']} homes in {report['seconds']:.1f} s, {report['rows_per_second']:.0f} a second,"
               f" {report['errors']} in error")
         sample = HOMES_SQL.format(copies=0, homes=CALLS)
-        one_by_one(toise, data, json.loads(command(toise, data, "sql", sample)[0]))
+        single = one_by_one(toise, data, json.loads(command(toise, data, "sql", sample)[0]))
+        rows = [
+            results.row("training", results.figure(seconds, "s")),
+            results.row("homes of a portfolio", results.figure(report["rows_per_second"], "a second")),
+            single,
+        ]
+        name = results.published_name("estimates", int(sales), USUAL_SALES)
+        parameters = {"sales": int(sales), "homes": int(homes)}
+        results.write(name, f"benches/load/estimate.sh {sales} {homes}", rows, parameters)
 
 
 main(*sys.argv[1:4])

@@ -19,6 +19,7 @@ import tempfile
 import time
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import results  # noqa: E402
 from service import Service  # noqa: E402
 
 RATE = 500
@@ -30,7 +31,12 @@ ALONE_WARM_UP = 100
 ADVERTS_PER_SECOND = 200
 ADVERTS_PER_CALL = 20
 # Requests of each kind among a hundred.
-MIX = {"page of 25, placed": 50, "page of 100, placed": 5, "by id": 25, "count, unplaced": 10, "words, department": 10}
+MIX = {"a page of 25 records of a place": 50, "a page of a hundred records of a place": 5, "a property by id": 25,
+       "a number anywhere": 10, "words in a department": 10}
+ADVERTS = f"adverts, {ADVERTS_PER_CALL} a call"
+# What the documentation shows: seconds of the mix, and properties of the folder in millions.
+USUAL_SECONDS = 60
+USUAL_MILLIONS = 2
 SEARCH = "/v2/protected/properties/search"
 
 
@@ -63,17 +69,18 @@ def requests_of(home):
     words = {"filterProperty": {"location": [{"department": place["department"]}]}, "keywords": ["vitrage"]}
     fitting = {"filterProperty": {}, "fullTexts": ["gardien velos"]}
     return {
-        "page of 25, placed": ("POST", SEARCH, page({"filterProperty": around}, 25)),
-        "page of 100, placed": ("POST", SEARCH, page({"filterProperty": around}, 100)),
-        "by id": ("GET", f"/v2/protected/properties/{home['flxId']}", None),
-        "count, unplaced": ("POST", f"{SEARCH}/count", {"search": {"filterProperty": broad}}),
-        "words, department": ("POST", SEARCH, page(words, 25)),
-        "words, by relevance": ("POST", SEARCH, {**page(fitting, 25), "sortBy": "RELEVANCE"}),
+        "a page of 25 records of a place": ("POST", SEARCH, page({"filterProperty": around}, 25)),
+        "a page of a hundred records of a place": ("POST", SEARCH, page({"filterProperty": around}, 100)),
+        "a property by id": ("GET", f"/v2/protected/properties/{home['flxId']}", None),
+        "a number anywhere": ("POST", f"{SEARCH}/count", {"search": {"filterProperty": broad}}),
+        "words in a department": ("POST", SEARCH, page(words, 25)),
+        "words by relevance": ("POST", SEARCH, {**page(fitting, 25), "sortBy": "RELEVANCE"}),
     }
 
 
 def ask_alone(connection, key, homes):
-    """Every kind of request from one client without pause."""
+    """Every kind of request from one client without pause; a row of results for each."""
+    rows = []
     draw = random.Random(0)
     for kind in requests_of(homes[0]):
         taken = []
@@ -82,7 +89,8 @@ def ask_alone(connection, key, homes):
             started = time.perf_counter()
             call(connection, *request, key)
             taken.append(time.perf_counter() - started)
-        figures(f"alone: {kind}", taken[ALONE_WARM_UP:])
+        rows.append(figures(f"one client, {kind}", taken[ALONE_WARM_UP:]))
+    return rows
 
 
 def ask(number, address, key, homes, until, start, times):
@@ -117,7 +125,7 @@ def ingest(address, key, adverts, until, start, times):
         some = adverts[turn * ADVERTS_PER_CALL:(turn + 1) * ADVERTS_PER_CALL]
         call(connection, "POST", "/v2/protected/admin/adverts", {"adverts": some}, key)
         if due > start + WARM_UP_SECONDS:
-            taken.append(("adverts, 20 a call", time.monotonic() - due))
+            taken.append((ADVERTS, time.monotonic() - due))
     times.put(taken)
 
 
@@ -140,9 +148,20 @@ def freshness(connection, key, admin_key):
 
 
 def figures(name, values):
+    """Prints and returns what became of one kind of request."""
     values = sorted(values)
     at = lambda share: values[min(len(values) - 1, int(share * len(values)))] * 1e3
-    print(f"{name:28} {len(values):7} | p50 {at(0.5):7.1f} ms  p99 {at(0.99):7.1f} ms  most {values[-1] * 1e3:7.1f} ms")
+    print(f"{name:56} {len(values):7} | p50 {at(0.5):7.1f} ms  p99 {at(0.99):7.1f} ms  most {values[-1] * 1e3:7.1f} ms")
+    return results.row(name, results.figure(at(0.5), "ms"), results.figure(at(0.99), "ms", "p99"))
+
+
+def record(rows, properties, seconds):
+    """Writes what the table of docs/performance.md is made of."""
+    usual = (USUAL_MILLIONS, USUAL_SECONDS)
+    asked = (round(properties / 1e6, 1), seconds)
+    name = "listings-load" if asked == usual else f"listings-load-{properties}-{seconds}"
+    command = f"python3 benches/load/listings.py target/release/toise DATA {seconds}"
+    results.write(name, command, rows, {"properties": properties, "seconds": seconds})
 
 
 def main():
@@ -167,7 +186,7 @@ def main():
                         "orderBy": order, "size": 100}
                 homes += json.loads(call(connection, "POST", SEARCH, body, key))["data"]["items"]
         homes = [home for home in homes if {"postalCode", "department"} <= home["location"].keys()]
-        ask_alone(connection, key, homes)
+        rows = ask_alone(connection, key, homes)
         times = multiprocessing.Queue()
         start = time.monotonic() + 1
         until = start + seconds
@@ -179,14 +198,19 @@ def main():
         taken = [one for _ in workers for one in times.get()]
         for worker in workers:
             worker.join()
-        for kind in [*MIX, "adverts, 20 a call"]:
-            figures(kind, [seconds for name, seconds in taken if name == kind])
-        figures("all requests", [seconds for name, seconds in taken if name in MIX])
+        for kind in [*MIX, ADVERTS]:
+            figures(kind, [took for name, took in taken if name == kind])
+        mixed = f"{RATE} requests a second beside {ADVERTS_PER_SECOND} adverts a second"
+        rows.append(figures(mixed, [took for name, took in taken if name in MIX]))
         # The server closed it in the meantime.
         connection.close()
-        figures("price found by a search", freshness(connection, key, admin_key))
+        found = freshness(connection, key, admin_key)
+        rows.append(figures("a price is found by a search after its acknowledgement", found))
         now, peak = service.resident_mib()
+        rows.append(results.row("resident memory", results.figure(now, "MiB"), results.figure(peak, "MiB", "peak")))
         print(f"ready {service.start_seconds:.1f} s after its start; resident memory {now:.0f} MiB, peak {peak:.0f} MiB")
+        everything = call(connection, "POST", f"{SEARCH}/count", {"search": {"filterProperty": {}}}, key)
+        record(rows, json.loads(everything)["data"]["count"], seconds - WARM_UP_SECONDS)
     finally:
         service.stop()
 

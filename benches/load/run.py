@@ -15,6 +15,9 @@ import tempfile
 import time
 import urllib.parse
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import results  # noqa: E402
+
 SEARCH = "/v2/protected/opendata/dvf/search"
 SMALLEST = {"filters": {"insee_code": "75111"}, "size": 1}
 # No place, a sort key without order in the files: every row is looked at.
@@ -24,6 +27,8 @@ IDLE_SECONDS = 60
 FAIRNESS_RUNS = 5
 FAIRNESS_CALLS = 400
 HEAVY_CLIENTS = 8
+# Seconds of a measurement that the documentation shows.
+USUAL_SECONDS = 10
 
 
 class Demo:
@@ -91,8 +96,8 @@ def wrk_script(key, body):
 
 
 def throughput(demo, seconds):
-    rate, _, refused = wrk(demo.address + "/version", seconds, 64)
-    print(f"GET /version                      {rate:9.0f} req/s, {refused} refused")
+    plain, _, refused = wrk(demo.address + "/version", seconds, 64)
+    print(f"GET /version                      {plain:9.0f} req/s, {refused} refused")
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(wrk_script(demo.key(), SMALLEST))
         script.flush()
@@ -103,6 +108,8 @@ def throughput(demo, seconds):
     print(f"POST dvf/search, smallest, priced {rate:9.0f} req/s, {refused} refused")
     # wrk leaves its last calls unread: they are answered, and paid for, without being counted by it.
     print(f"  answers read by wrk {answered}, ledger rows {rows}, credits {credits}; the rest were in flight at the end")
+    return [results.row("answers to `/version`", results.figure(plain, "a second")),
+            results.row("priced searches, each answer in the ledger once", results.figure(rate, "a second"))]
 
 
 def idle_connections(demo):
@@ -132,6 +139,8 @@ def idle_connections(demo):
         connection.close()
     print(f"{IDLE_CONNECTIONS} idle connections, {IDLE_SECONDS} s: {failed} failed;"
           f" memory {before:.0f} MiB before, {during:.0f} with them, {after:.0f} a minute later")
+    return [results.row(f"memory of {IDLE_CONNECTIONS:,} idle connections, held for a minute",
+                        results.figure(after - before, "MiB"))]
 
 
 def p99(demo, key):
@@ -157,6 +166,9 @@ def fairness(demo):
     bound = 1.5 * alone + 5
     print(f"p99 of one client {alone:.2f} ms alone, {beside:.2f} ms beside {HEAVY_CLIENTS} heavy ones of another key"
           f" (bound {bound:.2f} ms, median of {FAIRNESS_RUNS} runs)")
+    return [results.row("requests of a modest client, alone", results.figure(alone, "ms", "p99")),
+            results.row("the same beside eight connections that ask heavy questions without pause",
+                        results.figure(beside, "ms", "p99"))]
 
 
 @contextlib.contextmanager
@@ -179,9 +191,9 @@ def main(toise, seconds):
     with tempfile.TemporaryDirectory() as data:
         demo = Demo(toise, data)
         try:
-            throughput(demo, int(seconds))
-            fairness(demo)
-            idle_connections(demo)
+            rows = throughput(demo, int(seconds)) + fairness(demo) + idle_connections(demo)
+            name = results.published_name("demo-load", int(seconds), USUAL_SECONDS)
+            results.write(name, f"benches/load/run.sh {seconds}", rows, {"seconds": int(seconds)})
         finally:
             demo.process.terminate()
             demo.process.wait()

@@ -4,6 +4,7 @@
 
 #![allow(dead_code, reason = "each bench uses its part of it")]
 
+pub mod figures;
 pub mod targets;
 
 use std::path::{Path, PathBuf};

@@ -29,6 +29,7 @@ import time
 import postgres_server
 import property_questions as questions
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 FORMULATIONS = ["two", "once"]
@@ -219,18 +220,45 @@ def report(options, connection, toise, asked, ours, theirs, totals, version):
     print(f"{rows:,} properties, {options.rounds} rounds after {options.warm_up} of warm-up, {os.cpu_count()} cores, "
           f"{version[0].split(' on ')[0]}, PostGIS {version[1]}, {datetime.date.today()}, milliseconds")
     for time_of in TIMES:
-        print(f"\n{'asked ' + time_of:42} {'matched':>9} | {'toise p50':>9} {'p95':>8} | {'PG p50':>9} {'p95':>9} {'':5} | ratio")
+        print(f"\n{'asked ' + time_of:56} {'matched':>9} | {'toise p50':>9} {'p95':>8} | {'PG p50':>9} {'p95':>9} {'':5} | ratio")
         for figure in figures:
             timed = figure[time_of]
             mine, other = timed["toise_ms"], timed["postgres_ms"]
-            print(f"{figure['question']:42} {figure['matched']:9.0f} | {mine['p50']:9.2f} {mine['p95']:8.2f} | "
+            print(f"{figure['question']:56} {figure['matched']:9.0f} | {mine['p50']:9.2f} {mine['p95']:8.2f} | "
                   f"{other['p50']:9.2f} {other['p95']:9.2f} {timed['formulation']:5} | {timed['ratio']:6.1f}")
         ratios = [figure[time_of]["ratio"] for figure in figures]
         print(f"toise ahead on {sum(ratio > 1 for ratio in ratios)} of {len(ratios)}; smallest ratio {min(ratios):.1f}")
     now, peak = toise.resident_mib()
     print(f"start of the server: {toise.start_seconds:.1f} s; resident memory {now:.0f} MiB, peak {peak:.0f} MiB")
+    record(options, figures, version)
     if options.json:
         options.json.write_text(json.dumps({"properties": rows, "rounds": options.rounds, "questions": figures}, indent=1))
+
+
+# Properties that the documentation shows.
+USUAL_PROPERTIES = 2_000_000
+
+
+def record(options, figures, version):
+    """Writes what the table of docs/performance.md is made of."""
+    rows = []
+    for figure in figures:
+        told = []
+        for time_of in TIMES:
+            timed = figure[time_of]
+            told += [
+                results.figure(timed["toise_ms"]["p50"], "ms", name=f"{time_of}, toise"),
+                results.figure(timed["toise_ms"]["p95"], "ms", "p95", name=f"{time_of}, toise"),
+                results.figure(timed["postgres_ms"]["p50"], "ms", name=f"{time_of}, PostgreSQL"),
+                results.figure(timed["postgres_ms"]["p95"], "ms", "p95", name=f"{time_of}, PostgreSQL"),
+                results.figure(timed["ratio"], "times", name=f"{time_of}, ratio"),
+            ]
+        rows.append(results.row(figure["question"], *told))
+    parameters = {"properties": options.properties, "rounds": options.rounds,
+                  "postgresql": version[0].split(" on ")[0], "postgis": version[1]}
+    command = f"benches/versus/postgres.sh {options.properties} --rounds {options.rounds}"
+    name = results.published_name("postgres", options.properties, USUAL_PROPERTIES)
+    results.write(name, command, rows, parameters)
 
 
 if __name__ == "__main__":

@@ -129,45 +129,45 @@ def of_rows(sale, dpe):
     price, surface = round(sale["price_eur"]), sale["surface_m2"]
     dwelling, energy = dpe["surface_habitable_logement"], dpe["conso_5_usages_par_m2_ep"]
     return [
-        question("dvf commune, ranges, by price", "dvf", [
+        question("sales of a commune, ranges, by price", "dvf", [
             equals("insee_code", sale["insee_code"]),
             between("price_eur", price * 0.5, price * 2.0),
             between("surface_m2", surface * 0.6, surface * 1.6),
         ], "price_eur"),
-        question("dvf 2 km around, by date", "dvf", [
+        question("sales 2 km around, by date", "dvf", [
             within(sale["lat"], sale["lon"], 2000),
         ], "transaction_date"),
-        question("dvf department and type, by EUR/m2", "dvf", [
+        question("sales of a department and type, by EUR/m²", "dvf", [
             equals("departement_code", sale["departement_code"]),
             one_of("property_type", [sale["property_type"]]),
         ], "price_per_m2_living_eur", descending=False),
-        question("dvf unplaced ranges, by surface", "dvf", [
+        question("sales anywhere, three ranges, by surface", "dvf", [
             between("price_eur", price * 0.95, price * 1.05),
             between("surface_m2", surface * 0.9, surface * 1.1),
         ], "surface_m2", placed=False),
-        question("dvf everything, default sort", "dvf", [], "transaction_date", placed=False),
-        question("dvf unplaced kinds, by price", "dvf", [
+        question("all sales, newest first", "dvf", [], "transaction_date", placed=False),
+        question("sales anywhere of rare kinds, by price", "dvf", [
             one_of("transaction_type", ["Vente en l'etat futur d'achevement", "Echange"]),
             one_of("property_type", ["Appartement", "Maison"]),
         ], "price_eur", placed=False),
-        question(f"dvf unplaced, page {DEEP_PAGES + 1} by cursor", "dvf", [
+        question(f"sales anywhere, page {DEEP_PAGES + 1} by cursor", "dvf", [
             one_of("property_type", [sale["property_type"]]),
             between("transaction_date", datetime.date(2022, 1, 1), sale["transaction_date"]
                     if sale["transaction_date"] > datetime.date(2022, 6, 1) else datetime.date(2022, 6, 1)),
         ], "price_eur", placed=False, pages_before=DEEP_PAGES),
-        question("dvf by id", "dvf", [equals("id", sale["id"])], "transaction_date"),
-        question("dpe postal code, type, surface", "dpe", [
+        question("a sale by id", "dvf", [equals("id", sale["id"])], "transaction_date"),
+        question("diagnostics of a postal code, type, surface", "dpe", [
             equals("code_postal_ban", dpe["code_postal_ban"]),
             one_of("type_batiment", [dpe["type_batiment"]]),
             between("surface_habitable_logement", dwelling * 0.8, dwelling * 1.25),
         ], "conso_5_usages_par_m2_ep"),
-        question("dpe 1 km around, classes F and G, by date", "dpe", [
+        question("diagnostics 1 km around, classes F and G", "dpe", [
             within(dpe["lat"], dpe["lon"], 1000),
             one_of("etiquette_dpe", ["F", "G"]),
         ], "date_etablissement_dpe"),
-        question("dpe unplaced ranges, by emissions", "dpe", [
+        question("diagnostics anywhere, two ranges, by emissions", "dpe", [
             between("conso_5_usages_par_m2_ep", energy * 0.9, energy * 1.1),
             between("surface_habitable_logement", dwelling * 0.95, dwelling * 1.05),
         ], "emission_ges_5_usages_par_m2", descending=False, placed=False),
-        question("dpe by number", "dpe", [equals("numero_dpe", dpe["numero_dpe"])], "date_etablissement_dpe"),
+        question("a diagnostic by number", "dpe", [equals("numero_dpe", dpe["numero_dpe"])], "date_etablissement_dpe"),
     ]

@@ -25,6 +25,7 @@ import duckdb
 
 import questions
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
+import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 FORMULATIONS = ["records", "rows", "once"]
@@ -226,11 +227,11 @@ def report(options, asked, ours, theirs, totals, starts, memory):
         })
     print(f"{options.data.name}: {options.rounds} rounds after {options.warm_up} of warm-up, "
           f"{os.cpu_count()} cores, DuckDB {duckdb.__version__}, milliseconds")
-    print(f"{'question':44} {'matched':>9} | {'toise p50':>9} {'p95':>8} | {'DuckDB p50':>10} {'p95':>8} {'':8} | ratio")
+    print(f"{'question':46} {'matched':>9} | {'toise p50':>9} {'p95':>8} | {'DuckDB p50':>10} {'p95':>8} {'':8} | ratio")
     for figure in figures:
         mine, other = figure["toise_ms"], figure["duckdb_ms"]
         print(
-            f"{figure['question']:44} {figure['rows_matched_median']:9.0f} | {mine['p50']:9.2f} {mine['p95']:8.2f} | "
+            f"{figure['question']:46} {figure['rows_matched_median']:9.0f} | {mine['p50']:9.2f} {mine['p95']:8.2f} | "
             f"{other['p50']:10.2f} {other['p95']:8.2f} {figure['duckdb_formulation']:8} | {figure['ratio']:5.1f}"
         )
     for placed, kind in [(True, "placed"), (False, "unplaced")]:
@@ -241,12 +242,36 @@ def report(options, asked, ours, theirs, totals, starts, memory):
     for name, seconds in starts.items():
         print(f"start to first answer, {name}: {seconds:.2f} s")
     print(f"resident memory of the server: {memory[0]:.0f} MiB, peak {memory[1]:.0f} MiB")
+    record(options, figures, starts, memory)
     if options.json:
         options.json.write_text(json.dumps({
             "rows": options.rows, "rounds": options.rounds, "cores": os.cpu_count(), "machine": platform.machine(),
             "duckdb": duckdb.__version__, "questions": figures, "start_to_first_answer_s": starts,
             "resident_mib": {"now": memory[0], "peak": memory[1]},
         }, indent=1) + "\n")
+
+
+# Rows that the documentation shows.
+USUAL_ROWS = 5_000_000
+
+
+def record(options, figures, starts, memory):
+    """Writes what the tables of docs/performance.md are made of."""
+    rows = [results.row(
+        figure["question"], results.figure(figure["toise_ms"]["p50"], "ms", name="toise"),
+        results.figure(figure["toise_ms"]["p95"], "ms", "p95", name="toise"),
+        results.figure(figure["duckdb_ms"]["p50"], "ms", name="DuckDB"),
+        results.figure(figure["duckdb_ms"]["p95"], "ms", "p95", name="DuckDB"),
+        results.figure(figure["ratio"], "times", name="ratio"),
+    ) for figure in figures]
+    server = [
+        results.row("resident memory", results.figure(memory[0], "MiB"), results.figure(memory[1], "MiB", "peak")),
+        *(results.row(f"start to first answer, {name}", results.figure(seconds, "s")) for name, seconds in starts.items()),
+    ]
+    parameters = {"rows": options.rows, "rounds": options.rounds, "duckdb": duckdb.__version__}
+    command = f"benches/versus/run.sh {options.rows} --rounds {options.rounds}"
+    for name, told in [("duckdb", rows), ("duckdb-server", server)]:
+        results.write(results.published_name(name, options.rows, USUAL_ROWS), command, told, parameters)
 
 
 if __name__ == "__main__":
