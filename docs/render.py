@@ -27,7 +27,8 @@ SHOWN = ("median", "share", "interval")
 @dataclass
 class Line:
     """A row of a table with more than one source: `sources` are "FILE:ID" (or "FILE:ID|ID" for the range over several),
-    of which the first that was recorded counts. `rate` is the unit of the throughput that is shown instead of a time."""
+    of which the first that was recorded counts. `rate` is the unit of the throughput that is shown instead of a time. The
+    label may hold parameters of that run, such as `{TOISE_BENCH_ROWS}`."""
 
     label: str
     sources: list
@@ -97,17 +98,18 @@ def text_of(figure, rate=""):
 
 
 def texts_of(row):
-    """All figures of a row: the median alone, others after what they are."""
+    """All figures of a row: the median alone, others after what they are. A throughput only says the time again."""
     texts = []
-    for figure in row["figures"]:
+    told_of = [figure for figure in row["figures"] if figure["statistic"] != "throughput"]
+    for figure in told_of or row["figures"]:
         told = " ".join(filter(None, [figure.get("name"), figure["statistic"]]))
         texts.append(text_of(figure) if told == "median" else f"{told} {text_of(figure)}")
     return ", ".join(texts)
 
 
 def of_rate(rows, unit):
-    """The throughput of one row, or from the least to the most of several."""
-    figures = [figure for row in rows for figure in row["figures"] if figure["statistic"] == "throughput"]
+    """The throughput or the mean of one row, or from the least to the most of several."""
+    figures = [figure for row in rows for figure in row["figures"] if figure["statistic"] in ("throughput", "mean")]
     values = sorted(value for figure in figures for value in
                     ([figure["value"]] if "value" in figure else [figure["low"], figure["high"]]))
     if not values:
@@ -178,7 +180,7 @@ def cells_of(results, wanted):
             if rows:
                 rated = of_rate(rows, line.rate) if line.rate else ""
                 sizes = results.use(name).get("parameters", {})
-                label = line.label.format_map({key: number(size) for key, size in sizes.items() if size is not None})
+                label = line.label.format_map({key: f"{size:,}" for key, size in sizes.items() if isinstance(size, int)})
                 cells.append([label, rated or ", ".join(texts_of(row) for row in rows), line.repeat])
                 break
     return cells
@@ -258,7 +260,7 @@ TABLES = {
              "`cargo bench --bench percolate`", "a second"),
         Line("alerts that one of these adverts matches",
              ["criterion:percolate_properties/matches|percolate_adverts/matches", "alerts:matches"],
-             "`cargo bench --bench percolate`"),
+             "`cargo bench --bench percolate`", "alerts"),
         Line("`toise ingest` into a small store with 10,000 alerts",
              ["criterion:ingest/sightings_with_10000_alerts", "alerts:ingest"], "`cargo bench --bench percolate`",
              "sightings a second"),

@@ -32,7 +32,7 @@ ADVERTS_PER_SECOND = 200
 ADVERTS_PER_CALL = 20
 # Requests of each kind among a hundred.
 MIX = {"a page of 25 records of a place": 50, "a page of a hundred records of a place": 5, "a property by id": 25,
-       "a number anywhere": 10, "words in a department": 10}
+       "the number of matches, anywhere": 10, "words in a department": 10}
 ADVERTS = f"adverts, {ADVERTS_PER_CALL} a call"
 # What the documentation shows: seconds of the mix, and properties of the folder in millions.
 USUAL_SECONDS = 60
@@ -72,7 +72,7 @@ def requests_of(home):
         "a page of 25 records of a place": ("POST", SEARCH, page({"filterProperty": around}, 25)),
         "a page of a hundred records of a place": ("POST", SEARCH, page({"filterProperty": around}, 100)),
         "a property by id": ("GET", f"/v2/protected/properties/{home['flxId']}", None),
-        "a number anywhere": ("POST", f"{SEARCH}/count", {"search": {"filterProperty": broad}}),
+        "the number of matches, anywhere": ("POST", f"{SEARCH}/count", {"search": {"filterProperty": broad}}),
         "words in a department": ("POST", SEARCH, page(words, 25)),
         "words by relevance": ("POST", SEARCH, {**page(fitting, 25), "sortBy": "RELEVANCE"}),
     }

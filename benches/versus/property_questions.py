@@ -162,7 +162,7 @@ def of_home(home):
         question("a department, online on one portal", [department, source]),
         question("anywhere, price and surface, online",
                  [ONLINE, price(asked * 0.9, asked * 1.1), surface(area * 0.8, area * 1.2)], placed=False),
-        question("anywhere, type, rooms, online: the number alone", [ONLINE, kind_of(home), room_count], kind="count", placed=False),
+        question("anywhere, type, rooms, online: the count alone", [ONLINE, kind_of(home), room_count], kind="count", placed=False),
         question("a department, two words as they stand, by price",
                  [department], words=("keywords", "double vitrage"), sort="PRICE", descending=False),
         question("anywhere, words by relevance (toise: with typing errors)", [], words=("fullTexts", "gardien velos"),
