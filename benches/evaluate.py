@@ -70,7 +70,7 @@ def estimate(toise, cases):
         rows.append(results.row(
             f"{label}: {quality['sales']:,} sales of {test}, known to {until}",
             results.figure(quality["mdape"], "%", name="estimator"),
-            results.figure(best["mdape"], "%", name="best simple means", note=against["against"]),
+            results.figure(best["mdape"], "%", name="best baseline", note=against["against"]),
             {"name": "difference", "statistic": "interval", "low": low, "high": high, "unit": "points"},
             results.figure(quality["within_20"], "%", "share", "within 20 %"),
             results.figure(quality["coverage"], "%", "share", "held"),

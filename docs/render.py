@@ -293,7 +293,7 @@ TABLES = {
     "capacity-rates": lines(["Work", "Rate on two cores"], SALES, DIAGNOSTICS, INGEST, INGEST_LARGE, INGEST_LARGE_RANGE,
                             GROUPS, DELIVERIES, MATCHED, MATCHED_LARGE, PORTFOLIO, CHECKS),
     "estimate-accuracy": columns(
-        "estimate-accuracy", "Sales judged", ("Estimator", "estimator", 2), ("Best simple means", "best simple means", 2),
+        "estimate-accuracy", "Sales judged", ("Estimator", "estimator", 2), ("Best baseline", "best baseline", 2),
         ("Difference, 95 % interval", "difference", 2), ("Within 20 %", "within 20 %", 1), ("Held", "held", 1)),
     "dedup": columns("dedup", "Noise", ("Pair precision", "pair precision", 2), ("Pair recall", "pair recall", 2),
                      ("Purity of properties", "purity", 2), ("Met in a block", "met in a block", 2), unit="%"),
