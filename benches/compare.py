@@ -1,8 +1,9 @@
 """Compares the benches of two builds: run in turn, A B then B A, so that other work on the machine falls on both.
 
 Each bench runs a few short rounds on either side. The figure of a side is the median over its rounds of criterion's
-median; the ratio is after over before, and below 1 is faster. Beside it stand the ratio of the fastest rounds, which other
-work on the machine moves least, and the spread: the least and the greatest ratio within one round. Compare a build with itself first to learn how far apart two equal sides come out on this machine.
+median; the ratio is after over before, and below 1 is faster. Beside it stand the ratio of the fastest rounds, which
+other work on the machine moves least, and the spread: the least and the greatest ratio within one round. Compare a build
+with itself first to learn how far apart two equal sides come out on this machine.
 
 Prints a Markdown table and writes benches/results/before-after.json. TOISE_BENCH_ROWS and TOISE_BENCH_ALERTS set how much
 the benches ask, as always.

@@ -203,7 +203,7 @@ def checks_beside_searches(service, key, adverts):
         ratios.append((p99[1] - 5) / p99[0])
         rates.append(left / seconds)
         print(f"run {run + 1}: {len(adverts)} checks asked for in {scheduled:.1f} s, {left:.0f} of them left; drained"
-              f" {seconds:.1f} s later, {left / seconds:.0f} a second (manners: {1e3 * len(HOSTS) / HOST_DELAY_MS:.0f})"
+              f" {seconds:.1f} s later, {left / seconds:.0f} a second (politeness allows {1e3 * len(HOSTS) / HOST_DELAY_MS:.0f})"
               f" | search p99 {p99[0]:.1f} ms alone, {p99[1]:.1f} ms beside")
     ratio = statistics.median(ratios)
     print(f"search p99 beside, less 5 ms, over alone: {ratio:.2f} (median of {RUNS}; 1.5 is the bound)")
