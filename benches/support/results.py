@@ -47,15 +47,12 @@ def write(name, command, rows, parameters=None, folder=None):
 
 
 def header(command):
-    commit = output_of("git", "rev-parse", "HEAD")
-    # Results of earlier runs do not make the code another one.
-    changed = output_of("git", "status", "--porcelain", "--", ".", ":(exclude)benches/results", ":(exclude)docs")
     return {
         "source": "measured",
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "command": command,
-        "commit": commit,
-        "dirty": bool(changed),
+        "commit": COMMIT,
+        "dirty": bool(CHANGED),
         "rustc": output_of("rustc", "--version"),
         "machine": machine(),
     }
@@ -102,3 +99,9 @@ def rounded(one):
 def published_name(name, size, usual):
     """The documentation shows runs of the usual size; another size has a file of its own."""
     return name if size == usual else f"{name}-{size}"
+
+
+# Looked at when a run begins: hours later the checkout may be another one. Results of earlier runs, and the pages made of
+# them, do not make the code another one.
+COMMIT = output_of("git", "rev-parse", "HEAD")
+CHANGED = output_of("git", "status", "--porcelain", "--", ".", ":(exclude)benches/results", ":(exclude)docs/*.md")
