@@ -14,7 +14,6 @@
 
 use chrono::{DateTime, Datelike, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::prices::Consumption;
@@ -73,8 +72,32 @@ pub struct Record {
 
 /// The row was not written; nothing was charged.
 #[derive(Debug, thiserror::Error)]
-#[error("the ledger cannot be written: {0}")]
-pub struct LedgerError(#[from] store::Error);
+pub enum LedgerError {
+    /// As many rows wait as may.
+    #[error("too many rows of the ledger wait")]
+    Overloaded,
+    /// The store refused it.
+    #[error("the ledger cannot be written: {0}")]
+    Store(#[source] store::Error),
+    /// The answer cannot be compressed.
+    #[error("the answer cannot be stored: {0}")]
+    Answer(#[source] std::io::Error),
+}
+
+impl From<store::Error> for LedgerError {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Overloaded => Self::Overloaded,
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for LedgerError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
 
 /// Writes rows of calls. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -89,26 +112,21 @@ impl Ledger {
     /// Writes what a call leaves; on return credits and stored answers are on disk, and whatever it is outlasts the
     /// process. A caller that goes away while it waits may be charged or not, but never twice.
     pub async fn record(&self, record: Record) -> Result<(), LedgerError> {
-        let (reply, outcome) = oneshot::channel();
         let is_charged = record.entry.as_ref().is_some_and(|entry| entry.credits > 0);
         let outlasts = match is_charged || record.answer.is_some() {
             true => Outlasts::Machine,
             false => Outlasts::Process,
         };
-        self.0.write_then(
-            outlasts,
-            move |transaction| insert(transaction, &record),
-            move |outcome| {
-                // Whoever went away is not told.
-                let _ = reply.send(outcome);
-            },
-        )?;
-        Ok(outcome.await.map_err(|_| store::Error::Closed)??)
+        let change = move |transaction: &Transaction<'_>| insert(transaction, &record);
+        self.0.write_async(outlasts, change).await
     }
 }
 
 /// Inserts a row and a stored answer and adds to the totals, in the caller's transaction.
-pub fn insert(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+///
+/// # Errors
+/// What SQLite refuses, or an answer that cannot be compressed.
+pub fn insert(transaction: &Transaction<'_>, record: &Record) -> Result<(), LedgerError> {
     if let Some(entry) = &record.entry {
         transaction
             .prepare_cached(
@@ -149,13 +167,13 @@ fn insert_answer(
     account_id: Uuid,
     at: DateTime<Utc>,
     answer: &StoredAnswer,
-) -> rusqlite::Result<()> {
+) -> Result<(), LedgerError> {
     // Answers past their life leave as new ones come.
     transaction
         .prepare_cached("DELETE FROM stored_answers WHERE stored_at_ms <= ?1")?
         .execute([(at - ANSWER_LIFE).timestamp_millis()])?;
     let body = zstd::bulk::compress(&answer.body, zstd::DEFAULT_COMPRESSION_LEVEL)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        .map_err(LedgerError::Answer)?;
     transaction
         .prepare_cached(
             "INSERT INTO stored_answers

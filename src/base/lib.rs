@@ -1,5 +1,8 @@
-//! What every room stands on: the clock, progress bars, reports.
+//! What every room stands on: the clock, supervised workers, leaders, reproducible randomness, progress bars, reports.
 
 pub mod clock;
+pub mod leader;
 pub mod progress;
 pub mod reports;
+pub mod splitmix;
+pub mod supervise;

@@ -10,8 +10,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::Connection;
 
-use super::Result;
 use super::database::connect;
+use super::{Error, Result};
+use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// Pages of the log that are copied together: 64 MiB. A page written several times meanwhile is copied once:
 /// while adverts come, a third less of the system's time than with 8 MiB.
@@ -21,16 +22,31 @@ const LOG_PAGES_MAX: i64 = 65_536;
 
 /// Hands the log to the copying thread, which ends when this is dropped.
 pub(super) struct Checkpoints {
+    // Before the sender, so that the end of the thread is asked for before it comes.
+    _worker: Worker,
     wake: SyncSender<()>,
 }
 
 impl Checkpoints {
     /// Starts the thread for the file that a connection writes; it opens the file when there is something to copy.
-    pub(super) fn start(path: PathBuf, writer: &Connection) -> Result<Self> {
+    pub(super) fn start(
+        supervisor: &Supervisor,
+        name: &str,
+        path: PathBuf,
+        writer: &Connection,
+    ) -> Result<Self> {
         writer.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
         let (wake, woken) = sync_channel(1);
-        std::thread::spawn(move || copy_all(path, woken));
-        Ok(Self { wake })
+        let worker = supervisor
+            .spawn(name, {
+                let path = path.clone();
+                move |pulse| copy_all(pulse, path, woken)
+            })
+            .map_err(|source| Error::Io { path, source })?;
+        Ok(Self {
+            _worker: worker,
+            wake,
+        })
     }
 
     /// Has the log be copied if it is worth it; called after a commit, costs microseconds.
@@ -50,9 +66,9 @@ fn waiting_pages(connection: &Connection) -> rusqlite::Result<i64> {
         .query_row([], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))
 }
 
-fn copy_all(path: PathBuf, woken: Receiver<()>) {
+fn copy_all(pulse: &Pulse, path: PathBuf, woken: Receiver<()>) {
     let mut opened = None;
-    for () in woken {
+    while pulse.recv(&woken).is_ok() {
         // A copy that fails leaves the log as it is, for the next one or for the thread that writes.
         let connection = match opened.take() {
             Some(connection) => connection,

@@ -2,18 +2,21 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction};
+use tokio::sync::oneshot;
 
 use super::checkpoint::Checkpoints;
 use super::flusher::Flusher;
 use super::migrations::{self, Steps};
-use super::writer::Writer;
+use super::writer::{Patience, Writer};
 use super::{Error, Result};
+use toise_base::supervise::Supervisor;
 
 /// How long a write waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,19 +63,33 @@ struct Shared {
 }
 
 impl Database {
-    /// Over a file by the connection that will write it.
-    pub(super) fn over(path: PathBuf, connection: Connection, flushed: Flushed) -> Result<Self> {
+    /// Over a file by the connection that will write it. Its threads are called `<name>-writer`, `<name>-checkpoint`
+    /// and, where it has one, `<name>-flusher`.
+    pub(super) fn over(
+        supervisor: &Supervisor,
+        name: &str,
+        (path, connection): (PathBuf, Connection),
+        flushed: Flushed,
+    ) -> Result<Self> {
+        let no_thread = |source| Error::Io {
+            path: path.clone(),
+            source,
+        };
         let flusher = match flushed {
             Flushed::Always => None,
             Flushed::WhenAsked => {
                 connection.pragma_update(None, "synchronous", "NORMAL")?;
-                Some(Flusher::start(&path))
+                let flusher = Flusher::start(supervisor, &format!("{name}-flusher"), &path);
+                Some(flusher.map_err(no_thread)?)
             }
         };
-        let checkpoints = Checkpoints::start(path.clone(), &connection)?;
+        let checkpoint = format!("{name}-checkpoint");
+        let checkpoints = Checkpoints::start(supervisor, &checkpoint, path.clone(), &connection)?;
+        let writer = format!("{name}-writer");
+        let writer = Writer::start(supervisor, &writer, connection, checkpoints);
         Ok(Self {
             shared: Arc::new(Shared {
-                writer: Writer::start(connection, checkpoints),
+                writer: writer.map_err(no_thread)?,
                 flusher,
                 path,
                 idle_readers: Mutex::new(Vec::new()),
@@ -87,13 +104,13 @@ impl Database {
 
     /// Runs a reading; it sees every write that returned before. Blocks.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        let idle = self.idle_readers().pop();
+        let idle = self.shared.idle_readers.lock().pop();
         let connection = match idle {
             Some(connection) => connection,
             None => self.connect_reader()?,
         };
         let outcome = reading(&connection);
-        let mut idle_readers = self.idle_readers();
+        let mut idle_readers = self.shared.idle_readers.lock();
         if idle_readers.len() < IDLE_READERS_MAX {
             idle_readers.push(connection);
         }
@@ -113,33 +130,71 @@ impl Database {
     }
 
     /// Runs a change and returns once it is on disk; one that fails leaves nothing behind. Blocks.
+    ///
+    /// # Errors
+    /// What SQLite refuses; [`Error::Overloaded`] when the change finds no place among those that wait.
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (reply, answer) = channel();
-        self.write_then(Outlasts::Machine, change, move |outcome| {
-            // A caller that went away has no use for the answer; the change stands.
-            let _ = reply.send(outcome);
-        })?;
+        self.write_with(move |transaction| change(transaction).map_err(Error::from))
+    }
+
+    /// The same for a change that has errors of its own: they come back as they are.
+    ///
+    /// # Errors
+    /// What the change ends with, and what [`Database::write`] can.
+    pub fn write_with<T: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
+    ) -> std::result::Result<T, E> {
+        let (reply, answer) = sync_channel(1);
+        self.submit(
+            Patience::Blocks,
+            Outlasts::Machine,
+            change,
+            move |outcome| {
+                // A caller that went away has no use for the answer; the change stands.
+                let _ = reply.send(outcome);
+            },
+        )?;
         answer.recv().map_err(|_| Error::Closed)?
     }
 
-    /// Has a change be made, and calls `done` once it outlasts what it is to, or failed and left nothing behind. Returns
-    /// at once; a thread of the file calls, so `done` must not block.
-    pub fn write_then<T: Send + 'static>(
+    /// The same without blocking a thread, for what is to outlast the process or the machine. A caller that goes away
+    /// leaves its change in the queue: it may still be made.
+    ///
+    /// # Errors
+    /// As [`Database::write_with`]; [`Error::Overloaded`] at once.
+    pub async fn write_async<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         outlasts: Outlasts,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-        done: impl FnOnce(Result<T>) + Send + 'static,
+        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
+    ) -> std::result::Result<T, E> {
+        let (reply, answer) = oneshot::channel();
+        self.submit(Patience::Never, outlasts, change, move |outcome| {
+            // Whoever went away is not told.
+            let _ = reply.send(outcome);
+        })?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// Has a change be made, and calls `done` once it outlasts what it is to, or failed and left nothing behind. A thread
+    /// of the file calls, so `done` must not block.
+    fn submit<T: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        patience: Patience,
+        outlasts: Outlasts,
+        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
+        done: impl FnOnce(std::result::Result<T, E>) + Send + 'static,
     ) -> Result<()> {
         let writer = &self.shared.writer;
         let Some(flusher) = self.shared.flusher.clone() else {
-            return writer.submit(change, done);
+            return writer.submit(patience, change, done);
         };
-        writer.submit(change, move |outcome| match (outlasts, outcome) {
+        writer.submit(patience, change, move |outcome| match (outlasts, outcome) {
             (Outlasts::Machine, Ok(value)) => {
-                flusher.then(move |flushed| done(flushed.map(|()| value)));
+                flusher.then(move |flushed| done(flushed.map(|()| value).map_err(E::from)));
             }
             (Outlasts::Process, Ok(value)) => {
                 done(Ok(value));
@@ -160,14 +215,6 @@ impl Database {
         let connection = connect(&self.shared.path)?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
-    }
-
-    fn idle_readers(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        // Nothing panics while the list is held half-changed, so a poisoned one is still sound.
-        self.shared
-            .idle_readers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

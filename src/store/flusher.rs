@@ -6,10 +6,13 @@
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::writer::QUEUE_MAX;
 use super::{Error, Result};
+use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// What a commit nobody waits for may lose when the machine stops.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
@@ -19,27 +22,38 @@ type Done = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// Asks for flushes. The thread ends with the last handle.
 #[derive(Clone, Debug)]
-pub(super) struct Flusher(Sender<Option<Done>>);
+pub(super) struct Flusher {
+    // Before the queue, so that the end of the thread is asked for before it comes.
+    _worker: Arc<Worker>,
+    queue: SyncSender<Option<Done>>,
+}
 
 impl Flusher {
     /// Starts the thread for a file of SQLite.
-    pub fn start(path: &Path) -> Self {
+    pub fn start(supervisor: &Supervisor, name: &str, path: &Path) -> std::io::Result<Self> {
         let mut log = path.as_os_str().to_owned();
         log.push("-wal");
-        let (queue, waiting) = channel();
-        std::thread::spawn(move || flush_all(&PathBuf::from(log), &waiting));
-        Self(queue)
+        let (queue, waiting) = sync_channel(QUEUE_MAX);
+        let worker = supervisor.spawn(name, move |pulse| {
+            flush_all(pulse, &PathBuf::from(log), &waiting);
+        })?;
+        Ok(Self {
+            _worker: Arc::new(worker),
+            queue,
+        })
     }
 
     /// Has what is committed be on disk soon.
     pub fn soon(&self) {
-        // The thread ends with the process; SQLite flushes the log with its next copy into the file.
-        let _ = self.0.send(None);
+        // Where so many wait that there is no place, a flush comes anyway; without the thread, SQLite flushes the log
+        // with its next copy into the file.
+        let _ = self.queue.try_send(None);
     }
 
-    /// Calls `done` once what is committed is on disk; it must not block.
+    /// Calls `done` once what is committed is on disk; it must not block. While as many wait as the queue holds, the
+    /// thread that writes waits here, and so do those who write.
     pub fn then(&self, done: impl FnOnce(Result<()>) + Send + 'static) {
-        if let Err(refused) = self.0.send(Some(Box::new(done)))
+        if let Err(refused) = self.queue.send(Some(Box::new(done)))
             && let Some(done) = refused.0
         {
             done(Err(Error::Closed));
@@ -47,11 +61,11 @@ impl Flusher {
     }
 }
 
-fn flush_all(log: &Path, waiting: &Receiver<Option<Done>>) {
+fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<Done>>) {
     let mut due: Option<Instant> = None;
     loop {
         let next = match due {
-            None => waiting.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            None => pulse.recv(waiting).map_err(|_| RecvTimeoutError::Disconnected),
             Some(due) => waiting.recv_timeout(due.saturating_duration_since(Instant::now())),
         };
         let first = match next {
@@ -96,7 +110,7 @@ mod tests {
     use super::*;
 
     fn outcome(flusher: &Flusher) -> Result<()> {
-        let (tell, told) = channel();
+        let (tell, told) = sync_channel(1);
         flusher.soon();
         flusher.then(move |flushed| tell.send(flushed).unwrap());
         told.recv_timeout(Duration::from_secs(10)).unwrap()
@@ -106,7 +120,12 @@ mod tests {
     fn who_waits_hears_of_a_failure_and_a_log_that_was_copied_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("file-wal");
-        let flusher = Flusher::start(&folder.path().join("file"));
+        let flusher = Flusher::start(
+            &Supervisor::default(),
+            "flusher",
+            &folder.path().join("file"),
+        )
+        .unwrap();
         outcome(&flusher).unwrap();
         std::fs::write(&log, "log").unwrap();
         outcome(&flusher).unwrap();

@@ -8,8 +8,9 @@
 //! (`synchronous=FULL`), the ledger's because the write waits for a flush. One thread per file and process writes and
 //! groups the writes that wait into one commit, another copies the log into the file; readers come from a small pool
 //! and never wait for either. Several processes may open the files at once (a command beside a running server):
-//! SQLite's own lock orders them. Every call here but [`Database::write_then`] blocks its thread: asynchronous callers
-//! use a blocking thread.
+//! SQLite's own lock orders them. Every call here but [`Database::write_async`] blocks its thread: asynchronous callers
+//! use a blocking thread. There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the
+//! others are the same with a snapshot, with errors of one's own, or without blocking.
 
 mod alone;
 mod backup;
@@ -26,6 +27,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use database::Flushed;
 pub use database::{Database, Outlasts};
+use toise_base::supervise::Supervisor;
 
 /// Name of the store in the data folder.
 pub const FILE_NAME: &str = "store.sqlite";
@@ -76,6 +78,9 @@ pub enum Error {
     /// The commit that held this write, among others, failed.
     #[error("store: commit failed: {0}")]
     Commit(String),
+    /// As many writes wait as may.
+    #[error("store: too many writes wait; retry shortly")]
+    Overloaded,
     /// The writing thread is gone.
     #[error("store: closed")]
     Closed,
@@ -97,13 +102,20 @@ pub struct Store {
 impl Store {
     /// Opens the store of a data folder, making folder and files when they are not there. Blocks.
     pub fn open(data: &Path) -> Result<Self> {
-        let (path, connection) = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
-        connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
-        let database = Database::over(path, connection, Flushed::Always)?;
-        let (path, connection) =
-            database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
-        let ledger = Database::over(path, connection, Flushed::WhenAsked)?;
-        Ok(Self { database, ledger })
+        Self::open_supervised(data, &Supervisor::default())
+    }
+
+    /// The same for a service, which wants to know when a thread of the store dies. Blocks.
+    pub fn open_supervised(data: &Path, supervisor: &Supervisor) -> Result<Self> {
+        let store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
+        store
+            .1
+            .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+        let ledger = database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
+        Ok(Self {
+            database: Database::over(supervisor, "store", store, Flushed::Always)?,
+            ledger: Database::over(supervisor, "ledger", ledger, Flushed::WhenAsked)?,
+        })
     }
 
     /// Opens the store of a data folder where there is one; makes nothing. Blocks.
@@ -144,6 +156,14 @@ impl Store {
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         self.database.write(change)
+    }
+
+    /// See [`Database::write_with`]; not of the ledger.
+    pub fn write_with<T: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
+    ) -> std::result::Result<T, E> {
+        self.database.write_with(change)
     }
 
     /// See [`Database::on_commit`]; not of the ledger.
@@ -227,6 +247,93 @@ mod tests {
             })
             .unwrap();
         assert_eq!(count, 50);
+    }
+
+    #[derive(Debug)]
+    enum Refused {
+        Greedy(usize),
+        Store(Error),
+    }
+
+    impl From<Error> for Refused {
+        fn from(error: Error) -> Self {
+            Refused::Store(error)
+        }
+    }
+
+    #[test]
+    fn a_change_is_undone_with_an_error_of_its_own_that_comes_back_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let insert = "INSERT INTO accounts VALUES ('a', 'a', 0)";
+        let refused = store.write_with(move |transaction| -> std::result::Result<(), Refused> {
+            let rows = transaction.execute(insert, []).map_err(Error::from)?;
+            Err(Refused::Greedy(rows))
+        });
+        assert!(matches!(refused, Err(Refused::Greedy(1))), "{refused:?}");
+        let failed = store.write_with(|transaction| -> std::result::Result<(), Refused> {
+            transaction.execute_batch("nonsense").map_err(Error::from)?;
+            Ok(())
+        });
+        assert!(
+            matches!(failed, Err(Refused::Store(Error::Sqlite(_)))),
+            "{failed:?}"
+        );
+        assert_eq!(store.write(move |transaction| transaction.execute(insert, [])).unwrap(), 1);
+    }
+
+    #[test]
+    fn who_may_not_wait_is_refused_when_the_queue_is_full_and_what_waits_is_written() {
+        use std::sync::mpsc::sync_channel;
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (begun, has_begun) = sync_channel(1);
+        let (end, ended) = sync_channel::<()>(1);
+        let long = std::thread::spawn({
+            let store = store.clone();
+            move || {
+                store.ledger().write(move |_| {
+                    begun.send(()).unwrap();
+                    Ok(ended.recv().is_ok())
+                })
+            }
+        });
+        has_begun.recv().unwrap();
+        let nothing = |_: &Transaction<'_>| -> Result<()> { Ok(()) };
+        let write = || store.ledger().write_async(Outlasts::Process, nothing);
+        let mut waiting: Vec<_> = (0..writer::QUEUE_MAX).map(|_| Box::pin(write())).collect();
+        let mut idle = std::task::Context::from_waker(std::task::Waker::noop());
+        for write in &mut waiting {
+            assert!(write.as_mut().poll(&mut idle).is_pending());
+        }
+        let refused = Box::pin(write()).as_mut().poll(&mut idle);
+        assert!(
+            matches!(refused, std::task::Poll::Ready(Err(Error::Overloaded))),
+            "{refused:?}"
+        );
+        end.send(()).unwrap();
+        assert!(long.join().unwrap().unwrap());
+        store.ledger().write(|_| Ok(())).unwrap();
+        for write in &mut waiting {
+            let written = write.as_mut().poll(&mut idle);
+            assert!(matches!(written, std::task::Poll::Ready(Ok(()))), "{written:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_that_panics_takes_the_writer_along_and_nobody_waits_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let supervisor = Supervisor::default();
+        let store = Store::open_supervised(folder.path(), &supervisor).unwrap();
+        let lost: Result<()> = store.write(|_| panic!("a mistake"));
+        assert!(matches!(lost, Err(Error::Closed)), "{lost:?}");
+        let later = store.write(|_| Ok(()));
+        assert!(matches!(later, Err(Error::Closed)), "{later:?}");
+        let since = std::time::Instant::now();
+        while supervisor.is_well() && since.elapsed().as_secs() < 10 {
+            std::thread::yield_now();
+        }
+        assert_eq!(supervisor.failed().unwrap().worker, "store-writer");
     }
 
     #[test]

@@ -1,19 +1,30 @@
 //! The one thread that writes: takes the changes that wait, applies them in one transaction, commits once.
 //!
 //! A commit costs one fsync however many changes it holds, so throughput grows with the callers that wait. Each change
-//! runs in its own savepoint: one that fails is undone alone. Whoever sent it is told after the commit, on this thread.
+//! runs in its own savepoint: one that fails is undone alone, and its error travels back as it is. Whoever sent it is
+//! told after the commit, on this thread. At most [`QUEUE_MAX`] changes wait: who sends more is refused, at once or
+//! after [`QUEUE_WAIT_MAX`].
 
 use std::fmt;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::checkpoint::Checkpoints;
 use super::{Error, Result};
+use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// Changes one commit holds at most, so that the first of them does not wait for an endless stream.
 const GROUP_MAX: usize = 256;
+/// Changes that wait at most: sixteen commits' worth, a second or two of writing.
+pub(super) const QUEUE_MAX: usize = 16 * GROUP_MAX;
+/// Longest a thread that may block waits for a place among them.
+const QUEUE_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How often it looks for one meanwhile: a commit, which frees some hundred, takes about as long.
+const QUEUE_LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A change that waits: applied once, then told how the commit went.
 trait Change: Send {
@@ -21,17 +32,18 @@ trait Change: Send {
     fn conclude(self: Box<Self>, commit: std::result::Result<(), &rusqlite::Error>);
 }
 
-struct Pending<T, F, D> {
+struct Pending<T, E, F, D> {
     change: Option<F>,
-    outcome: Option<rusqlite::Result<T>>,
+    outcome: Option<std::result::Result<T, E>>,
     done: D,
 }
 
-impl<T, F, D> Change for Pending<T, F, D>
+impl<T, E, F, D> Change for Pending<T, E, F, D>
 where
     T: Send,
-    F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send,
-    D: FnOnce(Result<T>) + Send,
+    E: From<Error> + Send,
+    F: FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send,
+    D: FnOnce(std::result::Result<T, E>) + Send,
 {
     fn apply(&mut self, transaction: &Transaction<'_>) {
         if let Some(change) = self.change.take() {
@@ -41,35 +53,45 @@ where
 
     fn conclude(self: Box<Self>, commit: std::result::Result<(), &rusqlite::Error>) {
         let answer = match (self.outcome, commit) {
-            (Some(Ok(_)) | None, Err(error)) => Err(Error::Commit(error.to_string())),
-            (Some(outcome), _) => outcome.map_err(Error::from),
-            (None, Ok(())) => Err(Error::Closed),
+            (Some(Ok(_)) | None, Err(error)) => Err(Error::Commit(error.to_string()).into()),
+            (Some(outcome), _) => outcome,
+            (None, Ok(())) => Err(Error::Closed.into()),
         };
         (self.done)(answer);
     }
 }
 
-fn in_savepoint<T>(
+fn in_savepoint<T, E: From<Error>>(
     transaction: &Transaction<'_>,
-    change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
-    transaction.execute_batch("SAVEPOINT change")?;
+    change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E>,
+) -> std::result::Result<T, E> {
+    let execute = |sql| transaction.execute_batch(sql).map_err(Error::from);
+    execute("SAVEPOINT change")?;
     let outcome = change(transaction);
-    let end = if outcome.is_ok() {
-        "RELEASE change"
-    } else {
-        "ROLLBACK TO change; RELEASE change"
-    };
-    transaction.execute_batch(end)?;
+    execute(match outcome.is_ok() {
+        true => "RELEASE change",
+        false => "ROLLBACK TO change; RELEASE change",
+    })?;
     outcome
 }
 
 /// What is called after a commit; it must not block.
 pub(super) type Listener = Box<dyn Fn() + Send>;
 
-/// Hands changes to the writing thread, which ends when the last handle is dropped.
+/// Whether a thread may wait for a place in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// It may, [`QUEUE_WAIT_MAX`] at most.
+    Blocks,
+    /// It may not: it serves others.
+    Never,
+}
+
+/// Hands changes to the writing thread, which ends when this is dropped.
 pub(super) struct Writer {
-    queue: Sender<Box<dyn Change>>,
+    // Before the queue, so that the end of the thread is asked for before it comes.
+    _worker: Worker,
+    queue: SyncSender<Box<dyn Change>>,
     listeners: Arc<Mutex<Vec<Listener>>>,
 }
 
@@ -81,47 +103,69 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(connection: Connection, checkpoints: Checkpoints) -> Self {
-        let (queue, waiting) = channel();
+    pub(super) fn start(
+        supervisor: &Supervisor,
+        name: &str,
+        connection: Connection,
+        checkpoints: Checkpoints,
+    ) -> std::io::Result<Self> {
+        let (queue, waiting) = sync_channel(QUEUE_MAX);
         let listeners: Arc<Mutex<Vec<Listener>>> = Arc::default();
         let told = Arc::clone(&listeners);
-        std::thread::spawn(move || write_all(connection, &checkpoints, waiting, &told));
-        Self { queue, listeners }
+        let worker = supervisor.spawn(name, move |pulse| {
+            write_all(pulse, connection, &checkpoints, &waiting, &told);
+        })?;
+        Ok(Self {
+            _worker: worker,
+            queue,
+            listeners,
+        })
     }
 
     /// Has `listener` called after every commit from now on.
     pub(super) fn listen(&self, listener: Listener) {
-        lock(&self.listeners).push(listener);
+        self.listeners.lock().push(listener);
     }
 
     /// Queues a change, and has `done` called after its commit; it must not block.
-    pub(super) fn submit<T: Send + 'static>(
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when too many wait, [`Error::Closed`] when the thread is gone.
+    pub(super) fn submit<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-        done: impl FnOnce(Result<T>) + Send + 'static,
+        patience: Patience,
+        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
+        done: impl FnOnce(std::result::Result<T, E>) + Send + 'static,
     ) -> Result<()> {
-        let pending = Pending {
+        let mut pending: Box<dyn Change> = Box::new(Pending {
             change: Some(change),
             outcome: None,
             done,
-        };
-        let queued = self.queue.send(Box::new(pending));
-        queued.map_err(|_| Error::Closed)
+        });
+        let mut full_since = None;
+        loop {
+            pending = match self.queue.try_send(pending) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Disconnected(_)) => return Err(Error::Closed),
+                Err(TrySendError::Full(refused)) => refused,
+            };
+            let since = *full_since.get_or_insert_with(Instant::now);
+            if patience == Patience::Never || since.elapsed() >= QUEUE_WAIT_MAX {
+                return Err(Error::Overloaded);
+            }
+            std::thread::sleep(QUEUE_LOOK_EVERY);
+        }
     }
 }
 
-/// Nothing panics while the list is held half-changed, so a poisoned one is still sound.
-fn lock(listeners: &Mutex<Vec<Listener>>) -> MutexGuard<'_, Vec<Listener>> {
-    listeners.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn write_all(
+    pulse: &Pulse,
     mut connection: Connection,
     checkpoints: &Checkpoints,
-    waiting: Receiver<Box<dyn Change>>,
+    waiting: &Receiver<Box<dyn Change>>,
     listeners: &Mutex<Vec<Listener>>,
 ) {
-    while let Ok(first) = waiting.recv() {
+    while let Ok(first) = pulse.recv(waiting) {
         let mut group = vec![first];
         group.extend(waiting.try_iter().take(GROUP_MAX - 1));
         let commit = commit_group(&mut connection, &mut group);
@@ -130,7 +174,7 @@ fn write_all(
         }
         if commit.is_ok() {
             checkpoints.after_commit(&connection);
-            lock(listeners).iter().for_each(|listener| listener());
+            listeners.lock().iter().for_each(|listener| listener());
         }
     }
 }

@@ -1,0 +1,381 @@
+//! Background threads and tasks under one supervisor, so that none dies in silence.
+//!
+//! Whoever runs something in the background starts it with [`Supervisor::spawn`] or wraps it in
+//! [`Supervisor::watch`]. A panic, or an end that its owner did not ask for, is logged with the name of the worker and
+//! kept: [`Supervisor::failed`] tells it from then on, [`Supervisor::failure`] resolves. A server stops being ready,
+//! drains and exits with an error (`app::serve`); a command without a server has a supervisor of its own, whose log
+//! line is all it needs. A supervisor is handed on explicitly, there is no global one.
+//!
+//! The owner of a worker holds its [`Worker`]. Dropping it says that the end is asked for, so it must be dropped before
+//! whatever makes the job end: in a struct, the worker comes before the sender of its queue.
+//!
+//! To test this, builds with debug assertions read `TOISE_PANIC_WORKER=<name>`: the worker of that name, or each of
+//! `<name>-0`, `<name>-1` and so on, panics at its first [`Pulse::turn`] after the service was ready. A worker that
+//! waits in [`Pulse::recv`] then takes such a turn without a message. Release builds contain none of it.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
+use std::thread::Thread;
+use std::time::Duration;
+
+use futures::FutureExt;
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::watch;
+
+/// Names the worker that is to panic, in builds with debug assertions.
+const PANIC_WORKER: &str = "TOISE_PANIC_WORKER";
+/// How often a waiting worker looks whether it is to panic, while any is.
+const PANIC_LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How a worker ended that was to go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("worker {worker} died: {reason}")]
+pub struct WorkerFailure {
+    /// Name of its thread or task.
+    pub worker: String,
+    /// What it panicked with, or that it ended unasked.
+    pub reason: String,
+}
+
+/// Starts workers and knows whether one of them died. Cheap to clone; clones are the same supervisor.
+#[derive(Clone)]
+pub struct Supervisor {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The first failure; later ones are only logged.
+    failure: watch::Sender<Option<WorkerFailure>>,
+    is_ready: watch::Sender<bool>,
+    /// The worker that is to panic.
+    panics: Option<String>,
+}
+
+impl Default for Supervisor {
+    fn default() -> Self {
+        let panics = match cfg!(debug_assertions) {
+            true => std::env::var(PANIC_WORKER).ok(),
+            false => None,
+        };
+        Self::with_panic_of(panics)
+    }
+}
+
+impl fmt::Debug for Supervisor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let failed = self.failed();
+        formatter.debug_tuple("Supervisor").field(&failed).finish()
+    }
+}
+
+impl Supervisor {
+    fn with_panic_of(panics: Option<String>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                failure: watch::Sender::new(None),
+                is_ready: watch::Sender::new(false),
+                panics,
+            }),
+        }
+    }
+
+    /// Starts a thread of this name. Its job ends when its owner has it end, after dropping the [`Worker`]; any other
+    /// end is a failure. Linux shows the first 15 bytes of the name.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn spawn(
+        &self,
+        name: impl Into<String>,
+        job: impl FnOnce(&Pulse) + Send + 'static,
+    ) -> io::Result<Worker> {
+        let name = name.into();
+        let signs = Arc::<Signs>::default();
+        let (supervisor, thread_name, own) = (self.clone(), name.clone(), Arc::clone(&signs));
+        let pulse = Pulse::new(self, &name);
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || {
+                let outcome = catch_unwind(AssertUnwindSafe(|| job(&pulse)));
+                match outcome {
+                    Err(payload) => supervisor.record(thread_name, panic_text(&*payload)),
+                    Ok(()) if !own.is_released.load(Ordering::Acquire) => {
+                        supervisor.record(thread_name, "it ended although nobody asked it to".into());
+                    }
+                    Ok(()) => {}
+                }
+                *own.has_ended.lock() = true;
+                own.ended.notify_all();
+            })?;
+        Ok(Worker {
+            thread: thread.thread().clone(),
+            signs,
+        })
+    }
+
+    /// Wraps the future of a background task, which is to run until it is dropped: a panic or an end is a failure.
+    pub fn watch<F: Future>(
+        &self,
+        name: &'static str,
+        future: F,
+    ) -> impl Future<Output = ()> + use<F> {
+        let supervisor = self.clone();
+        let pulse = Pulse::new(self, name);
+        async move {
+            let running = AssertUnwindSafe(future).catch_unwind();
+            let panicking = AssertUnwindSafe(pulse.panic_when_ready()).catch_unwind();
+            let reason = tokio::select! {
+                outcome = running => match outcome {
+                    Ok(_) => "it ended although nobody asked it to".to_owned(),
+                    Err(payload) => panic_text(&*payload),
+                },
+                outcome = panicking => match outcome {
+                    Ok(()) => return,
+                    Err(payload) => panic_text(&*payload),
+                },
+            };
+            supervisor.record(name.to_owned(), reason);
+        }
+    }
+
+    /// The first worker that died, if one did.
+    pub fn failed(&self) -> Option<WorkerFailure> {
+        self.shared.failure.borrow().clone()
+    }
+
+    /// Whether all workers are alive. Costs an uncontended lock.
+    pub fn is_well(&self) -> bool {
+        self.shared.failure.borrow().is_none()
+    }
+
+    /// Resolves when a worker dies, at once if one did.
+    pub async fn failure(&self) -> WorkerFailure {
+        let mut failures = self.shared.failure.subscribe();
+        match failures.wait_for(Option::is_some).await.map(|found| found.clone()) {
+            Ok(Some(failure)) => failure,
+            // The sender lives as long as this supervisor does.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// The service takes requests now: from here on workers may panic for tests.
+    pub fn set_ready(&self) {
+        self.shared.is_ready.send_replace(true);
+    }
+
+    fn record(&self, worker: String, reason: String) {
+        tracing::error!(worker, reason, "a worker died");
+        self.shared.failure.send_if_modified(|first| {
+            let is_first = first.is_none();
+            first.get_or_insert(WorkerFailure { worker, reason });
+            is_first
+        });
+    }
+}
+
+/// What a panic says.
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    format!("it panicked: {}", text.unwrap_or("without a text"))
+}
+
+/// What thread and owner of a worker tell each other.
+#[derive(Default)]
+struct Signs {
+    /// The owner lets the worker end.
+    is_released: AtomicBool,
+    has_ended: Mutex<bool>,
+    ended: Condvar,
+}
+
+/// A thread that a supervisor started. Dropping this lets it end, and does not wait for it.
+pub struct Worker {
+    thread: Thread,
+    signs: Arc<Signs>,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.thread.name();
+        formatter.debug_tuple("Worker").field(&name).finish()
+    }
+}
+
+impl Worker {
+    /// Its end is asked for from now on: no failure any more.
+    pub fn release(&self) {
+        self.signs.is_released.store(true, Ordering::Release);
+    }
+
+    /// Wakes a job that is parked.
+    pub fn unpark(&self) {
+        self.thread.unpark();
+    }
+
+    /// Waits for the end of a job that was told to end, and says whether it came within this time.
+    pub fn join_within(&self, longest: Duration) -> bool {
+        self.release();
+        let mut has_ended = self.signs.has_ended.lock();
+        let condition = |has_ended: &mut bool| !*has_ended;
+        let waited = self
+            .signs
+            .ended
+            .wait_while_for(&mut has_ended, condition, longest);
+        if waited.timed_out() {
+            let worker = self.thread.name();
+            tracing::warn!(worker, "a worker did not end in time and is left behind");
+        }
+        *has_ended
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// What a worker calls at each of its turns: the place where tests have it panic.
+pub struct Pulse {
+    shared: Arc<Shared>,
+    panics: bool,
+}
+
+impl Pulse {
+    fn new(supervisor: &Supervisor, name: &str) -> Self {
+        let shared = Arc::clone(&supervisor.shared);
+        let wanted = shared.panics.as_deref();
+        let panics = wanted.is_some_and(|wanted| is_named(name, wanted));
+        Self { shared, panics }
+    }
+
+    /// A turn begins. Costs nothing in release builds.
+    #[inline]
+    pub fn turn(&self) {
+        if cfg!(debug_assertions) && self.panics && *self.shared.is_ready.borrow() {
+            panic_for_a_test();
+        }
+    }
+
+    /// Waits for a message; a turn begins when it comes.
+    ///
+    /// # Errors
+    /// All senders are gone.
+    pub fn recv<T>(&self, messages: &Receiver<T>) -> Result<T, RecvError> {
+        while cfg!(debug_assertions) && self.panics {
+            match messages.recv_timeout(PANIC_LOOK_EVERY) {
+                Ok(message) => {
+                    self.turn();
+                    return Ok(message);
+                }
+                Err(RecvTimeoutError::Timeout) => self.turn(),
+                Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
+            }
+        }
+        messages.recv()
+    }
+
+    /// Panics once the service is ready, if this worker is to; never resolves otherwise.
+    async fn panic_when_ready(self) {
+        if !(cfg!(debug_assertions) && self.panics) {
+            std::future::pending::<()>().await;
+        }
+        let mut is_ready = self.shared.is_ready.subscribe();
+        // The sender lives as long as the pulse does.
+        let _ = is_ready.wait_for(|is_ready| *is_ready).await;
+        panic_for_a_test();
+    }
+}
+
+/// Whether a worker is the one that was named, or one of its numbered group.
+fn is_named(name: &str, wanted: &str) -> bool {
+    let rest = name.strip_prefix(wanted);
+    let number = rest.and_then(|rest| rest.strip_prefix('-'));
+    rest == Some("")
+        || number.is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+}
+
+fn panic_for_a_test() {
+    std::panic::panic_any(format!("{PANIC_WORKER} names this worker"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_worker_that_panics_is_known_by_its_name() {
+        let supervisor = Supervisor::default();
+        assert!(supervisor.is_well());
+        let worker = supervisor.spawn("victim", |_| panic!("no {}", "way")).unwrap();
+        let failure = futures::executor::block_on(supervisor.failure());
+        assert_eq!(failure.to_string(), "worker victim died: it panicked: no way");
+        assert!(worker.join_within(LONG));
+        let _other = supervisor.spawn("other", |_| panic!("too late")).unwrap();
+        assert_eq!(supervisor.failed().unwrap().worker, "victim", "the first one counts");
+    }
+
+    #[test]
+    fn a_worker_may_end_once_its_owner_lets_it_and_not_before() {
+        let supervisor = Supervisor::default();
+        let (sender, receiver) = channel::<()>();
+        let worker = supervisor
+            .spawn("obedient", move |pulse| while pulse.recv(&receiver).is_ok() {})
+            .unwrap();
+        worker.release();
+        drop(sender);
+        assert!(worker.join_within(LONG));
+        assert_eq!(supervisor.failed(), None);
+        let worker = supervisor.spawn("hasty", |_| ()).unwrap();
+        let failure = futures::executor::block_on(supervisor.failure());
+        assert_eq!(failure.worker, "hasty");
+        drop(worker);
+    }
+
+    #[test]
+    fn a_worker_that_does_not_end_is_waited_for_no_longer_than_asked() {
+        let supervisor = Supervisor::default();
+        let (end, ended) = channel::<()>();
+        let worker = supervisor.spawn("slow", move |_| assert!(ended.recv().is_ok())).unwrap();
+        assert!(!worker.join_within(Duration::from_millis(10)));
+        end.send(()).unwrap();
+        assert!(worker.join_within(LONG));
+        assert!(supervisor.is_well());
+    }
+
+    #[test]
+    fn a_task_that_panics_or_ends_is_known_too() {
+        for (text, panics) in [("it panicked: lost", true), ("asked it to", false)] {
+            let supervisor = Supervisor::default();
+            let task = supervisor.watch("task", async move { assert!(!panics, "lost") });
+            futures::executor::block_on(task);
+            assert!(supervisor.failed().unwrap().reason.contains(text));
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_to_panic_does_so_once_the_service_is_ready() {
+        let supervisor = Supervisor::with_panic_of(Some("group".into()));
+        let ((spare, spared), (sender, receiver)) = (channel::<()>(), channel::<()>());
+        let _spared = supervisor.spawn("groups", move |pulse| while pulse.recv(&spared).is_ok() {});
+        let _worker = supervisor.spawn("group-1", move |pulse| while pulse.recv(&receiver).is_ok() {});
+        std::thread::sleep(3 * PANIC_LOOK_EVERY);
+        assert!(supervisor.is_well());
+        supervisor.set_ready();
+        let failure = futures::executor::block_on(supervisor.failure());
+        assert_eq!(failure.worker, "group-1");
+        drop((spare, sender));
+    }
+}
