@@ -122,44 +122,46 @@ impl Ledger {
     }
 }
 
-/// Inserts a row and a stored answer and adds to the totals, in the caller's transaction.
-///
-/// # Errors
-/// What SQLite refuses, or an answer that cannot be compressed.
-pub fn insert(transaction: &Transaction<'_>, record: &Record) -> Result<(), LedgerError> {
+fn insert(transaction: &Transaction<'_>, record: &Record) -> Result<(), LedgerError> {
     if let Some(entry) = &record.entry {
-        transaction
-            .prepare_cached(
-                "INSERT INTO ledger (request_id, account_id, key_id, type, credits, calls, at_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
-            )?
-            .execute((
-                entry.request_id.as_bytes().as_slice(),
-                entry.account_id.as_bytes().as_slice(),
-                entry.key_id.as_bytes().as_slice(),
-                entry.consumption.as_str(),
-                entry.credits as i64,
-                entry.at.timestamp_millis(),
-            ))?;
-        transaction
-            .prepare_cached(
-                "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
-                 VALUES (?1, ?2, ?3, ?4, ?5, 1)
-                 ON CONFLICT (account_id, key_id, type, day)
-                 DO UPDATE SET credits = credits + excluded.credits, calls = calls + 1",
-            )?
-            .execute((
-                entry.account_id.to_string(),
-                entry.key_id.to_string(),
-                entry.consumption.as_str(),
-                entry.at.date_naive().to_string(),
-                entry.credits as i64,
-            ))?;
+        insert_entry(transaction, entry)?;
     }
     match &record.answer {
         Some(answer) => insert_answer(transaction, record.account_id, record.at, answer),
         None => Ok(()),
     }
+}
+
+/// Inserts a row and adds to the totals, in the caller's transaction.
+pub fn insert_entry(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO ledger (request_id, account_id, key_id, type, credits, calls, at_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
+        )?
+        .execute((
+            entry.request_id.as_bytes().as_slice(),
+            entry.account_id.as_bytes().as_slice(),
+            entry.key_id.as_bytes().as_slice(),
+            entry.consumption.as_str(),
+            entry.credits as i64,
+            entry.at.timestamp_millis(),
+        ))?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
+             VALUES (?1, ?2, ?3, ?4, ?5, 1)
+             ON CONFLICT (account_id, key_id, type, day)
+             DO UPDATE SET credits = credits + excluded.credits, calls = calls + 1",
+        )?
+        .execute((
+            entry.account_id.to_string(),
+            entry.key_id.to_string(),
+            entry.consumption.as_str(),
+            entry.at.date_naive().to_string(),
+            entry.credits as i64,
+        ))?;
+    Ok(())
 }
 
 fn insert_answer(

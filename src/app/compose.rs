@@ -17,6 +17,7 @@ use toise_alerts::Alerts;
 use toise_alerts::dispatch::{self};
 use toise_alerts::retention::Retention;
 use toise_base::clock::Clock;
+use toise_base::supervise::Supervisor;
 use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::Pool;
@@ -35,8 +36,9 @@ use toise_telemetry::Metrics;
 
 /// Name of the secret that seals cursors.
 const CURSOR_SECRET: &str = "cursor";
-/// The service over a store and tables, not yet listening.
+/// The service over a store and tables, not yet listening; it is ready only while the supervisor's workers live.
 pub fn app(
+    supervisor: &Supervisor,
     store: &Store,
     answers: Arc<dyn Answers>,
     properties: Arc<Projection>,
@@ -45,7 +47,7 @@ pub fn app(
     config: &Config,
 ) -> Result<App, Failure> {
     let pool = Pool::new(config.engine.threads(), config.engine.query_queue_max)?;
-    let readiness = Readiness::default();
+    let readiness = Readiness::of(supervisor);
     let metrics = Metrics::new()?;
     let observed = readiness.clone();
     let depth = pool.clone();
@@ -61,6 +63,7 @@ pub fn app(
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
         collector: Collector::new(
+            supervisor,
             store.clone(),
             properties.listings().clone(),
             &config.collect,
@@ -69,7 +72,7 @@ pub fn app(
         properties,
         models,
         alerts: Alerts::new(store.clone(), clock.clone(), config.alerts),
-        addresses: Addresses::new(Gate::new(config.webhooks.allowed())),
+        addresses: Addresses::new(Gate::new(config.webhooks.allowed()).supervised_by(supervisor)),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: Claims::default(),
         verifier: Verifier::new(store.clone(), clock.clone())?,
@@ -156,7 +159,17 @@ mod tests {
             Arc::new(Projection::open(listings, engine, lake, Texts::open(data).unwrap()).unwrap());
         let answers = Arc::new(open_data.clone());
         let models = LiveModel::open(data, config.estimate.adjustments());
-        let app = app(&store, answers, properties, models, &clock, &config).unwrap();
+        let supervisor = Supervisor::default();
+        let app = app(
+            &supervisor,
+            &store,
+            answers,
+            properties,
+            models,
+            &clock,
+            &config,
+        )
+        .unwrap();
         observe(&app, store, open_data);
         app.readiness.set_ready();
         let response = metrics::handler(&app).await.unwrap();

@@ -1,4 +1,7 @@
-//! The life of the service: opened, listening, drained on SIGTERM or Ctrl-C.
+//! The life of the service: opened, listening, drained on SIGTERM or Ctrl-C, or when one of its workers dies.
+//!
+//! All background threads and tasks are under one [`Supervisor`]. When one of them dies the service stops being ready,
+//! drains as on SIGTERM and ends with an error that names the worker, so that whoever started it starts it again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +14,7 @@ use crate::config::Config;
 use crate::{Failure, contours};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
+use toise_base::supervise::Supervisor;
 use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_http::App;
@@ -29,6 +33,9 @@ use toise_telemetry::logs;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the address once requests are taken.
+///
+/// # Errors
+/// The service cannot start, or one of its workers died.
 pub fn serve(
     data: &Path,
     config: &Config,
@@ -43,7 +50,8 @@ pub fn serve(
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
     let open_data = OpenData::over(Arc::clone(&engine));
-    let store = Store::open(data)?;
+    let supervisor = Supervisor::default();
+    let store = Store::open_supervised(data, &supervisor)?;
     let clock = Clock::system();
     let listings = Listings::new(store.clone(), clock.clone()).with_contours(contours::kept(data));
     listings.load_alerts()?;
@@ -53,10 +61,11 @@ pub fn serve(
         Lake::open(data)?,
         Texts::open(data)?,
     )?);
-    let _keeping = properties.keep_up()?;
+    let _keeping = properties.keep_up(&supervisor)?;
     let models = LiveModel::open(data, config.estimate.adjustments());
-    let _watching = models.keep_up()?;
+    let _watching = models.keep_up(&supervisor)?;
     let app = app(
+        &supervisor,
         &store,
         Arc::new(open_data.clone()),
         properties,
@@ -68,16 +77,21 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let dispatcher = Dispatcher::start(deliveries(data, &app, config)?, runtime.handle().clone())?;
-    let collecting = app
-        .collector
-        .start(runtime.handle().clone(), app.metrics.clone())?;
+    let to_deliver = deliveries(data, &app, config)?;
+    let dispatcher = Dispatcher::start(&supervisor, to_deliver, runtime.handle().clone())?;
+    let collecting =
+        app.collector
+            .start(&supervisor, runtime.handle().clone(), app.metrics.clone())?;
     let outcome = runtime.block_on(listen(config, tls, app, on_ready));
     drop(collecting);
     // Finishes the deliveries under way while there is a runtime to finish them on.
     drop(dispatcher);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
-    outcome
+    outcome?;
+    match supervisor.failed() {
+        None => Ok(()),
+        Some(failure) => Err(failure.into()),
+    }
 }
 
 async fn listen(
@@ -88,13 +102,20 @@ async fn listen(
 ) -> Result<(), Failure> {
     // Signals are caught before the address is told, so that none sent from then on is lost.
     let stop = stop_signal()?;
-    renew_on_hangup(tls.clone())?;
+    let supervisor = app.readiness.supervisor().clone();
+    renew_on_hangup(&supervisor, tls.clone())?;
     let wanted = &config.server.listen;
     let listener = TcpListener::bind(wanted)
         .await
         .map_err(|error| format!("cannot listen on {wanted}: {error}"))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     on_ready(&format!("{scheme}://{}", listener.local_addr()?))?;
+    let stop = async {
+        tokio::select! {
+            () = stop => {}
+            failure = supervisor.failure() => tracing::error!(%failure, "stopping"),
+        }
+    };
     server::run_over(listener, tls, app, Limits::from(&config.server), stop).await;
     Ok(())
 }
@@ -121,10 +142,10 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
 
 /// Reads the certificate again on every SIGHUP, which without TLS does nothing.
 #[cfg(unix)]
-fn renew_on_hangup(tls: Option<Tls>) -> std::io::Result<()> {
+fn renew_on_hangup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
-    tokio::spawn(async move {
+    let renewing = async move {
         while hangup.recv().await.is_some() {
             match tls.as_ref().map(Tls::reload) {
                 Some(Ok(())) => tracing::info!("certificate read again"),
@@ -134,11 +155,12 @@ fn renew_on_hangup(tls: Option<Tls>) -> std::io::Result<()> {
                 None => {}
             }
         }
-    });
+    };
+    tokio::spawn(supervisor.watch("certificate-reload", renewing));
     Ok(())
 }
 
 #[cfg(not(unix))]
-fn renew_on_hangup(_tls: Option<Tls>) -> std::io::Result<()> {
+fn renew_on_hangup(_supervisor: &Supervisor, _tls: Option<Tls>) -> std::io::Result<()> {
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! turns do is its [`Duty`]; how often anything happens is its [`Pace`]. A duty that fails is tried again after a pause.
 //! Dropping a [`Leader`] has it stop: its duty winds up within the time its pace gives.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
@@ -95,7 +95,6 @@ enum Letter<M> {
 }
 
 /// Sends messages to a leader. Cheap to clone.
-#[derive(Debug)]
 pub struct Notifier<M>(Sender<Letter<M>>);
 
 impl<M> Clone for Notifier<M> {
@@ -121,11 +120,16 @@ pub fn inbox<M>() -> (Notifier<M>, Inbox<M>) {
 }
 
 /// A running leader, or one that waits to lead. Dropping it has it stop, and waits for that within a bound.
-#[derive(Debug)]
 pub struct Leader<M> {
     worker: Worker,
     notifier: Notifier<M>,
     longest_stop: Duration,
+}
+
+impl<M> fmt::Debug for Leader<M> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Leader").field(&self.worker).finish()
+    }
 }
 
 impl<M: Send + 'static> Leader<M> {
@@ -144,7 +148,12 @@ impl<M: Send + 'static> Leader<M> {
             .create(true)
             .truncate(false)
             .open(post.folder.join(post.lock_file))?;
-        let Post { name, lock_file, pace, .. } = post;
+        let Post {
+            name,
+            lock_file,
+            pace,
+            ..
+        } = post;
         let leading = Leading {
             duty,
             inbox: inbox.0,
@@ -320,13 +329,15 @@ mod tests {
             if self.failures == 3 {
                 return Err("once more");
             }
-            self.total.fetch_add(std::mem::take(&mut self.taken), Ordering::SeqCst);
+            self.total
+                .fetch_add(std::mem::take(&mut self.taken), Ordering::SeqCst);
             Ok(())
         }
 
         fn stop(&mut self) -> Result<Stop, &'static str> {
             self.stops += 1;
-            self.total.fetch_add(std::mem::take(&mut self.taken), Ordering::SeqCst);
+            self.total
+                .fetch_add(std::mem::take(&mut self.taken), Ordering::SeqCst);
             match self.stops {
                 1 => Err("not written"),
                 2 => Ok(Stop::Waiting),
@@ -348,14 +359,14 @@ mod tests {
             pace: PACE,
         };
         let supervisor = Supervisor::default();
-        let leader =
-            Leader::start(&supervisor, post, (notifier.clone(), messages), duty).unwrap();
+        let leader = Leader::start(&supervisor, post, (notifier.clone(), messages), duty).unwrap();
         (leader, notifier)
     }
 
     fn becomes(total: &AtomicUsize, expected: usize) -> bool {
         let since = Instant::now();
-        while total.load(Ordering::SeqCst) != expected && since.elapsed() < Duration::from_secs(10) {
+        while total.load(Ordering::SeqCst) != expected && since.elapsed() < Duration::from_secs(10)
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
         total.load(Ordering::SeqCst) == expected
@@ -374,7 +385,11 @@ mod tests {
         assert_eq!(second_total.load(Ordering::SeqCst), 0);
         to_first.notify(2);
         drop(first);
-        assert_eq!(first_total.load(Ordering::SeqCst), 3, "what waited is done at the end");
+        assert_eq!(
+            first_total.load(Ordering::SeqCst),
+            3,
+            "what waited is done at the end"
+        );
         assert!(becomes(&second_total, 10));
         let stopping = Instant::now();
         drop(second);

@@ -99,20 +99,18 @@ impl Supervisor {
         let signs = Arc::<Signs>::default();
         let (supervisor, thread_name, own) = (self.clone(), name.clone(), Arc::clone(&signs));
         let pulse = Pulse::new(self, &name);
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(move || {
-                let outcome = catch_unwind(AssertUnwindSafe(|| job(&pulse)));
-                match outcome {
-                    Err(payload) => supervisor.record(thread_name, panic_text(&*payload)),
-                    Ok(()) if !own.is_released.load(Ordering::Acquire) => {
-                        supervisor.record(thread_name, "it ended although nobody asked it to".into());
-                    }
-                    Ok(()) => {}
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| job(&pulse)));
+            match outcome {
+                Err(payload) => supervisor.record(thread_name, panic_text(&*payload)),
+                Ok(()) if !own.is_released.load(Ordering::Acquire) => {
+                    supervisor.record(thread_name, "it ended although nobody asked it to".into());
                 }
-                *own.has_ended.lock() = true;
-                own.ended.notify_all();
-            })?;
+                Ok(()) => {}
+            }
+            *own.has_ended.lock() = true;
+            own.ended.notify_all();
+        })?;
         Ok(Worker {
             thread: thread.thread().clone(),
             signs,
@@ -157,7 +155,11 @@ impl Supervisor {
     /// Resolves when a worker dies, at once if one did.
     pub async fn failure(&self) -> WorkerFailure {
         let mut failures = self.shared.failure.subscribe();
-        match failures.wait_for(Option::is_some).await.map(|found| found.clone()) {
+        match failures
+            .wait_for(Option::is_some)
+            .await
+            .map(|found| found.clone())
+        {
             Ok(Some(failure)) => failure,
             // The sender lives as long as this supervisor does.
             _ => std::future::pending().await,
@@ -319,12 +321,21 @@ mod tests {
     fn a_worker_that_panics_is_known_by_its_name() {
         let supervisor = Supervisor::default();
         assert!(supervisor.is_well());
-        let worker = supervisor.spawn("victim", |_| panic!("no {}", "way")).unwrap();
+        let worker = supervisor
+            .spawn("victim", |_| panic!("no {}", "way"))
+            .unwrap();
         let failure = futures::executor::block_on(supervisor.failure());
-        assert_eq!(failure.to_string(), "worker victim died: it panicked: no way");
+        assert_eq!(
+            failure.to_string(),
+            "worker victim died: it panicked: no way"
+        );
         assert!(worker.join_within(LONG));
         let _other = supervisor.spawn("other", |_| panic!("too late")).unwrap();
-        assert_eq!(supervisor.failed().unwrap().worker, "victim", "the first one counts");
+        assert_eq!(
+            supervisor.failed().unwrap().worker,
+            "victim",
+            "the first one counts"
+        );
     }
 
     #[test]
@@ -332,7 +343,10 @@ mod tests {
         let supervisor = Supervisor::default();
         let (sender, receiver) = channel::<()>();
         let worker = supervisor
-            .spawn("obedient", move |pulse| while pulse.recv(&receiver).is_ok() {})
+            .spawn(
+                "obedient",
+                move |pulse| while pulse.recv(&receiver).is_ok() {},
+            )
             .unwrap();
         worker.release();
         drop(sender);
@@ -348,7 +362,9 @@ mod tests {
     fn a_worker_that_does_not_end_is_waited_for_no_longer_than_asked() {
         let supervisor = Supervisor::default();
         let (end, ended) = channel::<()>();
-        let worker = supervisor.spawn("slow", move |_| assert!(ended.recv().is_ok())).unwrap();
+        let worker = supervisor
+            .spawn("slow", move |_| assert!(ended.recv().is_ok()))
+            .unwrap();
         assert!(!worker.join_within(Duration::from_millis(10)));
         end.send(()).unwrap();
         assert!(worker.join_within(LONG));
@@ -370,7 +386,10 @@ mod tests {
         let supervisor = Supervisor::with_panic_of(Some("group".into()));
         let ((spare, spared), (sender, receiver)) = (channel::<()>(), channel::<()>());
         let _spared = supervisor.spawn("groups", move |pulse| while pulse.recv(&spared).is_ok() {});
-        let _worker = supervisor.spawn("group-1", move |pulse| while pulse.recv(&receiver).is_ok() {});
+        let _worker = supervisor.spawn(
+            "group-1",
+            move |pulse| while pulse.recv(&receiver).is_ok() {},
+        );
         std::thread::sleep(3 * PANIC_LOOK_EVERY);
         assert!(supervisor.is_well());
         supervisor.set_ready();

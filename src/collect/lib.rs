@@ -18,11 +18,11 @@ pub mod settings;
 mod waiting;
 pub mod work;
 
-use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -38,6 +38,8 @@ use self::waiting::{Place, Waiting};
 use self::work::{PAGES_FOLDER, Worker};
 use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
+use toise_base::leader::{self, Inbox, Notifier};
+use toise_base::supervise::Supervisor;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_listings::identity::{ListingUrl, UrlDigest};
 use toise_listings::{self as listings, Listings};
@@ -113,11 +115,11 @@ pub struct Collector {
     portals: Portals,
     settings: CollectSettings,
     waiting: Waiting,
-    wake: Sender<Message>,
+    wake: Notifier<Message>,
     /// Turns of calls at the store.
     asking: Arc<Semaphore>,
     /// Until collection starts.
-    messages: Arc<Mutex<Option<Receiver<Message>>>>,
+    messages: Arc<Mutex<Option<Inbox<Message>>>>,
 }
 
 impl Collector {
@@ -125,8 +127,15 @@ impl Collector {
     ///
     /// # Errors
     /// A portal's file that is wrong, no TLS on this machine.
-    pub fn new(store: Store, listings: Listings, settings: &CollectSettings) -> Result<Self> {
-        let gate = Gate::new(settings.allowed()).for_pages(settings.plain_http());
+    pub fn new(
+        supervisor: &Supervisor,
+        store: Store,
+        listings: Listings,
+        settings: &CollectSettings,
+    ) -> Result<Self> {
+        let gate = Gate::new(settings.allowed())
+            .supervised_by(supervisor)
+            .for_pages(settings.plain_http());
         Self::through(gate, store, listings, settings)
     }
 
@@ -141,7 +150,7 @@ impl Collector {
         settings: &CollectSettings,
     ) -> Result<Self> {
         let portals = Portals::load(store.folder())?;
-        let (wake, messages) = runner::inbox();
+        let (wake, messages) = leader::inbox();
         Ok(Self {
             fetcher: Fetcher::new(gate, &settings.contact)?
                 .with_page_timeout(settings.page_timeout()),
@@ -161,13 +170,13 @@ impl Collector {
     ///
     /// # Errors
     /// It was started before; a thread or the lock's file cannot be had.
-    pub fn start(&self, runtime: Handle, metrics: Metrics) -> Result<Runner> {
-        // Whoever panicked here took the messages or left them.
-        let messages = self
-            .messages
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+    pub fn start(
+        &self,
+        supervisor: &Supervisor,
+        runtime: Handle,
+        metrics: Metrics,
+    ) -> Result<Runner> {
+        let messages = self.messages.lock().take();
         let messages = messages.ok_or(Error::Started)?;
         let data = self.store.folder().to_owned();
         let pages_kept_for = DAY * self.settings.keep_pages_days as u32;
@@ -179,7 +188,7 @@ impl Collector {
                 clock: self.clock.clone(),
                 rejected_for: Duration::from_secs(self.settings.rejected_for_s),
                 pages: (!pages_kept_for.is_zero()).then(|| data.join(PAGES_FOLDER)),
-                readers: Readers::start()?,
+                readers: Readers::start(supervisor)?,
             },
             data,
             store: self.store.clone(),
@@ -194,6 +203,7 @@ impl Collector {
             metrics,
         };
         Ok(Runner::start(
+            supervisor,
             setup,
             runtime,
             (self.wake.clone(), messages),
@@ -329,7 +339,7 @@ impl Collector {
             .store
             .write(move |transaction| jobs::insert(transaction, &job, now_ms, waiting_max))?;
         // A process that does not collect looks for the end in the store.
-        let _ = self.wake.send(Message::Added);
+        self.wake.notify(Message::Added);
         Ok(inserted)
     }
 

@@ -1,12 +1,13 @@
 //! The few threads that read pages and take adverts in. They give way to searches and whoever else waits for an answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use toise_base::supervise::{Pulse, Supervisor, Worker};
 use toise_engine::priority;
 
 /// Pages read at once: most of that time goes by waiting for the disk.
@@ -16,23 +17,30 @@ type Reading = Box<dyn FnOnce() + Send>;
 
 /// The threads; they end when the last of these is dropped. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Readers(Sender<Reading>);
+pub struct Readers {
+    // Before the sender, so that the end of the threads is asked for before it comes.
+    _workers: Arc<[Worker]>,
+    hand_in: Sender<Reading>,
+}
 
 impl Readers {
     /// Starts them.
     ///
     /// # Errors
     /// A thread that cannot be had.
-    pub fn start() -> std::io::Result<Self> {
+    pub fn start(supervisor: &Supervisor) -> std::io::Result<Self> {
         let (hand_in, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
-        for number in 0..READERS {
+        let workers = (0..READERS).map(|number| {
             let waiting = Arc::clone(&waiting);
-            thread::Builder::new()
-                .name(format!("collector-{number}"))
-                .spawn(move || read_all(&waiting))?;
-        }
-        Ok(Self(hand_in))
+            supervisor.spawn(format!("page-reader-{number}"), move |pulse| {
+                read_all(pulse, &waiting);
+            })
+        });
+        Ok(Self {
+            _workers: workers.collect::<std::io::Result<_>>()?,
+            hand_in,
+        })
     }
 
     /// Does something that blocks on one of them; `None` when it panicked.
@@ -46,19 +54,15 @@ impl Readers {
             let _ = tell.send(reading());
         };
         // The threads stay as long as this does.
-        let _ = self.0.send(Box::new(reading));
+        let _ = self.hand_in.send(Box::new(reading));
         told.await.ok()
     }
 }
 
-fn read_all(waiting: &Mutex<Receiver<Reading>>) {
+fn read_all(pulse: &Pulse, waiting: &Mutex<Receiver<Reading>>) {
     priority::lower();
     loop {
-        // Whoever panicked here took a reading or left it.
-        let next = waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .recv();
+        let next = pulse.recv(&waiting.lock());
         let Ok(reading) = next else { return };
         if catch_unwind(AssertUnwindSafe(reading)).is_err() {
             tracing::error!("reading a page panicked");
@@ -72,7 +76,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reading_that_panics_takes_no_thread_with_it() {
-        let readers = Readers::start().unwrap();
+        let readers = Readers::start(&Supervisor::default()).unwrap();
         for _ in 0..2 * READERS {
             let panicked: Option<()> = readers.run(|| panic!("an unreadable page")).await;
             assert_eq!(panicked, None);

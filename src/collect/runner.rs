@@ -4,10 +4,7 @@
 //! back when a process dies; it takes up every job that had not ended. A turn is one transaction: how jobs ended, which
 //! begin. Fetches run on the service's runtime and report back, also when they panic.
 
-use std::fs::{File, OpenOptions, TryLockError};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use tokio::runtime::Handle;
@@ -17,18 +14,21 @@ use super::queue::{Manners, Queue};
 use super::waiting::Waiting;
 use super::work::{Done, PAGES_FOLDER, Worker};
 use toise_base::clock::Clock;
+use toise_base::leader::{Duty, Inbox, Leader, Notifier, Pace, Post, Stop};
+use toise_base::supervise::Supervisor;
 use toise_net::fetch::{PAGE_TIMEOUT, Trail};
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
 /// The file whose lock the collecting process holds, in the data folder.
 pub const LOCK_FILE: &str = "collector.lock";
-/// How often jobs of other processes are looked for, and the clock is.
-const TICK: Duration = Duration::from_millis(100);
-/// How often the lock is tried while another process holds it.
-const LOCK_EVERY: Duration = Duration::from_secs(1);
-/// Pause after a store that failed.
-const ERROR_PAUSE: Duration = Duration::from_secs(1);
+/// Jobs of other processes are looked for at each tick. At the end, what is under way is left to the next start.
+const PACE: Pace = Pace {
+    tick: Duration::from_millis(100),
+    lock_every: Duration::from_secs(1),
+    error_pause: Duration::from_secs(1),
+    stop_timeout: Duration::ZERO,
+};
 /// Jobs read in one turn.
 const READ_MAX: usize = 5_000;
 /// Jobs begun in one turn.
@@ -63,14 +63,12 @@ pub(super) enum Message {
     Added,
     /// An attempt came to its end.
     Done(Box<(Job, Done)>),
-    Stop,
 }
 
 /// A running collector's thread. Dropping it ends it; jobs under way are taken up at the next start.
 #[derive(Debug)]
 pub struct Runner {
-    inbox: Sender<Message>,
-    thread: Option<JoinHandle<()>>,
+    _leader: Leader<Message>,
 }
 
 impl Runner {
@@ -79,44 +77,30 @@ impl Runner {
     /// # Errors
     /// A thread or the lock's file that cannot be had.
     pub(super) fn start(
+        supervisor: &Supervisor,
         setup: Setup,
         runtime: Handle,
-        (inbox, messages): (Sender<Message>, Receiver<Message>),
+        (notifier, inbox): (Notifier<Message>, Inbox<Message>),
     ) -> std::io::Result<Self> {
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(setup.data.join(LOCK_FILE))?;
         observe(&setup);
+        let data = setup.data.clone();
+        let post = Post {
+            name: "collector",
+            folder: &data,
+            lock_file: LOCK_FILE,
+            pace: PACE,
+        };
         let running = Running {
             queue: Queue::new(setup.manners),
             setup,
             runtime,
-            back: inbox.clone(),
-            messages,
+            back: notifier.clone(),
             read_through: 0,
             unsaved: Vec::new(),
             upkeep_at: Duration::ZERO,
-            stopping: false,
         };
-        let thread = std::thread::Builder::new()
-            .name("collector".into())
-            .spawn(move || running.run(&lock))?;
-        Ok(Self {
-            inbox,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Runner {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.inbox.send(Message::Stop);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let leader = Leader::start(supervisor, post, (notifier, inbox), running)?;
+        Ok(Self { _leader: leader })
     }
 }
 
@@ -129,67 +113,25 @@ fn observe(setup: &Setup) {
     });
 }
 
-/// An inbox of messages.
-pub(super) fn inbox() -> (Sender<Message>, Receiver<Message>) {
-    channel()
-}
-
 struct Running {
     setup: Setup,
     runtime: Handle,
-    back: Sender<Message>,
-    messages: Receiver<Message>,
+    back: Notifier<Message>,
     queue: Queue,
     /// Number of the last job read.
     read_through: i64,
     /// How jobs ended, as long as the store does not know.
     unsaved: Vec<(Job, Attempt)>,
     upkeep_at: Duration,
-    stopping: bool,
 }
 
-impl Running {
-    fn run(mut self, lock: &File) {
-        while let Err(error) = lock.try_lock() {
-            if let TryLockError::Error(error) = error {
-                tracing::error!(%error, "no collection without a lock on {LOCK_FILE}");
-            }
-            self.hear(LOCK_EVERY);
-            if self.stopping {
-                return;
-            }
-        }
-        while !self.stopping {
-            if let Err(error) = self.turn() {
-                tracing::error!(%error, "collection waits for the store");
-                std::thread::sleep(ERROR_PAUSE);
-            }
-            let now = self.setup.clock.monotonic();
-            let next = self.queue.next_at(now).map(|at| at - now);
-            self.hear(next.unwrap_or(TICK).min(TICK));
-        }
-        let now_ms = self.setup.clock.now().timestamp_millis();
-        if let Err(error) = self.save(&[], now_ms, false) {
-            tracing::warn!(%error, "pages that were collected last are fetched again at the next start");
-        }
-    }
-
-    /// Waits for a message, takes all there are.
-    fn hear(&mut self, patience: Duration) {
-        match self.messages.recv_timeout(patience) {
-            Ok(message) => self.take(message),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => self.stopping = true,
-        }
-        while let Ok(message) = self.messages.try_recv() {
-            self.take(message);
-        }
-    }
+impl Duty for Running {
+    type Message = Message;
+    type Error = store::Error;
 
     fn take(&mut self, message: Message) {
         match message {
             Message::Added => {}
-            Message::Stop => self.stopping = true,
             Message::Done(done) => {
                 let (job, done) = *done;
                 let now = self.setup.clock.monotonic();
@@ -218,7 +160,7 @@ impl Running {
         if let Err(error) = saved {
             for job in begun {
                 self.queue.end(&job, now, None, None);
-                self.queue.put(job, now + ERROR_PAUSE);
+                self.queue.put(job, now + PACE.error_pause);
             }
             return Err(error);
         }
@@ -235,6 +177,22 @@ impl Running {
         Ok(())
     }
 
+    fn next_in(&self) -> Option<Duration> {
+        let now = self.setup.clock.monotonic();
+        self.queue.next_at(now).map(|at| at - now)
+    }
+
+    /// Stores how jobs ended; those under way are taken up at the next start.
+    fn stop(&mut self) -> store::Result<Stop> {
+        let now_ms = self.setup.clock.now().timestamp_millis();
+        if let Err(error) = self.save(&[], now_ms, false) {
+            tracing::warn!(%error, "pages that were collected last are fetched again at the next start");
+        }
+        Ok(Stop::Done)
+    }
+}
+
+impl Running {
     /// Reads jobs made since.
     fn read_new(&mut self, now: Duration, now_ms: i64) -> store::Result<()> {
         let after = self.read_through;
@@ -302,7 +260,7 @@ impl Running {
                 leave_alone: None,
             });
             // After the end of the runner nobody listens: the job is taken up at the next start.
-            let _ = back.send(Message::Done(Box::new((job, done))));
+            back.notify(Message::Done(Box::new((job, done))));
         });
     }
 

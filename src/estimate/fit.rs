@@ -130,7 +130,7 @@ pub(super) fn chance(id: &[u8; super::sale::ID_BYTES]) -> f64 {
     for byte in &id[..8] {
         bits = (bits << 8) | u64::from(*byte);
     }
-    (bits >> 11) as f64 / (1u64 << 53) as f64
+    toise_base::splitmix::to_unit(bits)
 }
 
 /// Sales to learn from, each with the day before which the market is shown to it.

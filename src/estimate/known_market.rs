@@ -3,25 +3,13 @@
 use super::home::Class;
 use super::place::Position;
 use super::sale::Sale;
+use toise_base::splitmix::SplitMix64;
 
 /// First day of the made-up sales: 2021-01-01.
 pub const FIRST_DAY: i32 = 18_628;
 /// Days they cover: three years.
 pub const DAYS: i32 = 1_095;
 pub const SALES: usize = 3_000;
-
-/// SplitMix64, as a number in 0..1.
-pub struct Draw(pub u64);
-
-impl Draw {
-    pub fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Logarithm of the price per square metre of a flat of 60 m2 at a place on a day.
 pub fn level(latitude: f64, longitude: f64, day: i32) -> f64 {
@@ -36,7 +24,7 @@ pub fn level(latitude: f64, longitude: f64, day: i32) -> f64 {
 
 /// Sales of one town: price by place, day, surface, energy, and a fifth of chance.
 pub fn made(count: usize, seed: u64) -> Vec<Sale> {
-    let mut draw = Draw(seed);
+    let mut draw = SplitMix64::new(seed);
     (0..count)
         .map(|number| {
             let latitude = 43.10 + 0.04 * (draw.unit() * 60.0).floor() / 60.0;

@@ -5,20 +5,23 @@
 //! one in place, with a line in the log.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 
 use super::Model;
 use super::model::Error;
 use super::store::{CURRENT, FOLDER};
 use super::valuer::{Adjustments, Valuer};
+use toise_base::supervise::{Supervisor, Worker};
 
 /// Pause between two looks at the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Longest wait at the end for a model that is being opened.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The model in use, if there is one. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -38,18 +41,16 @@ struct Shared {
 /// Keeps the model up to date until dropped.
 #[derive(Debug)]
 pub struct Watching {
+    worker: Worker,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
+        self.worker.release();
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A thread that panicked has logged so.
-            let _ = thread.join();
-        }
+        self.worker.unpark();
+        self.worker.join_within(STOP_TIMEOUT);
     }
 }
 
@@ -77,7 +78,7 @@ impl LiveModel {
     pub fn look(&self) {
         let shared = &self.shared;
         let named = std::fs::read(shared.folder.join(CURRENT)).ok();
-        let mut seen = shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = shared.seen.lock();
         if *seen == named {
             return;
         }
@@ -100,21 +101,17 @@ impl LiveModel {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn keep_up(&self) -> std::io::Result<Watching> {
+    pub fn keep_up(&self, supervisor: &Supervisor) -> std::io::Result<Watching> {
         let (live, stop) = (self.clone(), Arc::<AtomicBool>::default());
         let stopped = Arc::clone(&stop);
-        let thread = std::thread::Builder::new()
-            .name("model".to_owned())
-            .spawn(move || {
-                while !stopped.load(Ordering::Relaxed) {
-                    // Parked rather than asleep: stopping does not wait.
-                    std::thread::park_timeout(LOOK_EVERY);
-                    live.look();
-                }
-            })?;
-        Ok(Watching {
-            stop,
-            thread: Some(thread),
-        })
+        let worker = supervisor.spawn("model", move |pulse| {
+            while !stopped.load(Ordering::Relaxed) {
+                pulse.turn();
+                // Parked rather than asleep: stopping does not wait.
+                std::thread::park_timeout(LOOK_EVERY);
+                live.look();
+            }
+        })?;
+        Ok(Watching { worker, stop })
     }
 }

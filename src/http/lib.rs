@@ -42,6 +42,7 @@ use toise_accounts::prices::Prices;
 use toise_accounts::verify::Verifier;
 use toise_alerts::Alerts;
 use toise_base::clock::Clock;
+use toise_base::supervise::Supervisor;
 use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::Pool;
@@ -99,26 +100,44 @@ pub struct App {
     pub request_timeout: Duration,
 }
 
-/// Whether the service takes requests; `/healthz` tells. Starting by default. Cheap to clone.
+/// Whether the service takes requests; `/healthz` tells. Starting by default. A service of which a worker died is not
+/// ready, whatever else it is. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness(Arc<AtomicU8>);
+pub struct Readiness {
+    phase: Arc<AtomicU8>,
+    supervisor: Supervisor,
+}
 
 const READY: u8 = 1;
 const DRAINING: u8 = 2;
 
 impl Readiness {
+    /// Of a service with these workers.
+    pub fn of(supervisor: &Supervisor) -> Self {
+        Self {
+            phase: Arc::default(),
+            supervisor: supervisor.clone(),
+        }
+    }
+
+    /// The workers it depends on.
+    pub fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
     /// The service now takes requests.
     pub fn set_ready(&self) {
-        self.0.store(READY, Ordering::Release);
+        self.phase.store(READY, Ordering::Release);
+        self.supervisor.set_ready();
     }
 
     /// The service finishes what it has and takes nothing new.
     pub fn set_draining(&self) {
-        self.0.store(DRAINING, Ordering::Release);
+        self.phase.store(DRAINING, Ordering::Release);
     }
 
-    /// Neither starting nor draining.
+    /// Neither starting nor draining, and all workers alive.
     pub fn is_ready(&self) -> bool {
-        self.0.load(Ordering::Acquire) == READY
+        self.phase.load(Ordering::Acquire) == READY && self.supervisor.is_well()
     }
 }

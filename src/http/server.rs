@@ -89,7 +89,10 @@ pub async fn run_over(
 ) {
     let readiness = app.readiness.clone();
     let metrics = app.metrics.clone();
-    let upkeep = tokio::spawn(keep_up(metrics.clone()));
+    let upkeep = readiness
+        .supervisor()
+        .watch("metrics-upkeep", keep_up(metrics.clone()));
+    let upkeep = tokio::spawn(upkeep);
     let service = TowerToHyperService::new(warp::service(pipeline::filter(app)));
     let builder = builder(limits);
     let slots = Arc::new(Semaphore::new(limits.connections_max));

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
+use toise_base::supervise::Supervisor;
+
 /// Questions under way at once.
 pub const LOOKUPS_MAX: usize = 64;
 /// Of these, those that checks of addresses ask.
@@ -37,6 +39,7 @@ type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 #[derive(Clone)]
 pub(super) struct Lookups {
     ask: Arc<Ask>,
+    supervisor: Supervisor,
     places: Arc<Semaphore>,
     checks: Arc<Semaphore>,
     known: Arc<Mutex<HashMap<String, Known>>>,
@@ -60,10 +63,17 @@ impl Lookups {
     pub fn new(ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
         Self {
             ask: Arc::new(ask),
+            supervisor: Supervisor::default(),
             places: Arc::new(Semaphore::new(LOOKUPS_MAX)),
             checks: Arc::new(Semaphore::new(CHECKS_MAX)),
             known: Arc::default(),
         }
+    }
+
+    /// The same on threads of a supervisor.
+    pub fn supervised_by(self, supervisor: &Supervisor) -> Self {
+        let supervisor = supervisor.clone();
+        Self { supervisor, ..self }
     }
 
     /// Asks the system.
@@ -134,14 +144,14 @@ impl Lookups {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let (tell, told) = oneshot::channel();
         let (ask, name) = (Arc::clone(&self.ask), name.to_owned());
-        std::thread::Builder::new()
-            .name("lookup".into())
-            .spawn(move || {
-                let answer = ask(&name);
-                drop((check, place));
-                // Whoever asked may have given up.
-                let _ = tell.send(answer);
-            })?;
+        // Nobody holds on to the thread, so only a panic counts as a failure.
+        self.supervisor.spawn("lookup", move |pulse| {
+            pulse.turn();
+            let answer = ask(&name);
+            drop((check, place));
+            // Whoever asked may have given up.
+            let _ = tell.send(answer);
+        })?;
         told.await.map_err(io::Error::other)?
     }
 }

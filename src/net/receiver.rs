@@ -15,6 +15,7 @@ use url::Host;
 
 use super::address::why_not_public;
 use super::lookup::Lookups;
+use toise_base::supervise::Supervisor;
 
 /// Longest URL, characters.
 pub const URL_CHARS_MAX: usize = 2_048;
@@ -165,6 +166,12 @@ impl Gate {
             purpose: Purpose::Receivers,
             lookups: Lookups::new(ask),
         }
+    }
+
+    /// The same with its look-ups on threads of a supervisor.
+    pub fn supervised_by(self, supervisor: &Supervisor) -> Self {
+        let lookups = self.lookups.supervised_by(supervisor);
+        Self { lookups, ..self }
     }
 
     /// The same for pages of portals: the usual port only, plain http where it is allowed.

@@ -65,7 +65,9 @@ fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<Done>>) {
     let mut due: Option<Instant> = None;
     loop {
         let next = match due {
-            None => pulse.recv(waiting).map_err(|_| RecvTimeoutError::Disconnected),
+            None => pulse
+                .recv(waiting)
+                .map_err(|_| RecvTimeoutError::Disconnected),
             Some(due) => waiting.recv_timeout(due.saturating_duration_since(Instant::now())),
         };
         let first = match next {

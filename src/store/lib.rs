@@ -279,7 +279,12 @@ mod tests {
             matches!(failed, Err(Refused::Store(Error::Sqlite(_)))),
             "{failed:?}"
         );
-        assert_eq!(store.write(move |transaction| transaction.execute(insert, [])).unwrap(), 1);
+        assert_eq!(
+            store
+                .write(move |transaction| transaction.execute(insert, []))
+                .unwrap(),
+            1
+        );
     }
 
     #[test]
@@ -316,7 +321,10 @@ mod tests {
         store.ledger().write(|_| Ok(())).unwrap();
         for write in &mut waiting {
             let written = write.as_mut().poll(&mut idle);
-            assert!(matches!(written, std::task::Poll::Ready(Ok(()))), "{written:?}");
+            assert!(
+                matches!(written, std::task::Poll::Ready(Ok(()))),
+                "{written:?}"
+            );
         }
     }
 

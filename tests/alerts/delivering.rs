@@ -11,6 +11,7 @@ use toise::alerts::delivery::DeliveryStatus;
 use toise::alerts::dispatch::{Dispatcher, Setup};
 use toise::alerts::outbox::{Branch, enqueue};
 use toise::alerts::signature::verify;
+use toise::base::supervise::Supervisor;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise::store::Store;
@@ -401,7 +402,7 @@ async fn one_process_dispatches_at_a_time_and_the_next_takes_over() {
         store: Store::open(sending.data()).unwrap(),
         ..sending.setup("127.0.0.1")
     };
-    let second = Dispatcher::start(second, Handle::current()).unwrap();
+    let second = Dispatcher::start(&Supervisor::default(), second, Handle::current()).unwrap();
     sending.tell(alert, Branch::Created, 1);
     received(&receiver, 2).await;
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -9,6 +9,7 @@ use toise::alerts::registry::Address;
 use toise::alerts::request::{parse_alert, parse_patch};
 use toise::alerts::settings::AlertLimits;
 use toise::base::clock::Clock;
+use toise::base::splitmix;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::Listing;
 use toise::http::App;
@@ -150,7 +151,7 @@ pub fn body(listing: Listing, filter: &Value, kinds: &[&str]) -> Value {
 /// A flat of Lyon on a portal; adverts of one asset are plainly of one, those of two of two.
 pub fn flat(portal: &str, number: u64, asset: u64) -> Value {
     let hash = |salt: u64| {
-        let mixed = (asset + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = splitmix::spread(asset + 1);
         format!("{:016x}", mixed.rotate_left(salt as u32 * 7))
     };
     let image = |n: u64| {

@@ -1,22 +1,20 @@
 //! Numbers drawn from a seed, so that a failure can be run again: its message carries the seed.
 
-/// SplitMix64: small, and good enough to choose test cases.
+use toise::base::splitmix::SplitMix64;
+
+/// What test cases are chosen by.
 #[derive(Clone)]
-pub struct Draw(u64);
+pub struct Draw(SplitMix64);
 
 impl Draw {
     /// Draws from a seed.
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.0.bits()
     }
 
     /// A whole number below `end`.

@@ -33,6 +33,7 @@ use toise::accounts::keys;
 use toise::app::compose::app;
 use toise::app::config::Config;
 use toise::base::clock::Clock;
+use toise::base::supervise::Supervisor;
 use toise::collect::runner::Runner;
 use toise::engine::interrupt::Interrupt;
 use toise::engine::{Budget, Engine};
@@ -187,12 +188,14 @@ impl Service {
         change: impl FnOnce(&mut App),
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let supervisor = Supervisor::default();
+        let store = Store::open_supervised(folder.path(), &supervisor).unwrap();
         let clock = Clock::steered(START.parse().unwrap());
         let listings = Listings::new(store.clone(), clock.clone());
         let properties = Arc::new(projection(folder.path(), listings));
-        let keeping = properties.keep_up().unwrap();
+        let keeping = properties.keep_up(&supervisor).unwrap();
         let mut app = app(
+            &supervisor,
             &store,
             Arc::new(rows),
             properties,
@@ -205,7 +208,7 @@ impl Service {
         let readiness = app.readiness.clone();
         let collecting = app
             .collector
-            .start(Handle::current(), app.metrics.clone())
+            .start(&supervisor, Handle::current(), app.metrics.clone())
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

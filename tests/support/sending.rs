@@ -16,6 +16,7 @@ use toise::alerts::outbox::{Branch, enqueue, snapshot};
 use toise::alerts::retention::Retention;
 use toise::alerts::settings::WebhookSettings;
 use toise::base::clock::Clock;
+use toise::base::supervise::Supervisor;
 use toise::contract::listings::codes::FlxId;
 use toise::net::post::Poster;
 use toise::net::receiver::{Allowed, Gate};
@@ -112,7 +113,8 @@ impl Sending {
     /// Starts the dispatcher, with hosts it may reach wherever they are.
     pub fn resume(&mut self, allowed: &str) {
         let setup = self.setup(allowed);
-        self.dispatcher = Some(Dispatcher::start(setup, Handle::current()).unwrap());
+        self.dispatcher =
+            Some(Dispatcher::start(&Supervisor::default(), setup, Handle::current()).unwrap());
     }
 
     /// What a dispatcher of this store works with.

@@ -22,12 +22,9 @@ mod state;
 mod verdict;
 mod work;
 
-use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -39,14 +36,22 @@ use running::Running;
 use super::retention::{self, Retention};
 use toise_accounts::prices::Prices;
 use toise_base::clock::Clock;
+use toise_base::leader::{self, Leader, Pace, Post};
+use toise_base::supervise::Supervisor;
 use toise_net::post::{Posted, Poster};
 use toise_store::Store;
 use toise_telemetry::Metrics;
 
 /// The file whose lock the dispatching process holds, in the data folder.
 pub const LOCK_FILE: &str = "dispatcher.lock";
-/// How often what other processes commit is looked for.
-const TICK: Duration = Duration::from_millis(25);
+/// What other processes commit is looked for at each tick; attempts under way are waited for at the end as long as one
+/// can take, and a commit.
+const PACE: Pace = Pace {
+    tick: Duration::from_millis(25),
+    lock_every: Duration::from_millis(500),
+    error_pause: Duration::from_millis(500),
+    stop_timeout: Duration::from_secs(10),
+};
 /// After how long an attempt whose end nobody tells counts as lost; no attempt takes so long.
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -78,15 +83,13 @@ enum Message {
         posted: Posted,
         sent_at: Option<DateTime<Utc>>,
     },
-    Stop,
 }
 
 /// A running dispatcher. Dropping it ends it: nothing new begins, and what is under way is waited for, some seconds at
 /// most.
 #[derive(Debug)]
 pub struct Dispatcher {
-    inbox: Sender<Message>,
-    thread: Option<JoinHandle<()>>,
+    _leader: Leader<Message>,
 }
 
 impl Dispatcher {
@@ -94,41 +97,27 @@ impl Dispatcher {
     ///
     /// # Errors
     /// A thread or the lock's file that cannot be had.
-    pub fn start(setup: Setup, runtime: Handle) -> std::io::Result<Self> {
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(setup.data.join(LOCK_FILE))?;
-        let (inbox, messages) = channel();
+    pub fn start(supervisor: &Supervisor, setup: Setup, runtime: Handle) -> std::io::Result<Self> {
+        let (notifier, inbox) = leader::inbox();
         let woken = Arc::new(AtomicBool::new(false));
-        let (wake, asleep) = (inbox.clone(), Arc::clone(&woken));
+        let (wake, asleep) = (notifier.clone(), Arc::clone(&woken));
         setup.store.on_commit(move || {
             if !asleep.swap(true, Ordering::AcqRel) {
-                // After the end of the dispatcher nobody listens.
-                let _ = wake.send(Message::Committed);
+                wake.notify(Message::Committed);
             }
         });
         let traffic = Arc::<Traffic>::default();
         observe(&setup, Arc::clone(&traffic));
-        let running = Running::new(setup, runtime, (inbox.clone(), messages), woken, traffic);
-        let thread = std::thread::Builder::new()
-            .name("dispatcher".into())
-            .spawn(move || running.run(&lock))?;
-        Ok(Self {
-            inbox,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Dispatcher {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.inbox.send(Message::Stop);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let data = setup.data.clone();
+        let post = Post {
+            name: "dispatcher",
+            folder: &data,
+            lock_file: LOCK_FILE,
+            pace: PACE,
+        };
+        let running = Running::new(setup, runtime, notifier.clone(), woken, traffic);
+        let leader = Leader::start(supervisor, post, (notifier, inbox), running)?;
+        Ok(Self { _leader: leader })
     }
 }
 

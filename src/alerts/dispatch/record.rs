@@ -10,7 +10,7 @@ use super::verdict::{Judged, Verdict};
 use crate::alert::Reason;
 use crate::payload::{Counts, Item};
 use crate::registry;
-use toise_accounts::ledger::{self, Entry, NO_KEY, Record};
+use toise_accounts::ledger::{self, Entry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::Listing;
@@ -152,22 +152,15 @@ impl<'t> Turn<'t> {
         };
         for (consumption, items) in parts.into_iter().filter(|(_, items)| *items > 0) {
             let credits = items * u64::from(self.prices.of(consumption));
-            let at = self.clock.now();
             let entry = Entry {
                 request_id: charge_id(parcel.delivery_id, consumption),
                 account_id: parcel.receiver.account_id,
                 key_id: NO_KEY,
                 consumption,
                 credits,
-                at,
+                at: self.clock.now(),
             };
-            let record = Record {
-                account_id: entry.account_id,
-                at,
-                entry: Some(entry),
-                answer: None,
-            };
-            ledger::insert(self.transaction, &record)?;
+            ledger::insert_entry(self.transaction, &entry)?;
             self.written.charges.push(Charge {
                 consumption,
                 credits,

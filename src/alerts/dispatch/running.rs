@@ -1,10 +1,8 @@
-//! The dispatcher's thread: hears what happens, reads, writes, sends; turn after turn.
+//! What the dispatcher does as a leader: hears what happens, reads, writes, sends; turn after turn.
 
 use std::collections::HashMap;
-use std::fs::{File, TryLockError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -18,19 +16,14 @@ use super::record::{SentParcel, Settlement, Written, void_leases};
 use super::state::{End, State};
 use super::verdict::{Judged, Verdict};
 use super::work::{Tidied, Work};
-use super::{LEASE, LOCK_FILE, Message, Setup, TICK, Traffic};
+use super::{LEASE, Message, Setup, Traffic};
 use crate::retention::{self, Due};
+use toise_base::leader::{Duty, Notifier, Stop};
 use toise_net::post::Posted;
 use toise_store as store;
 
-/// How often a process that does not dispatch tries to.
-const LOCK_EVERY: Duration = Duration::from_millis(500);
 /// How often it is looked for what has to leave the outbox, and idle endpoints are forgotten.
 const UPKEEP_EVERY: Duration = Duration::from_secs(10);
-/// Pause after the store failed.
-const ERROR_PAUSE: Duration = Duration::from_millis(500);
-/// How long attempts under way are waited for at the end: as long as one can take, and a commit.
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A delivery under way.
 struct Sent {
@@ -40,17 +33,15 @@ struct Sent {
     lost_at: Instant,
 }
 
-/// The dispatcher's thread.
+/// The dispatcher's state between turns.
 pub(super) struct Running {
     setup: Setup,
     runtime: Handle,
-    messages: Inbox<Message>,
-    back: Sender<Message>,
+    back: Notifier<Message>,
     woken: Arc<AtomicBool>,
     state: State,
     sent: HashMap<Uuid, Sent>,
     settlements: Vec<Settlement>,
-    stopping: bool,
     upkeep_at: Instant,
     due: Due,
     /// Whether the store keeps what nobody needs.
@@ -58,73 +49,9 @@ pub(super) struct Running {
     traffic: Arc<Traffic>,
 }
 
-impl Running {
-    pub(super) fn new(
-        setup: Setup,
-        runtime: Handle,
-        (back, messages): (Sender<Message>, Inbox<Message>),
-        woken: Arc<AtomicBool>,
-        traffic: Arc<Traffic>,
-    ) -> Self {
-        Self {
-            setup,
-            runtime,
-            messages,
-            back,
-            woken,
-            traffic,
-            state: State::default(),
-            sent: HashMap::new(),
-            settlements: Vec::new(),
-            stopping: false,
-            upkeep_at: Instant::now(),
-            due: Due::default(),
-            untidy: false,
-        }
-    }
-
-    /// Dispatches from when it is this process's turn until it is told to stop.
-    pub(super) fn run(mut self, lock: &File) {
-        let mut said = false;
-        while let Err(error) = lock.try_lock() {
-            match error {
-                TryLockError::WouldBlock if !said => {
-                    tracing::info!("another process delivers; waiting for its end")
-                }
-                TryLockError::Error(error) if !said => {
-                    tracing::error!(%error, "no delivery without a lock on {LOCK_FILE}")
-                }
-                _ => {}
-            }
-            said = true;
-            self.hear(LOCK_EVERY);
-            if self.stopping {
-                return;
-            }
-        }
-        while let Err(error) = self.begin() {
-            tracing::error!(%error, "deliveries cannot begin");
-            self.hear(ERROR_PAUSE);
-            if self.stopping {
-                return;
-            }
-        }
-        let mut stop_by = None;
-        loop {
-            if let Err(error) = self.turn() {
-                tracing::error!(%error, "deliveries wait for the store");
-                std::thread::sleep(ERROR_PAUSE);
-            }
-            if self.stopping {
-                let stop_by = *stop_by.get_or_insert_with(|| Instant::now() + STOP_TIMEOUT);
-                let is_done = self.state.under_way() == 0 && self.settlements.is_empty();
-                if is_done || Instant::now() > stop_by {
-                    return;
-                }
-            }
-            self.hear(TICK);
-        }
-    }
+impl Duty for Running {
+    type Message = Message;
+    type Error = store::Error;
 
     /// Takes over from whoever dispatched before.
     fn begin(&mut self) -> store::Result<()> {
@@ -141,27 +68,53 @@ impl Running {
             .read(|connection| look::begin(connection, state, now))
     }
 
-    /// Waits for a message, takes all there are.
-    fn hear(&mut self, patience: Duration) {
-        match self.messages.recv_timeout(patience) {
-            Ok(message) => self.take(message),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => self.stopping = true,
-        }
-        while let Ok(message) = self.messages.try_recv() {
-            self.take(message);
-        }
-    }
-
     fn take(&mut self, message: Message) {
         match message {
             Message::Committed => self.woken.store(false, Ordering::Release),
-            Message::Stop => self.stopping = true,
             Message::Ended {
                 delivery_id,
                 posted,
                 sent_at,
             } => self.ended(delivery_id, &posted, sent_at),
+        }
+    }
+
+    /// One reading, one transaction, and off they go.
+    fn turn(&mut self) -> store::Result<()> {
+        let plan = self.plan()?;
+        self.carry_out(plan)
+    }
+
+    /// Writes how attempts ended, until none is under way.
+    fn stop(&mut self) -> store::Result<Stop> {
+        self.carry_out(Plan::default())?;
+        Ok(match self.state.under_way() {
+            0 => Stop::Done,
+            _ => Stop::Waiting,
+        })
+    }
+}
+
+impl Running {
+    pub(super) fn new(
+        setup: Setup,
+        runtime: Handle,
+        back: Notifier<Message>,
+        woken: Arc<AtomicBool>,
+        traffic: Arc<Traffic>,
+    ) -> Self {
+        Self {
+            setup,
+            runtime,
+            back,
+            woken,
+            traffic,
+            state: State::default(),
+            sent: HashMap::new(),
+            settlements: Vec::new(),
+            upkeep_at: Instant::now(),
+            due: Due::default(),
+            untidy: false,
         }
     }
 
@@ -214,22 +167,27 @@ impl Running {
         }
     }
 
-    /// One reading, one transaction, and off they go.
-    fn turn(&mut self) -> store::Result<()> {
+    /// Reads what is new or due. What was planned is given back when the reading fails.
+    fn plan(&mut self) -> store::Result<Plan> {
         let now = self.setup.clock.now();
         let mut plan = Plan::default();
-        if !self.stopping {
-            self.keep_up(now)?;
-            let (state, planned) = (&mut self.state, &mut plan);
-            let looked = self
-                .setup
-                .store
-                .read(|connection| look(connection, state, planned, now));
-            if let Err(error) = looked {
+        self.keep_up(now)?;
+        let (state, planned) = (&mut self.state, &mut plan);
+        let looked = self
+            .setup
+            .store
+            .read(|connection| look(connection, state, planned, now));
+        match looked {
+            Ok(()) => Ok(plan),
+            Err(error) => {
                 self.undo(&plan);
-                return Err(error);
+                Err(error)
             }
         }
+    }
+
+    /// One transaction, and off they go.
+    fn carry_out(&mut self, plan: Plan) -> store::Result<()> {
         let is_tidy = self.due.is_empty() && !self.untidy;
         if plan.is_empty() && self.settlements.is_empty() && is_tidy {
             return Ok(());
@@ -383,7 +341,7 @@ impl Running {
         self.runtime.spawn(async move {
             let (posted, sent_at) = attempt.make(&poster, &clock).await;
             // After the end of the dispatcher nobody listens; the delivery is sent again by the next one.
-            let _ = back.send(Message::Ended {
+            back.notify(Message::Ended {
                 delivery_id,
                 posted,
                 sent_at,

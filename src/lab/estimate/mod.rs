@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use self::baselines::median;
 pub use self::judged::{Quality, Segment};
+use toise_base::splitmix::SplitMix64;
 use toise_estimate::answer::Detail;
 use toise_estimate::clean::Funnel;
 use toise_estimate::home::{Class, Home};
@@ -150,7 +151,7 @@ fn difference(judged: &[Recorded], prices: &[f64], baseline: &baselines::Baselin
     let mut draws: Vec<f64> = (0..DRAWS)
         .into_par_iter()
         .map(|draw| {
-            let mut random = Random(draw as u64);
+            let mut random = SplitMix64::new(draw as u64);
             gap(&mut (0..errors.len()).map(|_| random.below(errors.len())))
         })
         .collect();
@@ -161,20 +162,6 @@ fn difference(judged: &[Recorded], prices: &[f64], baseline: &baselines::Baselin
         against: baseline.name.to_owned(),
         points: gap(&mut (0..errors.len())),
         interval: [at(out), at(1.0 - out)],
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014): the same draws from the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((u128::from(bits) * bound as u128) >> 64) as usize
     }
 }
 

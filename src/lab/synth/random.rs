@@ -1,51 +1,34 @@
-//! The generator's own stream of pseudo-random numbers.
+//! The generator's own streams of pseudo-random numbers, and what it draws from them.
 //!
-//! Not the `rand` crate's: its small generators may change between versions, while the same seed must give the same
-//! bytes whatever is upgraded. SplitMix64, one addition and three mixes a number; a stream per block makes the output
-//! the same whatever the number of threads.
+//! Numbers are SplitMix64's ([`toise_base::splitmix`]), which never change: the same seed gives the same bytes. A stream
+//! per block makes the output the same whatever the number of threads.
 
-/// Mixes 64 bits so that neighbouring inputs give unrelated outputs.
-pub fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
+use toise_base::splitmix::{SplitMix64, mix_into};
+pub use toise_base::splitmix::{mix, to_unit};
 
 /// Mixes two numbers into one.
 pub fn mix2(first: u64, second: u64) -> u64 {
-    mix(mix(first) ^ second.wrapping_mul(0xD6E8_FEB8_6659_FD93))
-}
-
-/// The number in [0, 1) that 64 mixed bits stand for.
-pub fn to_unit(bits: u64) -> f64 {
-    (bits >> 11) as f64 / (1u64 << 53) as f64
+    mix_into(mix(first), second)
 }
 
 /// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
-pub struct Stream {
-    state: u64,
-}
+pub struct Stream(SplitMix64);
 
 impl Stream {
     /// The stream of one block of one dataset.
     pub fn new(seed: u64, dataset: u64, block: u64) -> Self {
-        Self {
-            state: mix2(mix2(seed, dataset), block),
-        }
+        Self(SplitMix64::new(mix2(mix2(seed, dataset), block)))
     }
 
     /// 64 bits.
     pub fn bits(&mut self) -> u64 {
-        let drawn = mix(self.state);
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        drawn
+        self.0.bits()
     }
 
     /// Uniform in [0, 1).
     pub fn unit(&mut self) -> f64 {
-        to_unit(self.bits())
+        self.0.unit()
     }
 
     /// True with this probability.
@@ -55,7 +38,7 @@ impl Stream {
 
     /// Uniform in [0, `bound`); 0 for an empty range.
     pub fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.bits()) * bound as u128) >> 64) as usize
+        self.0.below(bound)
     }
 
     /// Uniform among the whole numbers from `least` to `greatest`, both included.

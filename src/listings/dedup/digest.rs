@@ -1,5 +1,8 @@
 //! Digests that stand for texts: stored in fingerprints and blocks, so they never change within a version.
 
+pub use toise_base::splitmix::mix;
+use toise_base::splitmix::mix_into;
+
 /// Digest of nothing.
 pub const EMPTY: u64 = 0xCBF2_9CE4_8422_2325;
 
@@ -13,15 +16,7 @@ pub fn of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(EMPTY, |digest, byte| step(digest, *byte))
 }
 
-/// Mixes 64 bits so that neighbouring inputs give unrelated outputs (the finaliser of SplitMix64).
-pub fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
-
 /// Mixes a further number into a digest.
 pub fn with(digest: u64, number: u64) -> u64 {
-    mix(digest ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93))
+    mix_into(digest, number)
 }

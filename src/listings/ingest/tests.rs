@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use toise_base::clock::Clock;
+use toise_base::splitmix;
 use toise_contract::listings::filters::Listing;
 use toise_contract::listings::{Advert, Property};
 use toise_store::Store;
@@ -57,9 +58,7 @@ fn flat(portal: &str, number: u64, asset: u64) -> Value {
     let hash = |salt: u64| {
         format!(
             "{:016x}",
-            (asset + 1)
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .rotate_left(salt as u32 * 7)
+            splitmix::spread(asset + 1).rotate_left(salt as u32 * 7)
         )
     };
     let images: Vec<Value> = (0..4)

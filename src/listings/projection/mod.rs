@@ -20,7 +20,6 @@ pub mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -31,6 +30,7 @@ use super::store::CHANGES_MAX;
 use super::texts::{self, Texts};
 use state::{Kept, State};
 use tail::Tail;
+use toise_base::supervise::{Supervisor, Worker};
 use toise_contract::listings::filters::Listing;
 use toise_engine::Engine;
 use toise_engine::priority;
@@ -48,6 +48,8 @@ const ADVERTS_LAID_OUT_MAX: usize = 262_144;
 const ADVERTS_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 /// How often it is looked whether a fold pays.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
+/// Longest wait at the end for a refresh that is under way.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after a failure it is tried again.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
@@ -370,7 +372,7 @@ impl Projection {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn keep_up(self: &Arc<Self>) -> std::io::Result<Keeping> {
+    pub fn keep_up(self: &Arc<Self>, supervisor: &Supervisor) -> std::io::Result<Keeping> {
         let stop = Arc::default();
         let refresh = |projection: &Projection| match projection.refresh() {
             Ok(()) => REFRESH_EVERY,
@@ -397,8 +399,8 @@ impl Projection {
             }
         };
         Ok(Keeping {
-            refreshing: Some(self.repeat("projection", &stop, refresh)?),
-            folding: self.repeat("fold", &stop, fold)?,
+            refreshing: self.repeat(supervisor, "projection", &stop, refresh)?,
+            folding: self.repeat(supervisor, "fold", &stop, fold)?,
             stop,
         })
     }
@@ -406,14 +408,15 @@ impl Projection {
     /// Starts a thread that does something again and again, after the pause each time gives, until it is stopped.
     fn repeat(
         self: &Arc<Self>,
+        supervisor: &Supervisor,
         name: &str,
         stop: &Arc<AtomicBool>,
         job: impl Fn(&Self) -> Duration + Send + 'static,
-    ) -> std::io::Result<JoinHandle<()>> {
+    ) -> std::io::Result<Worker> {
         let (projection, stop) = (Arc::clone(self), Arc::clone(stop));
-        let thread = std::thread::Builder::new().name(name.to_owned());
-        thread.spawn(move || {
+        supervisor.spawn(name, move |pulse| {
             while !stop.load(Ordering::Relaxed) {
+                pulse.turn();
                 // Parked rather than asleep: stopping does not wait.
                 std::thread::park_timeout(job(&projection));
             }
@@ -431,18 +434,17 @@ impl Projection {
 #[derive(Debug)]
 pub struct Keeping {
     stop: Arc<AtomicBool>,
-    refreshing: Option<JoinHandle<()>>,
-    folding: JoinHandle<()>,
+    refreshing: Worker,
+    folding: Worker,
 }
 
 impl Drop for Keeping {
     fn drop(&mut self) {
+        self.refreshing.release();
+        self.folding.release();
         self.stop.store(true, Ordering::Relaxed);
-        self.folding.thread().unpark();
-        if let Some(thread) = self.refreshing.take() {
-            thread.thread().unpark();
-            // A thread that panicked has said so.
-            let _ = thread.join();
-        }
+        self.folding.unpark();
+        self.refreshing.unpark();
+        self.refreshing.join_within(STOP_TIMEOUT);
     }
 }
