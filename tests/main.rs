@@ -49,6 +49,7 @@ mod engine {
 mod journeys {
     mod alerts;
     mod backups;
+    mod dying_workers;
     mod ingesting;
     mod killed_collections;
     mod killed_deliveries;

@@ -367,24 +367,14 @@ mod tests {
     }
 
     #[test]
-    fn accounts_from_before_secrets_have_theirs_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let id = Uuid::now_v7();
-        let old = Connection::open(folder.path().join(store::FILE_NAME)).unwrap();
-        old.execute_batch(include_str!(
-            "../store/migrations/0001_accounts_and_keys.sql"
-        ))
-        .unwrap();
-        old.pragma_update(None, "user_version", 1).unwrap();
-        old.execute(
-            "INSERT INTO accounts VALUES (?1, 'old', 0)",
-            [id.to_string()],
-        )
-        .unwrap();
-        drop(old);
-        let store = Store::open(folder.path()).unwrap();
-        let account = get(&store, id).unwrap();
-        assert_eq!(account.webhook_key.reveal().len(), 68);
-        assert_eq!(signing_secrets(&store, id, Utc::now()).unwrap().len(), 1);
+    fn an_account_made_by_any_way_has_a_webhook_key_and_a_signing_secret() {
+        let (_folder, store, clock) = store();
+        let (created, _) = create(&store, &clock, "created").unwrap();
+        let found = find_or_create(&store, &clock, "found").unwrap();
+        for id in [created.account_id, found.account_id] {
+            let account = get(&store, id).unwrap();
+            assert_eq!(account.webhook_key.reveal().len(), 68);
+            assert_eq!(signing_secrets(&store, id, clock.now()).unwrap().len(), 1);
+        }
     }
 }

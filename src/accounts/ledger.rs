@@ -10,7 +10,7 @@
 //! so a repeated call is either charged and stored, or neither.
 //!
 //! What deliveries cost is in tables of the same names in the store, because it must be written with how they ended.
-//! So is what calls cost before the ledger had its own file. Whoever reads totals adds up both.
+//! Whoever reads totals adds up both.
 
 use chrono::{DateTime, Datelike, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -203,11 +203,7 @@ pub fn stored_answer(
     now: DateTime<Utc>,
 ) -> store::Result<Option<StoredAnswer>> {
     let read = |connection: &Connection| stored_in(connection, account_id, idempotency_key, now);
-    match store.ledger().read(read)? {
-        Some(answer) => Ok(Some(answer)),
-        // Where it is if it was given before the ledger had its own file.
-        None => store.read(read),
-    }
+    store.ledger().read(read)
 }
 
 fn stored_in(

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
@@ -14,6 +14,7 @@ use governor::clock::Reference;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
@@ -102,7 +103,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(month) = &self.month {
-            let mut month = lock(month);
+            let mut month = month.lock();
             if month.first == Some(self.first) {
                 month.calls = month.calls.saturating_sub(1);
             }
@@ -141,7 +142,7 @@ impl Meter {
 
     /// State of the rate as the last call left it.
     pub fn rate(&self) -> RateState {
-        *lock(&self.rate)
+        *self.rate.lock()
     }
 
     /// Counts a call against the rate.
@@ -156,7 +157,7 @@ impl Meter {
                     // All places are back after as long as the taken ones take: less than a second.
                     reset_s: u64::from(remaining < limit),
                 };
-                *lock(&self.rate) = state;
+                *self.rate.lock() = state;
                 Ok(state)
             }
             Err(refusal) => {
@@ -167,7 +168,7 @@ impl Meter {
                     .as_u64()
                     .div_ceil(1_000_000_000)
                     .max(1);
-                *lock(&self.rate) = RateState {
+                *self.rate.lock() = RateState {
                     limit,
                     remaining: 0,
                     reset_s: wait,
@@ -179,39 +180,58 @@ impl Meter {
         }
     }
 
-    /// Takes a place in the month's quota. Blocks on two indexed reads at a key's first call of a month.
-    pub fn reserve(
-        &self,
-        store: &Store,
-        now: DateTime<Utc>,
-    ) -> store::Result<Result<Reservation, Refused>> {
+    /// Takes a place in the month's quota; `None` when the month's calls were not read yet ([`Meter::reserve`]). Does not
+    /// block.
+    pub fn reserve_known(&self, now: DateTime<Utc>) -> Option<Result<Reservation, Refused>> {
         let first = first_of_month(now);
         let Some(quota) = self.allowance.monthly_quota else {
-            return Ok(Ok(Reservation {
+            return Some(Ok(Reservation {
                 month: None,
                 first,
                 warning_percent: None,
             }));
         };
-        let mut month = lock(&self.month);
+        let mut month = self.month.lock();
         if month.first != Some(first) {
-            month.calls = ledger::calls_of_month(store, self.key_id, now)?;
-            month.first = Some(first);
+            return None;
         }
         if month.calls >= quota {
             let wait = (first_of_next_month(first) - now).num_seconds();
-            return Ok(Err(Refused {
+            return Some(Err(Refused {
                 retry_after_s: u64::try_from(wait).unwrap_or(0) + 1,
             }));
         }
         month.calls += 1;
         let percent = month.calls.saturating_mul(100) / quota;
         let warned = WARNING_PERCENTS.iter().any(|bound| percent >= *bound);
-        Ok(Ok(Reservation {
+        Some(Ok(Reservation {
             month: Some(Arc::clone(&self.month)),
             first,
             warning_percent: warned.then_some(percent),
         }))
+    }
+
+    /// The same, with the month's calls read where they were not. Blocks on two indexed reads at a key's first call of a
+    /// month.
+    pub fn reserve(
+        &self,
+        store: &Store,
+        now: DateTime<Utc>,
+    ) -> store::Result<Result<Reservation, Refused>> {
+        loop {
+            if let Some(reserved) = self.reserve_known(now) {
+                return Ok(reserved);
+            }
+            let first = first_of_month(now);
+            // Read without the lock, which callers that may not block take. Who read at the same time read the same:
+            // no call of the month counts before one of them has put down what it read.
+            let calls = ledger::calls_of_month(store, self.key_id, now)?;
+            let mut month = self.month.lock();
+            if month.first != Some(first) {
+                month.calls = calls;
+                month.first = Some(first);
+            }
+        }
     }
 
     /// Waits for a turn to estimate, within bounds of number and time.
@@ -249,18 +269,13 @@ impl Meters {
 
     /// The meter of a key; begun anew, but for the month, when what the key may use has changed.
     pub fn of(&self, key_id: Uuid, allowance: Allowance) -> Arc<Meter> {
-        let known = self
-            .meters
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&key_id)
-            .cloned();
+        let known = self.meters.read().get(&key_id).cloned();
         if let Some(meter) = &known
             && meter.allowance == allowance
         {
             return Arc::clone(meter);
         }
-        let mut meters = self.meters.write().unwrap_or_else(PoisonError::into_inner);
+        let mut meters = self.meters.write();
         if let Some(meter) = meters.get(&key_id)
             && meter.allowance == allowance
         {
@@ -274,11 +289,6 @@ impl Meters {
         meters.insert(key_id, Arc::clone(&meter));
         meter
     }
-}
-
-/// Nothing panics while one of these is held half-changed, so a poisoned one is still sound.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn first_of_month(moment: DateTime<Utc>) -> NaiveDate {

@@ -4,9 +4,11 @@
 //! there: at most every `CHANGE_CHECK_EVERY` the store is asked whether any process committed something, and if so
 //! whether it touched a key, so a revocation elsewhere is noticed well within a second.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use subtle::ConstantTimeEq;
 
@@ -27,44 +29,93 @@ pub struct Verifier {
     clock: Clock,
     /// Records, each with the count of key changes known when it was read.
     remembered: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
-    watch: Arc<Mutex<Watch>>,
+    watch: Arc<Watch>,
 }
 
 /// Tells whether keys changed since it last looked.
 struct Watch {
+    connection: Mutex<Looking>,
+    /// The count of key changes last seen.
+    changes: AtomicI64,
+    /// When that was, milliseconds since `began`.
+    looked_at_ms: AtomicU64,
+    began: Instant,
+}
+
+/// What looking takes; never held by who may not block.
+struct Looking {
     connection: Connection,
-    looked_at: Instant,
     data_version: i64,
-    changes: i64,
 }
 
 impl Watch {
     fn new(connection: Connection) -> rusqlite::Result<Self> {
-        let mut watch = Self {
-            connection,
-            looked_at: Instant::now(),
-            data_version: -1,
-            changes: -1,
+        let watch = Self {
+            connection: Mutex::new(Looking {
+                connection,
+                data_version: -1,
+            }),
+            changes: AtomicI64::new(-1),
+            looked_at_ms: AtomicU64::new(0),
+            began: Instant::now(),
         };
-        watch.look()?;
+        watch.look(&mut watch.connection.lock())?;
         Ok(watch)
     }
 
-    fn look(&mut self) -> rusqlite::Result<()> {
+    fn now_ms(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64
+    }
+
+    /// The count of key changes, if it was looked at lately. Touches memory only.
+    fn seen_lately(&self) -> Option<i64> {
+        // What is read first was written last: the count is at least as new as the moment says.
+        let looked_at_ms = self.looked_at_ms.load(Ordering::Acquire);
+        let age_ms = self.now_ms().saturating_sub(looked_at_ms);
+        let is_lately = u128::from(age_ms) < CHANGE_CHECK_EVERY.as_millis();
+        is_lately.then(|| self.changes.load(Ordering::Acquire))
+    }
+
+    /// The same, looked at now where it was not lately. Blocks.
+    fn changes(&self) -> rusqlite::Result<i64> {
+        if let Some(changes) = self.seen_lately() {
+            return Ok(changes);
+        }
+        let mut looking = self.connection.lock();
+        // Another may have looked while this one waited.
+        match self.seen_lately() {
+            Some(changes) => Ok(changes),
+            None => self.look(&mut looking),
+        }
+    }
+
+    fn look(&self, looking: &mut Looking) -> rusqlite::Result<i64> {
+        let now_ms = self.now_ms();
+        let connection = &looking.connection;
         let number = |sql: &str| -> rusqlite::Result<i64> {
-            self.connection
+            connection
                 .prepare_cached(sql)?
                 .query_row([], |row| row.get(0))
         };
         // Cheap, and still when nothing was committed at all; the count tells changes of keys from other commits.
         let data_version = number("PRAGMA data_version")?;
-        if data_version != self.data_version {
-            self.changes = number("SELECT count FROM key_changes")?;
-            self.data_version = data_version;
+        if data_version != looking.data_version {
+            let changes = number("SELECT count FROM key_changes")?;
+            self.changes.store(changes, Ordering::Release);
+            looking.data_version = data_version;
         }
-        self.looked_at = Instant::now();
-        Ok(())
+        self.looked_at_ms.store(now_ms, Ordering::Release);
+        Ok(self.changes.load(Ordering::Acquire))
     }
+}
+
+/// What is known of a key without asking the store.
+#[derive(Clone, Debug)]
+pub enum Recalled {
+    /// The working key, or that the text names none.
+    Known(Option<Arc<KeyRecord>>),
+    /// The store has to be asked ([`Verifier::verify`]).
+    Unknown,
 }
 
 impl Verifier {
@@ -75,7 +126,7 @@ impl Verifier {
             store,
             clock,
             remembered: moka::sync::Cache::new(REMEMBERED_MAX),
-            watch: Arc::new(Mutex::new(watch)),
+            watch: Arc::new(watch),
         })
     }
 
@@ -89,6 +140,21 @@ impl Verifier {
         &self.clock
     }
 
+    /// The working key a text names, as far as memory tells: a key seen lately costs a digest and a look-up, and most
+    /// calls need no more. Does not block.
+    pub fn recall(&self, text: &str) -> Recalled {
+        let Some(hash) = secret::hash_of(text) else {
+            return Recalled::Known(None);
+        };
+        let Some(changes) = self.watch.seen_lately() else {
+            return Recalled::Unknown;
+        };
+        match self.remembered.get(&hash) {
+            Some((then, record)) if then == changes => Recalled::Known(self.working(record, &hash)),
+            _ => Recalled::Unknown,
+        }
+    }
+
     /// The working key a text names; `None` when it is unknown, revoked or expired.
     ///
     /// Blocks on a read of the store for a key not seen lately, and for microseconds otherwise.
@@ -97,7 +163,7 @@ impl Verifier {
             return Ok(None);
         };
         // Taken before the store is read: a record read while its key was being revoked then counts as out of date.
-        let changes = self.key_changes()?;
+        let changes = self.watch.changes()?;
         let remembered = self.remembered.get(&hash);
         let record = match remembered {
             Some((then, record)) if then == changes => record,
@@ -113,16 +179,12 @@ impl Verifier {
                 None => return Ok(None),
             },
         };
-        let same = bool::from(record.hash.ct_eq(&hash));
-        Ok((same && record.works_at(self.clock.now())).then_some(record))
+        Ok(self.working(record, &hash))
     }
 
-    fn key_changes(&self) -> store::Result<i64> {
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        if watch.looked_at.elapsed() >= CHANGE_CHECK_EVERY {
-            watch.look()?;
-        }
-        Ok(watch.changes)
+    fn working(&self, record: Arc<KeyRecord>, hash: &KeyHash) -> Option<Arc<KeyRecord>> {
+        let same = bool::from(record.hash.ct_eq(hash));
+        (same && record.works_at(self.clock.now())).then_some(record)
     }
 }
 
@@ -172,6 +234,25 @@ mod tests {
         assert_eq!(revoke(&command, &clock, &id).unwrap(), Some(new.key_id));
         assert_eq!(verify(&next.key), None);
         assert_eq!(revoke(&command, &clock, "nothing").unwrap(), None);
+    }
+
+    #[test]
+    fn a_key_that_was_verified_is_recalled_until_the_store_has_to_be_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::system();
+        let kind = Kind::Production;
+        let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        let verifier = Verifier::new(store, clock).unwrap();
+        assert!(matches!(verifier.recall("no key"), Recalled::Known(None)));
+        assert!(matches!(verifier.recall(&new.key), Recalled::Unknown));
+        let is_recalled = (0..100).any(|_| {
+            assert!(verifier.verify(&new.key).unwrap().is_some());
+            matches!(verifier.recall(&new.key), Recalled::Known(Some(_)))
+        });
+        assert!(is_recalled);
+        std::thread::sleep(CHANGE_CHECK_EVERY);
+        assert!(matches!(verifier.recall(&new.key), Recalled::Unknown));
     }
 
     #[test]

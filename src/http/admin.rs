@@ -153,7 +153,7 @@ async fn keys_update(call: &Call<'_>) -> Result<Answer, ApiError> {
 async fn keys_revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
     let key_id = path_id(call.param(0))?.to_string();
     on_store(call, move |store, clock| {
-        keys::revoke(store, clock, &key_id).map_err(ApiError::internal)?;
+        keys::revoke(store, clock, &key_id)?;
         Ok(key_answer(&keys::get(store, &key_id)?, None))
     })
     .await
@@ -256,7 +256,7 @@ fn refuse_more_than_held(caller_scope: bool, grants: Grants) -> Result<(), ApiEr
 impl From<account::Error> for ApiError {
     fn from(error: account::Error) -> Self {
         match error {
-            account::Error::Store(error) => ApiError::internal(error),
+            account::Error::Store(error) => error.into(),
             account::Error::BadName => Fault::new("name", account::NAME_RULE).into(),
             account::Error::NameTaken => Fault::new("name", "must be a name no account has").into(),
             account::Error::NoAccount => ApiError::NotFound("account"),
@@ -267,7 +267,7 @@ impl From<account::Error> for ApiError {
 impl From<deliveries::Error> for ApiError {
     fn from(error: deliveries::Error) -> Self {
         match error {
-            deliveries::Error::Store(error) => ApiError::internal(error),
+            deliveries::Error::Store(error) => error.into(),
             deliveries::Error::NoDelivery => ApiError::NotFound("delivery"),
             deliveries::Error::NotDead(_) | deliveries::Error::Inactive => {
                 Fault::new("deliveryId", error.to_string()).into()
@@ -279,7 +279,7 @@ impl From<deliveries::Error> for ApiError {
 impl From<keys::Error> for ApiError {
     fn from(error: keys::Error) -> Self {
         match error {
-            keys::Error::Store(error) => ApiError::internal(error),
+            keys::Error::Store(error) => error.into(),
             keys::Error::Account(error) => error.into(),
             keys::Error::NoKey => ApiError::NotFound("key"),
             keys::Error::Revoked => ApiError::NotFound("working key"),

@@ -269,7 +269,7 @@ async fn blocking<T: Send + 'static>(
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
-            Error::Store(error) => ApiError::internal(error),
+            Error::Store(error) => error.into(),
             Error::NoAlert => ApiError::NotFound("alert"),
             Error::Refused(fault) => fault.into(),
             Error::TooMany { .. } | Error::TooManyKept { .. } | Error::TooLong => {
@@ -282,7 +282,7 @@ impl From<Error> for ApiError {
 impl From<replay::Error> for ApiError {
     fn from(error: replay::Error) -> Self {
         match error {
-            replay::Error::Store(error) => ApiError::internal(error),
+            replay::Error::Store(error) => error.into(),
             replay::Error::NoAlert => ApiError::NotFound("alert"),
             replay::Error::Inactive => Fault::new("alertId", error.to_string()).into(),
             replay::Error::StillWaits | replay::Error::TooMany => {

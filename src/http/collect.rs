@@ -117,9 +117,7 @@ pub async fn report(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiErro
             comment: request.comment,
             at_ms: app.clock.now().timestamp_millis(),
         };
-        let report_id = reports::keep(&app.store, report)
-            .map_err(ApiError::internal)?
-            .ok_or(ApiError::Overloaded)?;
+        let report_id = reports::keep(&app.store, report)?.ok_or(ApiError::Overloaded)?;
         if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
             // Where too many wait already the report stands all the same.
             app.collector.check(account, &addresses)?;
@@ -178,6 +176,10 @@ fn addresses(
 
 impl From<collect::Error> for ApiError {
     fn from(error: collect::Error) -> Self {
-        ApiError::internal(error)
+        match error {
+            collect::Error::Store(error) => error.into(),
+            collect::Error::Listings(error) => error.into(),
+            error => ApiError::internal(error),
+        }
     }
 }

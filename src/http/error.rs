@@ -6,11 +6,13 @@ use uuid::Uuid;
 use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{Response, StatusCode};
 
+use toise_accounts::ledger::LedgerError;
 use toise_accounts::meter::Refused;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_contract::query::BrokenQuery;
 use toise_engine::pool::PoolError;
+use toise_store as store;
 
 /// Seconds after which a refused question may be asked again.
 const OVERLOAD_RETRY_AFTER_S: u32 = 1;
@@ -174,6 +176,24 @@ impl ApiError {
     }
 }
 
+impl From<store::Error> for ApiError {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Overloaded => ApiError::Overloaded,
+            error => ApiError::internal(error),
+        }
+    }
+}
+
+impl From<LedgerError> for ApiError {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Overloaded => ApiError::Overloaded,
+            error => ApiError::internal(error),
+        }
+    }
+}
+
 impl From<PoolError> for ApiError {
     fn from(error: PoolError) -> Self {
         match error {
@@ -204,5 +224,11 @@ mod tests {
         let response = ApiError::from(PoolError::Overloaded).into_response(Uuid::now_v7());
         assert_eq!(response.status(), 503);
         assert_eq!(response.headers()["retry-after"], "1");
+        for full in [
+            ApiError::from(store::Error::Overloaded),
+            LedgerError::Overloaded.into(),
+        ] {
+            assert_eq!(full.into_response(Uuid::now_v7()).status(), 503);
+        }
     }
 }

@@ -131,6 +131,9 @@ pub(super) async fn on_store(
 
 impl From<listings::Error> for ApiError {
     fn from(error: listings::Error) -> Self {
-        ApiError::internal(error)
+        match error {
+            listings::Error::Store(error) => error.into(),
+            error => ApiError::internal(error),
+        }
     }
 }

@@ -221,7 +221,7 @@ where
     // The length is refused before the key is looked at, the body read only after the quota.
     body::check_headers(route.body, request.headers)?;
     let now = app.clock.now();
-    let reservation = admit(app, route, request.headers, now, trace)?;
+    let reservation = admit(app, route, request.headers, now, trace).await?;
     let claim_key = match route.takes_idempotency_key() {
         true => idempotency::key_of(request.headers)?,
         false => None,
@@ -258,7 +258,7 @@ where
 }
 
 /// Key, scope, rate and quota. The place taken in the quota is given back unless the call counts in the end.
-fn admit(
+async fn admit(
     app: &App,
     route: &Route,
     headers: &HeaderMap,
@@ -268,7 +268,7 @@ fn admit(
     if !route.is_protected() {
         return Ok(None);
     }
-    let key = auth::authenticate(&app.verifier, headers)?;
+    let key = auth::authenticate(&app.verifier, headers).await?;
     let meter = app.meters.of(key.key_id, key.allowance);
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());
@@ -282,7 +282,15 @@ fn admit(
     if route.counting == Counting::Free {
         return Ok(None);
     }
-    let reserved = meter.reserve(&app.store, now).map_err(ApiError::internal)?;
+    let reserved = match meter.reserve_known(now) {
+        Some(reserved) => reserved,
+        None => {
+            let store = app.store.clone();
+            tokio::task::spawn_blocking(move || meter.reserve(&store, now))
+                .await
+                .map_err(ApiError::internal)??
+        }
+    };
     let reservation = reserved.map_err(|refused| {
         app.metrics.record_refusal(Refusal::Quota);
         ApiError::QuotaReached(refused)
@@ -357,10 +365,7 @@ async fn pay(app: &App, trace: &mut Trace, unpaid: Unpaid) -> Result<Response<By
             entry,
             answer: stored,
         };
-        app.ledger
-            .record(record)
-            .await
-            .map_err(ApiError::internal)?;
+        app.ledger.record(record).await?;
         trace.credits = credits;
         if let (true, Counting::As(consumption)) = (answer.counts, route.counting) {
             app.metrics

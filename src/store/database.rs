@@ -219,7 +219,11 @@ impl Database {
 }
 
 /// A file of a data folder, made when it is not there and brought to today's schema, with a connection to it.
-pub(super) fn open_writer(data: &Path, name: &str, steps: &Steps) -> Result<(PathBuf, Connection)> {
+pub(super) fn open_writer(
+    data: &Path,
+    name: &str,
+    steps: &Steps<'_>,
+) -> Result<(PathBuf, Connection)> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Io { path, source }

@@ -5,34 +5,24 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{Error, Result};
 
 /// Step `n` leads from schema `n` to schema `n + 1`.
-pub(super) type Steps = [&'static str];
+pub(super) type Steps<'s> = [&'s str];
 
 /// Those of the store.
-pub(super) const STORE: [&str; 9] = [
-    include_str!("migrations/0001_accounts_and_keys.sql"),
-    include_str!("migrations/0002_accounts_grants_and_limits.sql"),
-    include_str!("migrations/0003_ledger.sql"),
-    include_str!("migrations/0004_listings.sql"),
-    include_str!("migrations/0005_alerts.sql"),
-    include_str!("migrations/0006_outlines.sql"),
-    include_str!("migrations/0007_alert_limits.sql"),
-    include_str!("migrations/0008_collection.sql"),
-    include_str!("migrations/0009_records_by_place.sql"),
-];
+pub(super) const STORE: [&str; 1] = [include_str!("migrations/store_0001.sql")];
 
 /// Those of the ledger.
-pub(super) const LEDGER: [&str; 1] = [include_str!("migrations/ledger_0001_calls.sql")];
+pub(super) const LEDGER: [&str; 1] = [include_str!("migrations/ledger_0001.sql")];
 
 /// Applies the steps that are missing, all or none; safe when several processes open a new file at once. References
 /// between tables are checked on the connection afterwards, not meanwhile: a step may make a table anew.
-pub(super) fn apply(connection: &mut Connection, steps: &Steps) -> Result<()> {
+pub(super) fn apply(connection: &mut Connection, steps: &Steps<'_>) -> Result<()> {
     connection.pragma_update(None, "foreign_keys", false)?;
     apply_missing(connection, steps)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(())
 }
 
-fn apply_missing(connection: &mut Connection, steps: &Steps) -> Result<()> {
+fn apply_missing(connection: &mut Connection, steps: &Steps<'_>) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let found = usize::try_from(found).unwrap_or(usize::MAX);
@@ -54,21 +44,40 @@ fn apply_missing(connection: &mut Connection, steps: &Steps) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// Makes the table of properties anew, as a step may that SQLite cannot alter in place, and adds a column.
+    const NEXT: &str = "
+        CREATE TABLE anew (
+          property INTEGER PRIMARY KEY, property_id BLOB NOT NULL UNIQUE, sequence INTEGER NOT NULL,
+          merged_into INTEGER REFERENCES properties (property), record INTEGER, is_known INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO anew SELECT *, 1 FROM properties;
+        DROP TABLE properties;
+        ALTER TABLE anew RENAME TO properties;";
+
+    fn version(connection: &Connection) -> i64 {
+        let read = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
+        read.unwrap()
+    }
+
     #[test]
-    fn records_of_a_store_from_before_they_lay_apart_are_kept() {
+    fn a_store_of_the_version_before_is_brought_up_with_all_it_holds() {
+        let next = [STORE[0], NEXT];
         let mut connection = Connection::open_in_memory().unwrap();
-        apply(&mut connection, &STORE[..8]).unwrap();
+        apply(&mut connection, &STORE).unwrap();
         connection
             .execute_batch(
-                "INSERT INTO properties VALUES (1, x'01', 1, NULL, x'aa'), (2, x'02', 3, 1, NULL);
+                "INSERT INTO records VALUES (7, x'aa');
+                 INSERT INTO properties VALUES (1, x'01', 1, NULL, 7), (2, x'02', 3, 1, NULL);
                  INSERT INTO adverts VALUES (1, x'01', x'01', 1, 2, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, x'bb');",
             )
             .unwrap();
-        apply(&mut connection, &STORE).unwrap();
-        let sql = "SELECT group_concat(concat_ws(' ', property, hex(property_id), sequence, merged_into, hex(document)))
-                   FROM properties LEFT JOIN records USING (record)";
+        assert_eq!(version(&connection), 1);
+        apply(&mut connection, &next).unwrap();
+        assert_eq!(version(&connection), 2);
+        let sql = "SELECT group_concat(concat_ws(' ', property, hex(property_id), sequence, merged_into, record, is_known))
+                   FROM properties";
         let kept: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
-        assert_eq!(kept, "1 01 1 AA,2 02 3 1 ");
+        assert_eq!(kept, "1 01 1 7 1,2 02 3 1 1");
         // References still hold, and are checked again.
         let broken = "SELECT count(*) FROM pragma_foreign_key_check";
         let broken: i64 = connection.query_row(broken, [], |row| row.get(0)).unwrap();
@@ -76,5 +85,32 @@ mod tests {
         connection
             .execute("UPDATE adverts SET property = 3", [])
             .unwrap_err();
+        // A second time changes nothing.
+        apply(&mut connection, &next).unwrap();
+        assert_eq!(version(&connection), 2);
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_version_before_whole() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        apply(&mut connection, &STORE).unwrap();
+        let broken = format!("{NEXT} INSERT INTO nowhere VALUES (1);");
+        apply(&mut connection, &[STORE[0], &broken]).unwrap_err();
+        assert_eq!(version(&connection), 1);
+        let columns = "SELECT count(*) FROM pragma_table_info('properties')";
+        let columns: i64 = connection.query_row(columns, [], |row| row.get(0)).unwrap();
+        assert_eq!(columns, 5);
+    }
+
+    #[test]
+    fn a_store_of_a_newer_version_is_refused_and_left_alone() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        apply(&mut connection, &[STORE[0], NEXT]).unwrap();
+        let refused = apply(&mut connection, &STORE);
+        assert!(
+            matches!(refused, Err(Error::Newer { found: 2, known: 1 })),
+            "{refused:?}"
+        );
+        assert_eq!(version(&connection), 2);
     }
 }

@@ -102,15 +102,21 @@ impl Server {
     }
 
     /// Waits five seconds at most for the process to end and returns its exit code.
-    pub fn ended(mut self) -> Option<i32> {
+    pub fn ended(self) -> Option<i32> {
+        self.ends_within(Duration::from_secs(5), || {})
+    }
+
+    /// Waits this long at most for the process to end and returns its exit code; looks at something meanwhile.
+    pub fn ends_within(mut self, longest: Duration, mut look: impl FnMut()) -> Option<i32> {
         let asked = Instant::now();
-        while asked.elapsed() < Duration::from_secs(5) {
+        while asked.elapsed() < longest {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
+            look();
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("still running five seconds after SIGTERM");
+        panic!("still running {longest:?} later");
     }
 }
 

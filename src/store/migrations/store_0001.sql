@@ -1,0 +1,345 @@
+-- Secrets of this installation: the key that seals cursors.
+CREATE TABLE secrets (
+  name TEXT PRIMARY KEY NOT NULL,
+  value BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE accounts (
+  account_id TEXT PRIMARY KEY NOT NULL,
+  name TEXT NOT NULL UNIQUE,
+  created_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- What deliveries of an account carry in `x-webhook-key`.
+CREATE TABLE webhook_keys (
+  account_id TEXT PRIMARY KEY NOT NULL REFERENCES accounts (account_id),
+  value TEXT NOT NULL
+) STRICT;
+
+-- What deliveries of an account are signed with.
+CREATE TABLE signing_secrets (
+  secret_id INTEGER PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (account_id),
+  value BLOB NOT NULL,
+  -- When a replaced secret stops signing; NULL for the present one.
+  valid_until_ms INTEGER
+) STRICT;
+CREATE UNIQUE INDEX signing_secrets_present ON signing_secrets (account_id) WHERE valid_until_ms IS NULL;
+CREATE INDEX signing_secrets_by_account ON signing_secrets (account_id);
+
+CREATE TABLE keys (
+  key_id TEXT PRIMARY KEY NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (account_id),
+  kind TEXT NOT NULL CHECK (kind IN ('test', 'production')),
+  sha256 BLOB NOT NULL UNIQUE,
+  -- Scopes and single endpoints separated by commas.
+  grants TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER,
+  revoked_at_ms INTEGER,
+  name TEXT,
+  rate_per_s INTEGER NOT NULL DEFAULT 50 CHECK (rate_per_s > 0),
+  monthly_quota INTEGER CHECK (monthly_quota >= 0),
+  max_concurrent_estimates INTEGER NOT NULL DEFAULT 2 CHECK (max_concurrent_estimates > 0)
+) STRICT;
+CREATE INDEX keys_by_account ON keys (account_id);
+
+-- Counts changes of keys, whichever process makes them, so that a running server knows when to forget what it cached.
+CREATE TABLE key_changes (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  count INTEGER NOT NULL
+) STRICT;
+INSERT INTO key_changes VALUES (1, 0);
+CREATE TRIGGER keys_inserted AFTER INSERT ON keys BEGIN UPDATE key_changes SET count = count + 1; END;
+CREATE TRIGGER keys_updated AFTER UPDATE ON keys BEGIN UPDATE key_changes SET count = count + 1; END;
+CREATE TRIGGER keys_deleted AFTER DELETE ON keys BEGIN UPDATE key_changes SET count = count + 1; END;
+
+-- What deliveries cost, written with how they ended: one row each. What calls cost is in the ledger, in tables of the
+-- same names.
+CREATE TABLE ledger (
+  request_id BLOB PRIMARY KEY NOT NULL,
+  account_id BLOB NOT NULL,
+  key_id BLOB NOT NULL,
+  type TEXT NOT NULL,
+  credits INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Their sums by day (UTC), kept in the same transaction.
+CREATE TABLE consumption (
+  account_id TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  day TEXT NOT NULL,
+  credits INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY (account_id, key_id, type, day)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX consumption_by_key ON consumption (key_id, day);
+
+-- One row per asset.
+CREATE TABLE properties (
+  property INTEGER PRIMARY KEY,
+  property_id BLOB NOT NULL UNIQUE,
+  -- Number of its last change, among those of properties and adverts together.
+  sequence INTEGER NOT NULL,
+  -- The property it turned out to be, which stands for itself; its own identifier goes on answering.
+  merged_into INTEGER REFERENCES properties (property),
+  -- Key of its record.
+  record INTEGER,
+  CHECK ((merged_into IS NULL) = (record IS NOT NULL))
+) STRICT;
+CREATE UNIQUE INDEX properties_by_sequence ON properties (sequence);
+CREATE INDEX properties_by_survivor ON properties (merged_into) WHERE merged_into IS NOT NULL;
+
+-- The records of properties apart from what names them, under keys that follow the places they lie at
+-- (listings::record_key): what lies together is read together.
+CREATE TABLE records (
+  record INTEGER PRIMARY KEY,
+  -- Compressed JSON (store::document).
+  document BLOB NOT NULL
+) STRICT;
+
+-- One row per listing on a portal, in order of arrival.
+CREATE TABLE adverts (
+  advert INTEGER PRIMARY KEY,
+  advert_id BLOB NOT NULL UNIQUE,
+  -- Digest of what identifies its address (listings::identity).
+  url_digest BLOB NOT NULL UNIQUE,
+  property INTEGER NOT NULL REFERENCES properties (property),
+  sequence INTEGER NOT NULL,
+  observed_at_ms INTEGER NOT NULL,
+  first_seen_at_ms INTEGER NOT NULL,
+  modified_at_ms INTEGER NOT NULL,
+  published_at_ms INTEGER NOT NULL,
+  online_at_ms INTEGER,
+  offline_at_ms INTEGER,
+  initial_price REAL,
+  previous_price REAL,
+  -- Bits of listings::complete and listings::anomaly.
+  derived INTEGER NOT NULL,
+  anomalies INTEGER NOT NULL,
+  -- The record without the property's identifier, which is read from the property.
+  document BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX adverts_by_sequence ON adverts (sequence);
+CREATE INDEX adverts_by_property ON adverts (property);
+
+-- What comparing adverts needs of each, apart from the records so that many lie on a page.
+CREATE TABLE fingerprints (
+  advert INTEGER PRIMARY KEY REFERENCES adverts (advert),
+  property INTEGER NOT NULL,
+  -- Its keys in the table `blocks`, 8 bytes each, little end first.
+  keys BLOB NOT NULL,
+  fingerprint BLOB NOT NULL
+) STRICT;
+
+-- Which adverts are compared: those under a common key.
+CREATE TABLE blocks (
+  key INTEGER NOT NULL,
+  advert INTEGER NOT NULL,
+  -- What of an advert's fingerprint tells most others apart (dedup::outline): those it rules out need not be read. NULL
+  -- rules nothing out.
+  outline BLOB,
+  PRIMARY KEY (key, advert)
+) STRICT, WITHOUT ROWID;
+
+-- Adverts that a person declared to be of different assets; each pair in both orders.
+CREATE TABLE apart (
+  advert INTEGER NOT NULL,
+  other INTEGER NOT NULL,
+  PRIMARY KEY (advert, other)
+) STRICT, WITHOUT ROWID;
+
+-- What happened to adverts.
+CREATE TABLE advert_events (
+  event INTEGER PRIMARY KEY,
+  advert INTEGER NOT NULL REFERENCES adverts (advert),
+  type TEXT NOT NULL CHECK (type IN ('PRICE', 'REPUBLISHED', 'UNPUBLISHED')),
+  occurred_at_ms INTEGER NOT NULL,
+  previous_price REAL,
+  previous_is_online INTEGER
+) STRICT;
+CREATE INDEX advert_events_by_advert ON advert_events (advert);
+
+-- Saved searches. A row is never deleted: a deactivated alert keeps its history.
+CREATE TABLE alerts (
+  alert INTEGER PRIMARY KEY,
+  alert_id BLOB NOT NULL UNIQUE,
+  account_id TEXT NOT NULL REFERENCES accounts (account_id),
+  kind TEXT NOT NULL CHECK (kind IN ('PROPERTY', 'ADVERT')),
+  activated INTEGER NOT NULL CHECK (activated IN (0, 1)),
+  -- Its owner ended it, its receiver answered 410, its receiver failed for days.
+  deactivated_because TEXT CHECK (deactivated_because IN ('deleted', 'gone', 'failing')),
+  search_name TEXT NOT NULL,
+  -- JSON: the search as it was sent, and valid.
+  search_query TEXT NOT NULL,
+  webhook_url TEXT NOT NULL,
+  -- JSON: an array of the kinds of match it subscribes to.
+  match_kinds TEXT NOT NULL,
+  -- JSON: what deliveries echo.
+  context TEXT,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  -- Number of its last change, among those of all alerts: whoever keeps alerts in memory loads what changed since.
+  change INTEGER NOT NULL,
+  CHECK (activated = (deactivated_because IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX alerts_by_change ON alerts (change);
+CREATE INDEX alerts_by_account ON alerts (account_id, kind);
+-- Serves both the count of an account's active alerts and those that go to one receiver.
+CREATE INDEX alerts_active ON alerts (account_id, webhook_url, activated) WHERE activated = 1;
+
+-- What each alert matched for the first time: its history, and what later events are compared with.
+CREATE TABLE property_matches (
+  property INTEGER NOT NULL,
+  alert INTEGER NOT NULL,
+  matched_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (property, alert)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX property_matches_by_alert ON property_matches (alert, matched_at_ms);
+CREATE TABLE advert_matches (
+  advert INTEGER NOT NULL,
+  alert INTEGER NOT NULL,
+  matched_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (advert, alert)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX advert_matches_by_alert ON advert_matches (alert, matched_at_ms);
+
+-- Records as they were when an alert matched them (JSON, compressed), shared by the notifications of one occurrence.
+CREATE TABLE snapshots (
+  snapshot INTEGER PRIMARY KEY AUTOINCREMENT,
+  document BLOB NOT NULL
+) STRICT;
+
+-- What receivers are to be told, in order. Numbers never come again: a reader goes on from the last it saw.
+CREATE TABLE outbox (
+  notification INTEGER PRIMARY KEY AUTOINCREMENT,
+  alert INTEGER NOT NULL,
+  branch TEXT NOT NULL CHECK (branch IN ('created', 'updated')),
+  -- Identifier of the property or advert.
+  item BLOB NOT NULL,
+  -- NULL where the identifier is all that is told.
+  snapshot INTEGER,
+  created_at_ms INTEGER NOT NULL,
+  -- NULL until it is grouped with others of its alert.
+  delivery INTEGER,
+  -- The replay that asked for it once more.
+  replay INTEGER
+) STRICT;
+-- Serves both what waits for a group (delivery IS NULL AND alert = ?) and what a group holds.
+CREATE INDEX outbox_by_delivery ON outbox (delivery, alert);
+CREATE INDEX outbox_by_snapshot ON outbox (snapshot) WHERE snapshot IS NOT NULL;
+-- Alerts of which something waits to be sent once more.
+CREATE INDEX outbox_replays_waiting ON outbox (alert) WHERE replay IS NOT NULL AND delivery IS NULL;
+
+-- One row per request to a receiver, however often it is tried.
+CREATE TABLE deliveries (
+  delivery INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- The webhook-id.
+  delivery_id BLOB NOT NULL UNIQUE,
+  alert INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('pending', 'delivered', 'failed', 'dead')),
+  attempts INTEGER NOT NULL,
+  items INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  -- NULL once it is delivered or dead.
+  next_attempt_at_ms INTEGER,
+  -- While an attempt is under way: when it counts as lost.
+  leased_until_ms INTEGER,
+  delivered_at_ms INTEGER,
+  last_status INTEGER,
+  last_error TEXT
+) STRICT;
+CREATE INDEX deliveries_by_alert ON deliveries (alert);
+CREATE INDEX deliveries_due ON deliveries (next_attempt_at_ms) WHERE next_attempt_at_ms IS NOT NULL;
+CREATE INDEX deliveries_open ON deliveries (alert) WHERE next_attempt_at_ms IS NOT NULL;
+-- What leaves the outbox first: delivered ones, then dead ones, the oldest first.
+CREATE INDEX deliveries_settled ON deliveries (status) WHERE next_attempt_at_ms IS NULL;
+
+-- Windows of the past that were asked to be sent again.
+CREATE TABLE replays (
+  replay INTEGER PRIMARY KEY,
+  replay_id BLOB NOT NULL UNIQUE,
+  alert INTEGER NOT NULL,
+  from_ms INTEGER NOT NULL,
+  to_ms INTEGER NOT NULL,
+  items INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- Receivers that fail, until they answer again.
+CREATE TABLE failing_endpoints (
+  account_id TEXT NOT NULL,
+  webhook_url TEXT NOT NULL,
+  since_ms INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL,
+  PRIMARY KEY (account_id, webhook_url)
+) STRICT, WITHOUT ROWID;
+
+-- Pages to be collected, and for a week those that were. A job is due, leased by the process that runs it, or ended.
+CREATE TABLE jobs (
+  job INTEGER PRIMARY KEY AUTOINCREMENT,
+  job_id BLOB NOT NULL UNIQUE,
+  account_id BLOB NOT NULL,
+  -- Someone asked for the page; a known advert is looked at again.
+  kind TEXT NOT NULL CHECK (kind IN ('url', 'check')),
+  -- Digest of what identifies the address that was asked for (listings::identity).
+  url_digest BLOB NOT NULL,
+  url TEXT NOT NULL,
+  host TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  -- When it is to be tried; NULL once it ended.
+  due_at_ms INTEGER,
+  lease_until_ms INTEGER,
+  ended_at_ms INTEGER,
+  outcome TEXT CHECK (outcome IN ('collected', 'rejected')),
+  -- Why it was rejected, or what went wrong last.
+  reason TEXT,
+  -- JSON: where on the page each field was found.
+  origins TEXT,
+  CHECK ((due_at_ms IS NULL) = (ended_at_ms IS NOT NULL)),
+  CHECK ((outcome IS NULL) = (ended_at_ms IS NULL))
+) STRICT;
+CREATE INDEX jobs_waiting ON jobs (due_at_ms) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX jobs_waiting_of_account ON jobs (account_id) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX jobs_waiting_for_url ON jobs (url_digest) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX jobs_ended ON jobs (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+-- Addresses whose page was no listing, so that it is not asked for again and again.
+CREATE TABLE rejections (
+  url_digest BLOB PRIMARY KEY NOT NULL,
+  reason TEXT NOT NULL,
+  rejected_at_ms INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rejections_by_end ON rejections (until_ms);
+
+-- Addresses that lead to a listing known by another.
+CREATE TABLE url_aliases (
+  url_digest BLOB PRIMARY KEY NOT NULL,
+  target_digest BLOB NOT NULL,
+  found_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX url_aliases_by_age ON url_aliases (found_at_ms);
+
+-- What accounts say is wrong with a listing.
+CREATE TABLE reports (
+  report INTEGER PRIMARY KEY AUTOINCREMENT,
+  report_id BLOB NOT NULL UNIQUE,
+  account_id BLOB NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('ADVERT', 'PROPERTY')),
+  -- Identifier of the advert or property.
+  item BLOB NOT NULL,
+  reason TEXT NOT NULL,
+  comment TEXT,
+  created_at_ms INTEGER NOT NULL,
+  resolved_at_ms INTEGER,
+  -- What an operator did about it.
+  resolution TEXT,
+  CHECK ((resolved_at_ms IS NULL) = (resolution IS NULL))
+) STRICT;
+CREATE INDEX reports_open ON reports (report) WHERE resolved_at_ms IS NULL;
+CREATE INDEX reports_open_of_account ON reports (account_id) WHERE resolved_at_ms IS NULL;

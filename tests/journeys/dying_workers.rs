@@ -1,0 +1,128 @@
+//! A background thread or task of the server dies: the server says which, is not ready any more, drains and ends with
+//! an error, so that whoever started it starts it again.
+//!
+//! Needs a build with debug assertions: only those have workers panic when `TOISE_PANIC_WORKER` names them.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Server, run, toise};
+
+/// Longest from readiness to the end of the process: a worker's turn, the drain, the stop of the others.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
+
+/// What ended a server, and what it said.
+struct End {
+    code: Option<i32>,
+    log: String,
+}
+
+/// Serves with a worker that dies, does something, and waits for the end.
+fn served_with(data: &Path, worker: &str, provoke: impl FnOnce(&Server)) -> End {
+    let mut log = tempfile::tempfile().unwrap();
+    let mut command = toise(data, &["serve", "--listen", "127.0.0.1:0"]);
+    command
+        .env("TOISE_PANIC_WORKER", worker)
+        .stderr(Stdio::from(log.try_clone().unwrap()));
+    let server = Server::ready(&mut command);
+    provoke(&server);
+    let address = format!("{}/healthz", server.address);
+    let began = Instant::now();
+    let code = server.ends_within(ENDS_WITHIN, || {
+        // Once it drains nobody listens any more; until it has noticed, all is well.
+        let Ok(answer) = status_of(&address) else {
+            return;
+        };
+        let patience = Duration::from_secs(30);
+        assert!(
+            answer != 200 || began.elapsed() < patience,
+            "{worker}: healthz {answer}"
+        );
+    });
+    let mut text = String::new();
+    std::io::Seek::rewind(&mut log).unwrap();
+    log.read_to_string(&mut text).unwrap();
+    End { code, log: text }
+}
+
+/// Status of an answer, over a connection of its own.
+fn status_of(address: &str) -> Result<u16, reqwest::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async { Ok(reqwest::get(address).await?.status().as_u16()) })
+}
+
+fn assert_named(worker: &str, end: &End) {
+    assert_eq!(end.code, Some(1), "{worker}: {}", end.log);
+    let named = |line: &&str| line.contains("a worker died") && line.contains(worker);
+    assert!(
+        end.log.lines().any(|line| named(&line)),
+        "{worker}: {}",
+        end.log
+    );
+    let last = end.log.lines().last().unwrap_or_default();
+    assert!(
+        last.contains(worker) && last.contains("died"),
+        "{worker}: {last}"
+    );
+}
+
+#[test]
+fn each_worker_that_dies_ends_the_server_with_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for worker in [
+        "store-writer",
+        "store-checkpoint",
+        "ledger-writer",
+        "ledger-checkpoint",
+        "ledger-flusher",
+        "dispatcher",
+        "collector",
+        "page-reader",
+        "projection",
+        "fold",
+        "model",
+        "metrics-upkeep",
+        "certificate-reload",
+    ] {
+        let end = served_with(folder.path(), worker, |_| {});
+        assert_named(worker, &end);
+    }
+    // Nothing was left behind that keeps the next one from serving.
+    let server = Server::start(folder.path(), "serve");
+    assert_eq!(
+        status_of(&format!("{}/healthz", server.address)).unwrap(),
+        200
+    );
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn a_look_up_of_a_name_that_panics_ends_the_server_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let made = run(data, &["keys", "create", "--kind", "production"]);
+    let key = made["key"].as_str().unwrap().to_owned();
+    let end = served_with(data, "lookup", |server| {
+        let body: Value = json!({"search_query": {"property": {}}, "match": ["created"], "search_name": "suivi",
+            "webhook_url": "https://client.example/hook"});
+        let asking = async {
+            let url = format!("{}/v2/protected/properties/search/alerts", server.address);
+            let request = reqwest::Client::new().post(url).header("x-api-key", key);
+            // The server may be gone before it answers.
+            let _ = request.json(&body).send().await;
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(asking);
+    });
+    assert_named("lookup", &end);
+}
