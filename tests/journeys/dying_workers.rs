@@ -8,8 +8,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
+use toise::contract::listings::filters::Listing;
 
+use crate::support::alerts::body;
 use crate::support::process::{Server, run, toise};
 
 /// Longest from readiness to the end of the process: a worker's turn, the drain, the stop of the others.
@@ -107,14 +109,14 @@ fn each_worker_that_dies_ends_the_server_with_an_error_that_names_it() {
 fn a_look_up_of_a_name_that_panics_ends_the_server_too() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let made = run(data, &["keys", "create", "--kind", "production"]);
+    let made = run(data, &["keys", "create", "--scopes", "alerts"]);
     let key = made["key"].as_str().unwrap().to_owned();
     let end = served_with(data, "lookup", |server| {
-        let body: Value = json!({"search_query": {"property": {}}, "match": ["created"], "search_name": "suivi",
-            "webhook_url": "https://client.example/hook"});
+        let filter = json!({"type": ["CLASS_FLAT"]});
+        let body = body(Listing::Advert, &filter, &["ALERT_MATCH_CREATED"]);
         let asking = async {
-            let url = format!("{}/v2/protected/properties/search/alerts", server.address);
-            let request = reqwest::Client::new().post(url).header("x-api-key", key);
+            let url = format!("{}/v2/protected/adverts/search/alerts", server.address);
+            let request = reqwest::Client::new().put(url).header("x-api-key", key);
             // The server may be gone before it answers.
             let _ = request.json(&body).send().await;
         };
