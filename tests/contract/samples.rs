@@ -13,7 +13,7 @@ use toise::contract::listings::{Advert, LiteProperty, Property};
 use toise::contract::read::read;
 use toise::geo::departments;
 use toise::geo::distance::planar_distance_m;
-use toise::http::samples::{Sample, sample};
+use toise::http::resources::samples::{Sample, sample};
 
 use crate::support::{Service, error_of};
 

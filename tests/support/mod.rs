@@ -38,7 +38,7 @@ use toise::engine::interrupt::Interrupt;
 use toise::engine::{Budget, Engine};
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
-use toise::http::opendata::{AnswerError, Answers};
+use toise::http::resources::opendata::{AnswerError, Answers};
 use toise::http::server::{self, Limits};
 use toise::http::tls::Tls;
 use toise::http::{App, Readiness};

@@ -1,4 +1,5 @@
-//! The browsable reference at `/docs`: Swagger UI over `/openapi.json`, compiled in, so that it works with no network.
+//! The contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI over the document, compiled in, so that
+//! it works with no network.
 //!
 //! The page is the same at `/docs` and `/docs/`; only the relative way to its files differs. Its files carry a digest
 //! as `ETag` and are asked again after a day. The policy sent with them lets the page load nothing from, and talk to
@@ -7,19 +8,62 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use futures::FutureExt;
+use serde_json::json;
 use utoipa_swagger_ui::Config;
 use warp::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
     IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use warp::http::{HeaderMap, Response, StatusCode};
+use warp::http::{HeaderMap, Method, Response, StatusCode};
 
-use super::error::ApiError;
+use crate::answer::Answer;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::error::ApiError;
+use crate::openapi::{self, Operation};
+
+/// The document; the page and its files, of which the document tells the page alone.
+pub const ENDPOINTS: &[Endpoint] = &[
+    endpoint(
+        DOCUMENT_PATH,
+        |_| async { Ok(Answer::json(openapi::document_bytes())) }.boxed(),
+        Some(|| Operation::new("openapi", "This document").answering(json!({"type": "object"}))),
+    ),
+    endpoint(
+        PAGE_PATH,
+        SEND,
+        Some(|| {
+            Operation::new("docs", "This document as a page")
+                .answering_as("text/html", json!({"type": "string"}))
+        }),
+    ),
+    endpoint(FILES_PREFIX, SEND, None),
+    endpoint("/docs/{file}", SEND, None),
+];
+
+const fn endpoint(
+    path: &'static str,
+    handler: Handler,
+    operation: Option<fn() -> Operation>,
+) -> Endpoint {
+    Endpoint {
+        method: Method::GET,
+        path,
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler,
+        operation,
+    }
+}
+
+const SEND: Handler = |call| async { docs(call.path, call.headers).map(Answer::from) }.boxed();
 
 /// Path of the page.
-pub const PAGE_PATH: &str = "/docs";
+const PAGE_PATH: &str = "/docs";
 /// Path under which the page and its files lie.
-pub const FILES_PREFIX: &str = "/docs/";
+const FILES_PREFIX: &str = "/docs/";
 /// Where the page finds the OpenAPI document.
 const DOCUMENT_PATH: &str = "/openapi.json";
 
@@ -133,7 +177,7 @@ fn find(name: &str) -> Option<&'static File> {
 }
 
 /// Answers `/docs`, `/docs/` and the files under it; any other path has no route.
-pub fn docs(path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, ApiError> {
+fn docs(path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, ApiError> {
     let file = match path.strip_prefix(FILES_PREFIX) {
         None if path == PAGE_PATH => PAGE.as_ref(),
         None => None,
