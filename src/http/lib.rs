@@ -13,6 +13,7 @@ pub mod call;
 mod connection;
 pub mod endpoint;
 pub mod error;
+mod files;
 pub mod filters;
 pub mod idempotency;
 pub mod openapi;

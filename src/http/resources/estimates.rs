@@ -61,7 +61,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| lite(call).boxed(),
-        operation: Some(|| lite_operation()),
+        operation: Some(lite_operation),
     },
     Endpoint {
         method: Method::POST,
@@ -71,7 +71,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         body: MANY_JSON_BODY,
         time: Time::Request,
         handler: |call| lite_many(call).boxed(),
-        operation: Some(|| lite_many_operation()),
+        operation: Some(lite_many_operation),
     },
 ];
 

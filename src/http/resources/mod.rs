@@ -8,6 +8,7 @@ pub mod alerts;
 mod analytics;
 mod consumption;
 pub mod estimates;
+mod guide;
 pub mod opendata;
 pub mod pages;
 mod portals;
@@ -24,6 +25,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     probes::ENDPOINTS,
     portals::ENDPOINTS,
     reference::ENDPOINTS,
+    guide::ENDPOINTS,
     samples::ENDPOINTS,
     consumption::ENDPOINTS,
     admin::adverts::ENDPOINTS,

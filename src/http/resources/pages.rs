@@ -112,20 +112,20 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
 
 fn check_operation(id: &str, of: &str) -> Operation {
     Operation::new(id, format!("Look again at the pages of {of}"))
-                .describing(format!(
-                    "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
-                     property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
-                     `nothing_to_check` costs the same"
-                ))
+        .describing(format!(
+            "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
+             property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
+             `nothing_to_check` costs the same"
+        ))
         .answering(enveloped(schemas::check()))
 }
 
 fn report_operation(id: &str, of: &str) -> Operation {
     Operation::new(id, format!("Tell what is wrong with {of}"))
-                .describing(
-                    "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
-                     an operator looks at duplicates and at what is wrong",
-                )
+        .describing(
+            "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
+             an operator looks at duplicates and at what is wrong",
+        )
         .taking(schemas::report_request())
         .answering(enveloped(schemas::report()))
 }

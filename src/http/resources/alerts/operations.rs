@@ -19,13 +19,13 @@ pub(super) fn create(listing: Listing) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Create", format!("Save a search of {plural} as an alert"))
-            .describing(format!(
-                "It is active at once and judges what is written from now on; nothing of the past is matched. What it \
-                 matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
-                 {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
-            ))
-            .taking(reference(names.create))
-            .answering(data_of("AlertName"))
+        .describing(format!(
+            "It is active at once and judges what is written from now on; nothing of the past is matched. What it \
+             matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
+             {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
+        ))
+        .taking(reference(names.create))
+        .answering(data_of("AlertName"))
 }
 
 pub(super) fn create_many(listing: Listing) -> Operation {
@@ -50,13 +50,13 @@ pub(super) fn list(listing: Listing) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "All", format!("Every alert on {plural}, oldest first"))
-            .describing(format!(
-                "All of them, or with skip or take a page; all are refused where they exceed {} MiB, and asked for page \
-                 by page",
-                LIST_BYTES_MAX >> 20
-            ))
-            .asking(page_parameters())
-            .answering(data_list_of(names.alert))
+        .describing(format!(
+            "All of them, or with skip or take a page; all are refused where they exceed {} MiB, and asked for page \
+             by page",
+            LIST_BYTES_MAX >> 20
+        ))
+        .asking(page_parameters())
+        .answering(data_list_of(names.alert))
 }
 
 pub(super) fn get(listing: Listing) -> Operation {
@@ -69,20 +69,20 @@ pub(super) fn update(listing: Listing) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Update", format!("Change an alert on {plural} in place"))
-            .describing(
-                "It is active afterwards, also when it was not. What it matched stays matched: its history is kept, \
-                 and nothing is told as new a second time",
-            )
-            .taking(reference(names.change))
-            .answering(data_of("AlertName"))
+        .describing(
+            "It is active afterwards, also when it was not. What it matched stays matched: its history is kept, \
+             and nothing is told as new a second time",
+        )
+        .taking(reference(names.change))
+        .answering(data_of("AlertName"))
 }
 
 pub(super) fn delete(listing: Listing) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Delete", format!("End an alert on {plural}"))
-            .describing("It matches nothing any more; history and deliveries stay, and it can be taken up again")
-            .answering(data_of("AlertName"))
+        .describing("It matches nothing any more; history and deliveries stay, and it can be taken up again")
+        .answering(data_of("AlertName"))
 }
 
 pub(super) fn activate(listing: Listing) -> Operation {
@@ -129,25 +129,25 @@ pub(super) fn replay(listing: Listing) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Replay", format!("Send what an alert on {plural} was told again"))
-            .describing(
-                "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
-                 as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
-                 waits the answer is 429",
-            )
-            .taking(reference("ReplayRequest"))
-            .answering(data_of("Replay"))
-            .with_status("202")
+        .describing(
+            "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
+             as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
+             waits the answer is 429",
+        )
+        .taking(reference("ReplayRequest"))
+        .answering(data_of("Replay"))
+        .with_status("202")
 }
 
 pub(super) fn preview(listing: Listing) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Preview", format!("The {plural} an alert would have matched lately"))
-            .describing(format!(
-                "Those first seen within the last days that pass the filter as they are now: how many, on which days \
-                 (UTC), and the last {}. Counts as a reading of a history",
-                preview::ITEMS_MAX
-            ))
-            .taking(reference(names.preview))
-            .answering(enveloped(preview_answer(names.record)))
+        .describing(format!(
+            "Those first seen within the last days that pass the filter as they are now: how many, on which days \
+             (UTC), and the last {}. Counts as a reading of a history",
+            preview::ITEMS_MAX
+        ))
+        .taking(reference(names.preview))
+        .answering(enveloped(preview_answer(names.record)))
 }
