@@ -15,7 +15,7 @@ const ENVELOPE_BYTES: usize = 16;
 pub struct Answer {
     /// Status, headers, body.
     pub response: Response<Bytes>,
-    /// Units of the route's consumption: credits are their number times the price.
+    /// Units of the endpoint's consumption: credits are their number times the price.
     pub units: u64,
     /// Whether the call counts at all.
     pub counts: bool,

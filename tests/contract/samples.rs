@@ -268,7 +268,14 @@ async fn samples_and_the_reference_page_need_no_key() {
             .unwrap();
         assert_eq!(error_of(response).await.0, 405);
     }
-    for path in ["/docs", "/docs/", "/docs/swagger-ui-bundle.js"] {
+    for path in [
+        "/docs",
+        "/docs/",
+        "/docs/swagger-ui-bundle.js",
+        "/docs/guide",
+        "/docs/guide/",
+        "/docs/guide/alerts",
+    ] {
         let response = service.ask(Method::GET, path).send().await.unwrap();
         assert_eq!(response.status(), 200, "{path}");
         assert!(

@@ -93,29 +93,33 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| similars(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesSimilars", "Properties similar to one")
-        .describing(format!(
-            "Of its class and offer, within {} km of its position, else in its commune, postal code or department; \
-             nearest first: {} % of surface or price, a room and {} km count alike, and so does a value one of the \
-             two does not have",
-            similars::RADIUS_M / 1_000.0,
-            100.0 * similars::SHARE_UNIT,
-            similars::DISTANCE_UNIT_M / 1_000.0,
-        ))
-        .taking(reference("SimilarPropertiesPayload"))
+                .describing(similars_description())
+                .taking(reference("SimilarPropertiesPayload"))
                 .answering(data_list_of("Property"))
                 .failing(Failure::NoRecord)
         }),
     },
 ];
 
+fn similars_description() -> String {
+    format!(
+        "Of its class and offer, within {} km of its position, else in its commune, postal code or department; \
+         nearest first: {} % of surface or price, a room and {} km count alike, and so does a value one of the \
+         two does not have",
+        similars::RADIUS_M / 1_000.0,
+        100.0 * similars::SHARE_UNIT,
+        similars::DISTANCE_UNIT_M / 1_000.0,
+    )
+}
+
 fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Operation {
     Operation::new(id, about)
         .describing(
-                "A change is visible within a second of its acknowledgement. Keywords must all occur as they are, but \
-                 for case and accents, in title, description or tags; of the full texts any may match, all its \
-                 words by French stem and with tolerance to typing errors. Without either, sorting by relevance \
-                 sorts by the last sighting",
-            )
+            "A change is visible within a second of its acknowledgement. Keywords must all occur as they are, but \
+             for case and accents, in title, description or tags; of the full texts any may match, all its words \
+             by French stem and with tolerance to typing errors. Without either, sorting by relevance sorts by the \
+             last sighting",
+        )
         .taking(reference(payload))
         .answering(enveloped(page_of(record)))
 }

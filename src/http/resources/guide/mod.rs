@@ -59,6 +59,7 @@ static PAGES: &[Page] = pages![
     "contributing": "docs/CONTRIBUTING.md",
     "changelog": "docs/CHANGELOG.md",
     "architecture": "src/ARCHITECTURE.md",
+    "glossary": "src/GLOSSARY.md",
 ];
 
 const STYLE_NAME: &str = "guide.css";
