@@ -56,7 +56,7 @@ pub struct Incoming(BoxStream<'static, Result<Bytes, warp::Error>>);
 
 /// Takes the body of a request.
 pub fn incoming() -> impl Filter<Extract = (Incoming,), Error = Rejection> + Copy {
-    warp::body::stream().map(|stream| Incoming::new(stream))
+    warp::body::stream().map(Incoming::new)
 }
 
 impl Incoming {
