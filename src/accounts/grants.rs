@@ -65,9 +65,31 @@ pub const ENDPOINTS: [&str; 51] = [
 /// What the names of the operators' endpoints begin with.
 const ADMIN_PREFIX: &str = "admin.";
 
-/// Whether a text names an endpoint.
-pub fn is_endpoint_name(text: &str) -> bool {
-    ENDPOINTS.contains(&text)
+/// Whether a text names an endpoint; at compile time too.
+pub const fn is_endpoint_name(text: &str) -> bool {
+    let mut index = 0;
+    while index < ENDPOINTS.len() {
+        if is_same(ENDPOINTS[index].as_bytes(), text.as_bytes()) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+/// Texts cannot be compared with `==` at compile time.
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
 }
 
 /// One thing a key may do.

@@ -22,10 +22,10 @@ use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::Pool;
 use toise_estimate::live::LiveModel;
-use toise_http::alerts::addresses::Addresses;
+use toise_http::addresses::Addresses;
 use toise_http::idempotency::Claims;
-use toise_http::listings::INGESTING_MAX;
-use toise_http::opendata::Answers;
+use toise_http::resources::admin::adverts::INGESTING_MAX;
+use toise_http::resources::opendata::Answers;
 use toise_http::{App, Readiness};
 use toise_listings::projection::Projection;
 use toise_net::post::Poster;
@@ -124,7 +124,7 @@ pub(crate) fn observe(app: &App, store: Store, open_data: OpenData) {
 mod tests {
     use super::*;
     use toise_engine::{Budget, Engine};
-    use toise_http::metrics;
+    use toise_http::resources::probes;
     use toise_lab::synth::{Request, lake::into_lake};
     use toise_lake::Lake;
     use toise_listings::Listings;
@@ -172,7 +172,7 @@ mod tests {
         .unwrap();
         observe(&app, store, open_data);
         app.readiness.set_ready();
-        let response = metrics::handler(&app).await.unwrap();
+        let response = probes::metrics(&app).await.unwrap().response;
         assert!(
             response.headers()["content-type"]
                 .to_str()

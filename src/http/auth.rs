@@ -1,11 +1,11 @@
-//! The key of a request: from the `x-api-key` header to a key that may use the route, or 401 or 403.
+//! The key of a request: from the `x-api-key` header to a key that may use the endpoint, or 401 or 403.
 
 use std::sync::Arc;
 
 use warp::http::HeaderMap;
 
+use super::endpoint::Access;
 use super::error::ApiError;
-use super::routes::Access;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::verify::{Recalled, Verifier};
 
@@ -38,7 +38,7 @@ pub async fn authenticate(
     ))
 }
 
-/// Whether a key may use a route with this access.
+/// Whether a key may use an endpoint with this access.
 pub fn authorise(key: &KeyRecord, access: Access) -> Result<(), ApiError> {
     match access {
         Access::Scoped(scope, endpoint) if !key.may(scope, endpoint) => {

@@ -1,17 +1,22 @@
 //! Request bodies: their media type and length, and what to do with the rest of one that is refused.
 //!
+//! [`incoming`] is the filter that takes a request's body without reading it: a call that is refused by its headers, its
+//! key or its quota costs no memory for the body it announces.
+//!
 //! An answer sent while the client still writes its body is often lost: the connection is reset before the client
 //! reads. So what is left of a refused body is read and thrown away, up to [`DRAIN_BYTES_MAX`].
 
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use futures::{Stream, StreamExt};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use warp::http::HeaderMap;
 use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
+use warp::{Filter, Rejection};
 
+use super::endpoint::BodyRule;
 use super::error::ApiError;
-use super::routes::BodyRule;
 
 /// Bytes thrown away, at most, before a connection is given up.
 pub const DRAIN_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -46,43 +51,97 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError
     }
 }
 
-/// Reads a body of at most `bytes_max` bytes.
-pub async fn read<S, B>(body: &mut S, bytes_max: usize) -> Result<Bytes, ApiError>
-where
-    S: Stream<Item = Result<B, warp::Error>> + Unpin,
-    B: Buf,
-{
-    let mut bytes = BytesMut::new();
-    while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(|_| ApiError::BodyInterrupted)?;
-        if bytes.len() + chunk.remaining() > bytes_max {
-            return Err(ApiError::TooLarge { bytes_max });
-        }
-        bytes.put(chunk);
-    }
-    Ok(bytes.freeze())
+/// A request's body, not read yet.
+pub struct Incoming(BoxStream<'static, Result<Bytes, warp::Error>>);
+
+/// Takes the body of a request.
+pub fn incoming() -> impl Filter<Extract = (Incoming,), Error = Rejection> + Copy {
+    warp::body::stream().map(Incoming::new)
 }
 
-/// Throws away what is left of a body, within bounds.
-///
-/// A client that waits for `100 Continue` has sent nothing yet and is better answered at once.
-pub async fn drain<S, B>(body: &mut S, headers: &HeaderMap)
-where
-    S: Stream<Item = Result<B, warp::Error>> + Unpin,
-    B: Buf,
-{
-    if headers.contains_key(EXPECT) {
-        return;
+impl Incoming {
+    fn new<B: Buf>(
+        stream: impl futures::Stream<Item = Result<B, warp::Error>> + Send + 'static,
+    ) -> Self {
+        // Chunks are `Bytes` underneath, so nothing is copied.
+        let chunks = stream.map_ok(|mut chunk| chunk.copy_to_bytes(chunk.remaining()));
+        Self(chunks.boxed())
     }
-    let mut drained = 0;
-    let all = async {
-        while let Some(Ok(chunk)) = body.next().await {
-            drained += chunk.remaining();
-            if drained > DRAIN_BYTES_MAX {
-                break;
+
+    /// Reads the body, of at most `bytes_max` bytes.
+    pub async fn read(&mut self, bytes_max: usize) -> Result<Bytes, ApiError> {
+        let mut bytes = BytesMut::new();
+        while let Some(chunk) = self.0.next().await {
+            let chunk = chunk.map_err(|_| ApiError::BodyInterrupted)?;
+            if bytes.len() + chunk.len() > bytes_max {
+                return Err(ApiError::TooLarge { bytes_max });
             }
+            bytes.put(chunk);
         }
-    };
-    // Past the bound the answer is sent all the same and the connection closed.
-    let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
+        Ok(bytes.freeze())
+    }
+
+    /// Throws away what is left of the body, within bounds.
+    ///
+    /// A client that waits for `100 Continue` has sent nothing yet and is better answered at once.
+    pub async fn drain(&mut self, headers: &HeaderMap) {
+        if headers.contains_key(EXPECT) {
+            return;
+        }
+        let mut drained = 0;
+        let all = async {
+            while let Some(Ok(chunk)) = self.0.next().await {
+                drained += chunk.len();
+                if drained > DRAIN_BYTES_MAX {
+                    break;
+                }
+            }
+        };
+        // Past the bound the answer is sent all the same and the connection closed.
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn taken(body: &[u8]) -> Incoming {
+        let request = warp::test::request().method("POST").body(body);
+        request.filter(&incoming()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit() {
+        assert_eq!(taken(b"12345").await.read(5).await.unwrap(), "12345");
+        let refused = taken(b"123456").await.read(5).await.unwrap_err();
+        assert!(matches!(refused, ApiError::TooLarge { bytes_max: 5 }));
+        assert_eq!(taken(b"").await.read(0).await.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn what_is_left_of_a_refused_body_is_thrown_away_unless_it_is_yet_to_be_asked_for() {
+        let mut body = taken(b"12345").await;
+        let mut headers = HeaderMap::new();
+        headers.insert(EXPECT, "100-continue".parse().unwrap());
+        body.drain(&headers).await;
+        body.drain(&HeaderMap::new()).await;
+        assert_eq!(body.read(5).await.unwrap(), "");
+    }
+
+    #[test]
+    fn a_length_or_a_media_type_that_is_not_taken_is_refused_by_the_headers() {
+        let json = BodyRule::Json { bytes_max: 5 };
+        let check = |rule, name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            check_headers(rule, &headers).map_err(|error| error.status_and_code().0.as_u16())
+        };
+        assert_eq!(check(json, "content-length", "5"), Ok(()));
+        assert_eq!(check(json, "content-length", "6"), Err(413));
+        assert_eq!(check(json, "content-type", "Application/JSON; x"), Ok(()));
+        assert_eq!(check(json, "content-type", "text/plain"), Err(415));
+        assert_eq!(check(json, "content-encoding", "gzip"), Err(415));
+        assert_eq!(check(BodyRule::None, "content-length", "6"), Ok(()));
+    }
 }

@@ -38,9 +38,9 @@ pub enum ApiError {
     /// The key works but not for this.
     #[error("x-api-key: this key is granted neither the scope {:?} nor the endpoint {endpoint:?}", scope.as_str())]
     Forbidden {
-        /// Scope that would open the route.
+        /// Scope that would open the endpoint.
         scope: Scope,
-        /// Grant that would open this route alone.
+        /// Grant that would open this endpoint alone.
         endpoint: &'static str,
     },
     /// The key asked more often than it may.
@@ -69,16 +69,16 @@ pub enum ApiError {
     /// No such route.
     #[error("no such route")]
     NoRoute,
-    /// The route exists with other methods, listed as in `Allow`.
+    /// The path exists with other methods, listed as in `Allow`.
     #[error("method not allowed; must be one of: {0}")]
     MethodNotAllowed(String),
-    /// The body is longer than the route takes.
+    /// The body is longer than the endpoint takes.
     #[error("body: must not exceed {bytes_max} bytes")]
     TooLarge {
-        /// What the route takes.
+        /// What the endpoint takes.
         bytes_max: usize,
     },
-    /// The body is not of the media type the route takes.
+    /// The body is not of the media type the endpoint takes.
     #[error("content-type: must be application/json, without content-encoding")]
     UnsupportedMediaType,
     /// The client stopped sending its body, or sent it too slowly.

@@ -1,30 +1,25 @@
-//! The service over HTTP: one table of routes, one pipeline before them, one mapping of errors.
+//! The service over HTTP: one list of endpoints, one pipeline before them, one mapping of errors.
 //!
-//! [`server`] accepts connections and hands each request to [`pipeline`], which finds its [`routes::Route`], checks
-//! size, key, scope, rate and quota, runs the endpoint, writes the ledger and finishes the answer. Routing is a table
-//! rather than a chain of warp filters: the 405 answer must list the methods of a path, policy tests walk every route,
-//! and warp's rejections would answer in plain text.
+//! [`server`] accepts connections and hands each request to the warp filters of [`filters`], whose groups all end in
+//! [`pipeline`]: it finds the [`endpoint::Endpoint`], checks size, key, scope, rate and quota, calls the handler, writes
+//! the ledger and finishes the answer. Within a group paths are looked up in a tree ([`router`]) rather than tried one
+//! filter after the other: the 405 answer must list the methods of a path, and policy tests walk every endpoint.
 
-pub mod admin;
-pub mod alerts;
+pub mod addresses;
 pub mod answer;
 pub mod auth;
 pub mod body;
-mod collect;
+pub mod call;
 mod connection;
-mod consumption;
-pub mod docs;
+pub mod endpoint;
 pub mod error;
-pub mod estimate;
+mod files;
+pub mod filters;
 pub mod idempotency;
-pub mod listings;
-pub mod metrics;
 pub mod openapi;
-pub mod opendata;
 pub mod pipeline;
-pub mod routes;
-pub mod samples;
-mod search;
+pub mod resources;
+pub mod router;
 pub mod server;
 pub mod settings;
 pub mod tls;
@@ -51,9 +46,9 @@ use toise_listings::projection::Projection;
 use toise_store::Store;
 use toise_telemetry::Metrics;
 
-use alerts::addresses::Addresses;
+use addresses::Addresses;
 use idempotency::Claims;
-use opendata::Answers;
+use resources::opendata::Answers;
 
 /// What every request shares. Cheap to clone.
 #[derive(Clone)]

@@ -26,7 +26,7 @@ use warp::http::Response;
 
 use super::connection::{Activity, Patience, Watched};
 use super::tls::Tls;
-use super::{App, pipeline};
+use super::{App, filters};
 use crate::settings::ServerSettings;
 use toise_telemetry::Metrics;
 
@@ -93,7 +93,7 @@ pub async fn run_over(
         .supervisor()
         .watch("metrics-upkeep", keep_up(metrics.clone()));
     let upkeep = tokio::spawn(upkeep);
-    let service = TowerToHyperService::new(warp::service(pipeline::filter(app)));
+    let service = TowerToHyperService::new(warp::service(filters::service(app)));
     let builder = builder(limits);
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let graceful = GracefulShutdown::new();

@@ -7,7 +7,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::contract::listings::{Advert, Property};
 use toise::contract::read::read;
-use toise::http::listings::INGESTING_MAX;
+use toise::http::resources::admin::adverts::INGESTING_MAX;
 use toise::http::server::Limits;
 use uuid::Uuid;
 

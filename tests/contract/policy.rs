@@ -1,4 +1,4 @@
-//! Who may ask: every route with no key, a bad, expired, revoked, wrong and right one, and of what belongs to an account
+//! Who may ask: every endpoint with no key, a bad, expired, revoked, wrong and right one, and of what belongs to an account
 //! the right key of another, printed as a table.
 
 use comfy_table::Table;
@@ -8,7 +8,8 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::keys::{self, Kind};
 use toise::accounts::scopes::Scope;
 use toise::contract::listings::filters::Listing;
-use toise::http::routes::{Access, AlertAction, Endpoint, ROUTES, Route};
+use toise::http::endpoint::{Access, Endpoint};
+use toise::http::resources;
 use toise::http::server::Limits;
 use uuid::Uuid;
 
@@ -16,7 +17,7 @@ use crate::support::alerts::{body, known_names};
 use crate::support::{Rows, Service};
 
 const COLUMNS: [&str; 11] = [
-    "route",
+    "endpoint",
     "scope",
     "no key",
     "not a key",
@@ -29,10 +30,10 @@ const COLUMNS: [&str; 11] = [
     "own",
 ];
 
-/// Asks a route for a record, or with a body that may be wrong: only the door is looked at.
-async fn status(service: &Service, route: &Route, key: Option<&str>, id: Uuid) -> u16 {
-    let method = Method::from_bytes(route.method.as_str().as_bytes()).unwrap();
-    let path: Vec<String> = route
+/// Asks an endpoint for a record, or with a body that may be wrong: only the door is looked at.
+async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: Uuid) -> u16 {
+    let method = Method::from_bytes(endpoint.method.as_str().as_bytes()).unwrap();
+    let path: Vec<String> = endpoint
         .path
         .split('/')
         .map(|segment| match segment.starts_with('{') {
@@ -40,9 +41,9 @@ async fn status(service: &Service, route: &Route, key: Option<&str>, id: Uuid) -
             false => segment.to_owned(),
         })
         .collect();
-    let body = match route.endpoint {
-        Endpoint::Alerts(_, AlertAction::Replay) => r#"{"from":"2026-11-01","to":"2026-11-02"}"#,
-        _ => "{}",
+    let body = match endpoint.path.ends_with("/replay") {
+        true => r#"{"from":"2026-11-01","to":"2026-11-02"}"#,
+        false => "{}",
     };
     let mut request = service
         .ask(method, &path.join("/"))
@@ -52,6 +53,16 @@ async fn status(service: &Service, route: &Route, key: Option<&str>, id: Uuid) -
         request = request.header("x-api-key", key);
     }
     request.send().await.unwrap().status().as_u16()
+}
+
+/// On what listings the alert is that a path names.
+fn listing_of_alert(path: &str) -> Option<Listing> {
+    let names_one = path.contains("/search/alerts/") && path.contains("{alertId}");
+    let on_adverts = path.starts_with("/v2/protected/adverts/");
+    names_one.then_some(match on_adverts {
+        true => Listing::Advert,
+        false => Listing::Property,
+    })
 }
 
 /// An alert of the account that owns the service's key.
@@ -77,7 +88,7 @@ async fn alert_of(service: &Service, listing: Listing) -> Uuid {
 }
 
 #[tokio::test]
-async fn every_route_admits_the_right_keys_only() {
+async fn every_endpoint_admits_the_right_keys_only() {
     let service = Service::start_with(Rows::default(), Limits::default(), known_names).await;
     let every_scope = Scope::ALL.map(Scope::as_str).join(",");
     let trial_scopes = Kind::Test.default_scopes().to_string();
@@ -92,8 +103,9 @@ async fn every_route_admits_the_right_keys_only() {
     let stranger = service.new_key(Kind::Production, "alerts", "stranger").key;
     let mut table = Table::new();
     table.set_header(COLUMNS);
-    for route in &ROUTES {
-        let (wrong, right) = match route.access {
+    let mut of_alerts = 0;
+    for endpoint in resources::endpoints() {
+        let (wrong, right) = match endpoint.access {
             Access::Scoped(scope, _) => {
                 let others = Scope::ALL.into_iter().filter(|other| *other != scope);
                 let others: Vec<&str> = others.map(Scope::as_str).collect();
@@ -113,35 +125,36 @@ async fn every_route_admits_the_right_keys_only() {
             Some(wrong.as_str()),
             Some(right_key.as_str()),
         ] {
-            statuses.push(status(&service, route, key, Uuid::now_v7()).await);
+            statuses.push(status(&service, endpoint, key, Uuid::now_v7()).await);
             service.clock.advance_ms(1_000);
         }
-        let owned = match route.endpoint {
-            Endpoint::Alerts(listing, _) if route.path.contains('{') => Some(listing),
-            _ => None,
-        };
+        let owned = listing_of_alert(endpoint.path);
         let mut of_accounts = Vec::new();
         if let Some(listing) = owned {
             let id = alert_of(&service, listing).await;
             for key in [&stranger, &service.key] {
-                of_accounts.push(status(&service, route, Some(key), id).await);
+                of_accounts.push(status(&service, endpoint, Some(key), id).await);
             }
         }
-        let mut row = vec![format!("{} {}", route.method, route.path), right.to_owned()];
+        let mut row = vec![
+            format!("{} {}", endpoint.method, endpoint.path),
+            right.to_owned(),
+        ];
         row.extend(statuses.iter().chain(&of_accounts).map(u16::to_string));
         table.add_row(row);
         if owned.is_some() {
+            of_alerts += 1;
             assert!(
                 of_accounts[0] == 404 && [200, 202].contains(&of_accounts[1]),
                 "{table}"
             );
         }
         let refused = |statuses: &[u16]| statuses.iter().all(|status| *status == 401);
-        match route.access {
+        match endpoint.access {
             Access::Public => {
                 assert!(
                     statuses.iter().all(|status| *status == statuses[0]
-                        && (*status < 400 || route.path.contains('{'))),
+                        && (*status < 400 || endpoint.path.contains('{'))),
                     "{table}"
                 )
             }
@@ -157,5 +170,6 @@ async fn every_route_admits_the_right_keys_only() {
             ),
         }
     }
+    assert_eq!(of_alerts, 14, "endpoints that name an alert");
     println!("{table}");
 }

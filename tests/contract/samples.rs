@@ -13,7 +13,7 @@ use toise::contract::listings::{Advert, LiteProperty, Property};
 use toise::contract::read::read;
 use toise::geo::departments;
 use toise::geo::distance::planar_distance_m;
-use toise::http::samples::{Sample, sample};
+use toise::http::resources::samples::{Sample, sample};
 
 use crate::support::{Service, error_of};
 
@@ -268,7 +268,14 @@ async fn samples_and_the_reference_page_need_no_key() {
             .unwrap();
         assert_eq!(error_of(response).await.0, 405);
     }
-    for path in ["/docs", "/docs/", "/docs/swagger-ui-bundle.js"] {
+    for path in [
+        "/docs",
+        "/docs/",
+        "/docs/swagger-ui-bundle.js",
+        "/docs/guide",
+        "/docs/guide/",
+        "/docs/guide/alerts",
+    ] {
         let response = service.ask(Method::GET, path).send().await.unwrap();
         assert_eq!(response.status(), 200, "{path}");
         assert!(

@@ -13,7 +13,7 @@ use toise::base::splitmix;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::Listing;
 use toise::http::App;
-use toise::http::alerts::addresses::Addresses;
+use toise::http::addresses::Addresses;
 use toise::listings::Listings;
 use toise::listings::ingest::Receipt;
 use toise::net::receiver::{Allowed, Gate};

@@ -1,39 +1,32 @@
-//! The part of the OpenAPI document that tells of alerts: their operations and parameters; [`schemas`] has the bodies.
+//! The part of the OpenAPI document that tells of alerts: their names and parameters; [`schemas`] has the bodies.
 
 pub mod schemas;
 
 use serde_json::{Value, json};
 
-use super::super::routes::AlertAction;
-use super::admin::{data_list_of, data_of};
-use super::operations::Operation;
-use super::{enveloped, reference};
-use schemas::preview_answer;
 use toise_alerts::delivery::DeliveryStatus;
-use toise_alerts::registry::LIST_BYTES_MAX;
-use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
 use toise_alerts::request::queries::{SKIP_MAX, TAKE_DEFAULT, TAKE_MAX};
 use toise_contract::listings::filters::Listing;
-use toise_listings::preview;
 
 /// What each kind of listings calls the parts of its alerts.
-struct Names {
-    /// What operations begin with.
-    operation: &'static str,
+pub(crate) struct Names {
+    /// What the names of operations begin with.
+    pub prefix: &'static str,
     /// The listings, in a sentence.
-    plural: &'static str,
-    record: &'static str,
-    alert: &'static str,
-    create: &'static str,
-    create_many: &'static str,
-    change: &'static str,
-    preview: &'static str,
+    pub plural: &'static str,
+    pub record: &'static str,
+    pub alert: &'static str,
+    pub create: &'static str,
+    pub create_many: &'static str,
+    pub change: &'static str,
+    pub preview: &'static str,
 }
 
-fn names(listing: Listing) -> Names {
+/// The names of the alerts on such listings.
+pub(crate) fn names(listing: Listing) -> Names {
     match listing {
         Listing::Property => Names {
-            operation: "propertyAlerts",
+            prefix: "propertyAlerts",
             plural: "properties",
             record: "Property",
             alert: "PropertyAlert",
@@ -43,7 +36,7 @@ fn names(listing: Listing) -> Names {
             preview: "PreviewSearchPropertiesPayload",
         },
         Listing::Advert => Names {
-            operation: "advertAlerts",
+            prefix: "advertAlerts",
             plural: "adverts",
             record: "Advert",
             alert: "AdvertAlert",
@@ -52,79 +45,6 @@ fn names(listing: Listing) -> Names {
             change: "ChangeSearchAdvertsPayload",
             preview: "PreviewSearchAdvertsPayload",
         },
-    }
-}
-
-/// What there is to say of an operation.
-pub fn describe(listing: Listing, action: AlertAction) -> Operation {
-    let names = names(listing);
-    let (plural, operation) = (names.plural, names.operation);
-    let of = |name: &str, summary: String| Operation::new(format!("{operation}{name}"), summary);
-    match action {
-        AlertAction::Create => of("Create", format!("Save a search of {plural} as an alert"))
-            .describing(format!(
-                "It is active at once and judges what is written from now on; nothing of the past is matched. What it \
-                 matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
-                 {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
-            ))
-            .taking(reference(names.create))
-            .answering(data_of("AlertName")),
-        AlertAction::CreateMany => of("CreateMany", format!("Save many searches of {plural}"))
-            .describing("Each is taken or refused by itself; answers are in the order of the request")
-            .taking(reference(names.create_many))
-            .answering(enveloped(json!({
-                "type": "object",
-                "required": ["alerts"],
-                "properties": {"alerts": {"type": "array", "items": reference("AlertOutcome"),
-                    "description": "One outcome for each alert, in order"}},
-            }))),
-        AlertAction::List => of("All", format!("Every alert on {plural}, oldest first"))
-            .describing(format!(
-                "All of them, or with skip or take a page; all are refused where they exceed {} MiB, and asked for page \
-                 by page",
-                LIST_BYTES_MAX >> 20
-            ))
-            .asking(page_parameters())
-            .answering(data_list_of(names.alert)),
-        AlertAction::Get => of("Get", format!("An alert on {plural}"))
-            .answering(data_of(names.alert)),
-        AlertAction::Update => of("Update", format!("Change an alert on {plural} in place"))
-            .describing(
-                "It is active afterwards, also when it was not. What it matched stays matched: its history is kept, \
-                 and nothing is told as new a second time",
-            )
-            .taking(reference(names.change))
-            .answering(data_of("AlertName")),
-        AlertAction::Delete => of("Delete", format!("End an alert on {plural}"))
-            .describing("It matches nothing any more; history and deliveries stay, and it can be taken up again")
-            .answering(data_of("AlertName")),
-        AlertAction::Activate => of("Activate", format!("Take up an alert on {plural} again"))
-            .describing("What came while it was not active is not matched")
-            .answering(data_of("AlertName")),
-        AlertAction::History => of("History", format!("The {plural} an alert matched"))
-            .describing("As they are now, each once, the newest first match first")
-            .asking(page_parameters())
-            .answering(data_list_of(names.record)),
-        AlertAction::Deliveries => of("Deliveries", format!("Deliveries of an alert on {plural}"))
-            .describing("Newest first; they are kept as long as the server's retention says")
-            .asking(page_parameters().into_iter().chain([status_parameter()]).collect())
-            .answering(data_list_of("Delivery")),
-        AlertAction::Replay => of("Replay", format!("Send what an alert on {plural} was told again"))
-            .describing(
-                "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
-                 as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
-                 waits the answer is 429",
-            )
-            .taking(reference("ReplayRequest"))
-            .answering(data_of("Replay")),
-        AlertAction::Preview => of("Preview", format!("The {plural} an alert would have matched lately"))
-            .describing(format!(
-                "Those first seen within the last days that pass the filter as they are now: how many, on which days \
-                 (UTC), and the last {}. Counts as a reading of a history",
-                preview::ITEMS_MAX
-            ))
-            .taking(reference(names.preview))
-            .answering(enveloped(preview_answer(names.record))),
     }
 }
 
@@ -159,9 +79,11 @@ pub fn page_parameters() -> Vec<Value> {
     ]
 }
 
-fn status_parameter() -> Value {
-    json!({"name": "status", "in": "query", "description": "Only deliveries that stand so",
-        "schema": {"type": "string", "enum": DeliveryStatus::ALL.map(DeliveryStatus::as_str)}})
+/// Parameters of a page of deliveries.
+pub fn delivery_parameters() -> Vec<Value> {
+    let status = json!({"name": "status", "in": "query", "description": "Only deliveries that stand so",
+        "schema": {"type": "string", "enum": DeliveryStatus::ALL.map(DeliveryStatus::as_str)}});
+    page_parameters().into_iter().chain([status]).collect()
 }
 
 #[cfg(test)]
@@ -196,7 +118,6 @@ mod tests {
         };
         assert_eq!(names(page_parameters()), PAGE_PARAMETERS);
         assert_eq!(names(list_parameters()), ALERT_LIST_PARAMETERS);
-        let of_deliveries = describe(Listing::Advert, AlertAction::Deliveries).query;
-        assert_eq!(names(of_deliveries), DELIVERIES_PARAMETERS);
+        assert_eq!(names(delivery_parameters()), DELIVERIES_PARAMETERS);
     }
 }

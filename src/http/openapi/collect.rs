@@ -2,16 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::collect::CHECKED_MAX;
-use super::super::routes::Endpoint;
-use super::admin::data_of;
-use super::operations::Operation;
+use super::super::resources::pages::CHECKED_MAX;
 use super::schemas::closed;
 use super::{content, enveloped};
 use toise_collect::RETRY_AFTER_S;
 use toise_collect::request::{COMMENT_CHARS_MAX, URL_PARAMETER};
 use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
-use toise_contract::listings::filters::Listing;
 use toise_listings::identity::URL_BYTES_MAX;
 
 /// Why an address is rejected: the word its reason begins with, and what it means.
@@ -41,84 +37,51 @@ const REASONS: [(&str, &str); 11] = [
     ),
 ];
 
-/// What there is to say of such a route.
-pub fn describe(endpoint: Endpoint) -> Operation {
-    match endpoint {
-        Endpoint::Check(listing) => {
-            let (id, of) = names(listing);
-            Operation::new(format!("{id}Check"), format!("Look again at the pages of {of}"))
-                .describing(format!(
-                    "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
-                     property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
-                     `nothing_to_check` costs the same"
-                ))
-                .answering(enveloped(json!({
-                    "type": "object",
-                    "required": ["result", "adverts"],
-                    "properties": {
-                        "result": {"type": "string", "enum": ["check_scheduled", "nothing_to_check"],
-                            "description": "Whether there is a page to look at"},
-                        "adverts": {"type": "integer", "minimum": 0, "maximum": CHECKED_MAX,
-                            "description": "Pages that are looked at"},
-                    },
-                })))
-        }
-        Endpoint::Report(listing) => {
-            let (id, of) = names(listing);
-            let reason = json!({"type": "string", "enum": EnumAdvertReportReason::TABLE.values, "description": "What is wrong"});
-            let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words; required where reason is OTHER"});
-            Operation::new(format!("{id}Report"), format!("Tell what is wrong with {of}"))
-                .describing(
-                    "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
-                     an operator looks at duplicates and at what is wrong",
-                )
-                .taking(closed(json!({"reason": reason.clone(), "comment": comment}), &["reason"]))
-                .answering(enveloped(json!({
-                    "type": "object",
-                    "required": ["report_id", "reason"],
-                    "properties": {
-                        "report_id": {"type": "string", "format": "uuid", "description": "Identifier of the report"},
-                        "reason": reason,
-                    },
-                })))
-        }
-        _ => by_url(match endpoint {
-            Endpoint::ByUrl(listing) => listing,
-            _ => Listing::Advert,
-        }),
-    }
+/// The address of a listing's page.
+pub fn url_parameter() -> Value {
+    json!({
+        "name": URL_PARAMETER,
+        "in": "query",
+        "required": true,
+        "schema": {"type": "string", "format": "uri", "minLength": 1, "maxLength": URL_BYTES_MAX},
+        "description": "Address of the listing on its portal, http or https",
+    })
 }
 
-fn names(listing: Listing) -> (&'static str, &'static str) {
-    match listing {
-        Listing::Advert => ("adverts", "an advert"),
-        Listing::Property => ("properties", "a property"),
-    }
+/// What a check comes to.
+pub fn check() -> Value {
+    json!({
+        "type": "object",
+        "required": ["result", "adverts"],
+        "properties": {
+            "result": {"type": "string", "enum": ["check_scheduled", "nothing_to_check"],
+                "description": "Whether there is a page to look at"},
+            "adverts": {"type": "integer", "minimum": 0, "maximum": CHECKED_MAX,
+                "description": "Pages that are looked at"},
+        },
+    })
 }
 
-fn by_url(listing: Listing) -> Operation {
-    let (id, summary, record) = match listing {
-        Listing::Advert => ("advertsGetByUrl", "The advert of a page", "Advert"),
-        Listing::Property => (
-            "propertiesGetByUrl",
-            "The property that the advert of a page belongs to",
-            "Property",
-        ),
-    };
-    Operation::new(id, summary)
-        .describing(
-            "What is known and fresh comes at once; else the page is fetched and read, which may take 45 seconds: set a \
-             longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
-             again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
-        )
-        .asking(vec![json!({
-            "name": URL_PARAMETER,
-            "in": "query",
-            "required": true,
-            "schema": {"type": "string", "format": "uri", "minLength": 1, "maxLength": URL_BYTES_MAX},
-            "description": "Address of the listing on its portal, http or https",
-        })])
-        .answering(data_of(record))
+/// The body of a report.
+pub fn report_request() -> Value {
+    let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words; required where reason is OTHER"});
+    closed(json!({"reason": reason(), "comment": comment}), &["reason"])
+}
+
+/// The answer to a report.
+pub fn report() -> Value {
+    json!({
+        "type": "object",
+        "required": ["report_id", "reason"],
+        "properties": {
+            "report_id": {"type": "string", "format": "uuid", "description": "Identifier of the report"},
+            "reason": reason(),
+        },
+    })
+}
+
+fn reason() -> Value {
+    json!({"type": "string", "enum": EnumAdvertReportReason::TABLE.values, "description": "What is wrong"})
 }
 
 /// The answer of a call whose page is still being collected.

@@ -2,18 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::operations::Operation;
 use super::schemas::closed;
-use super::{enveloped, reference};
-use crate::estimate::COMPARABLES;
+use crate::resources::estimates::COMPARABLES;
 use toise_estimate::request::fields::{CONDITIONS_MAX, FIELDS, Field, Kind, POSITION_PATH};
-use toise_estimate::request::{ESTIMATE_ITEMS_MAX, keys_of};
-
-/// What is said of both routes.
-const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \
-sales in five. The price starts from the level of recorded sales around the position, goes on with sales like the home \
-and ends with what recorded sales do not tell (balcony, lift, condition, …) as bounded adjustments. Where no sale is \
-within reach it falls back to the department or the country, and says so. 503 while no model was trained";
+use toise_estimate::request::keys_of;
 
 /// Component schemas of the request and the answer.
 pub(super) fn schemas() -> Map<String, Value> {
@@ -21,35 +13,6 @@ pub(super) fn schemas() -> Map<String, Value> {
     found.insert("EstimateRequest".into(), object(""));
     found.insert("Estimate".into(), estimate());
     found
-}
-
-pub(super) fn lite() -> Operation {
-    Operation::new("estimatePropertyLite", "The value of a home")
-        .describing(ABOUT)
-        .taking(reference("EstimateRequest"))
-        .answering(enveloped(reference("Estimate")))
-}
-
-pub(super) fn lite_many() -> Operation {
-    Operation::new("estimatePropertyLiteMany", "The values of homes")
-        .describing(format!(
-            "{ABOUT}. A home that cannot be valued has an error in its place and costs nothing"
-        ))
-        .taking(closed(
-            json!({"items": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": ESTIMATE_ITEMS_MAX,
-                "items": reference("EstimateRequest"),
-                "description": "Homes, each read by itself",
-            }}),
-            &["items"],
-        ))
-        .answering(enveloped(json!({
-            "type": "array",
-            "items": {"anyOf": [reference("Estimate"), reference("Error")]},
-            "description": "One answer per item, in order",
-        })))
 }
 
 /// The object at a path of the body.

@@ -8,14 +8,6 @@ use super::schemas::closed;
 use toise_listings::prepare::Change;
 use toise_listings::request::ADVERTS_MAX;
 
-/// What the operation that takes adverts says of itself.
-pub const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
-by default now. A listing that is not known yet needs source, type, offer.type, a price (null when it is given on \
-request only) and a place (postalCode, inseeCode or locationCoordinate). In a later sighting an absent field means \
-unchanged and null means unknown now; lists are replaced whole. A sighting older than the one known changes nothing \
-but an earlier firstSeenAt. Identifiers, meta and other derived fields are ignored, so a record read here may be sent \
-back. The answer comes once every advert taken is on disk; sending the same again does no harm.";
-
 /// Component schemas by name.
 pub fn schemas() -> Map<String, Value> {
     let schemas = [

@@ -1,31 +1,32 @@
-//! The OpenAPI 3.1 document, written from the table of routes and the tables of bodies that validate requests.
+//! The OpenAPI 3.1 document, written from the endpoints and the tables of bodies that validate requests.
 //!
 //! Nothing here states a filter, a range or an enumeration of its own: what the document says is what the parser does.
 
 pub mod admin;
-mod alerts;
-mod collect;
+pub(crate) mod alerts;
+pub(crate) mod collect;
 mod estimate;
 pub mod filters;
 mod ingestion;
 pub mod listings;
-mod operations;
+mod operation;
 mod parameters;
 mod responses;
-mod schemas;
+pub(crate) mod schemas;
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::docs;
-use super::routes::{Access, Counting, Endpoint, ROUTES, Route};
-use operations::describe;
+use super::endpoint::{Access, Counting, Endpoint};
+use super::resources;
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
 use schemas::{match_answer, match_request, record, search_answer, search_request};
 use toise_opendata::Dataset;
+
+pub use operation::{Failure, Operation};
 
 const DESCRIPTION: &str = "French property data. One fault is reported per call, the first in document order, by its \
 JSON path. Unknown keys and nulls are refused; a key written twice counts with its last value; an empty list and a \
@@ -47,11 +48,14 @@ pub fn document_bytes() -> Bytes {
 /// The document.
 pub fn document() -> Value {
     let mut paths = Map::new();
-    for route in ROUTES.iter().filter(|route| is_described(route)) {
+    for endpoint in resources::endpoints() {
+        let Some(describe) = endpoint.operation else {
+            continue;
+        };
         let path = paths
-            .entry(route.path)
+            .entry(endpoint.path)
             .or_insert_with(|| Value::Object(Map::new()));
-        path[route.method.as_str().to_ascii_lowercase()] = operation(route);
+        path[endpoint.method.as_str().to_ascii_lowercase()] = operation(endpoint, describe());
     }
     let mut schemas = Map::new();
     schemas.insert("Error".into(), error_schema());
@@ -81,40 +85,37 @@ pub fn document() -> Value {
     })
 }
 
-/// Whether the document tells of a route: of the reference page, not of each of its files.
-fn is_described(route: &Route) -> bool {
-    route.endpoint != Endpoint::Docs || route.path == docs::PAGE_PATH
-}
-
-fn type_name(dataset: Dataset) -> &'static str {
+/// What the names of a dataset's schemas begin with.
+pub(crate) fn type_name(dataset: Dataset) -> &'static str {
     match dataset {
         Dataset::Dpe => "Dpe",
         Dataset::Dvf => "Dvf",
     }
 }
 
-fn reference(name: &str) -> Value {
+/// A component schema by its name.
+pub(crate) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 
-fn content(schema: Value) -> Value {
+/// A JSON body of this schema.
+pub(crate) fn content(schema: Value) -> Value {
     json!({JSON: {"schema": schema}})
 }
 
-fn operation(route: &Route) -> Value {
-    let said = describe(route);
-    let mut parameters = path_parameters(route.path);
+fn operation(endpoint: &Endpoint, said: Operation) -> Value {
+    let mut parameters = path_parameters(endpoint.path);
     parameters.extend(said.query.iter().cloned());
-    if route.takes_idempotency_key() {
+    if endpoint.takes_idempotency_key() {
         parameters.push(idempotency_parameter());
     }
     let mut operation = json!({
         "operationId": said.id,
         "summary": said.summary,
-        "tags": [tag(route.path)],
-        "responses": responses(route, &said),
+        "tags": [tag(endpoint.path)],
+        "responses": responses(endpoint, &said),
     });
     if let Some(description) = said.description {
         operation["description"] = json!(description);
@@ -122,14 +123,14 @@ fn operation(route: &Route) -> Value {
     if !parameters.is_empty() {
         operation["parameters"] = json!(parameters);
     }
-    if route.is_protected() {
+    if endpoint.is_protected() {
         operation["security"] = json!([{"key": []}]);
     }
-    if let Access::Scoped(scope, endpoint) = route.access {
+    if let Access::Scoped(scope, grant) = endpoint.access {
         operation["x-scope"] = json!(scope.as_str());
-        operation["x-endpoint"] = json!(endpoint);
+        operation["x-endpoint"] = json!(grant);
     }
-    if let Counting::As(consumption) = route.counting {
+    if let Counting::As(consumption) = endpoint.counting {
         operation["x-consumption"] = json!(consumption.as_str());
     }
     if let Some(schema) = said.request {
@@ -153,7 +154,7 @@ fn tag(path: &str) -> &str {
 }
 
 /// `{"data": …}`.
-fn enveloped(data: Value) -> Value {
+pub(crate) fn enveloped(data: Value) -> Value {
     json!({"type": "object", "required": ["data"], "properties": {"data": data}})
 }
 
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reference_resolves_and_every_route_is_there() {
+    fn every_reference_resolves_and_every_endpoint_is_there() {
         let document = document();
         let text = document.to_string();
         for (_, rest) in text
@@ -191,13 +192,11 @@ mod tests {
                 "{name}"
             );
         }
-        for route in ROUTES.iter().filter(|route| is_described(route)) {
-            let method = route.method.as_str().to_ascii_lowercase();
-            assert!(
-                document["paths"][route.path][method].is_object(),
-                "{}",
-                route.path
-            );
+        let described = resources::endpoints().filter(|endpoint| endpoint.operation.is_some());
+        for endpoint in described {
+            let method = endpoint.method.as_str().to_ascii_lowercase();
+            let operation = &document["paths"][endpoint.path][method];
+            assert!(operation.is_object(), "{}", endpoint.path);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Parameters of operations that follow from their route.
+//! Parameters of operations that follow from their endpoint.
 
 use serde_json::{Value, json};
 

@@ -1,55 +1,44 @@
-//! What a route may answer: success and its headers, and each status its checks can refuse with.
+//! What an endpoint may answer: success and its headers, and each status its checks can refuse with.
 
 use serde_json::{Value, json};
 
+use super::super::endpoint::{Access, BodyRule, Counting, Endpoint};
 use super::super::error::ApiError;
-use super::super::routes::{Access, AlertAction, BodyRule, Counting, Endpoint, Route};
-use super::operations::Operation;
-use super::{EXAMPLES, collect, content, reference};
+use super::operation::{Failure, Operation};
+use super::{EXAMPLES, content, reference};
 use toise_accounts::meter::Refused;
 use toise_contract::Fault;
 
-fn response_headers(route: &Route) -> Value {
+fn response_headers(endpoint: &Endpoint) -> Value {
     let number =
         |about: &str| json!({"schema": {"type": "integer", "minimum": 0}, "description": about});
     let mut headers = json!({
         "x-request-id": {"schema": {"type": "string", "format": "uuid"}, "description": "Names the request"},
     });
-    if route.is_protected() {
+    if endpoint.is_protected() {
         headers["x-credits"] = number("Credits charged by this call");
         headers["RateLimit-Limit"] = number("Calls a second the key may make");
         headers["RateLimit-Remaining"] = number("Calls that may follow at once");
         headers["RateLimit-Reset"] = number("Seconds until the full rate may be used again");
     }
-    if route.is_protected() && route.counting != Counting::Free {
+    if endpoint.is_protected() && endpoint.counting != Counting::Free {
         headers["x-quota-used-percent"] =
             number("Percent of the monthly quota used, once it is 75 or more");
     }
     headers
 }
 
-/// Every answer of a route, by status.
-pub fn responses(route: &Route, said: &Operation) -> Value {
-    let mut success = json!({"description": "Success", "headers": response_headers(route)});
+/// Every answer of an endpoint, by status.
+pub fn responses(endpoint: &Endpoint, said: &Operation) -> Value {
+    let mut success = json!({"description": "Success", "headers": response_headers(endpoint)});
     if let Some((media_type, schema)) = &said.answer {
         success["content"] = json!({*media_type: {"schema": schema}});
         if let Some(example) = EXAMPLES.get(&said.id) {
             success["content"][*media_type]["example"] = example["answer"].clone();
         }
     }
-    let status = match route.endpoint {
-        Endpoint::Alerts(_, AlertAction::Replay) => "202",
-        _ => "200",
-    };
-    let mut responses = json!({status: success});
-    if route.endpoint == Endpoint::Healthz {
-        responses["503"] = json!({
-            "description": "Starting or draining",
-            "content": content(reference("Error")),
-        });
-        return responses;
-    }
-    for fault in faults(route, said) {
+    let mut responses = json!({ said.status: success });
+    for fault in faults(endpoint, said) {
         let (status, code) = fault.status_and_code();
         let reason = status.canonical_reason().unwrap_or_default();
         let entry = &mut responses[status.as_str()];
@@ -68,57 +57,56 @@ pub fn responses(route: &Route, said: &Operation) -> Value {
             }
         }
     }
-    if matches!(route.endpoint, Endpoint::ByUrl(_)) {
-        responses["202"] = collect::pending();
-        responses["422"] = collect::rejected(reference("Error"));
+    for (status, response) in &said.others {
+        responses[*status] = response.clone();
     }
     responses
 }
 
-/// One error of each status and code the route can answer with.
-fn faults(route: &Route, said: &Operation) -> Vec<ApiError> {
+/// One error of each status and code the endpoint can answer with.
+fn faults(endpoint: &Endpoint, said: &Operation) -> Vec<ApiError> {
+    if said.fails_as_said_only {
+        return Vec::new();
+    }
     let refused = Refused { retry_after_s: 1 };
     let mut faults = vec![ApiError::internal("")];
-    if let Access::Scoped(scope, endpoint) = route.access {
+    if let Access::Scoped(scope, endpoint) = endpoint.access {
         faults.push(ApiError::Forbidden { scope, endpoint });
     }
-    if route.is_protected() {
+    if endpoint.is_protected() {
         faults.push(ApiError::Unauthorised("is required"));
         faults.push(ApiError::RateLimited(refused));
         faults.push(ApiError::Overloaded);
     }
-    if route.counting != Counting::Free {
+    if endpoint.counting != Counting::Free {
         faults.push(ApiError::QuotaReached(refused));
     }
-    if matches!(
-        route.endpoint,
-        Endpoint::EstimateLite | Endpoint::EstimateLiteMany
-    ) {
+    if said.failures.contains(&Failure::NoModel) {
         faults.push(ApiError::NoModel);
     }
-    if route.takes_idempotency_key() {
+    if endpoint.takes_idempotency_key() {
         faults.push(ApiError::IdempotencyConflict);
     }
-    let names_a_record = route.path.contains('{') || route.endpoint == Endpoint::PropertiesSimilars;
+    let names_a_record = endpoint.path.contains('{') || said.failures.contains(&Failure::NoRecord);
     if names_a_record {
         faults.push(ApiError::NotFound(""));
     }
-    if !said.query.is_empty() || route.path.contains('{') {
+    if !said.query.is_empty() || endpoint.path.contains('{') {
         faults.push(ApiError::BrokenEncoding);
     }
-    if let BodyRule::Json { bytes_max } = route.body {
+    if let BodyRule::Json { bytes_max } = endpoint.body {
         faults.push(ApiError::TooLarge { bytes_max });
         faults.push(ApiError::UnsupportedMediaType);
         faults.push(ApiError::BodyInterrupted);
-        if said.query.is_empty() && !route.path.contains('{') {
+        if said.query.is_empty() && !endpoint.path.contains('{') {
             faults.push(ApiError::NotJson(String::new()));
         }
     }
-    // An account may have no room for another active alert.
-    let may_be_full = matches!(route.endpoint, Endpoint::Alerts(_, AlertAction::Activate));
-    let may_be_refused =
-        !said.query.is_empty() || route.body != BodyRule::None || route.takes_idempotency_key();
-    if may_be_refused || may_be_full {
+    let may_be_refused = !said.query.is_empty()
+        || endpoint.body != BodyRule::None
+        || endpoint.takes_idempotency_key()
+        || said.failures.contains(&Failure::Refused);
+    if may_be_refused {
         faults.push(ApiError::Invalid(Fault::new("", "")));
     }
     faults

@@ -13,7 +13,7 @@ use toise_opendata::request::bodies::{
 use toise_opendata::{Dataset, dpe, dvf};
 
 /// An object that takes these properties and no others.
-pub(super) fn closed(properties: Value, required: &[&str]) -> Value {
+pub(crate) fn closed(properties: Value, required: &[&str]) -> Value {
     let mut schema = json!({
         "type": "object",
         "properties": properties,

@@ -249,7 +249,7 @@ fn preview_request(fields: &Value) -> Value {
 }
 
 /// What a preview answers with.
-pub(super) fn preview_answer(record: &str) -> Value {
+pub(crate) fn preview_answer(record: &str) -> Value {
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
     let day = json!({
         "type": "object",

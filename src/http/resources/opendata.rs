@@ -1,23 +1,152 @@
-//! The six open-data routes. Parsing, the question and the writing of the answer are one job on the query pool.
+//! Open data: searches and matches of sales and diagnostics. Parsing, the question and the writing of the answer are one
+//! job on the query pool.
 //!
 //! Records are spliced into answers as the JSON texts the tables hold: they are never parsed on the way.
 
 use std::error::Error;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use futures::FutureExt;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use serde_json::Value;
+use serde_json::{Value, json};
+use warp::http::Method;
 
-use super::App;
-use super::answer::Answer;
-use super::error::ApiError;
-use super::pipeline::Call;
-use toise_contract::Fault;
+use crate::answer::Answer;
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::schemas::closed;
+use crate::openapi::{Operation, enveloped, reference, type_name};
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
 use toise_contract::cursor::{CursorKey, question_digest};
 use toise_engine::interrupt::Interrupt;
 use toise_engine::pool::Load;
+use toise_opendata::request::bodies::MATCH_ITEMS_MAX;
 use toise_opendata::request::{parse_match, parse_match_many, parse_search};
-use toise_opendata::{Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest};
+use toise_opendata::{
+    Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest, score,
+};
+
+/// Diagnostics, then sales.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/opendata/dpe/search",
+        access: Access::scoped(Scope::Search, "opendata.dpe.search"),
+        counting: Counting::As(Consumption::OpendataDpeSearch),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| search(call, Dataset::Dpe).boxed(),
+        operation: Some(|| search_operation(Dataset::Dpe)),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/opendata/dpe/match",
+        access: Access::scoped(Scope::Search, "opendata.dpe.match"),
+        counting: Counting::As(Consumption::OpendataDpeMatch),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| find_matches(call, Dataset::Dpe).boxed(),
+        operation: Some(|| match_operation(Dataset::Dpe)),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/opendata/dpe/match/_many",
+        access: Access::scoped(Scope::Search, "opendata.dpe.match_many"),
+        counting: Counting::As(Consumption::OpendataDpeMatch),
+        body: MANY_JSON_BODY,
+        time: Time::Request,
+        handler: |call| find_matches_many(call, Dataset::Dpe).boxed(),
+        operation: Some(|| match_many_operation(Dataset::Dpe)),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/opendata/dvf/search",
+        access: Access::scoped(Scope::Search, "opendata.dvf.search"),
+        counting: Counting::As(Consumption::OpendataDvfSearch),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| search(call, Dataset::Dvf).boxed(),
+        operation: Some(|| search_operation(Dataset::Dvf)),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/opendata/dvf/match",
+        access: Access::scoped(Scope::Search, "opendata.dvf.match"),
+        counting: Counting::As(Consumption::OpendataDvfMatch),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| find_matches(call, Dataset::Dvf).boxed(),
+        operation: Some(|| match_operation(Dataset::Dvf)),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/opendata/dvf/match/_many",
+        access: Access::scoped(Scope::Search, "opendata.dvf.match_many"),
+        counting: Counting::As(Consumption::OpendataDvfMatch),
+        body: MANY_JSON_BODY,
+        time: Time::Request,
+        handler: |call| find_matches_many(call, Dataset::Dvf).boxed(),
+        operation: Some(|| match_many_operation(Dataset::Dvf)),
+    },
+];
+
+fn search_operation(dataset: Dataset) -> Operation {
+    Operation::new(
+        id(dataset, "Search"),
+        format!("Filtered, sorted list of {}", of(dataset)),
+    )
+    .taking(schema(dataset, "SearchRequest"))
+    .answering(schema(dataset, "SearchAnswer"))
+}
+
+fn match_operation(dataset: Dataset) -> Operation {
+    Operation::new(
+        id(dataset, "Match"),
+        format!("Ranked candidates among {}", of(dataset)),
+    )
+    .describing(score::reference(dataset))
+    .taking(schema(dataset, "MatchRequest"))
+    .answering(schema(dataset, "MatchAnswer"))
+}
+
+fn match_many_operation(dataset: Dataset) -> Operation {
+    Operation::new(
+        id(dataset, "MatchMany"),
+        format!("Ranked candidates among {} for many requests", of(dataset)),
+    )
+    .taking(closed(
+        json!({"items": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MATCH_ITEMS_MAX,
+            "items": schema(dataset, "MatchRequest"),
+            "description": "Match bodies; a fault of one refuses the call",
+        }}),
+        &["items"],
+    ))
+    .answering(enveloped(json!({
+        "type": "array",
+        "items": schema(dataset, "MatchAnswer"),
+        "description": "One answer per item, in order",
+    })))
+}
+
+fn of(dataset: Dataset) -> &'static str {
+    match dataset {
+        Dataset::Dpe => "energy performance diagnostics",
+        Dataset::Dvf => "recorded sales",
+    }
+}
+
+fn id(dataset: Dataset, action: &str) -> String {
+    format!("{}{action}", dataset.name())
+}
+
+fn schema(dataset: Dataset, part: &str) -> Value {
+    reference(&format!("{}{part}", type_name(dataset)))
+}
 
 /// Bytes of an answer beside its records.
 const ENVELOPE_BYTES: usize = 256;
@@ -71,8 +200,8 @@ impl Answers for OpenData {
 }
 
 /// Answers a search.
-pub async fn search(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
-    on_pool(call, Load::Single, move |app, body, interrupt| {
+async fn search(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+    call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
         let answer = app
             .answers
@@ -84,8 +213,8 @@ pub async fn search(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiErro
 }
 
 /// Answers a match.
-pub async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
-    on_pool(call, Load::Single, move |app, body, interrupt| {
+async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+    call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_match(dataset, &read_json(body)?)?;
         let answer = app
             .answers
@@ -99,8 +228,8 @@ pub async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<Answer, A
 }
 
 /// Answers many matches at once, in order; the items are shared among the pool's threads.
-pub async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
-    on_pool(call, Load::Batch, move |app, body, interrupt| {
+async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+    call.on_pool(Load::Batch, move |app, body, interrupt| {
         let requests = parse_match_many(dataset, &read_json(body)?)?;
         let answers: Result<Vec<MatchAnswer>, AnswerError> = requests
             .par_iter()
@@ -120,30 +249,6 @@ pub async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answ
         Ok(bytes.freeze())
     })
     .await
-}
-
-/// Runs a question as one job on the query pool.
-pub(super) async fn on_pool(
-    call: &Call<'_>,
-    load: Load,
-    job: impl FnOnce(&App, &[u8], &Interrupt) -> Result<Bytes, ApiError> + Send + 'static,
-) -> Result<Answer, ApiError> {
-    let (app, body) = (call.app.clone(), call.body.clone());
-    let client = call.key()?.key_id;
-    let run = move |interrupt: &Interrupt| job(&app, &body, interrupt);
-    Ok(Answer::json(call.app.pool.run(client, load, run).await??))
-}
-
-/// Reads a body; a number too great for a double is a fault of the value, not of the syntax.
-pub(super) fn read_json(body: &[u8]) -> Result<Value, ApiError> {
-    serde_json::from_slice(body).map_err(|error| {
-        let message = error.to_string();
-        if message.starts_with("number out of range") {
-            ApiError::Invalid(Fault::new("", message))
-        } else {
-            ApiError::NotJson(message)
-        }
-    })
 }
 
 fn page(

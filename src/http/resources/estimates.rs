@@ -1,4 +1,4 @@
-//! The two routes of the estimator: one home, and many.
+//! The two endpoints of the estimator: one home, and many.
 //!
 //! A key has a few estimates under way at once; more of its calls wait in a short queue, then are refused
 //! ([`Meter::estimate_turn`]). Reading the body, the estimate and the writing of the answer are one job on the query
@@ -10,19 +10,25 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::NaiveDate;
+use futures::FutureExt;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use serde_json::{Value, json};
+use warp::http::Method;
 
-use super::App;
-use super::answer::Answer;
-use super::error::ApiError;
-use super::opendata::{on_pool, read_json};
-use super::pipeline::Call;
+use crate::App;
+use crate::answer::Answer;
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::schemas::closed;
+use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::meter::EstimateTurn;
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_engine::interrupt::Interrupt;
 use toise_engine::pool::Load;
-use toise_estimate::request::{parse_estimate, parse_estimate_many};
+use toise_estimate::request::{ESTIMATE_ITEMS_MAX, parse_estimate, parse_estimate_many};
 use toise_estimate::shown::{comparables, contributions, euros};
 use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, Estimate, Home, Metadata, model};
@@ -39,11 +45,72 @@ const DETAIL: Detail = Detail {
 /// Numbers that are none, as languages write them into what should be JSON.
 const NO_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
 
+/// What is said of both endpoints.
+const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \
+sales in five. The price starts from the level of recorded sales around the position, goes on with sales like the home \
+and ends with what recorded sales do not tell (balcony, lift, condition, …) as bounded adjustments. Where no sale is \
+within reach it falls back to the department or the country, and says so. 503 while no model was trained";
+
+/// One home, and many.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/estimate/property/lite",
+        access: Access::scoped(Scope::Ai, "estimate.property.lite"),
+        counting: Counting::As(Consumption::EstimatePropertyLite),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| lite(call).boxed(),
+        operation: Some(lite_operation),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/estimate/property/lite/_many",
+        access: Access::scoped(Scope::Ai, "estimate.property.lite.many"),
+        counting: Counting::As(Consumption::EstimatePropertyLite),
+        body: MANY_JSON_BODY,
+        time: Time::Request,
+        handler: |call| lite_many(call).boxed(),
+        operation: Some(lite_many_operation),
+    },
+];
+
+fn lite_operation() -> Operation {
+    Operation::new("estimatePropertyLite", "The value of a home")
+        .describing(ABOUT)
+        .taking(reference("EstimateRequest"))
+        .answering(enveloped(reference("Estimate")))
+        .failing(Failure::NoModel)
+}
+
+fn lite_many_operation() -> Operation {
+    Operation::new("estimatePropertyLiteMany", "The values of homes")
+        .describing(format!(
+            "{ABOUT}. A home that cannot be valued has an error in its place and costs nothing"
+        ))
+        .taking(closed(
+            json!({"items": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": ESTIMATE_ITEMS_MAX,
+                "items": reference("EstimateRequest"),
+                "description": "Homes, each read by itself",
+            }}),
+            &["items"],
+        ))
+        .answering(enveloped(json!({
+            "type": "array",
+            "items": {"anyOf": [reference("Estimate"), reference("Error")]},
+            "description": "One answer per item, in order",
+        })))
+        .failing(Failure::NoModel)
+}
+
 /// `POST /v2/protected/estimate/property/lite`: the value of a home.
-pub async fn lite(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn lite(call: &Call<'_>) -> Result<Answer, ApiError> {
     let _turn = turn(call).await?;
     let today = call.app.clock.now().date_naive();
-    on_pool(call, Load::Single, move |app, body, _| {
+    call.on_pool(Load::Single, move |app, body, _| {
         let home = parse_estimate(&read_body(body)?, today)?;
         let data = value(&*valuer(app)?, &home)?;
         Ok(json!({ "data": data }).to_string().into())
@@ -53,7 +120,7 @@ pub async fn lite(call: &Call<'_>) -> Result<Answer, ApiError> {
 
 /// `POST /v2/protected/estimate/property/lite/_many`: the values of homes, in order; a fault of one is its own, and
 /// only estimates are paid for.
-pub async fn lite_many(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn lite_many(call: &Call<'_>) -> Result<Answer, ApiError> {
     let _turn = turn(call).await?;
     let (app, body) = (call.app.clone(), call.body.clone());
     let today = app.clock.now().date_naive();

@@ -3,17 +3,80 @@
 //! The texts are compiled in and served as they are; tests hold them against the types that write real answers.
 
 use bytes::Bytes;
+use futures::FutureExt;
+use warp::http::Method;
 
-use super::answer::Answer;
+use crate::answer::Answer;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::openapi::{Operation, reference};
 
 /// Body of `GET /v2/sample/properties`: `{data: [10 properties]}`.
-pub const PROPERTIES: &str = include_str!("../../data/samples/properties.json");
+pub const PROPERTIES: &str = include_str!("../../../data/samples/properties.json");
 /// Body of `GET /v2/sample/adverts`: `{data: [10 adverts]}`, as an advert webhook carries them.
-pub const ADVERTS: &str = include_str!("../../data/samples/adverts.json");
+pub const ADVERTS: &str = include_str!("../../../data/samples/adverts.json");
 /// Body of `GET /v2/sample/webhook/properties`: a delivery of a property alert.
-pub const WEBHOOK_PROPERTIES: &str = include_str!("../../data/samples/webhook_properties.json");
+pub const WEBHOOK_PROPERTIES: &str = include_str!("../../../data/samples/webhook_properties.json");
 /// Body of `GET /v2/sample/webhook/adverts`: a delivery of an advert alert.
-pub const WEBHOOK_ADVERTS: &str = include_str!("../../data/samples/webhook_adverts.json");
+pub const WEBHOOK_ADVERTS: &str = include_str!("../../../data/samples/webhook_adverts.json");
+
+/// The samples.
+pub const ENDPOINTS: &[Endpoint] = &[
+    endpoint(
+        Sample::Properties,
+        |_| async { Ok(sample(Sample::Properties)) }.boxed(),
+        || {
+            operation(
+                Sample::Properties,
+                "sampleProperties",
+                "Ten sample properties",
+            )
+        },
+    ),
+    endpoint(
+        Sample::Adverts,
+        |_| async { Ok(sample(Sample::Adverts)) }.boxed(),
+        || operation(Sample::Adverts, "sampleAdverts", "Ten sample adverts"),
+    ),
+    endpoint(
+        Sample::WebhookProperties,
+        |_| async { Ok(sample(Sample::WebhookProperties)) }.boxed(),
+        || {
+            operation(
+                Sample::WebhookProperties,
+                "sampleWebhookProperties",
+                "Sample delivery of a property alert",
+            )
+        },
+    ),
+    endpoint(
+        Sample::WebhookAdverts,
+        |_| async { Ok(sample(Sample::WebhookAdverts)) }.boxed(),
+        || {
+            operation(
+                Sample::WebhookAdverts,
+                "sampleWebhookAdverts",
+                "Sample delivery of an advert alert",
+            )
+        },
+    ),
+];
+
+const fn endpoint(sample: Sample, handler: Handler, operation: fn() -> Operation) -> Endpoint {
+    Endpoint {
+        method: Method::GET,
+        path: sample.path(),
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler,
+        operation: Some(operation),
+    }
+}
+
+fn operation(sample: Sample, id: &str, summary: &str) -> Operation {
+    Operation::new(id, summary).answering(reference(sample.schema()))
+}
 
 /// Which sample is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,21 +127,6 @@ impl Sample {
             Sample::Adverts => "SampleAdvertsAnswer",
             Sample::WebhookProperties => "PropertyDelivery",
             Sample::WebhookAdverts => "AdvertDelivery",
-        }
-    }
-
-    /// Its `operationId` and summary in the OpenAPI document.
-    pub const fn identity(self) -> (&'static str, &'static str) {
-        match self {
-            Sample::Properties => ("sampleProperties", "Ten sample properties"),
-            Sample::Adverts => ("sampleAdverts", "Ten sample adverts"),
-            Sample::WebhookProperties => (
-                "sampleWebhookProperties",
-                "Sample delivery of a property alert",
-            ),
-            Sample::WebhookAdverts => {
-                ("sampleWebhookAdverts", "Sample delivery of an advert alert")
-            }
         }
     }
 }

@@ -1,25 +1,64 @@
-//! The browsable reference at `/docs`: Swagger UI over `/openapi.json`, compiled in, so that it works with no network.
+//! The contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI over the document, compiled in, so that
+//! it works with no network.
 //!
-//! The page is the same at `/docs` and `/docs/`; only the relative way to its files differs. Its files carry a digest
-//! as `ETag` and are asked again after a day. The policy sent with them lets the page load nothing from, and talk to
-//! nothing but, the service itself.
+//! The page is the same at `/docs` and `/docs/`; only the relative way to its files, and to the guide, differs.
 
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use futures::FutureExt;
+use serde_json::json;
 use utoipa_swagger_ui::Config;
-use warp::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
-    IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
-use warp::http::{HeaderMap, Response, StatusCode};
+use warp::http::{HeaderMap, Method, Response};
 
-use super::error::ApiError;
+use crate::answer::Answer;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::error::ApiError;
+use crate::files::{FILE_CACHE, File, PAGE_CACHE};
+use crate::openapi::{self, Operation};
+
+/// The document; the page and its files, of which the document tells the page alone.
+pub const ENDPOINTS: &[Endpoint] = &[
+    endpoint(
+        DOCUMENT_PATH,
+        |_| async { Ok(Answer::json(openapi::document_bytes())) }.boxed(),
+        Some(|| Operation::new("openapi", "This document").answering(json!({"type": "object"}))),
+    ),
+    endpoint(
+        PAGE_PATH,
+        SEND,
+        Some(|| {
+            Operation::new("docs", "This document as a page")
+                .answering_as("text/html", json!({"type": "string"}))
+        }),
+    ),
+    endpoint(FILES_PREFIX, SEND, None),
+    endpoint("/docs/{file}", SEND, None),
+];
+
+const fn endpoint(
+    path: &'static str,
+    handler: Handler,
+    operation: Option<fn() -> Operation>,
+) -> Endpoint {
+    Endpoint {
+        method: Method::GET,
+        path,
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler,
+        operation,
+    }
+}
+
+const SEND: Handler = |call| async { docs(call.path, call.headers).map(Answer::from) }.boxed();
 
 /// Path of the page.
-pub const PAGE_PATH: &str = "/docs";
+const PAGE_PATH: &str = "/docs";
 /// Path under which the page and its files lie.
-pub const FILES_PREFIX: &str = "/docs/";
+const FILES_PREFIX: &str = "/docs/";
 /// Where the page finds the OpenAPI document.
 const DOCUMENT_PATH: &str = "/openapi.json";
 
@@ -40,26 +79,13 @@ const INITIALIZER: &str = "swagger-initializer.js";
 const TITLE_SHIPPED: &str = "<title>Swagger UI</title>";
 const TITLE: &str = "<title>toise</title>";
 
-/// What the page may load: its own files; style attributes and small pictures it writes itself.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-    img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-    frame-ancestors 'none'";
-/// How long a browser may keep a file before it asks whether it changed.
-const FILE_CACHE: &str = "public, max-age=86400";
-/// The page and its settings are asked again each time.
-const PAGE_CACHE: &str = "no-cache";
+/// Where the page's head ends, and the line put after it: the way to the guide.
+const BODY_SHIPPED: &str = "<body>";
+const BODY: &str = "<body>\n    <p style=\"margin: 0; padding: .8em 1.5em; font-family: sans-serif\">\
+    <a href=\"./guide/\">Guide</a></p>";
 
-const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
-
-/// A file ready to be sent.
-#[derive(Debug)]
-struct File {
-    name: &'static str,
-    content_type: HeaderValue,
-    cache: &'static str,
-    etag: HeaderValue,
-    bytes: Bytes,
-}
+/// How the page names the way to the guide from [`FILES_PREFIX`].
+const GUIDE_WAY: &str = "\"./guide/\"";
 
 /// Every file, digested once.
 static SHIPPED: LazyLock<Vec<File>> = LazyLock::new(|| {
@@ -85,7 +111,7 @@ fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<File> {
         }
     };
     let bytes = match name {
-        INDEX => Bytes::from(with_our_title(&shipped.bytes)),
+        INDEX => Bytes::from(with_our_words(&shipped.bytes)),
         _ => Bytes::from(shipped.bytes.into_owned()),
     };
     let cache = if name == INDEX || name == INITIALIZER {
@@ -93,27 +119,13 @@ fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<File> {
     } else {
         FILE_CACHE
     };
-    file(name, &shipped.content_type, cache, bytes)
+    File::new(name, &shipped.content_type, cache, bytes)
 }
 
-fn file(name: &'static str, media_type: &str, cache: &'static str, bytes: Bytes) -> Option<File> {
-    let content_type = if media_type.starts_with("text/") {
-        format!("{media_type}; charset=utf-8")
-    } else {
-        media_type.to_owned()
-    };
-    let etag = format!("\"{}\"", blake3::hash(&bytes).to_hex());
-    Some(File {
-        name,
-        content_type: HeaderValue::from_str(&content_type).ok()?,
-        cache,
-        etag: HeaderValue::from_str(&etag).ok()?,
-        bytes,
-    })
-}
-
-fn with_our_title(page: &[u8]) -> String {
-    String::from_utf8_lossy(page).replace(TITLE_SHIPPED, TITLE)
+fn with_our_words(page: &[u8]) -> String {
+    String::from_utf8_lossy(page)
+        .replace(TITLE_SHIPPED, TITLE)
+        .replacen(BODY_SHIPPED, BODY, 1)
 }
 
 /// The page as it is at [`PAGE_PATH`], from where its files are one level down.
@@ -125,7 +137,8 @@ static PAGE: LazyLock<Option<File>> = LazyLock::new(|| {
             page = page.replace(&way, &format!("\"docs/{name}\""));
         }
     }
-    file(INDEX, "text/html", PAGE_CACHE, Bytes::from(page))
+    let page = page.replace(GUIDE_WAY, "\"docs/guide/\"");
+    File::new(INDEX, "text/html", PAGE_CACHE, Bytes::from(page))
 });
 
 fn find(name: &str) -> Option<&'static File> {
@@ -133,53 +146,20 @@ fn find(name: &str) -> Option<&'static File> {
 }
 
 /// Answers `/docs`, `/docs/` and the files under it; any other path has no route.
-pub fn docs(path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, ApiError> {
+fn docs(path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, ApiError> {
     let file = match path.strip_prefix(FILES_PREFIX) {
         None if path == PAGE_PATH => PAGE.as_ref(),
         None => None,
         Some("") => find(INDEX),
         Some(name) => find(name),
     };
-    Ok(send(file.ok_or(ApiError::NoRoute)?, headers))
-}
-
-fn send(file: &File, headers: &HeaderMap) -> Response<Bytes> {
-    let unchanged = headers
-        .get_all(IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|list| list.split(','))
-        .any(|tag| tag.trim().trim_start_matches("W/").as_bytes() == file.etag.as_bytes());
-    let mut response = if unchanged {
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        response
-    } else {
-        Response::new(file.bytes.clone())
-    };
-    let answer = response.headers_mut();
-    if !unchanged {
-        answer.insert(CONTENT_TYPE, file.content_type.clone());
-    }
-    answer.insert(ETAG, file.etag.clone());
-    for (name, value) in [
-        (CACHE_CONTROL, file.cache),
-        (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
-        (
-            PERMISSIONS_POLICY,
-            "camera=(), geolocation=(), microphone=()",
-        ),
-    ] {
-        answer.insert(name, HeaderValue::from_static(value));
-    }
-    response
+    Ok(file.ok_or(ApiError::NoRoute)?.send(headers))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warp::http::header::{HeaderValue, IF_NONE_MATCH};
 
     fn get(path: &str) -> Response<Bytes> {
         docs(path, &HeaderMap::new()).unwrap()
@@ -189,7 +169,7 @@ mod tests {
         String::from_utf8(get(path).into_body().to_vec()).unwrap()
     }
 
-    /// What the page at `path` loads, as the paths a browser would ask for.
+    /// What the page at `path` loads or links to, as the paths a browser would ask for.
     fn loaded(path: &str) -> Vec<String> {
         let folder = &path[..=path.rfind('/').unwrap()];
         let page = text(path);
@@ -204,7 +184,9 @@ mod tests {
     #[test]
     fn the_page_loads_only_files_that_are_served_with_and_without_the_slash() {
         for path in ["/docs", "/docs/"] {
-            let mut files = loaded(path);
+            let (guide, mut files): (Vec<_>, Vec<_>) =
+                loaded(path).into_iter().partition(|way| way.ends_with('/'));
+            assert_eq!(guide, ["/docs/guide/"], "{path}");
             assert_eq!(files.len(), FILES.len(), "{files:?}");
             for file in &files {
                 assert_eq!(get(file).status(), 200, "{path} loads {file}");

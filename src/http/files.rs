@@ -1,0 +1,91 @@
+//! Files compiled into the executable, and how they are sent: with a digest as `ETag`, and under a policy that lets a page
+//! load nothing from, and talk to nothing but, the service itself.
+
+use bytes::Bytes;
+use warp::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
+    IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use warp::http::{HeaderMap, Response, StatusCode};
+
+/// What a page may load: files of the service; style attributes and small pictures it writes itself.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+/// How long a browser may keep a file before it asks whether it changed.
+pub const FILE_CACHE: &str = "public, max-age=86400";
+/// Pages and their settings are asked again each time.
+pub const PAGE_CACHE: &str = "no-cache";
+
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+
+/// A file ready to be sent.
+#[derive(Debug)]
+pub struct File {
+    /// Its name in the path.
+    pub name: &'static str,
+    content_type: HeaderValue,
+    cache: &'static str,
+    etag: HeaderValue,
+    /// Its content.
+    pub bytes: Bytes,
+}
+
+impl File {
+    /// A file of this media type; `None` when that cannot stand in a header.
+    pub fn new(
+        name: &'static str,
+        media_type: &str,
+        cache: &'static str,
+        bytes: Bytes,
+    ) -> Option<Self> {
+        let content_type = if media_type.starts_with("text/") {
+            format!("{media_type}; charset=utf-8")
+        } else {
+            media_type.to_owned()
+        };
+        let etag = format!("\"{}\"", blake3::hash(&bytes).to_hex());
+        Some(Self {
+            name,
+            content_type: HeaderValue::from_str(&content_type).ok()?,
+            cache,
+            etag: HeaderValue::from_str(&etag).ok()?,
+            bytes,
+        })
+    }
+
+    /// The answer with the file, or without it where the client has it.
+    pub fn send(&self, headers: &HeaderMap) -> Response<Bytes> {
+        let unchanged = headers
+            .get_all(IF_NONE_MATCH)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|list| list.split(','))
+            .any(|tag| tag.trim().trim_start_matches("W/").as_bytes() == self.etag.as_bytes());
+        let mut response = if unchanged {
+            let mut response = Response::new(Bytes::new());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            Response::new(self.bytes.clone())
+        };
+        let answer = response.headers_mut();
+        if !unchanged {
+            answer.insert(CONTENT_TYPE, self.content_type.clone());
+        }
+        answer.insert(ETAG, self.etag.clone());
+        for (name, value) in [
+            (CACHE_CONTROL, self.cache),
+            (CONTENT_SECURITY_POLICY, POLICY),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (REFERRER_POLICY, "no-referrer"),
+            (
+                PERMISSIONS_POLICY,
+                "camera=(), geolocation=(), microphone=()",
+            ),
+        ] {
+            answer.insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}

@@ -1,0 +1,130 @@
+//! Accounts and their signing secrets.
+
+use futures::FutureExt;
+use serde_json::Value;
+use warp::http::Method;
+
+use super::{on_store, operator};
+use crate::answer::Answer;
+use crate::call::{Call, read_json};
+use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::admin::{data_list_of, data_of};
+use crate::openapi::{Operation, reference};
+use toise_accounts::account::{self, Account};
+use toise_accounts::answers::account_answer;
+use toise_accounts::requests::parse_account;
+use toise_accounts::signing::SigningSecret;
+use toise_contract::Fault;
+
+/// What operators do with accounts.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/accounts",
+        access: operator("admin.accounts.list"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| list(call).boxed(),
+        operation: Some(|| {
+            Operation::new("accountsList", "Every account, oldest first")
+                .answering(data_list_of("Account"))
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/admin/accounts",
+        access: operator("admin.accounts.create"),
+        counting: Counting::Free,
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| create(call).boxed(),
+        operation: Some(|| {
+            Operation::new("accountsCreate", "Make an account")
+                .taking(reference("AccountRequest"))
+                .answering(data_of("AccountWithSecret"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/accounts/{accountId}",
+        access: operator("admin.accounts.get"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| get(call).boxed(),
+        operation: Some(|| {
+            Operation::new("accountsGet", "One account").answering(data_of("Account"))
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
+        access: operator("admin.secrets.rotate"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| rotate_secret(call).boxed(),
+        operation: Some(|| {
+            Operation::new("secretsRotate", "Replace an account's signing secret")
+                .answering(data_of("AccountWithSecret"))
+        }),
+    },
+];
+
+/// `GET /v2/protected/admin/accounts`: every account, oldest first.
+async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
+    on_store(call, |store, _| {
+        let accounts = account::list(store)?;
+        let answers = accounts
+            .iter()
+            .map(|account| account_answer(account, None))
+            .collect();
+        Ok(Value::Array(answers))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/accounts`: makes an account and tells its signing secret.
+async fn create(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let body = call.body.clone();
+    on_store(call, move |store, clock| {
+        let name = parse_account(&read_json(&body)?)?;
+        Ok(told(account::create(store, clock, &name)?))
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/accounts/{accountId}`: one account.
+async fn get(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let account_id = call.uuid()?;
+    on_store(call, move |store, _| {
+        Ok(account_answer(&account::get(store, account_id)?, None))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/accounts/{accountId}/secrets/rotate`: replaces the signing secret and tells the new one.
+async fn rotate_secret(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let account_id = call.uuid()?;
+    on_store(call, move |store, clock| {
+        Ok(told(account::rotate_secret(store, clock, account_id)?))
+    })
+    .await
+}
+
+fn told((account, secret): (Account, SigningSecret)) -> Value {
+    account_answer(&account, Some(&secret))
+}
+
+impl From<account::Error> for ApiError {
+    fn from(error: account::Error) -> Self {
+        match error {
+            account::Error::Store(error) => error.into(),
+            account::Error::BadName => Fault::new("name", account::NAME_RULE).into(),
+            account::Error::NameTaken => Fault::new("name", "must be a name no account has").into(),
+            account::Error::NoAccount => ApiError::NotFound("account"),
+        }
+    }
+}

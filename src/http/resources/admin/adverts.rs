@@ -1,0 +1,80 @@
+//! Adverts in.
+//!
+//! A call waits for the store on a blocking thread and computes on all cores, so only a few run at once.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use serde_json::Value;
+use warp::http::Method;
+
+use super::operator;
+use crate::answer::Answer;
+use crate::call::{Call, read_json};
+use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::openapi::admin::data_list_of;
+use crate::openapi::{Operation, reference};
+use toise_listings::ingest::answer;
+use toise_listings::request::parse_adverts;
+
+/// Calls that bring adverts and run at once.
+pub const INGESTING_MAX: usize = 4;
+/// How long another such call waits for its turn.
+const INGEST_WAIT: Duration = Duration::from_secs(10);
+/// Bytes the body of a call that brings adverts may have.
+const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What the operation that takes adverts says of itself.
+const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
+by default now. A listing that is not known yet needs source, type, offer.type, a price (null when it is given on \
+request only) and a place (postalCode, inseeCode or locationCoordinate). In a later sighting an absent field means \
+unchanged and null means unknown now; lists are replaced whole. A sighting older than the one known changes nothing \
+but an earlier firstSeenAt. Identifiers, meta and other derived fields are ignored, so a record read here may be sent \
+back. The answer comes once every advert taken is on disk; sending the same again does no harm.";
+
+/// Takes adverts.
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    method: Method::POST,
+    path: "/v2/protected/admin/adverts",
+    access: operator("admin.adverts"),
+    counting: Counting::Free,
+    body: BodyRule::Json {
+        bytes_max: BODY_BYTES_MAX,
+    },
+    time: Time::Request,
+    handler: |call| take(call).boxed(),
+    operation: Some(|| {
+        Operation::new("advertsTake", "Take adverts")
+            .describing(ABOUT)
+            .taking(reference("AdvertsRequest"))
+            .answering(data_list_of("AdvertOutcome"))
+    }),
+}];
+
+/// `POST /v2/protected/admin/adverts`: takes adverts, and tells of each in order once all are on disk.
+async fn take(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let turn = call.app.ingesting.clone().acquire_owned();
+    let turn = tokio::time::timeout(INGEST_WAIT, turn)
+        .await
+        .map_err(|_| ApiError::Overloaded)?;
+    let turn = turn.map_err(ApiError::internal)?;
+    let body = call.body.clone();
+    call.blocking(move |app| {
+        // Given back when the adverts are taken, though nobody may wait for that any more.
+        let _turn = turn;
+        let adverts = parse_adverts(read_json(&body)?)?;
+        drop(body);
+        let outcomes = app.properties.listings().ingest(adverts)?;
+        let items: Vec<Value> = outcomes
+            .into_iter()
+            .enumerate()
+            .map(|(place, outcome)| {
+                let at = format!("adverts[{place}]");
+                answer(&outcome.map_err(|fault| fault.within(&at)))
+            })
+            .collect();
+        Ok(Answer::data(items.into()))
+    })
+    .await
+}

@@ -1,0 +1,141 @@
+//! Alerts of every account, and deliveries that were given up.
+
+use futures::FutureExt;
+use serde_json::json;
+use warp::http::Method;
+
+use super::{on_store, operator};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::openapi::Operation;
+use crate::openapi::admin::{data_list_of, data_of};
+use crate::openapi::alerts::{list_parameters, page_parameters};
+use toise_alerts::request::queries::{parse_alert_list, parse_page};
+use toise_alerts::{deliveries, overview};
+use toise_contract::Fault;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::query::pairs;
+
+/// What operators do with alerts and dead letters.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/alerts",
+        access: operator("admin.alerts.list"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| list(call).boxed(),
+        operation: Some(|| {
+            Operation::new("alertsList", "Alerts of every account, newest first")
+                .asking(list_parameters())
+                .answering(data_list_of("OperatorAlert"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/alerts/{alertId}",
+        access: operator("admin.alerts.get"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| get(call).boxed(),
+        operation: Some(|| {
+            Operation::new(
+                "alertsGet",
+                "An alert of any account, and how it goes with it",
+            )
+            .answering(data_of("AlertOverview"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/alerts/dead-letters",
+        access: operator("admin.alerts.dead_letters"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| list_dead(call).boxed(),
+        operation: Some(|| {
+            Operation::new(
+                "deadLettersList",
+                "Deliveries that were given up, newest first",
+            )
+            .asking(page_parameters())
+            .answering(data_list_of("Delivery"))
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",
+        access: operator("admin.alerts.retry"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| retry(call).boxed(),
+        operation: Some(|| {
+            Operation::new(
+                "deadLettersRetry",
+                "Send a delivery that was given up again",
+            )
+            .describing(
+                "Its schedule begins anew, under its identifier; only where its alert is active",
+            )
+            .answering(data_of("RetriedDelivery"))
+        }),
+    },
+];
+
+/// `GET /v2/protected/admin/alerts`: alerts of every account, or one's, newest first.
+async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let (account_id, page) = parse_alert_list(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let alerts = overview::list(store, account_id, page).map_err(ApiError::internal)?;
+        Ok(alerts.iter().map(overview::answer).collect())
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/alerts/{alertId}`: an alert of any account, and how it goes with it.
+async fn get(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let id = FlxId(call.uuid()?);
+    on_store(call, move |store, _| {
+        let found = overview::show(store, id).map_err(ApiError::internal)?;
+        Ok(found.ok_or(ApiError::NotFound("alert"))?.answer())
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/alerts/dead-letters`: deliveries that were given up, newest first.
+async fn list_dead(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let page = parse_page(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let dead = deliveries::dead(store, page).map_err(ApiError::internal)?;
+        Ok(json!(dead))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/alerts/dead-letters/{deliveryId}/retry`: has one sent again, under its identifier.
+async fn retry(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let id = call.uuid()?;
+    on_store(call, move |store, clock| {
+        deliveries::retry(store, clock, id)?;
+        Ok(json!({ "delivery_id": id }))
+    })
+    .await
+}
+
+impl From<deliveries::Error> for ApiError {
+    fn from(error: deliveries::Error) -> Self {
+        match error {
+            deliveries::Error::Store(error) => error.into(),
+            deliveries::Error::NoDelivery => ApiError::NotFound("delivery"),
+            deliveries::Error::NotDead(_) | deliveries::Error::Inactive => {
+                Fault::new("deliveryId", error.to_string()).into()
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Keys: made, listed, changed, revoked.
+
+use futures::FutureExt;
+use serde_json::Value;
+use warp::http::Method;
+
+use super::{on_store, operator};
+use crate::answer::Answer;
+use crate::call::{Call, read_json};
+use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
+use crate::openapi::{Operation, reference};
+use toise_accounts::account;
+use toise_accounts::answers::key_answer;
+use toise_accounts::grants::Grants;
+use toise_accounts::key::{GrantChange, Owner};
+use toise_accounts::keys;
+use toise_accounts::requests::{parse_key, parse_key_change, parse_key_list};
+use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
+use toise_contract::query::pairs;
+
+/// What operators do with keys.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/keys",
+        access: operator("admin.keys.list"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| list(call).boxed(),
+        operation: Some(|| {
+            Operation::new("keysList", "Every key, oldest first")
+                .asking(key_list_parameters())
+                .answering(data_list_of("Key"))
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/admin/keys",
+        access: operator("admin.keys.create"),
+        counting: Counting::Free,
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| create(call).boxed(),
+        operation: Some(|| {
+            Operation::new("keysCreate", "Make a key")
+                .taking(reference("KeyRequest"))
+                .answering(data_of("NewKey"))
+        }),
+    },
+    Endpoint {
+        method: Method::PATCH,
+        path: "/v2/protected/admin/keys/{keyId}",
+        access: operator("admin.keys.update"),
+        counting: Counting::Free,
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| update(call).boxed(),
+        operation: Some(|| {
+            Operation::new("keysUpdate", "Change a key's grants or limits")
+                .taking(reference("KeyChange"))
+                .answering(data_of("Key"))
+        }),
+    },
+    Endpoint {
+        method: Method::DELETE,
+        path: "/v2/protected/admin/keys/{keyId}",
+        access: operator("admin.keys.revoke"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| revoke(call).boxed(),
+        operation: Some(|| Operation::new("keysRevoke", "Revoke a key").answering(data_of("Key"))),
+    },
+];
+
+/// `GET /v2/protected/admin/keys`: every key, or one account's, oldest first.
+async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let account_id = parse_key_list(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let records = match account_id {
+            None => keys::list(store),
+            Some(account_id) => keys::list_of(store, account_id),
+        };
+        let records = records.map_err(ApiError::internal)?;
+        let answers = records.iter().map(|record| key_answer(record, None));
+        Ok(Value::Array(answers.collect()))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/keys`: makes a key and tells its text.
+async fn create(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let caller_scope = call.key()?.scopes.contains(Scope::Admin);
+    let (body, limits) = (call.body.clone(), call.app.limits);
+    on_store(call, move |store, clock| {
+        let request = parse_key(&read_json(&body)?, &limits)?;
+        if let Some(grants) = request.grants {
+            refuse_more_than_held(caller_scope, grants)?;
+        }
+        let by_id = matches!(request.owner, Owner::Id(_));
+        let new = keys::make(store, clock, request).map_err(|error| match error {
+            keys::Error::Account(account::Error::NoAccount) if by_id => {
+                Fault::new("account_id", "must be the id of an account").into()
+            }
+            error => ApiError::from(error),
+        })?;
+        let record = keys::get(store, &new.key)?;
+        Ok(key_answer(&record, Some(&new.key)))
+    })
+    .await
+}
+
+/// `PATCH /v2/protected/admin/keys/{keyId}`: changes grants, limits or name.
+async fn update(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let key_id = call.uuid()?.to_string();
+    let caller_scope = call.key()?.scopes.contains(Scope::Admin);
+    let body = call.body.clone();
+    on_store(call, move |store, _| {
+        let body = read_json(&body)?;
+        let kind = keys::get(store, &key_id)?.kind;
+        let change = parse_key_change(&body, kind)?;
+        if let Some(GrantChange::Set(grants) | GrantChange::Add(grants)) = change.grants {
+            refuse_more_than_held(caller_scope, grants)?;
+        }
+        let record = keys::change(store, &key_id, change)?;
+        Ok(key_answer(&record, None))
+    })
+    .await
+}
+
+/// `DELETE /v2/protected/admin/keys/{keyId}`: revokes a key.
+async fn revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let key_id = call.uuid()?.to_string();
+    on_store(call, move |store, clock| {
+        keys::revoke(store, clock, &key_id)?;
+        Ok(key_answer(&keys::get(store, &key_id)?, None))
+    })
+    .await
+}
+
+fn refuse_more_than_held(caller_scope: bool, grants: Grants) -> Result<(), ApiError> {
+    if grants.hold_admin() && !caller_scope {
+        return Err(ApiError::Forbidden {
+            scope: Scope::Admin,
+            endpoint: "admin",
+        });
+    }
+    Ok(())
+}
+
+impl From<keys::Error> for ApiError {
+    fn from(error: keys::Error) -> Self {
+        match error {
+            keys::Error::Store(error) => error.into(),
+            keys::Error::Account(error) => error.into(),
+            keys::Error::NoKey => ApiError::NotFound("key"),
+            keys::Error::Revoked => ApiError::NotFound("working key"),
+            keys::Error::Ended => Fault::new("key", error.to_string()).into(),
+            keys::Error::AdminOnTestKey => Fault::new("grants", error.to_string()).into(),
+        }
+    }
+}

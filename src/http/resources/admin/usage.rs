@@ -1,0 +1,52 @@
+//! What every account consumed.
+
+use futures::FutureExt;
+use serde_json::Value;
+use warp::http::Method;
+
+use super::{on_store, operator};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::openapi::Operation;
+use crate::openapi::admin::{data_list_of, period_parameters};
+use toise_accounts::account;
+use toise_accounts::answers::account_usage_answer;
+use toise_accounts::requests::parse_period;
+use toise_accounts::usage::{self, Consumer};
+use toise_contract::query::pairs;
+
+/// The report on every account.
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    method: Method::GET,
+    path: "/v2/protected/admin/usage",
+    access: operator("admin.usage"),
+    counting: Counting::Free,
+    body: BodyRule::None,
+    time: Time::Request,
+    handler: |call| usage(call).boxed(),
+    operation: Some(|| {
+        Operation::new("usage", "What every account consumed in a period")
+            .asking(period_parameters())
+            .answering(data_list_of("AccountUsage"))
+    }),
+}];
+
+/// `GET /v2/protected/admin/usage`: consumption of every account, those that consumed nothing included.
+async fn usage(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let today = call.app.clock.now().date_naive();
+    let period = parse_period(&pairs(call.query)?, today)?;
+    on_store(call, move |store, _| {
+        let accounts = account::list(store)?;
+        let parts = usage::by_key(store, Consumer::All, period).map_err(ApiError::internal)?;
+        let answers = accounts.iter().map(|account| {
+            let own = parts
+                .iter()
+                .filter(|part| part.account_id == account.account_id);
+            account_usage_answer(account, &usage::by_type(own))
+        });
+        Ok(Value::Array(answers.collect()))
+    })
+    .await
+}

@@ -1,0 +1,171 @@
+//! What alerts matched, what became of their deliveries, and what one would have matched.
+
+use std::collections::HashSet;
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use warp::http::{Method, StatusCode};
+
+use super::{address, operations};
+use crate::App;
+use crate::answer::{Answer, list};
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::error::ApiError;
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_alerts::deliveries;
+use toise_alerts::replay::{self, Window, replay};
+use toise_alerts::request::queries::{parse_deliveries, parse_page, parse_preview, parse_replay};
+use toise_contract::Fault;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_contract::query::pairs;
+use toise_engine::pool::Load;
+
+// A preview is the history an alert would have, and costs the same.
+macro_rules! endpoints {
+    ($kind:literal, $listing:expr, $history:ident) => {
+        &[
+            Endpoint {
+                method: Method::GET,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/history/{alertId}"),
+                access: Access::scoped(Scope::Alerts, "alerts.history"),
+                counting: Counting::As(Consumption::$history),
+                body: BodyRule::None,
+                time: Time::Request,
+                handler: |call| history(call, $listing).boxed(),
+                operation: Some(|| operations::history($listing)),
+            },
+            Endpoint {
+                method: Method::GET,
+                path: concat!(
+                    "/v2/protected/",
+                    $kind,
+                    "/search/alerts/{alertId}/deliveries"
+                ),
+                access: Access::scoped(Scope::Alerts, "alerts.deliveries"),
+                counting: Counting::Free,
+                body: BodyRule::None,
+                time: Time::Request,
+                handler: |call| list_deliveries(call, $listing).boxed(),
+                operation: Some(|| operations::deliveries($listing)),
+            },
+            Endpoint {
+                method: Method::POST,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/replay"),
+                access: Access::scoped(Scope::Alerts, "alerts.replay"),
+                counting: Counting::Free,
+                body: JSON_BODY,
+                time: Time::Request,
+                handler: |call| begin_replay(call, $listing).boxed(),
+                operation: Some(|| operations::replay($listing)),
+            },
+            Endpoint {
+                method: Method::POST,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/preview"),
+                access: Access::scoped(Scope::Alerts, "alerts.preview"),
+                counting: Counting::As(Consumption::$history),
+                body: JSON_BODY,
+                time: Time::Request,
+                handler: |call| preview(call, $listing).boxed(),
+                operation: Some(|| operations::preview($listing)),
+            },
+        ]
+    };
+}
+
+/// Matches of alerts on properties.
+pub const OF_PROPERTIES: &[Endpoint] =
+    endpoints!("properties", Listing::Property, PropertiesGetAlertHistory);
+/// Matches of alerts on adverts.
+pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", Listing::Advert, AdvertsGetAlertHistory);
+
+/// What an alert matched, as it is now; each record once, though its property may have been joined to another.
+async fn history(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let address = address(call, listing)?;
+    let page = parse_page(&pairs(call.query)?)?;
+    call.blocking(move |app| {
+        let ids = app.alerts.history(address, page.skip, page.take)?;
+        Ok(Answer::json(list(&records(app, listing, &ids)?)))
+    })
+    .await
+}
+
+async fn list_deliveries(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let address = address(call, listing)?;
+    let (status, page) = parse_deliveries(&pairs(call.query)?)?;
+    call.blocking(move |app| {
+        app.alerts.get(address)?;
+        let found = deliveries::of_alert(&app.store, address.id, status, page);
+        Ok(Answer::data(json!(found.map_err(ApiError::internal)?)))
+    })
+    .await
+}
+
+async fn begin_replay(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let address = address(call, listing)?;
+    let body = call.body.clone();
+    call.blocking(move |app| {
+        let request = parse_replay(&read_json(&body)?)?;
+        app.alerts.get(address)?;
+        let window = Window {
+            from_ms: request.from_ms,
+            to_ms: request.to_ms,
+        };
+        let begun = replay(
+            &app.store,
+            &app.clock,
+            address.id,
+            window,
+            request.items_max,
+        )?;
+        let data = json!({"replay_id": begun.replay_id, "items": begun.items});
+        Ok(Answer::data(data).with_status(StatusCode::ACCEPTED))
+    })
+    .await
+}
+
+async fn preview(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    call.on_pool(Load::Single, move |app, body, interrupt| {
+        let request = parse_preview(listing, &read_json(body)?)?;
+        let (filter, days) = (&request.filter, request.days);
+        let found = app.properties.preview(listing, filter, days, interrupt)?;
+        let per_day = found.per_day.iter();
+        let per_day: Vec<Value> = per_day
+            .map(|(date, count)| json!({"date": date.to_string(), "count": count}))
+            .collect();
+        let records = records(app, listing, &found.items)?;
+        let (count, per_day) = (found.count(), Value::from(per_day));
+        let head = format!(r#"{{"data":{{"count":{count},"per_day":{per_day},"items":["#);
+        let bytes = [head.as_bytes(), &records.join(&b','), b"]}}"].concat();
+        Ok(bytes.into())
+    })
+    .await
+}
+
+/// The records of listings in order, each once: two properties may have become one since they were found.
+fn records(app: &App, listing: Listing, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
+    let listings = app.properties.listings();
+    let found = match listing {
+        Listing::Property => listings.properties(ids)?,
+        Listing::Advert => listings.adverts(ids)?,
+    };
+    let mut records: Vec<Vec<u8>> = found.into_iter().flatten().collect();
+    let mut seen = HashSet::with_capacity(records.len());
+    records.retain(|record| seen.insert(blake3::hash(record)));
+    Ok(records)
+}
+
+impl From<replay::Error> for ApiError {
+    fn from(error: replay::Error) -> Self {
+        match error {
+            replay::Error::Store(error) => error.into(),
+            replay::Error::NoAlert => ApiError::NotFound("alert"),
+            replay::Error::Inactive => Fault::new("alertId", error.to_string()).into(),
+            replay::Error::StillWaits | replay::Error::TooMany => {
+                ApiError::StillWaiting(error.to_string())
+            }
+        }
+    }
+}

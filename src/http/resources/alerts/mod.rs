@@ -1,0 +1,38 @@
+//! Alerts of an account: made, read, changed, ended ([`saved`]); what they matched, and what became of their deliveries
+//! ([`matches`]).
+//!
+//! Alerts on properties and on adverts have the same endpoints under two paths, with the same grants. An alert of
+//! another account, or on the other kind of listings, is not there: 404. Handlers wait for the store on a blocking
+//! thread.
+
+pub mod matches;
+mod operations;
+pub mod saved;
+
+use crate::call::Call;
+use crate::error::ApiError;
+use toise_alerts::registry::{Address, Error};
+use toise_contract::Fault;
+use toise_contract::listings::filters::Listing;
+
+/// The alert a path names, as the caller's account knows it.
+fn address(call: &Call<'_>, listing: Listing) -> Result<Address, ApiError> {
+    Ok(Address {
+        account: call.key()?.account_id,
+        listing,
+        id: call.flx_id("alert")?,
+    })
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) => error.into(),
+            Error::NoAlert => ApiError::NotFound("alert"),
+            Error::Refused(fault) => fault.into(),
+            Error::TooMany { .. } | Error::TooManyKept { .. } | Error::TooLong => {
+                Fault::new("alerts", error.to_string()).into()
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What the document says of alerts, which is the same for those on properties and on adverts but for names.
+
+use serde_json::json;
+
+use crate::openapi::admin::{data_list_of, data_of};
+use crate::openapi::alerts::schemas::preview_answer;
+use crate::openapi::alerts::{delivery_parameters, names, page_parameters};
+use crate::openapi::{Failure, Operation, enveloped, reference};
+use toise_alerts::registry::LIST_BYTES_MAX;
+use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
+use toise_contract::listings::filters::Listing;
+use toise_listings::preview;
+
+fn operation(prefix: &str, name: &str, summary: String) -> Operation {
+    Operation::new(format!("{prefix}{name}"), summary)
+}
+
+pub(super) fn create(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(names.prefix, "Create", format!("Save a search of {plural} as an alert"))
+        .describing(format!(
+            "It is active at once and judges what is written from now on; nothing of the past is matched. What it \
+             matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
+             {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
+        ))
+        .taking(reference(names.create))
+        .answering(data_of("AlertName"))
+}
+
+pub(super) fn create_many(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(
+        names.prefix,
+        "CreateMany",
+        format!("Save many searches of {plural}"),
+    )
+    .describing("Each is taken or refused by itself; answers are in the order of the request")
+    .taking(reference(names.create_many))
+    .answering(enveloped(json!({
+        "type": "object",
+        "required": ["alerts"],
+        "properties": {"alerts": {"type": "array", "items": reference("AlertOutcome"),
+            "description": "One outcome for each alert, in order"}},
+    })))
+}
+
+pub(super) fn list(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(names.prefix, "All", format!("Every alert on {plural}, oldest first"))
+        .describing(format!(
+            "All of them, or with skip or take a page; all are refused where they exceed {} MiB, and asked for page \
+             by page",
+            LIST_BYTES_MAX >> 20
+        ))
+        .asking(page_parameters())
+        .answering(data_list_of(names.alert))
+}
+
+pub(super) fn get(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(names.prefix, "Get", format!("An alert on {plural}")).answering(data_of(names.alert))
+}
+
+pub(super) fn update(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(names.prefix, "Update", format!("Change an alert on {plural} in place"))
+        .describing(
+            "It is active afterwards, also when it was not. What it matched stays matched: its history is kept, \
+             and nothing is told as new a second time",
+        )
+        .taking(reference(names.change))
+        .answering(data_of("AlertName"))
+}
+
+pub(super) fn delete(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(names.prefix, "Delete", format!("End an alert on {plural}"))
+        .describing("It matches nothing any more; history and deliveries stay, and it can be taken up again")
+        .answering(data_of("AlertName"))
+}
+
+pub(super) fn activate(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(
+        names.prefix,
+        "Activate",
+        format!("Take up an alert on {plural} again"),
+    )
+    .describing("What came while it was not active is not matched")
+    .answering(data_of("AlertName"))
+    // An account may have no room for another active alert.
+    .failing(Failure::Refused)
+}
+
+pub(super) fn history(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(
+        names.prefix,
+        "History",
+        format!("The {plural} an alert matched"),
+    )
+    .describing("As they are now, each once, the newest first match first")
+    .asking(page_parameters())
+    .answering(data_list_of(names.record))
+}
+
+pub(super) fn deliveries(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(
+        names.prefix,
+        "Deliveries",
+        format!("Deliveries of an alert on {plural}"),
+    )
+    .describing("Newest first; they are kept as long as the server's retention says")
+    .asking(delivery_parameters())
+    .answering(data_list_of("Delivery"))
+}
+
+pub(super) fn replay(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(names.prefix, "Replay", format!("Send what an alert on {plural} was told again"))
+        .describing(
+            "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
+             as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
+             waits the answer is 429",
+        )
+        .taking(reference("ReplayRequest"))
+        .answering(data_of("Replay"))
+        .with_status("202")
+}
+
+pub(super) fn preview(listing: Listing) -> Operation {
+    let names = names(listing);
+    let plural = names.plural;
+    operation(names.prefix, "Preview", format!("The {plural} an alert would have matched lately"))
+        .describing(format!(
+            "Those first seen within the last days that pass the filter as they are now: how many, on which days \
+             (UTC), and the last {}. Counts as a reading of a history",
+            preview::ITEMS_MAX
+        ))
+        .taking(reference(names.preview))
+        .answering(enveloped(preview_answer(names.record)))
+}

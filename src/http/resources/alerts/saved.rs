@@ -1,0 +1,222 @@
+//! Alerts made, read, changed, ended. Where matches are to be posted is checked before anything is written
+//! ([`crate::addresses`]).
+
+use std::collections::HashSet;
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use warp::http::Method;
+
+use super::{address, operations};
+use crate::App;
+use crate::answer::{Answer, list};
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::error::ApiError;
+use toise_accounts::scopes::Scope;
+use toise_alerts::registry::{self, Error};
+use toise_alerts::request::queries::parse_page;
+use toise_alerts::request::{NewAlert, parse_alert, parse_alerts, parse_patch};
+use toise_contract::Fault;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_contract::query::pairs;
+
+/// Field an address stands in.
+const WEBHOOK_URL: &str = "webhook_url";
+
+macro_rules! endpoints {
+    ($kind:literal, $listing:expr) => {
+        &[
+            Endpoint {
+                method: Method::PUT,
+                path: concat!("/v2/protected/", $kind, "/search/alerts"),
+                access: Access::scoped(Scope::Alerts, "alerts.create"),
+                counting: Counting::Free,
+                body: JSON_BODY,
+                time: Time::Request,
+                handler: |call| create(call, $listing).boxed(),
+                operation: Some(|| operations::create($listing)),
+            },
+            Endpoint {
+                method: Method::PUT,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/many"),
+                access: Access::scoped(Scope::Alerts, "alerts.create_many"),
+                counting: Counting::Free,
+                body: MANY_JSON_BODY,
+                time: Time::Request,
+                handler: |call| create_many(call, $listing).boxed(),
+                operation: Some(|| operations::create_many($listing)),
+            },
+            Endpoint {
+                method: Method::GET,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/all"),
+                access: Access::scoped(Scope::Alerts, "alerts.list"),
+                counting: Counting::Free,
+                body: BodyRule::None,
+                time: Time::Request,
+                handler: |call| all(call, $listing).boxed(),
+                operation: Some(|| operations::list($listing)),
+            },
+            Endpoint {
+                method: Method::GET,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                access: Access::scoped(Scope::Alerts, "alerts.get"),
+                counting: Counting::Free,
+                body: BodyRule::None,
+                time: Time::Request,
+                handler: |call| get(call, $listing).boxed(),
+                operation: Some(|| operations::get($listing)),
+            },
+            Endpoint {
+                method: Method::PATCH,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                access: Access::scoped(Scope::Alerts, "alerts.update"),
+                counting: Counting::Free,
+                body: JSON_BODY,
+                time: Time::Request,
+                handler: |call| update(call, $listing).boxed(),
+                operation: Some(|| operations::update($listing)),
+            },
+            Endpoint {
+                method: Method::DELETE,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                access: Access::scoped(Scope::Alerts, "alerts.delete"),
+                counting: Counting::Free,
+                body: BodyRule::None,
+                time: Time::Request,
+                handler: |call| delete(call, $listing).boxed(),
+                operation: Some(|| operations::delete($listing)),
+            },
+            Endpoint {
+                method: Method::GET,
+                path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/activate"),
+                access: Access::scoped(Scope::Alerts, "alerts.activate"),
+                counting: Counting::Free,
+                body: BodyRule::None,
+                time: Time::Request,
+                handler: |call| activate(call, $listing).boxed(),
+                operation: Some(|| operations::activate($listing)),
+            },
+        ]
+    };
+}
+
+/// Alerts on properties.
+pub const OF_PROPERTIES: &[Endpoint] = endpoints!("properties", Listing::Property);
+/// Alerts on adverts.
+pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", Listing::Advert);
+
+async fn create(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let account = call.key()?.account_id;
+    let body = call.body.clone();
+    let read = move |_: &App| Ok(parse_alert(listing, &read_json(&body)?)?);
+    let alert = call.blocking(read).await?;
+    check_address(call.app, &alert.webhook_url).await?;
+    call.blocking(move |app| {
+        let id = app.alerts.create(account, listing, alert)?;
+        named(id, Ok(()))
+    })
+    .await
+}
+
+async fn create_many(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let account = call.key()?.account_id;
+    let body = call.body.clone();
+    let read = move |_: &App| Ok(parse_alerts(listing, &read_json(&body)?)?);
+    let mut alerts: Vec<Result<NewAlert, Fault>> = call.blocking(read).await?;
+    let urls = alerts.iter().flatten().map(|alert| &alert.webhook_url);
+    let refused = call.app.addresses.refused(urls.cloned().collect()).await;
+    for alert in &mut alerts {
+        if let Ok(sound) = alert
+            && let Some(refused) = refused.get(&sound.webhook_url)
+        {
+            *alert = Err(Fault::new(WEBHOOK_URL, refused.to_string()));
+        }
+    }
+    call.blocking(move |app| {
+        let made = app.alerts.create_many(account, listing, alerts)?;
+        let made = made.into_iter().enumerate();
+        let told: Result<Vec<Value>, ApiError> =
+            made.map(|(place, made)| told(place, made)).collect();
+        Ok(Answer::data(json!({"alerts": told?})))
+    })
+    .await
+}
+
+/// What became of one alert of several.
+fn told(place: usize, made: Result<FlxId, Error>) -> Result<Value, ApiError> {
+    let refused = match made {
+        Ok(id) => return Ok(json!({"success": id})),
+        Err(Error::Refused(fault)) => ApiError::from(fault.within(&format!("alerts[{place}]"))),
+        Err(error) => error.into(),
+    };
+    match &refused {
+        ApiError::Internal(_) => Err(refused),
+        _ => {
+            let (_, code) = refused.status_and_code();
+            Ok(json!({"failed": {"code": code, "message": refused.to_string()}}))
+        }
+    }
+}
+
+async fn all(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let account = call.key()?.account_id;
+    let query = pairs(call.query)?;
+    let page = parse_page(&query)?;
+    let page = (!query.is_empty()).then_some(page);
+    call.blocking(move |app| {
+        let alerts = app.alerts.list(account, listing, page)?;
+        Ok(Answer::json(list(&alerts)))
+    })
+    .await
+}
+
+async fn get(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let address = address(call, listing)?;
+    call.blocking(move |app| Ok(Answer::data(app.alerts.get(address)?.answer())))
+        .await
+}
+
+async fn update(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let address = address(call, listing)?;
+    let body = call.body.clone();
+    let patch = call
+        .blocking(move |app| {
+            let patch = parse_patch(listing, &read_json(&body)?)?;
+            app.alerts.get(address)?;
+            Ok(patch)
+        })
+        .await?;
+    if let Some(url) = &patch.webhook_url {
+        check_address(call.app, url).await?;
+    }
+    call.blocking(move |app| named(address.id, app.alerts.patch(address, patch)))
+        .await
+}
+
+async fn delete(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let address = address(call, listing)?;
+    call.blocking(move |app| named(address.id, app.alerts.delete(address)))
+        .await
+}
+
+async fn activate(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let address = address(call, listing)?;
+    call.blocking(move |app| named(address.id, app.alerts.activate(address)))
+        .await
+}
+
+async fn check_address(app: &App, url: &str) -> Result<(), ApiError> {
+    let refused = app.addresses.refused(HashSet::from([url.to_owned()])).await;
+    match refused.into_values().next() {
+        Some(refused) => Err(Fault::new(WEBHOOK_URL, refused.to_string()).into()),
+        None => Ok(()),
+    }
+}
+
+/// The answer that names an alert, once what was done to it is done.
+fn named(id: FlxId, done: registry::Result<()>) -> Result<Answer, ApiError> {
+    done?;
+    Ok(Answer::data(json!({"alert_id": id, "flxId": id})))
+}

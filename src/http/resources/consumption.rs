@@ -1,0 +1,56 @@
+//! What the key's account consumed.
+
+use futures::FutureExt;
+use warp::http::Method;
+
+use crate::App;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::openapi::Operation;
+use crate::openapi::admin::{data_of, period_parameters};
+use toise_accounts::answers::consumption_answer;
+use toise_accounts::requests::parse_period;
+use toise_accounts::usage::{Consumer, by_key, by_type};
+use toise_contract::query::pairs;
+
+/// The report, under both of its paths.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/consumption",
+        access: Access::Keyed,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| report(call).boxed(),
+        operation: Some(|| operation("consumption")),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/consumption",
+        access: Access::Keyed,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| report(call).boxed(),
+        operation: Some(|| operation("adminConsumption")),
+    },
+];
+
+fn operation(id: &str) -> Operation {
+    Operation::new(id, "What the account of the key consumed in a period")
+        .asking(period_parameters())
+        .answering(data_of("Consumption"))
+}
+
+/// Answers with what the account consumed in a period, by type.
+async fn report(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let today = call.app.clock.now().date_naive();
+    let period = parse_period(&pairs(call.query)?, today)?;
+    let account = Consumer::Account(call.key()?.account_id);
+    let read = move |app: &App| by_key(&app.store, account, period).map_err(ApiError::internal);
+    let usage = call.blocking(read).await?;
+    Ok(Answer::data(consumption_answer(&by_type(&usage))))
+}

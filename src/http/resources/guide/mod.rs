@@ -1,0 +1,215 @@
+//! The guide at `/docs/guide/`: the pages of `docs/`, compiled in and rendered once, so that they work with no network
+//! and are those of the version that runs.
+//!
+//! To add a page, add its row to [`PAGES`]; a test asks for every file of `docs/`.
+
+mod render;
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use serde_json::json;
+use warp::http::header::{HeaderValue, LOCATION};
+use warp::http::{HeaderMap, Method, Response, StatusCode};
+
+use crate::answer::Answer;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::error::ApiError;
+use crate::files::{FILE_CACHE, File, PAGE_CACHE};
+use crate::openapi::Operation;
+
+/// A page of the guide.
+struct Page {
+    /// Its name in the path; the index has none.
+    name: &'static str,
+    /// Its file, from the root of the repository.
+    file: &'static str,
+    /// Its text, Markdown.
+    text: &'static str,
+}
+
+macro_rules! pages {
+    ($($name:literal: $file:literal,)*) => {
+        &[$(Page {
+            name: $name,
+            file: $file,
+            text: include_str!(concat!("../../../../", $file)),
+        }),*]
+    };
+}
+
+/// Every page.
+static PAGES: &[Page] = pages![
+    "": "docs/README.md",
+    "getting-started": "docs/getting-started.md",
+    "importing": "docs/importing.md",
+    "searching": "docs/searching.md",
+    "matching": "docs/matching.md",
+    "valuing": "docs/valuing.md",
+    "alerts": "docs/alerts.md",
+    "collecting": "docs/collecting.md",
+    "sql": "docs/sql.md",
+    "deduplication": "docs/deduplication.md",
+    "operating": "docs/operating.md",
+    "security": "docs/security.md",
+    "performance": "docs/performance.md",
+    "errors": "docs/errors.md",
+    "data-sources": "docs/data-sources.md",
+    "contributing": "docs/CONTRIBUTING.md",
+    "changelog": "docs/CHANGELOG.md",
+    "architecture": "src/ARCHITECTURE.md",
+    "glossary": "src/GLOSSARY.md",
+];
+
+const STYLE_NAME: &str = "guide.css";
+const STYLE: &str = include_str!("guide.css");
+
+/// The index, of which the OpenAPI document tells, and its pages.
+pub const ENDPOINTS: &[Endpoint] = &[
+    endpoint(
+        "/docs/guide/",
+        SEND,
+        Some(|| {
+            Operation::new("guide", "How to use and operate the service, as pages")
+                .answering_as("text/html", json!({"type": "string"}))
+        }),
+    ),
+    endpoint("/docs/guide/{page}", SEND, None),
+    endpoint("/docs/guide", |_| async { Ok(to_index()) }.boxed(), None),
+];
+
+const fn endpoint(
+    path: &'static str,
+    handler: Handler,
+    operation: Option<fn() -> Operation>,
+) -> Endpoint {
+    Endpoint {
+        method: Method::GET,
+        path,
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler,
+        operation,
+    }
+}
+
+const SEND: Handler = |call| async { send(call.param(0), call.headers) }.boxed();
+
+/// Every page rendered, and their style.
+static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+    let pages = PAGES.iter().filter_map(|page| {
+        let html = Bytes::from(render::document(page));
+        File::new(page.name, "text/html", PAGE_CACHE, html)
+    });
+    let style = Bytes::from_static(STYLE.as_bytes());
+    let style = File::new(STYLE_NAME, "text/css", FILE_CACHE, style);
+    pages.chain(style).collect()
+});
+
+fn send(name: &str, headers: &HeaderMap) -> Result<Answer, ApiError> {
+    let file = FILES.iter().find(|file| file.name == name);
+    Ok(file.ok_or(ApiError::NoRoute)?.send(headers).into())
+}
+
+/// Sends to the index, from where relative links lead to its pages.
+fn to_index() -> Answer {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, HeaderValue::from_static("guide/"));
+    response.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn html(name: &str) -> String {
+        let answer = send(name, &HeaderMap::new()).unwrap();
+        assert_eq!(answer.response.status(), 200, "{name}");
+        String::from_utf8(answer.response.into_body().to_vec()).unwrap()
+    }
+
+    /// Where the links of a page lead.
+    fn links(page: &str) -> Vec<&str> {
+        let links = page.split("href=\"").skip(1);
+        links.map(|rest| rest.split('"').next().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_page_has_one_headline_and_its_links_lead_to_pages_and_headings_there_are() {
+        let mut between_pages = 0;
+        for page in PAGES {
+            let text = html(page.name);
+            assert_eq!(text.matches("<h1").count(), 1, "{}", page.file);
+            for link in links(&text) {
+                if link.contains("://") || link == "../" {
+                    continue;
+                }
+                let (name, heading) = link.split_once('#').unwrap_or((link, ""));
+                let target = match name {
+                    "" => text.clone(),
+                    name => html(name.trim_start_matches("./")),
+                };
+                let is_there = heading.is_empty() || target.contains(&format!("id=\"{heading}\""));
+                assert!(is_there, "{} links to {link}", page.file);
+                between_pages += 1;
+            }
+        }
+        assert!(between_pages > 60, "{between_pages}");
+    }
+
+    #[test]
+    fn every_relative_link_of_the_sources_names_a_page_or_a_file() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for page in PAGES {
+            for link in render::links(page.text) {
+                let (path, _) = link.split_once('#').unwrap_or((&link, ""));
+                let is_elsewhere = path.contains("://") || path.is_empty();
+                let file = render::resolve(page.file, path);
+                assert!(
+                    is_elsewhere || root.join(&file).exists(),
+                    "{} links to {link}",
+                    page.file
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_docs_is_a_page() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        for entry in std::fs::read_dir(docs).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let file = format!("docs/{name}");
+            let is_page = PAGES.iter().any(|page| page.file == file);
+            assert!(is_page || !name.ends_with(".md"), "{file}");
+        }
+    }
+
+    #[test]
+    fn pages_are_sent_under_the_policy_and_not_again_when_unchanged() {
+        let response = send("alerts", &HeaderMap::new()).unwrap().response;
+        let headers = response.headers();
+        assert_eq!(headers["content-type"], "text/html; charset=utf-8");
+        assert_eq!(headers["cache-control"], PAGE_CACHE);
+        assert!(
+            headers["content-security-policy"]
+                .to_str()
+                .unwrap()
+                .contains("default-src 'none'")
+        );
+        let mut asked = HeaderMap::new();
+        asked.insert("if-none-match", headers["etag"].clone());
+        assert_eq!(send("alerts", &asked).unwrap().response.status(), 304);
+        assert_eq!(html("guide.css"), STYLE);
+        for name in ["nowhere", "alerts.md", "../openapi.json"] {
+            let error = send(name, &HeaderMap::new()).unwrap_err();
+            assert_eq!(error.status_and_code().0, 404, "{name}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Every resource of the service: a file each, which holds its endpoints, their handlers and what they share.
+//!
+//! To add an endpoint, add a value to its resource's `ENDPOINTS`; to add a resource, add a file and its two lines here.
+//! The OpenAPI document lists the endpoints in the order of [`RESOURCES`].
+
+pub mod admin;
+pub mod alerts;
+mod analytics;
+mod consumption;
+pub mod estimates;
+mod guide;
+pub mod opendata;
+pub mod pages;
+mod portals;
+pub mod probes;
+mod properties;
+pub mod records;
+pub mod reference;
+pub mod samples;
+
+use super::endpoint::Endpoint;
+
+/// The endpoints of every resource.
+pub static RESOURCES: &[&[Endpoint]] = &[
+    probes::ENDPOINTS,
+    portals::ENDPOINTS,
+    reference::ENDPOINTS,
+    guide::ENDPOINTS,
+    samples::ENDPOINTS,
+    consumption::ENDPOINTS,
+    admin::adverts::ENDPOINTS,
+    admin::accounts::ENDPOINTS,
+    admin::keys::ENDPOINTS,
+    admin::usage::ENDPOINTS,
+    admin::alerts::ENDPOINTS,
+    properties::ENDPOINTS,
+    analytics::ENDPOINTS,
+    records::ENDPOINTS,
+    pages::ENDPOINTS,
+    opendata::ENDPOINTS,
+    estimates::ENDPOINTS,
+    alerts::saved::OF_PROPERTIES,
+    alerts::matches::OF_PROPERTIES,
+    alerts::saved::OF_ADVERTS,
+    alerts::matches::OF_ADVERTS,
+];
+
+/// Every endpoint.
+pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
+    RESOURCES.iter().copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Access;
+    use std::collections::{BTreeMap, BTreeSet};
+    use toise_accounts::grants::ENDPOINTS;
+
+    /// Endpoints of the contract that are not served yet.
+    const TO_COME: [&str; 3] = ["geocoding.search", "geocoding.reverse", "geocoding.csv"];
+
+    #[test]
+    fn everything_under_protected_asks_for_a_key_and_nothing_else_does() {
+        for endpoint in endpoints() {
+            let protected = endpoint.path.starts_with("/v2/protected/");
+            assert_eq!(protected, endpoint.is_protected(), "{}", endpoint.path);
+        }
+    }
+
+    #[test]
+    fn no_two_endpoints_answer_the_same_request() {
+        let mut seen = BTreeSet::new();
+        for endpoint in endpoints() {
+            let is_new = seen.insert((endpoint.path, endpoint.method.as_str()));
+            assert!(is_new, "{} {}", endpoint.method, endpoint.path);
+        }
+    }
+
+    #[test]
+    fn every_grant_opens_something_and_none_opens_two_things() {
+        let mut seen = BTreeMap::new();
+        for endpoint in endpoints() {
+            if let Access::Scoped(scope, grant) = endpoint.access {
+                // Alerts on properties and on adverts are one thing.
+                let path = endpoint.path.replace("/properties/", "/adverts/");
+                let what = (scope, endpoint.method.clone(), path);
+                let of_alerts = endpoint.path.contains("/search/alerts");
+                let other = seen.insert(grant, what.clone());
+                assert!(
+                    other.is_none_or(|other| of_alerts && other == what),
+                    "{grant}"
+                );
+            }
+        }
+        for grant in ENDPOINTS {
+            assert_ne!(
+                seen.contains_key(grant),
+                TO_COME.contains(&grant),
+                "{grant}"
+            );
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Listings by the address of their page, checks of them, reports about them.
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use warp::http::{Method, StatusCode};
+
+use crate::answer::Answer;
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::admin::data_of;
+use crate::openapi::{Operation, collect as schemas, enveloped, reference};
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_collect::reports::{self, NewReport};
+use toise_collect::request::{URL_PARAMETER, parse_report, parse_url};
+use toise_collect::{self as collect, RETRY_AFTER_S};
+use toise_contract::Fault;
+use toise_contract::enums::EnumAdvertReportReason as Reason;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_contract::query::pairs;
+use toise_listings::Listings;
+use toise_listings::identity::{ListingUrl, URL_RULE};
+
+/// Adverts of a property that one call has looked at again.
+pub const CHECKED_MAX: usize = 10;
+
+/// Adverts, then properties.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/adverts/url",
+        access: Access::scoped(Scope::Refetch, "adverts.url"),
+        counting: Counting::As(Consumption::AdvertsGetByUrl),
+        body: BodyRule::None,
+        time: Time::Collection,
+        handler: |call| by_url(call, Listing::Advert).boxed(),
+        operation: Some(|| by_url_operation("advertsGetByUrl", "The advert of a page", "Advert")),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/adverts/{flxId}/check",
+        access: Access::scoped(Scope::Refetch, "adverts.check"),
+        counting: Counting::As(Consumption::AdvertsCheck),
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| check(call, Listing::Advert).boxed(),
+        operation: Some(|| check_operation("advertsCheck", "an advert")),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/adverts/{flxId}/report",
+        access: Access::scoped(Scope::Refetch, "adverts.report"),
+        counting: Counting::Free,
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| report(call, Listing::Advert).boxed(),
+        operation: Some(|| report_operation("advertsReport", "an advert")),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/properties/url",
+        access: Access::scoped(Scope::Refetch, "properties.url"),
+        counting: Counting::As(Consumption::PropertiesGetByUrl),
+        body: BodyRule::None,
+        time: Time::Collection,
+        handler: |call| by_url(call, Listing::Property).boxed(),
+        operation: Some(|| {
+            by_url_operation(
+                "propertiesGetByUrl",
+                "The property that the advert of a page belongs to",
+                "Property",
+            )
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/properties/{flxId}/check",
+        access: Access::scoped(Scope::Refetch, "properties.check"),
+        counting: Counting::As(Consumption::PropertiesCheck),
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| check(call, Listing::Property).boxed(),
+        operation: Some(|| check_operation("propertiesCheck", "a property")),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/properties/{flxId}/report",
+        access: Access::scoped(Scope::Refetch, "properties.report"),
+        counting: Counting::Free,
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| report(call, Listing::Property).boxed(),
+        operation: Some(|| report_operation("propertiesReport", "a property")),
+    },
+];
+
+fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
+    Operation::new(id, summary)
+        .describing(
+            "What is known and fresh comes at once; else the page is fetched and read, which may take 45 seconds: set a \
+             longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
+             again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
+        )
+        .asking(vec![schemas::url_parameter()])
+        .answering(data_of(record))
+        .or_answering("202", schemas::pending())
+        .or_answering("422", schemas::rejected(reference("Error")))
+}
+
+fn check_operation(id: &str, of: &str) -> Operation {
+    Operation::new(id, format!("Look again at the pages of {of}"))
+        .describing(format!(
+            "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
+             property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
+             `nothing_to_check` costs the same"
+        ))
+        .answering(enveloped(schemas::check()))
+}
+
+fn report_operation(id: &str, of: &str) -> Operation {
+    Operation::new(id, format!("Tell what is wrong with {of}"))
+        .describing(
+            "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
+             an operator looks at duplicates and at what is wrong",
+        )
+        .taking(schemas::report_request())
+        .answering(enveloped(schemas::report()))
+}
+
+/// `GET /v2/protected/{adverts,properties}/url`: the listing of a page, known or collected now.
+async fn by_url(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let url = parse_url(&pairs(call.query)?)?;
+    if ListingUrl::parse(&url).is_none() {
+        return Err(Fault::new(URL_PARAMETER, URL_RULE).into());
+    }
+    let account = call.key()?.account_id;
+    let app = call.app;
+    let deadline = Instant::from_std(call.received) + app.collector.wait();
+    let stopping = || !app.readiness.is_ready();
+    let advert = match app
+        .collector
+        .collect(account, &url, deadline, stopping)
+        .await?
+    {
+        collect::Answer::Known(advert) => advert,
+        collect::Answer::Pending => {
+            let data = json!({"status": "pending", "retry_after_s": RETRY_AFTER_S});
+            return Ok(unpaid(StatusCode::ACCEPTED, data));
+        }
+        collect::Answer::Rejected(reason) => {
+            let data = json!({"status": "rejected", "reason": reason});
+            return Ok(unpaid(StatusCode::UNPROCESSABLE_ENTITY, data));
+        }
+        collect::Answer::Full => return Err(ApiError::Overloaded),
+    };
+    call.blocking(move |app| {
+        let listings = app.properties.listings();
+        let record = match listing {
+            Listing::Advert => listings.advert(advert)?,
+            Listing::Property => listings.property_of_advert(advert)?,
+        };
+        Answer::record(record, "advert")
+    })
+    .await
+}
+
+fn unpaid(status: StatusCode, data: Value) -> Answer {
+    Answer::data(data).with_status(status).uncounted()
+}
+
+/// `POST …/{flxId}/check`: has the pages of a listing looked at again. What they say now arrives as any change does.
+async fn check(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let id = call.flx_id(name(listing))?;
+    let account = call.key()?.account_id;
+    call.blocking(move |app| {
+        let addresses = addresses(app.properties.listings(), listing, id, Which::Online)?;
+        let scheduled = app
+            .collector
+            .check(account, &addresses)?
+            .ok_or(ApiError::Overloaded)?;
+        let result = if scheduled > 0 {
+            "check_scheduled"
+        } else {
+            "nothing_to_check"
+        };
+        Ok(Answer::data(
+            json!({"result": result, "adverts": scheduled}),
+        ))
+    })
+    .await
+}
+
+/// `POST …/{flxId}/report`: keeps what an account says is wrong, and has the pages looked at where they can tell.
+async fn report(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+    let id = call.flx_id(name(listing))?;
+    let account = call.key()?.account_id;
+    let body = call.body.clone();
+    call.blocking(move |app| {
+        let request = parse_report(&read_json(&body)?)?;
+        let which = match request.reason {
+            Reason::StillOnline => Which::Every,
+            _ => Which::Online,
+        };
+        let addresses = addresses(app.properties.listings(), listing, id, which)?;
+        let report = NewReport {
+            account,
+            listing,
+            item: id,
+            reason: request.reason,
+            comment: request.comment,
+            at_ms: app.clock.now().timestamp_millis(),
+        };
+        let report_id = reports::keep(&app.store, report)?.ok_or(ApiError::Overloaded)?;
+        if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
+            // Where too many wait already the report stands all the same.
+            app.collector.check(account, &addresses)?;
+        }
+        Ok(Answer::data(
+            json!({"report_id": report_id, "reason": request.reason}),
+        ))
+    })
+    .await
+}
+
+fn name(listing: Listing) -> &'static str {
+    match listing {
+        Listing::Advert => "advert",
+        Listing::Property => "property",
+    }
+}
+
+/// Which adverts of a property are looked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    Online,
+    Every,
+}
+
+/// Addresses of an advert's page, or of a property's adverts: of those on line the ones seen longest ago, so that
+/// repeated checks come to all of them; else the ones seen last.
+fn addresses(
+    listings: &Listings,
+    listing: Listing,
+    id: FlxId,
+    which: Which,
+) -> Result<Vec<String>, ApiError> {
+    let record = match listing {
+        Listing::Advert => listings.advert(id)?,
+        Listing::Property => listings.property(id)?,
+    };
+    let record = record.ok_or(ApiError::NotFound(name(listing)))?;
+    let record: Value = serde_json::from_slice(&record).map_err(ApiError::internal)?;
+    let address = |advert: &Value| advert["url"].as_str().map(str::to_owned);
+    if listing == Listing::Advert {
+        return Ok(address(&record).into_iter().collect());
+    }
+    let mut adverts: Vec<&Value> = record["adverts"].as_array().into_iter().flatten().collect();
+    adverts.retain(|advert| which == Which::Every || advert["isOnline"] == true);
+    adverts.sort_by_key(|advert| advert["lastSeenAt"].as_str());
+    if which == Which::Every {
+        adverts.reverse();
+    }
+    Ok(adverts
+        .into_iter()
+        .take(CHECKED_MAX)
+        .filter_map(address)
+        .collect())
+}
+
+impl From<collect::Error> for ApiError {
+    fn from(error: collect::Error) -> Self {
+        match error {
+            collect::Error::Store(error) => error.into(),
+            collect::Error::Listings(error) => error.into(),
+            error => ApiError::internal(error),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The portals covered.
+
+use futures::FutureExt;
+use serde_json::json;
+use warp::http::Method;
+
+use crate::App;
+use crate::answer::Answer;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::openapi::{Operation, enveloped};
+
+/// The list of portals.
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    method: Method::GET,
+    path: "/portals",
+    access: Access::Public,
+    counting: Counting::Free,
+    body: BodyRule::None,
+    time: Time::Request,
+    handler: |call| async { Ok(portals(call.app)) }.boxed(),
+    operation: Some(|| {
+        Operation::new("portals", "Portals there are rules for").answering(enveloped(json!({
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Hosts, by name",
+        })))
+    }),
+}];
+
+/// Hosts of the portals there are rules for.
+fn portals(app: &App) -> Answer {
+    let portals = app.collector.portals();
+    let names: Vec<&str> = portals
+        .all()
+        .iter()
+        .map(|portal| portal.name.as_str())
+        .collect();
+    Answer::data(json!(names))
+}

@@ -1,0 +1,105 @@
+//! What operators' tools ask: whether the process is alive and ready, numbers for Prometheus, the version.
+//!
+//! `/livez` answers 200 as long as the process serves at all: one that does not should be restarted. `/healthz` tells
+//! whether it takes requests now: one that does not should be sent none.
+
+use bytes::Bytes;
+use futures::FutureExt;
+use serde_json::json;
+use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use warp::http::{Method, Response};
+
+use crate::App;
+use crate::answer::Answer;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::openapi::{Operation, content, enveloped, reference};
+
+/// Prometheus' text format.
+const CONTENT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+/// Probes, numbers, version.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/healthz",
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| healthz(call.app).boxed(),
+        operation: Some(|| {
+            let not_ready = json!({
+                "description": "Starting or draining",
+                "content": content(reference("Error")),
+            });
+            Operation::new("healthz", "Readiness of the service")
+                .failing_as_said_only()
+                .or_answering("503", not_ready)
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/livez",
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |_| async { Ok(Response::new(Bytes::new()).into()) }.boxed(),
+        operation: Some(|| Operation::new("livez", "Whether the process serves at all")),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/metrics",
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| metrics(call.app).boxed(),
+        operation: Some(|| {
+            Operation::new("metrics", "Numbers of the service for Prometheus")
+                .answering_as("text/plain", json!({"type": "string"}))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/version",
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |_| async { Ok(version()) }.boxed(),
+        operation: Some(|| {
+            Operation::new("version", "Version of the service").answering(enveloped(json!({
+                "type": "object",
+                "required": ["version"],
+                "properties": {"version": {"type": "string"}},
+            })))
+        }),
+    },
+];
+
+async fn healthz(app: &App) -> Result<Answer, ApiError> {
+    if app.readiness.is_ready() {
+        Ok(Answer::from(Response::new(Bytes::new())))
+    } else {
+        Err(ApiError::NotReady)
+    }
+}
+
+/// Answers `/metrics`. Sizes are read on a blocking thread.
+pub async fn metrics(app: &App) -> Result<Answer, ApiError> {
+    let metrics = app.metrics.clone();
+    let rendered = tokio::task::spawn_blocking(move || metrics.render())
+        .await
+        .map_err(ApiError::internal)?;
+    let mut response = Response::new(Bytes::from(rendered));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, CONTENT);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response.into())
+}
+
+fn version() -> Answer {
+    Answer::data(json!({"version": env!("CARGO_PKG_VERSION")}))
+}

@@ -1,0 +1,223 @@
+//! Searches of properties: parsing, the question, the records of the page and the writing of the answer are one job on
+//! the query pool.
+
+use bytes::Bytes;
+use futures::FutureExt;
+use serde_json::{Value, json};
+use warp::http::Method;
+
+use crate::App;
+use crate::answer::{Answer, list};
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::admin::data_list_of;
+use crate::openapi::{Failure, Operation, enveloped, reference};
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::{
+    Listing, Part, SearchRequest, parse_count, parse_search, parse_similars,
+};
+use toise_contract::listings::{LiteProperty, Property};
+use toise_engine::interrupt::Interrupt;
+use toise_engine::pool::Load;
+use toise_listings::projection;
+use toise_listings::record_key::RecordKey;
+use toise_listings::similars;
+
+/// Bytes of a record, about: room for a page of them is made at once.
+const RECORD_BYTES: usize = 8 << 10;
+
+/// Searches, counts, similar properties.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/properties/search",
+        access: Access::scoped(Scope::Search, "properties.search"),
+        counting: Counting::As(Consumption::PropertiesSearch),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| search(call, Part::Whole).boxed(),
+        operation: Some(|| {
+            search_operation(
+                "propertiesSearch",
+                "Filtered, sorted list of properties",
+                "SearchPropertiesPayload",
+                "Property",
+            )
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/properties/search/lite",
+        access: Access::scoped(Scope::Search, "properties.search.lite"),
+        counting: Counting::As(Consumption::PropertiesSearchLite),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| search(call, Part::Lite).boxed(),
+        operation: Some(|| {
+            search_operation(
+                "propertiesSearchLite",
+                "Filtered, sorted list of properties in short",
+                "SearchPropertiesLitePayload",
+                "LiteProperty",
+            )
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/properties/search/count",
+        access: Access::scoped(Scope::Search, "properties.count"),
+        counting: Counting::As(Consumption::PropertiesSearch),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| count(call).boxed(),
+        operation: Some(|| {
+            Operation::new("propertiesCount", "How many properties a search finds")
+                .taking(reference("CountPropertiesPayload"))
+                .answering(enveloped(json!({
+                    "type": "object",
+                    "required": ["count"],
+                    "properties": {"count": {"type": "integer", "minimum": 0, "description": "Properties that match"}},
+                })))
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/properties/similars",
+        access: Access::scoped(Scope::Search, "properties.similars"),
+        counting: Counting::As(Consumption::PropertiesSearch),
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| similars(call).boxed(),
+        operation: Some(|| {
+            Operation::new("propertiesSimilars", "Properties similar to one")
+                .describing(similars_description())
+                .taking(reference("SimilarPropertiesPayload"))
+                .answering(data_list_of("Property"))
+                .failing(Failure::NoRecord)
+        }),
+    },
+];
+
+fn similars_description() -> String {
+    format!(
+        "Of its class and offer, within {} km of its position, else in its commune, postal code or department; \
+         nearest first: {} % of surface or price, a room and {} km count alike, and so does a value one of the \
+         two does not have",
+        similars::RADIUS_M / 1_000.0,
+        100.0 * similars::SHARE_UNIT,
+        similars::DISTANCE_UNIT_M / 1_000.0,
+    )
+}
+
+fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Operation {
+    Operation::new(id, about)
+        .describing(
+            "A change is visible within a second of its acknowledgement. Keywords must all occur as they are, but \
+             for case and accents, in title, description or tags; of the full texts any may match, all its words \
+             by French stem and with tolerance to typing errors. Without either, sorting by relevance sorts by the \
+             last sighting",
+        )
+        .taking(reference(payload))
+        .answering(enveloped(page_of(record)))
+}
+
+/// A page of records, with how many there are in all.
+fn page_of(record: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["items", "count"],
+        "properties": {
+            "items": {"type": "array", "items": reference(record), "description": "Records of the page, in order"},
+            "count": {"type": "integer", "minimum": 0, "description": "All that match"},
+            "searchAfterHash": {"type": "string",
+                "description": "Where the next page starts; present when there is one"},
+        },
+    })
+}
+
+/// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, whole or in short.
+async fn search(call: &Call<'_>, part: Part) -> Result<Answer, ApiError> {
+    call.on_pool(Load::Single, move |app, body, interrupt| {
+        let request = parse_search(part, &read_json(body)?, &app.cursors)?;
+        page(app, part, &request, interrupt)
+    })
+    .await
+}
+
+/// `POST /v2/protected/properties/search/count`: how many properties a search finds.
+async fn count(call: &Call<'_>) -> Result<Answer, ApiError> {
+    call.on_pool(Load::Single, move |app, body, interrupt| {
+        let search = parse_count(&read_json(body)?)?;
+        let count = app.properties.count(&search, interrupt)?;
+        Ok(format!(r#"{{"data":{{"count":{count}}}}}"#).into())
+    })
+    .await
+}
+
+/// `POST /v2/protected/properties/similars`: the properties most similar to one.
+async fn similars(call: &Call<'_>) -> Result<Answer, ApiError> {
+    call.on_pool(Load::Single, move |app, body, interrupt| {
+        let request = parse_similars(&read_json(body)?)?;
+        let listings = app.properties.listings();
+        let record = listings
+            .property(FlxId(request.flx_id))?
+            .ok_or(ApiError::NotFound("property"))?;
+        let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
+        let found = app.properties.similar(&property, request.size, interrupt)?;
+        Ok(list(&listings.properties_by_key(&found)?))
+    })
+    .await
+}
+
+fn page(
+    app: &App,
+    part: Part,
+    request: &SearchRequest,
+    interrupt: &Interrupt,
+) -> Result<Bytes, ApiError> {
+    let page = app.properties.search(request, interrupt)?;
+    let listings = app.properties.listings();
+    let mut bytes = Vec::from(br#"{"data":{"items":["#);
+    let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();
+    // A property joined to another since the search is left out; the other is there by itself.
+    match part {
+        Part::Whole => {
+            bytes.reserve(page.items.len() * RECORD_BYTES);
+            listings.write_properties(&keys, &mut bytes)?;
+        }
+        Part::Lite => {
+            let records = listings.properties_by_key(&keys)?;
+            for (place, record) in records.into_iter().enumerate() {
+                if place > 0 {
+                    bytes.push(b',');
+                }
+                write_in_short(&record, &mut bytes)?;
+            }
+        }
+    }
+    bytes.extend_from_slice(format!(r#"],"count":{}"#, page.count).as_bytes());
+    if let Some(next) = &page.next {
+        // Base64url needs no escaping.
+        let cursor = app.cursors.encode(next, &request.digest(Listing::Property));
+        bytes.extend_from_slice(format!(r#","searchAfterHash":"{cursor}""#).as_bytes());
+    }
+    bytes.extend_from_slice(b"}}");
+    Ok(bytes.into())
+}
+
+fn write_in_short(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
+    let property: Property = serde_json::from_slice(record).map_err(ApiError::internal)?;
+    serde_json::to_writer(to, &LiteProperty::from(&property)).map_err(ApiError::internal)
+}
+
+impl From<projection::Error> for ApiError {
+    fn from(error: projection::Error) -> Self {
+        match error {
+            projection::Error::Behind | projection::Error::NoWords => ApiError::Overloaded,
+            error => ApiError::internal(error),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Properties and adverts by their identifiers. What the store holds is spliced into answers unparsed.
+
+use futures::FutureExt;
+use warp::http::Method;
+
+use crate::answer::{Answer, list};
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, MANY_JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::admin::{data_list_of, data_of};
+use crate::openapi::{Operation, reference};
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::parse_many;
+use toise_listings as listings;
+
+/// Reads by identifier.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/properties/{flxId}",
+        access: Access::scoped(Scope::Search, "properties.get"),
+        counting: Counting::As(Consumption::PropertiesGetById),
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| property(call).boxed(),
+        operation: Some(|| {
+            Operation::new("propertiesGet", "A property by its identifier")
+                .describing("The identifier of a property that was joined to another answers with that other")
+                .answering(data_of("Property"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/properties/advert/{flxId}",
+        access: Access::scoped(Scope::Search, "properties.by_advert"),
+        counting: Counting::As(Consumption::PropertiesGetByAdvertId),
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| property_of_advert(call).boxed(),
+        operation: Some(|| {
+            Operation::new("propertiesGetByAdvert", "The property that holds an advert")
+                .answering(data_of("Property"))
+        }),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/properties/_many",
+        access: Access::scoped(Scope::Search, "properties.many"),
+        counting: Counting::As(Consumption::PropertiesGetById),
+        body: MANY_JSON_BODY,
+        time: Time::Request,
+        handler: |call| properties_many(call).boxed(),
+        operation: Some(|| {
+            Operation::new("propertiesMany", "Properties by their identifiers")
+                .describing("In the order asked for; identifiers that name none are left out and cost nothing")
+                .taking(reference("ManyPropertiesPayload"))
+                .answering(data_list_of("Property"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/adverts/{flxId}",
+        access: Access::scoped(Scope::Search, "adverts.get"),
+        counting: Counting::As(Consumption::AdvertsGetById),
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| advert(call).boxed(),
+        operation: Some(|| {
+            Operation::new("advertsGet", "An advert by its identifier").answering(data_of("Advert"))
+        }),
+    },
+];
+
+/// `GET /v2/protected/properties/{flxId}`: a property.
+async fn property(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let id = call.flx_id("property")?;
+    call.blocking(move |app| {
+        let listings = app.properties.listings();
+        Answer::record(listings.property(id)?, "property")
+    })
+    .await
+}
+
+/// `GET /v2/protected/properties/advert/{flxId}`: the property an advert belongs to.
+async fn property_of_advert(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let id = call.flx_id("advert")?;
+    call.blocking(move |app| {
+        let listings = app.properties.listings();
+        Answer::record(listings.property_of_advert(id)?, "advert")
+    })
+    .await
+}
+
+/// `GET /v2/protected/adverts/{flxId}`: an advert.
+async fn advert(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let id = call.flx_id("advert")?;
+    call.blocking(move |app| Answer::record(app.properties.listings().advert(id)?, "advert"))
+        .await
+}
+
+/// `POST /v2/protected/properties/_many`: properties in the order asked for; one unit for each there is.
+async fn properties_many(call: &Call<'_>) -> Result<Answer, ApiError> {
+    let body = call.body.clone();
+    call.blocking(move |app| {
+        let listings = app.properties.listings();
+        let ids: Vec<FlxId> = parse_many(&read_json(&body)?)?
+            .into_iter()
+            .map(FlxId)
+            .collect();
+        let records: Vec<Vec<u8>> = listings.properties(&ids)?.into_iter().flatten().collect();
+        let units = records.len() as u64;
+        Ok(Answer::json(list(&records)).with_units(units))
+    })
+    .await
+}
+
+impl From<listings::Error> for ApiError {
+    fn from(error: listings::Error) -> Self {
+        match error {
+            listings::Error::Store(error) => error.into(),
+            error => ApiError::internal(error),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! From the method and path of a request to its endpoint and parameters.
+//!
+//! A literal segment wins over a parameter, whatever the method; a path that exists with other methods answers 405 and
+//! lists them. Parameters are percent-decoded, and broken encoding is refused rather than passed on.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use percent_encoding::percent_decode_str;
+use warp::http::Method;
+
+use super::endpoint::Endpoint;
+use super::error::ApiError;
+use super::resources;
+
+/// Values of the `{name}` segments of a path, in order, percent-decoded.
+pub type Params = Vec<String>;
+
+type Found = (&'static Endpoint, Params);
+
+/// Endpoints by path, and by method and path.
+struct Router {
+    paths: matchit::Router<Vec<&'static Endpoint>>,
+    methods: HashMap<&'static Method, matchit::Router<&'static Endpoint>>,
+}
+
+static ROUTER: LazyLock<Router> = LazyLock::new(|| {
+    Router::of(resources::endpoints()).unwrap_or_else(|error| {
+        // Unit tests build the router, so this build would not have passed them.
+        tracing::error!(%error, "two endpoints have paths that cannot be told apart");
+        Router::empty()
+    })
+});
+
+impl Router {
+    fn empty() -> Self {
+        Self {
+            paths: matchit::Router::new(),
+            methods: HashMap::new(),
+        }
+    }
+
+    fn of(
+        endpoints: impl Iterator<Item = &'static Endpoint>,
+    ) -> Result<Self, matchit::InsertError> {
+        let mut router = Self::empty();
+        let mut by_path: Vec<(&'static str, Vec<&'static Endpoint>)> = Vec::new();
+        for endpoint in endpoints {
+            let of_method = router.methods.entry(&endpoint.method).or_default();
+            of_method.insert(endpoint.path, endpoint)?;
+            match by_path.iter_mut().find(|(path, _)| *path == endpoint.path) {
+                Some((_, found)) => found.push(endpoint),
+                None => by_path.push((endpoint.path, vec![endpoint])),
+            }
+        }
+        for (path, found) in by_path {
+            router.paths.insert(path, found)?;
+        }
+        Ok(router)
+    }
+
+    fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
+        let asked = match *method {
+            Method::HEAD => &Method::GET,
+            _ => method,
+        };
+        let Ok(found) = self.paths.at(path) else {
+            return Err(ApiError::NoRoute);
+        };
+        if let Some(endpoint) = found.value.iter().find(|one| one.method == asked) {
+            return Ok((endpoint, decode_params(&found.params)?));
+        }
+        // A path may fit two patterns, such as `alerts/history/{alertId}` and `alerts/{alertId}/replay`.
+        let is_literal = found.params.is_empty();
+        let of_method = self.methods.get(asked).filter(|_| !is_literal);
+        match of_method.and_then(|router| router.at(path).ok()) {
+            Some(other) => Ok((other.value, decode_params(&other.params)?)),
+            None => Err(not_allowed(found.value)),
+        }
+    }
+}
+
+/// The endpoint of a request: 404 when the path has none, 405 when it has but not with this method.
+pub fn find(method: &Method, path: &str) -> Result<Found, ApiError> {
+    if decode(path).is_none() {
+        return Err(ApiError::BrokenEncoding);
+    }
+    ROUTER.find(method, path)
+}
+
+fn decode_params(params: &matchit::Params<'_, '_>) -> Result<Params, ApiError> {
+    params
+        .iter()
+        .map(|(_, segment)| decode(segment).ok_or(ApiError::BrokenEncoding))
+        .collect()
+}
+
+/// Decodes `%xx`; `None` unless every `%` has its two digits and the bytes are UTF-8.
+fn decode(text: &str) -> Option<String> {
+    // The decoder leaves a `%` without digits as it is.
+    let is_whole = text.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    let decoded = percent_decode_str(text).decode_utf8().ok()?;
+    is_whole.then(|| decoded.into_owned())
+}
+
+fn not_allowed(endpoints: &[&'static Endpoint]) -> ApiError {
+    let mut allowed = Vec::new();
+    for endpoint in endpoints {
+        allowed.push(endpoint.method.as_str());
+        if endpoint.method == Method::GET {
+            allowed.push("HEAD");
+        }
+    }
+    ApiError::MethodNotAllowed(allowed.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Path of the endpoint found and its parameters, or the message of the error.
+    fn found(method: Method, path: &str) -> Result<(&'static str, Params), String> {
+        let found = find(&method, path).map_err(|error| error.to_string());
+        found.map(|(endpoint, params)| (endpoint.path, params))
+    }
+
+    #[test]
+    fn every_endpoint_is_found_by_its_own_path() {
+        assert!(Router::of(resources::endpoints()).is_ok());
+        for endpoint in resources::endpoints() {
+            let (found, _) = found(endpoint.method.clone(), endpoint.path).unwrap();
+            assert_eq!(found, endpoint.path);
+        }
+    }
+
+    #[test]
+    fn a_literal_wins_over_a_parameter_whatever_the_method() {
+        let property = |rest: &str| format!("/v2/protected/properties/{rest}");
+        let path = |rest| found(Method::GET, &property(rest)).unwrap().0;
+        assert_eq!(path("a"), "/v2/protected/properties/{flxId}");
+        assert_eq!(path("url"), "/v2/protected/properties/url");
+        let refused = found(Method::GET, &property("search")).unwrap_err();
+        assert_eq!(refused, "method not allowed; must be one of: POST");
+    }
+
+    #[test]
+    fn the_method_decides_between_two_patterns_that_fit() {
+        let path = "/v2/protected/properties/search/alerts/history/replay";
+        let pattern = |method| {
+            found(method, path)
+                .unwrap()
+                .0
+                .rsplit_once("alerts")
+                .unwrap()
+                .1
+        };
+        assert_eq!(pattern(Method::GET), "/history/{alertId}");
+        assert_eq!(pattern(Method::POST), "/{alertId}/replay");
+    }
+
+    #[test]
+    fn a_path_with_other_methods_lists_them_and_head_is_get() {
+        let path = "/v2/protected/adverts/search/alerts/x";
+        let refused = found(Method::POST, path).unwrap_err();
+        let all = "method not allowed; must be one of: GET, HEAD, PATCH, DELETE";
+        assert_eq!(refused, all);
+        assert!(found(Method::HEAD, path).is_ok());
+    }
+
+    #[test]
+    fn an_empty_segment_is_no_parameter() {
+        for path in [
+            "/v2/protected/properties/",
+            "/v2/protected/properties//check",
+            "/v2/protected/properties/a/",
+            "/docs//",
+            "",
+            "//healthz",
+        ] {
+            for method in [Method::GET, Method::POST] {
+                assert_eq!(found(method, path).unwrap_err(), "no such route", "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn segments_are_decoded_or_refused() {
+        assert_eq!(decode("a%20b%C3%A9+").as_deref(), Some("a bé+"));
+        for broken in ["%", "%2", "%zz", "%FF", "%+1", "%é"] {
+            assert_eq!(decode(broken), None, "{broken}");
+            let error = found(Method::GET, &format!("/docs/{broken}")).unwrap_err();
+            assert_eq!(error, "path: percent-encoding is broken");
+        }
+        let (_, params) = found(Method::GET, "/v2/protected/adverts/a%2Fb").unwrap();
+        assert_eq!(params, ["a/b"]);
+    }
+}
