@@ -18,11 +18,12 @@ pub mod settings;
 mod waiting;
 pub mod work;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::DateTime;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -162,13 +163,7 @@ impl Collector {
     /// # Errors
     /// It was started before; a thread or the lock's file cannot be had.
     pub fn start(&self, runtime: Handle, metrics: Metrics) -> Result<Runner> {
-        // Whoever panicked here took the messages or left them.
-        let messages = self
-            .messages
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let messages = messages.ok_or(Error::Started)?;
+        let messages = self.messages.lock().take().ok_or(Error::Started)?;
         let data = self.store.folder().to_owned();
         let pages_kept_for = DAY * self.settings.keep_pages_days as u32;
         let setup = Setup {

@@ -7,7 +7,7 @@
 mod deliveries;
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{
@@ -16,6 +16,7 @@ use metrics::{
 use metrics_exporter_prometheus::{
     BuildError, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
+use parking_lot::RwLock;
 
 use super::process;
 use deliveries::{ATTEMPTS, DEAD, EXPIRED, Endpoints, LAG};
@@ -198,7 +199,7 @@ impl Metrics {
 
     fn request_series(&self, labels: RequestLabels) -> RequestSeries {
         let requests = &self.0.requests;
-        let known = requests.read().unwrap_or_else(PoisonError::into_inner);
+        let known = requests.read();
         if let Some(series) = known.get(&labels) {
             return series.clone();
         }
@@ -212,7 +213,7 @@ impl Metrics {
                 .recorder
                 .register_histogram(&key(DURATIONS, &pairs), &METADATA),
         };
-        let mut known = requests.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = requests.write();
         known.entry(labels).or_insert(series).clone()
     }
 
@@ -237,11 +238,7 @@ impl Metrics {
 
     /// Has `observer` asked for gauges whenever the numbers are rendered. It may block for as long as a small read.
     pub fn observe(&self, observer: impl Fn(&Gauges<'_>) + Send + Sync + 'static) {
-        let mut observers = self
-            .0
-            .observers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut observers = self.0.observers.write();
         observers.push(Box::new(observer));
     }
 
@@ -260,11 +257,7 @@ impl Metrics {
                 gauges.set(name, &[], value as f64);
             }
         }
-        let observers = self
-            .0
-            .observers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let observers = self.0.observers.read();
         for observer in observers.iter() {
             observer(&gauges);
         }
@@ -399,7 +392,7 @@ mod tests {
         let rows = Arc::new(RwLock::new(5u64));
         let observed = Arc::clone(&rows);
         metrics.observe(move |gauges| {
-            let rows = *observed.read().unwrap();
+            let rows = *observed.read();
             gauges.set("toise_lake_rows", &[("table", "dvf")], rows as f64);
             gauges.set_count(
                 "toise_column_cache_lookups_total",
@@ -409,7 +402,7 @@ mod tests {
         });
         let series = r#"toise_lake_rows{table="dvf"}"#;
         assert_eq!(value(&metrics.render(), series), Some(5.0));
-        *rows.write().unwrap() = 8;
+        *rows.write() = 8;
         let text = metrics.render();
         assert_eq!(value(&text, series), Some(8.0));
         let hits = r#"toise_column_cache_lookups_total{outcome="hit"}"#;

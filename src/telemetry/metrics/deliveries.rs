@@ -4,10 +4,10 @@
 //! queries hold what only their owners should read, and labels must not grow with customers.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::{Key, Label, Recorder};
+use parking_lot::Mutex;
 
 use super::{METADATA, Metrics, key};
 
@@ -62,7 +62,7 @@ impl Endpoints {
                 None => host,
             })
         });
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         match host {
             Some(host) if known.contains(&host) => host,
             Some(host) if known.len() < ENDPOINTS_MAX => {
