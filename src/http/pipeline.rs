@@ -167,6 +167,9 @@ where
     let mut response = match paid {
         Ok(response) => response,
         Err(error) => {
+            if matches!(error, ApiError::Overloaded) {
+                app.metrics.record_refusal(Refusal::Overload);
+            }
             body::drain(&mut body, request.headers).await;
             error.into_response(trace.request_id)
         }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moka::Expiry;
-use moka::future::Cache;
 use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
 use reqwest::Url;
 use robotxt::Robots;
+use tokio::sync::OnceCell;
 
 /// How long a file is kept.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -78,15 +79,21 @@ impl Rules {
     }
 }
 
-/// The files of all portals, each fetched once however many ask for it at the same time. Cheap to clone.
+/// A file, empty while it is fetched; whoever else asks for it meanwhile waits for the same fetch.
+type Slot = Arc<OnceCell<Rules>>;
+
+/// The files of all portals. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Files(Cache<String, Rules>);
+pub(super) struct Files(Cache<String, Slot>);
 
 impl Default for Files {
     fn default() -> Self {
         let cache = Cache::builder()
             .max_capacity(BYTES_MAX)
-            .weigher(|_, rules: &Rules| rules.bytes().max(FILE_BYTES_MIN))
+            .weigher(|_, slot: &Slot| {
+                let bytes = slot.get().map_or(0, Rules::bytes);
+                bytes.max(FILE_BYTES_MIN)
+            })
             .eviction_policy(EvictionPolicy::lru())
             .expire_after(Lasting);
         Self(cache.build())
@@ -99,26 +106,48 @@ impl Files {
     where
         F: Future<Output = Rules>,
     {
-        let rules = async {
+        let origin = url.origin().ascii_serialization();
+        let slot = self.0.get_with_by_ref(&origin, Slot::default);
+        let mut is_fetched = false;
+        let rules = slot.get_or_init(async || {
+            is_fetched = true;
             match robotxt::robots_url(url) {
                 Ok(address) => fetch(address).await,
                 Err(_) => Rules::none(),
             }
-        };
-        let origin = url.origin().ascii_serialization();
-        self.0.get_with(origin, rules).await
+        });
+        let rules = rules.await.clone();
+        if is_fetched {
+            // Its weight and how long it counts are known only now.
+            self.0.insert(origin, Arc::clone(&slot));
+        }
+        rules
     }
 }
 
 /// For how long a file counts.
 struct Lasting;
 
-impl Expiry<String, Rules> for Lasting {
-    fn expire_after_create(&self, _: &String, rules: &Rules, _: Instant) -> Option<Duration> {
-        Some(match rules {
-            Rules::Known(_) => KEPT_FOR,
-            Rules::Unreachable(_) => FAILED_FOR,
-        })
+impl Expiry<String, Slot> for Lasting {
+    fn expire_after_create(&self, _: &String, slot: &Slot, _: Instant) -> Option<Duration> {
+        Some(lasting(slot))
+    }
+
+    fn expire_after_update(
+        &self,
+        _: &String,
+        slot: &Slot,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        Some(lasting(slot))
+    }
+}
+
+fn lasting(slot: &Slot) -> Duration {
+    match slot.get() {
+        Some(Rules::Unreachable(_)) => FAILED_FOR,
+        Some(Rules::Known(_)) | None => KEPT_FOR,
     }
 }
 
@@ -150,7 +179,7 @@ mod tests {
         for host in 1..=BYTES_MAX as usize / LONG + 1 {
             rules_of(host).await;
         }
-        files.0.run_pending_tasks().await;
+        files.0.run_pending_tasks();
         assert!(files.0.weighted_size() <= BYTES_MAX);
         assert!(rules_of(0).await.is_some(), "the first was forgotten");
     }
