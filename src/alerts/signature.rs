@@ -111,6 +111,8 @@ fn digest(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reqwest::header::HeaderMap;
+    use standardwebhooks::Webhook;
 
     // The vector that the libraries of Standard Webhooks test themselves with.
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -179,6 +181,30 @@ mod tests {
                 verify(secret, ID, &timestamp, BODY, &signatures, at(0)),
                 Ok(())
             );
+        }
+    }
+
+    #[test]
+    fn what_is_signed_here_the_library_of_standard_webhooks_verifies_and_signs_the_same() {
+        let now = Utc::now();
+        let timestamp = now.timestamp().to_string();
+        let secrets: [&[u8]; 4] = [&[7; 24], &[1; 64], &[9; 65], &[3; 200]];
+        for secret in secrets {
+            let library = Webhook::from_bytes(secret.to_vec()).unwrap();
+            for body in ["", "{}", r#"{"title": "Maison à Étretat, 3 pièces"}"#] {
+                let body = body.as_bytes();
+                let other = [5; 32];
+                let signatures = sign([other.as_slice(), secret], ID, now.timestamp(), body);
+                let mut headers = HeaderMap::new();
+                headers.insert(ID_HEADER, ID.parse().unwrap());
+                headers.insert(TIMESTAMP_HEADER, timestamp.parse().unwrap());
+                headers.insert(SIGNATURE_HEADER, signatures.parse().unwrap());
+                library.verify(body, &headers).unwrap();
+                assert!(library.verify(b"changed", &headers).is_err());
+                let theirs = library.sign(ID, now.timestamp(), body).unwrap();
+                assert_eq!(theirs, sign([secret], ID, now.timestamp(), body));
+                assert_eq!(verify(secret, ID, &timestamp, body, &theirs, now), Ok(()));
+            }
         }
     }
 

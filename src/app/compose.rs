@@ -32,10 +32,32 @@ use toise_net::post::Poster;
 use toise_net::receiver::Gate;
 use toise_opendata::OpenData;
 use toise_store::Store;
-use toise_telemetry::Metrics;
+use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// Name of the secret that seals cursors.
 const CURSOR_SECRET: &str = "cursor";
+
+const READY: Metric<Gauge> = Metric::gauge(
+    "toise_ready",
+    "1 when requests are taken, 0 while starting or draining.",
+);
+const QUERY_POOL_JOBS: Metric<Gauge> = Metric::gauge(
+    "toise_query_pool_jobs",
+    "Questions that run or wait on the query pool.",
+);
+const STORE_BYTES: Metric<Gauge> = Metric::gauge(
+    "toise_store_bytes",
+    "Bytes of the store, its write-ahead log included.",
+);
+const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
+    "toise_active_alerts",
+    "Active alerts, by what they are about.",
+);
+const UNREADABLE_ALERTS: Metric<Gauge> = Metric::gauge(
+    "toise_unreadable_alerts",
+    "Active alerts this version cannot read: they match nothing until they are changed.",
+);
+
 /// The service over a store and tables, not yet listening; it is ready only while the supervisor's workers live.
 pub fn app(
     supervisor: &Supervisor,
@@ -52,8 +74,8 @@ pub fn app(
     let observed = readiness.clone();
     let depth = pool.clone();
     metrics.observe(move |gauges| {
-        gauges.set("toise_ready", &[], f64::from(u8::from(observed.is_ready())));
-        gauges.set("toise_query_pool_jobs", &[], depth.depth() as f64);
+        gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
+        gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });
     Ok(App {
         answers,
@@ -105,7 +127,7 @@ pub(crate) fn deliveries(
 pub(crate) fn observe(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
     app.metrics.observe(move |gauges| {
-        gauges.set("toise_store_bytes", &[], store.bytes() as f64);
+        gauges.set(STORE_BYTES, &[], store.bytes() as f64);
         // Alerts change in other processes too. What cannot be read now is told as it was last.
         let _ = properties.listings().load_alerts();
         let active = properties.listings().active_alerts();
@@ -113,9 +135,9 @@ pub(crate) fn observe(app: &App, store: Store, open_data: OpenData) {
             ("properties", active.on_properties),
             ("adverts", active.on_adverts),
         ] {
-            gauges.set("toise_active_alerts", &[("about", about)], count as f64);
+            gauges.set(ACTIVE_ALERTS, &[("about", about)], count as f64);
         }
-        gauges.set("toise_unreadable_alerts", &[], active.unreadable as f64);
+        gauges.set(UNREADABLE_ALERTS, &[], active.unreadable as f64);
         open_data.engine().observe(gauges);
     });
 }
@@ -193,5 +215,14 @@ mod tests {
             );
         }
         assert!(!text.contains("toise_store_bytes 0"), "{text}");
+        let types = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+        for name in types {
+            assert!(
+                text.contains(&format!("# HELP {name} ")),
+                "{name} has no help text"
+            );
+        }
     }
 }

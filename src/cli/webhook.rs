@@ -4,12 +4,13 @@
 //! as the contract has receivers do.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
@@ -267,7 +268,7 @@ impl Receiver {
 
     /// Whether an identifier came before.
     fn remember(&self, id: &str) -> bool {
-        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut met = self.met.lock();
         if met.len() >= IDS_MAX {
             met.clear();
         }
@@ -275,7 +276,7 @@ impl Receiver {
     }
 
     fn count_down(&self) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         *taken += 1;
         if Some(*taken) == self.count {
             self.finished.notify_one();

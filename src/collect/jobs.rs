@@ -8,6 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::moment;
+use super::rejected::Rejected;
 use toise_contract::listings::codes::Timestamp;
 use toise_listings::identity::UrlDigest;
 use toise_net::fetch::Trail;
@@ -85,7 +86,7 @@ pub enum Ended {
     /// The advert under this digest was taken.
     Collected(UrlDigest),
     /// The page was no listing; why.
-    Rejected(String),
+    Rejected(Rejected),
 }
 
 /// What an attempt came to.
@@ -232,7 +233,7 @@ pub fn record(
     let digest = &job.what.digest;
     let (outcome, reason) = match ended {
         Ended::Collected(_) => ("collected", None),
-        Ended::Rejected(reason) => ("rejected", Some(reason)),
+        Ended::Rejected(reason) => ("rejected", Some(reason.as_str())),
     };
     transaction
         .prepare_cached(
@@ -262,7 +263,7 @@ pub fn record(
                     "INSERT OR REPLACE INTO rejections (url_digest, reason, rejected_at_ms, until_ms)
                      VALUES (?1, ?2, ?3, ?4)",
                 )?
-                .execute((digest, reason, now_ms, until_ms))?;
+                .execute((digest, reason.as_str(), now_ms, until_ms))?;
         }
     }
     Ok(())
@@ -279,7 +280,9 @@ pub fn ending(connection: &Connection, job: Uuid) -> rusqlite::Result<Option<End
             let outcome: String = row.get(0)?;
             Ok(match outcome == "collected" {
                 true => Ended::Collected(row.get(2)?),
-                false => Ended::Rejected(row.get::<_, Option<String>>(1)?.unwrap_or_default()),
+                false => Ended::Rejected(Rejected::stored(
+                    row.get::<_, Option<String>>(1)?.unwrap_or_default(),
+                )),
             })
         })
         .optional()
@@ -290,12 +293,14 @@ pub fn rejection(
     connection: &Connection,
     digest: &UrlDigest,
     now_ms: i64,
-) -> rusqlite::Result<Option<(String, i64)>> {
+) -> rusqlite::Result<Option<(Rejected, i64)>> {
     connection
         .prepare_cached(
             "SELECT reason, rejected_at_ms FROM rejections WHERE url_digest = ?1 AND until_ms > ?2",
         )?
-        .query_row((digest, now_ms), |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row((digest, now_ms), |row| {
+            Ok((Rejected::stored(row.get(0)?), row.get(1)?))
+        })
         .optional()
 }
 

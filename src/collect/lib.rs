@@ -11,6 +11,7 @@ pub mod jobs;
 pub mod portals;
 pub mod queue;
 pub mod readers;
+pub mod rejected;
 pub mod reports;
 pub mod request;
 pub mod runner;
@@ -36,6 +37,7 @@ use self::readers::Readers;
 use self::runner::{Message, Runner, Setup};
 use self::waiting::{Place, Waiting};
 use self::work::{PAGES_FOLDER, Worker};
+use crate::rejected::{Rejected, RejectionCode};
 use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
 use toise_base::leader::{self, Inbox, Notifier};
@@ -50,8 +52,6 @@ use toise_telemetry::Metrics;
 
 /// Seconds after which a call whose page is still being collected is to be repeated.
 pub const RETRY_AFTER_S: u64 = 5;
-/// What the reason of a listing that is off line begins with.
-const GONE: &str = "gone: ";
 /// How often a call that waits looks whether the service stops, and whether another process ended its job.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Calls that ask the store at once.
@@ -100,7 +100,7 @@ pub enum Answer {
     /// Its page is still being collected.
     Pending,
     /// Its page is no listing; the code of the reason, and what it means here.
-    Rejected(String),
+    Rejected(Rejected),
     /// The account has as many jobs waiting as it may.
     Full,
 }
@@ -234,9 +234,11 @@ impl Collector {
     ) -> Result<Answer> {
         let url = self.portals.canonical(url);
         let Some(listing) = ListingUrl::parse(&url) else {
-            return Ok(Answer::Rejected(
-                "not_public: the address is none of a page".into(),
-            ));
+            let why = "the address is none of a page";
+            return Ok(Answer::Rejected(Rejected::new(
+                RejectionCode::NotPublic,
+                why,
+            )));
         };
         let digest = listing.digest();
         if let Some(answer) = self.ask(move |own| own.look_up(&digest)).await? {
@@ -245,15 +247,20 @@ impl Collector {
         let checked = match self.fetcher.check(listing.address()) {
             Ok(checked) => checked,
             Err(refused) => {
-                return Ok(Answer::Rejected(format!(
-                    "not_public: the address {refused}"
+                let why = format!("the address {refused}");
+                return Ok(Answer::Rejected(Rejected::new(
+                    RejectionCode::NotPublic,
+                    why,
                 )));
             }
         };
         let host = checked.host_str().unwrap_or_default().to_owned();
         if self.settings.portals_only() && self.portals.of_host(&host).is_none() {
-            let reason = format!("not_covered: {host} is none of the portals covered");
-            return Ok(Answer::Rejected(reason));
+            let why = format!("{host} is none of the portals covered");
+            return Ok(Answer::Rejected(Rejected::new(
+                RejectionCode::NotCovered,
+                why,
+            )));
         }
         let job = NewJob {
             id: Uuid::now_v7(),
@@ -305,7 +312,7 @@ impl Collector {
         // A page that could not be read says nothing of an advert that is fresh; one that is gone does.
         let rejected = rejection.filter(|(reason, rejected_at_ms)| {
             let is_newer = known.is_none_or(|known| known.observed_at_ms <= *rejected_at_ms);
-            is_newer && (fresh.is_none() || reason.starts_with(GONE))
+            is_newer && (fresh.is_none() || reason.code() == Some(RejectionCode::Gone))
         });
         Ok(match (rejected, fresh) {
             (Some((reason, _)), _) => Some(Answer::Rejected(reason)),

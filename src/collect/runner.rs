@@ -18,7 +18,7 @@ use toise_base::leader::{Duty, Inbox, Leader, Notifier, Pace, Post, Stop};
 use toise_base::supervise::Supervisor;
 use toise_net::fetch::{PAGE_TIMEOUT, Trail};
 use toise_store::{self as store, Store};
-use toise_telemetry::Metrics;
+use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// The file whose lock the collecting process holds, in the data folder.
 pub const LOCK_FILE: &str = "collector.lock";
@@ -104,11 +104,16 @@ impl Runner {
     }
 }
 
+const WAITING_JOBS: Metric<Gauge> = Metric::gauge(
+    "toise_collection_jobs",
+    "Collection jobs that have not ended.",
+);
+
 fn observe(setup: &Setup) {
     let store = setup.store.clone();
     setup.metrics.observe(move |gauges| {
         if let Ok(waiting) = store.read(jobs::waiting) {
-            gauges.set("toise_collection_jobs", &[], waiting as f64);
+            gauges.set(WAITING_JOBS, &[], waiting as f64);
         }
     });
 }

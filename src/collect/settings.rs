@@ -5,6 +5,28 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toise_net::receiver::Allowed;
 
+/// Whether pages are fetched over plain http.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlainHttp {
+    /// Over https only.
+    #[default]
+    Refused,
+    /// Over both.
+    Allowed,
+}
+
+/// Which hosts pages are fetched of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hosts {
+    /// Any public host.
+    #[default]
+    Any,
+    /// Hosts of portals there are rules for.
+    Portals,
+}
+
 /// `[collect]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,9 +34,9 @@ pub struct CollectSettings {
     /// Host names and addresses separated by commas.
     pub allow_hosts: String,
     /// `refused` or `allowed`.
-    pub plain_http: String,
+    pub plain_http: PlainHttp,
     /// `any` or `portals`.
-    pub hosts: String,
+    pub hosts: Hosts,
     /// Seconds.
     pub fresh_s: u64,
     /// Seconds.
@@ -41,8 +63,8 @@ impl Default for CollectSettings {
     fn default() -> Self {
         Self {
             allow_hosts: String::new(),
-            plain_http: "refused".into(),
-            hosts: "any".into(),
+            plain_http: PlainHttp::default(),
+            hosts: Hosts::default(),
             fresh_s: 6 * 3_600,
             wait_s: 45,
             page_timeout_s: 30,
@@ -65,12 +87,12 @@ impl CollectSettings {
 
     /// Whether pages are fetched over plain http too.
     pub fn plain_http(&self) -> bool {
-        self.plain_http == "allowed"
+        self.plain_http == PlainHttp::Allowed
     }
 
     /// Whether only pages of portals there are rules for are fetched.
     pub fn portals_only(&self) -> bool {
-        self.hosts == "portals"
+        self.hosts == Hosts::Portals
     }
 
     /// Longest a page may take.

@@ -1,8 +1,9 @@
 //! Who waits for which job: one call each. A job that nobody waits for is taken over by the next call that asks for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -23,7 +24,7 @@ pub struct Place {
 impl Waiting {
     /// Takes the place at a job; `None` when another call has it.
     pub fn take(&self, job: Uuid) -> Option<Place> {
-        let mut places = self.lock();
+        let mut places = self.0.lock();
         if places.contains_key(&job) {
             return None;
         }
@@ -38,15 +39,10 @@ impl Waiting {
 
     /// Tells the call that waits for a job how it ended.
     pub fn tell(&self, job: Uuid, ended: Ended) {
-        if let Some(tell) = self.lock().remove(&job) {
+        if let Some(tell) = self.0.lock().remove(&job) {
             // Whoever went away is not told.
             let _ = tell.send(ended);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, oneshot::Sender<Ended>>> {
-        // Nothing panics while the map is held half-changed, so a poisoned one is still sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,6 +60,6 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.waiting.lock().remove(&self.job);
+        self.waiting.0.lock().remove(&self.job);
     }
 }

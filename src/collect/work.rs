@@ -7,11 +7,11 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::GONE;
 use super::extract::{self, Extraction, Verdict};
 use super::jobs::{Attempt, Ended, Job};
 use super::portals::Portals;
 use super::readers::Readers;
+use super::rejected::{Rejected, RejectionCode};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::Timestamp;
 use toise_listings::identity::ListingUrl;
@@ -123,7 +123,7 @@ impl Worker {
         match &extraction.verdict {
             Verdict::Listing => self.ingest(job, &final_url, &extraction, now),
             Verdict::Offline => self.gone(job, "the page says that it is off line", now),
-            Verdict::Rejected(rejection) => self.reject(rejection.to_string(), self.rejected_for),
+            Verdict::Rejected(rejection) => self.reject(rejection.into(), self.rejected_for),
         }
     }
 
@@ -152,8 +152,9 @@ impl Worker {
             Err(error) => return self.again(job, error.to_string(), None),
         };
         let Some(url) = ListingUrl::parse(address) else {
+            let why = "its address is none of a listing";
             return self.reject(
-                "not_a_listing: its address is none of a listing".into(),
+                Rejected::new(RejectionCode::NotAListing, why),
                 self.rejected_for,
             );
         };
@@ -183,7 +184,10 @@ impl Worker {
                 origins: Some(Value::Object(origins).to_string()),
                 remembered_until_ms: 0,
             },
-            Some(Err(fault)) => self.reject(format!("not_a_listing: {fault}"), self.rejected_for),
+            Some(Err(fault)) => self.reject(
+                Rejected::new(RejectionCode::NotAListing, fault),
+                self.rejected_for,
+            ),
             None => self.again(job, "the store took nothing".into(), None),
         }
     }
@@ -202,7 +206,7 @@ impl Worker {
                 Err(error) => return self.again(job, error.to_string(), None),
             }
         }
-        self.reject(format!("{GONE}{why}"), self.rejected_for)
+        self.reject(Rejected::new(RejectionCode::Gone, why), self.rejected_for)
     }
 
     async fn failed(&self, job: &Job, failure: Failure, leave_alone: Option<Duration>) -> Attempt {
@@ -217,15 +221,15 @@ impl Worker {
                 return gone.unwrap_or_else(|error| self.again(&job, error.to_string(), None));
             }
             Failure::Elsewhere(trail) => return Attempt::Elsewhere(*trail.clone()),
-            Failure::Refused(_) => "not_public",
-            Failure::Robots(_) => "robots",
-            Failure::Status(401) => "login_required",
-            Failure::Status(_) => "refused",
-            Failure::TooLarge => "too_large",
-            Failure::Redirects(_) => "redirects",
-            Failure::Encoding => "unparsable",
+            Failure::Refused(_) => RejectionCode::NotPublic,
+            Failure::Robots(_) => RejectionCode::Robots,
+            Failure::Status(401) => RejectionCode::LoginRequired,
+            Failure::Status(_) => RejectionCode::Refused,
+            Failure::TooLarge => RejectionCode::TooLarge,
+            Failure::Redirects(_) => RejectionCode::Redirects,
+            Failure::Encoding => RejectionCode::Unparsable,
         };
-        self.reject(format!("{code}: {failure}"), self.rejected_for)
+        self.reject(Rejected::new(code, failure), self.rejected_for)
     }
 
     /// Has a job tried again, as long as that may help.
@@ -237,7 +241,7 @@ impl Worker {
     ) -> Attempt {
         let Some(wait) = RETRY_AFTER.get(job.attempts as usize) else {
             return self.reject(
-                format!("unreachable: {reason}"),
+                Rejected::new(RejectionCode::Unreachable, reason),
                 UNREACHABLE_FOR.min(self.rejected_for),
             );
         };
@@ -250,7 +254,7 @@ impl Worker {
         }
     }
 
-    fn reject(&self, reason: String, remembered_for: Duration) -> Attempt {
+    fn reject(&self, reason: Rejected, remembered_for: Duration) -> Attempt {
         Attempt::Ended {
             ended: Ended::Rejected(reason),
             origins: None,

@@ -12,9 +12,10 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
@@ -115,7 +116,7 @@ struct Journey {
 
 impl Drop for Journey {
     fn drop(&mut self) {
-        if let Some(client) = lock(&self.clients).get_mut(&self.client) {
+        if let Some(client) = self.clients.lock().get_mut(&self.client) {
             client.in_flight = client.in_flight.saturating_sub(1);
             client.decay();
             client.busy_s += self
@@ -140,7 +141,8 @@ impl Pool {
 
     /// Jobs that run or wait.
     pub fn depth(&self) -> usize {
-        lock(&self.clients)
+        self.clients
+            .lock()
             .values()
             .map(|client| client.in_flight)
             .sum()
@@ -183,7 +185,7 @@ impl Pool {
 
     /// Notes a client's next job, and whether it goes to the free lane.
     fn set_out(&self, client: Uuid, load: Load) -> (bool, Journey) {
-        let mut clients = lock(&self.clients);
+        let mut clients = self.clients.lock();
         if clients.len() >= CLIENTS_MAX {
             clients.retain(|_, client| client.in_flight > 0);
         }
@@ -210,11 +212,6 @@ impl Pool {
         };
         (!asks_much, journey)
     }
-}
-
-/// Nothing panics while the map is held half-changed, so a poisoned one is still sound.
-fn lock(clients: &Mutex<HashMap<Uuid, Client>>) -> MutexGuard<'_, HashMap<Uuid, Client>> {
-    clients.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -263,7 +260,7 @@ mod tests {
         let batches: Vec<_> = (0..4)
             .map(|_| {
                 let (pool, released) = (pool.clone(), Arc::clone(&released));
-                let wait = move |_: &Interrupt| released.lock().unwrap().recv().is_ok();
+                let wait = move |_: &Interrupt| released.lock().recv().is_ok();
                 tokio::spawn(async move { pool.run(greedy, Load::Batch, wait).await })
             })
             .collect();

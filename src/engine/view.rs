@@ -3,11 +3,12 @@
 //! A view never changes; a newer snapshot makes a new view that shares the files both name.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use parquet::file::statistics::Statistics;
 
 use super::cache::{ColumnCache, ColumnKey, Decoded};
@@ -357,14 +358,7 @@ impl TableState {
 
     /// The present view. Whoever finds a newer snapshot opens it; others go on with the view there is.
     pub fn present(&self, lake: &Lake) -> Result<Arc<TableView>, Error> {
-        let held = match self.checked.try_lock() {
-            Ok(held) => Some(held),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => {
-                Some(PoisonError::into_inner(poisoned))
-            }
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        };
-        if let Some(mut checked) = held
+        if let Some(mut checked) = self.checked.try_lock()
             && checked.at.elapsed() >= REFRESH_EVERY
         {
             self.look(lake, &mut checked)?;
@@ -374,7 +368,7 @@ impl TableState {
 
     /// Looks for a newer snapshot now, however short ago that was done: after one was published here.
     pub fn look_again(&self, lake: &Lake) -> Result<(), Error> {
-        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checked = self.checked.lock();
         self.look(lake, &mut checked)
     }
 

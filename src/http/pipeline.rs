@@ -107,6 +107,9 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Byte
     let mut response = match paid {
         Ok(response) => response,
         Err(error) => {
+            if matches!(error, ApiError::Overloaded) {
+                app.metrics.record_refusal(Refusal::Overload);
+            }
             body.drain(&head.headers).await;
             error.into_response(trace.request_id)
         }

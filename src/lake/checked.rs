@@ -9,9 +9,10 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
@@ -170,12 +171,8 @@ impl CheckedReader {
 
     /// What went wrong: the error of the file if there was one, else that it cannot be decoded.
     pub fn error(&self, decoding: impl ToString) -> Error {
-        let error = self.state().error.take();
+        let error = self.state.lock().error.take();
         error.unwrap_or_else(|| Error::damaged(&self.file.path, decoding))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self, bytes: Range<u64>) -> Result<Bytes, Error> {
@@ -183,7 +180,7 @@ impl CheckedReader {
         if spans.len() != 1 || bytes.end > self.file.length() || bytes.is_empty() {
             return self.file.read(bytes);
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let span = match &state.last {
             Some((last, span)) if *last == spans.start => span.clone(),
             _ => {
@@ -198,7 +195,7 @@ impl CheckedReader {
 
     fn keep(&self, error: Error) -> String {
         let text = error.to_string();
-        self.state().error.get_or_insert(error);
+        self.state.lock().error.get_or_insert(error);
         text
     }
 }

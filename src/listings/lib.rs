@@ -40,7 +40,9 @@ mod tables;
 pub mod texts;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use toise_alerts::percolate::{Active, Percolator};
 use toise_base::clock::Clock;
@@ -89,8 +91,7 @@ impl Contours {
         let Some(path) = &self.path else {
             return Ok(None);
         };
-        // A reader that failed left nothing behind.
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         if read.is_none() {
             *read = Some(Arc::new(IrisIndex::open(path)?));
         }

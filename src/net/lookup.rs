@@ -6,13 +6,13 @@
 //! accounts give get half of the places, so that they never keep deliveries from finding their way; and where a
 //! connection was made before, the last answer serves while there is none.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
+use moka::sync::Cache;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
@@ -30,7 +30,7 @@ const KNOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// For how long a last answer can.
 const KNOWN_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// Names whose last answers are kept.
-const KNOWN_MAX: usize = 4_096;
+const KNOWN_MAX: u64 = 4_096;
 
 /// Asks a name service and waits for its answer, however long that takes.
 type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
@@ -42,13 +42,8 @@ pub(super) struct Lookups {
     supervisor: Supervisor,
     places: Arc<Semaphore>,
     checks: Arc<Semaphore>,
-    known: Arc<Mutex<HashMap<String, Known>>>,
-}
-
-/// What the name service last said of a name.
-struct Known {
-    addresses: Vec<IpAddr>,
-    at: Instant,
+    /// What the name service last said of names.
+    known: Cache<String, Arc<[IpAddr]>>,
 }
 
 impl fmt::Debug for Lookups {
@@ -66,7 +61,10 @@ impl Lookups {
             supervisor: Supervisor::default(),
             places: Arc::new(Semaphore::new(LOOKUPS_MAX)),
             checks: Arc::new(Semaphore::new(CHECKS_MAX)),
-            known: Arc::default(),
+            known: Cache::builder()
+                .max_capacity(KNOWN_MAX)
+                .time_to_live(KNOWN_FOR)
+                .build(),
         }
     }
 
@@ -103,7 +101,7 @@ impl Lookups {
     /// # Errors
     /// What the name service says, or that it says nothing in time.
     pub async fn for_connection(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let known = self.known(name);
+        let known = self.known.get(name);
         let patience = match known {
             Some(_) => KNOWN_TIMEOUT,
             None => LOOKUP_TIMEOUT,
@@ -111,28 +109,15 @@ impl Lookups {
         match timeout(patience, self.look_up(name, None)).await {
             Ok(answer) => {
                 let addresses = answer?;
-                self.remember(name, &addresses);
+                let remembered = Arc::from(addresses.as_slice());
+                self.known.insert(name.to_owned(), remembered);
                 Ok(addresses)
             }
-            Err(elapsed) => known.ok_or_else(|| elapsed.into()),
+            Err(elapsed) => match known {
+                Some(addresses) => Ok(addresses.to_vec()),
+                None => Err(elapsed.into()),
+            },
         }
-    }
-
-    fn known(&self, name: &str) -> Option<Vec<IpAddr>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(name)?;
-        (known.at.elapsed() < KNOWN_FOR).then(|| known.addresses.clone())
-    }
-
-    fn remember(&self, name: &str, addresses: &[IpAddr]) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KNOWN_MAX && !known.contains_key(name) {
-            // Any will do: it is asked for again when it is needed.
-            let other = known.keys().next().cloned();
-            other.and_then(|other| known.remove(&other));
-        }
-        let (addresses, at) = (addresses.to_vec(), Instant::now());
-        known.insert(name.to_owned(), Known { addresses, at });
     }
 
     /// Asks in its turn; the places come back with the thread.
@@ -160,8 +145,8 @@ impl Lookups {
 mod tests {
     use super::*;
     use futures::future::join_all;
-    use std::sync::Condvar;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{Condvar, Mutex};
 
     /// A name service that keeps questions about `silent` names, or all once it is dead, until it is let go.
     #[derive(Default)]

@@ -23,8 +23,8 @@ pub(super) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Dur
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let date = DateTime::parse_from_rfc2822(value).ok()?;
-    Some((date.to_utc() - now).to_std().unwrap_or_default())
+    let date = DateTime::<Utc>::from(httpdate::parse_http_date(value).ok()?);
+    Some((date - now).to_std().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -50,6 +50,9 @@ mod tests {
         let date = asked("Wed, 21 Oct 2015 07:28:00 GMT");
         assert_eq!(date, Some(Duration::from_secs(30)));
         assert_eq!(asked("Wed, 21 Oct 2015 07:27:00 GMT"), Some(Duration::ZERO));
+        // The two obsolete forms that recipients must accept (RFC 9110, section 5.6.7).
+        assert_eq!(asked("Wednesday, 21-Oct-15 07:28:00 GMT"), date);
+        assert_eq!(asked("Wed Oct 21 07:28:00 2015"), date);
         assert_eq!(asked("soon"), None);
     }
 }

@@ -2,20 +2,25 @@
 //!
 //! No file, or one that is refused, allows everything; one that cannot be had just now forbids everything until it can.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use moka::Expiry;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
 use reqwest::Url;
 use robotxt::Robots;
+use tokio::sync::OnceCell;
 
 /// How long a file is kept.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// How long a file that cannot be had is not asked for again.
 const FAILED_FOR: Duration = Duration::from_secs(60);
-/// Files kept at once, and bytes they came as; past either all are forgotten. As rules they take some four times that.
-const FILES_MAX: usize = 10_000;
-const BYTES_MAX: usize = 32 << 20;
+/// Bytes that files kept at once came as; past them those asked for longest ago are forgotten. As rules they take some
+/// four times that.
+const BYTES_MAX: u64 = 32 << 20;
+/// Bytes the smallest file counts as, so that some 10,000 are kept at most.
+const FILE_BYTES_MIN: u32 = 3_355;
 /// Longest delay between requests that is honoured.
 const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 
@@ -65,26 +70,34 @@ impl Rules {
         }
     }
 
-    fn bytes(&self) -> usize {
-        match self {
+    fn bytes(&self) -> u32 {
+        let bytes = match self {
             Rules::Known(known) => known.bytes,
             Rules::Unreachable(reason) => reason.len(),
-        }
+        };
+        u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 }
 
-/// A file and until when it counts; held while it is fetched, so that it is fetched once.
-type Slot = Arc<tokio::sync::Mutex<Option<(Rules, Instant)>>>;
+/// A file, empty while it is fetched; whoever else asks for it meanwhile waits for the same fetch.
+type Slot = Arc<OnceCell<Rules>>;
 
-/// The files of all portals.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Files(Arc<Mutex<Held>>);
+/// The files of all portals. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Files(Cache<String, Slot>);
 
-#[derive(Debug, Default)]
-struct Held {
-    slots: HashMap<String, Slot>,
-    /// Bytes of all that came since the slots were emptied.
-    bytes: usize,
+impl Default for Files {
+    fn default() -> Self {
+        let cache = Cache::builder()
+            .max_capacity(BYTES_MAX)
+            .weigher(|_, slot: &Slot| {
+                let bytes = slot.get().map_or(0, Rules::bytes);
+                bytes.max(FILE_BYTES_MIN)
+            })
+            .eviction_policy(EvictionPolicy::lru())
+            .expire_after(Lasting);
+        Self(cache.build())
+    }
 }
 
 impl Files {
@@ -93,38 +106,48 @@ impl Files {
     where
         F: Future<Output = Rules>,
     {
-        let slot = self.slot(url);
-        let mut held = slot.lock().await;
-        if let Some((rules, until)) = held.as_ref()
-            && Instant::now() < *until
-        {
-            return rules.clone();
+        let origin = url.origin().ascii_serialization();
+        let slot = self.0.get_with_by_ref(&origin, Slot::default);
+        let mut is_fetched = false;
+        let rules = slot.get_or_init(async || {
+            is_fetched = true;
+            match robotxt::robots_url(url) {
+                Ok(address) => fetch(address).await,
+                Err(_) => Rules::none(),
+            }
+        });
+        let rules = rules.await.clone();
+        if is_fetched {
+            // Its weight and how long it counts are known only now.
+            self.0.insert(origin, Arc::clone(&slot));
         }
-        let rules = match robotxt::robots_url(url) {
-            Ok(address) => fetch(address).await,
-            Err(_) => Rules::none(),
-        };
-        let lasts = match rules {
-            Rules::Known(_) => KEPT_FOR,
-            Rules::Unreachable(_) => FAILED_FOR,
-        };
-        *held = Some((rules.clone(), Instant::now() + lasts));
-        self.lock().bytes += rules.bytes();
         rules
     }
+}
 
-    fn slot(&self, url: &Url) -> Slot {
-        let mut held = self.lock();
-        if held.slots.len() >= FILES_MAX || held.bytes >= BYTES_MAX {
-            *held = Held::default();
-        }
-        let slot = held.slots.entry(url.origin().ascii_serialization());
-        Arc::clone(slot.or_default())
+/// For how long a file counts.
+struct Lasting;
+
+impl Expiry<String, Slot> for Lasting {
+    fn expire_after_create(&self, _: &String, slot: &Slot, _: Instant) -> Option<Duration> {
+        Some(lasting(slot))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        // A map whose holder panicked is still a map of files.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn expire_after_update(
+        &self,
+        _: &String,
+        slot: &Slot,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        Some(lasting(slot))
+    }
+}
+
+fn lasting(slot: &Slot) -> Duration {
+    match slot.get() {
+        Some(Rules::Unreachable(_)) => FAILED_FOR,
+        Some(Rules::Known(_)) | None => KEPT_FOR,
     }
 }
 
@@ -133,7 +156,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn files_are_fetched_once_and_forgotten_when_they_are_too_much() {
+    async fn files_are_fetched_once_and_the_oldest_forgotten_when_they_are_too_much() {
         const LONG: usize = 400_000;
         let files = Files::default();
         let rules_of = async |host: usize| {
@@ -153,13 +176,11 @@ mod tests {
         let first = rules_of(0).await;
         assert_eq!(first.as_deref(), Some("https://p0.example/robots.txt"));
         assert_eq!(rules_of(0).await, None);
-        for host in 1..=BYTES_MAX / LONG + 1 {
+        for host in 1..=BYTES_MAX as usize / LONG + 1 {
             rules_of(host).await;
         }
-        assert!(
-            rules_of(0).await.is_some(),
-            "it was forgotten with the others"
-        );
-        assert!(files.lock().bytes <= BYTES_MAX);
+        files.0.run_pending_tasks();
+        assert!(files.0.weighted_size() <= BYTES_MAX);
+        assert!(rules_of(0).await.is_some(), "the first was forgotten");
     }
 }

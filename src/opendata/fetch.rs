@@ -135,8 +135,8 @@ pub async fn dvf(
 /// Month of the edition: that of the file, else the present one.
 fn edition(last_modified: Option<&str>, now: DateTime<Utc>) -> String {
     let date = last_modified
-        .and_then(|date| DateTime::parse_from_rfc2822(date).ok())
-        .map_or(now, |date| date.to_utc());
+        .and_then(|date| httpdate::parse_http_date(date).ok())
+        .map_or(now, DateTime::from);
     date.format("%Y-%m").to_string()
 }
 

@@ -4,4 +4,4 @@ pub mod logs;
 pub mod metrics;
 mod process;
 
-pub use metrics::{DeliveryOutcome, Gauges, Metrics, Refusal};
+pub use metrics::{Counter, DeliveryOutcome, Gauge, Gauges, Metric, Metrics, Refusal};

@@ -1,112 +1,44 @@
 //! Numbers for Prometheus: counted where things happen, read where they stand when `/metrics` is asked.
 //!
-//! A [`Metrics`] belongs to one service and is cheap to clone. Requests cost one look into a map of some dozens of
-//! series, about 0.2 µs. Labels come from fixed sets only (routes of the table, methods, status classes, consumption
-//! types, table names): never from what a client sends, but for a bounded number of receivers' hosts.
+//! A [`Metric`] is a name and its help text, a constant beside the code that records it. A [`Metrics`] belongs to one
+//! service and is cheap to clone. Requests cost one look into a map of some dozens of series, about 0.2 µs. Labels come
+//! from fixed sets only (routes of the table, methods, status classes, consumption types, table names): never from what a
+//! client sends, but for a bounded number of receivers' hosts.
 
 mod deliveries;
+mod metric;
+mod requests;
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use metrics::{
-    Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, SharedString, Unit,
-};
+use metrics::{Key, Label};
 use metrics_exporter_prometheus::{
     BuildError, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
+use parking_lot::RwLock;
 
 use super::process;
-use deliveries::{ATTEMPTS, DEAD, EXPIRED, Endpoints, LAG};
+use deliveries::Endpoints;
+use metric::{Series, labels};
+use requests::{CONNECTIONS, RequestLabels, RequestSeries};
 
 pub use deliveries::DeliveryOutcome;
+pub use metric::{Labels, Metric};
+pub use metrics::{Counter, Gauge, Histogram};
+pub use requests::{OpenConnection, Refusal};
 
 /// Upper bounds of the classes of latency, in seconds.
 const LATENCY_BOUNDS_S: [f64; 15] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
-/// The route label of requests that no route takes.
-const UNMATCHED: &str = "unmatched";
-/// The method label of methods beyond HTTP's own.
-const OTHER_METHOD: &str = "other";
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-static METADATA: Metadata<'static> =
-    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-
-const REQUESTS: &str = "toise_http_requests_total";
-const DURATIONS: &str = "toise_http_request_duration_seconds";
-const CREDITS: &str = "toise_credits_total";
-const CALLS: &str = "toise_calls_total";
-const REFUSALS: &str = "toise_refusals_total";
-const CONNECTIONS: &str = "toise_connections";
-
-#[rustfmt::skip]
-const COUNTERS: [(&str, &str); 8] = [
-    (REQUESTS, "Requests answered, by route, method and class of status."),
-    (CREDITS, "Credits charged, by consumption type."),
-    (CALLS, "Billable or counted calls, by consumption type."),
-    (ATTEMPTS, "Attempts to deliver to webhooks, by host of the receiver and outcome."),
-    (DEAD, "Deliveries whose last attempt failed."),
-    (EXPIRED, "Notifications that left the outbox before they were delivered, for their age or their number."),
-    (REFUSALS, "Requests refused for their number, by reason: rate, quota, concurrency or overload."),
-    ("toise_column_cache_lookups_total",
-        "Decoded columns asked of the shared cache, by outcome: hit or miss. A thread that used a column lately asks \
-         only every 32nd time."),
-];
-
-#[rustfmt::skip]
-const GAUGES: [(&str, &str); 24] = [
-    (CONNECTIONS, "Connections open."),
-    ("toise_build_info", "Always 1; the version is a label."),
-    ("toise_query_pool_jobs", "Questions that run or wait on the query pool."),
-    ("toise_lake_rows", "Rows of a table."),
-    ("toise_lake_files", "Live files of a table."),
-    ("toise_lake_bytes", "Bytes of the live files of a table."),
-    ("toise_lake_sequence", "Number of publications of a table."),
-    ("toise_column_cache_bytes", "Bytes of decoded columns in memory."),
-    ("toise_column_cache_capacity_bytes", "Most bytes of decoded columns kept in memory."),
-    ("toise_store_bytes", "Bytes of the store, its write-ahead log included."),
-    ("toise_active_alerts", "Active alerts, by what they are about."),
-    ("toise_unreadable_alerts", "Active alerts this version cannot read: they match nothing until they are changed."),
-    ("toise_outbox_notifications", "Notifications kept in the outbox."),
-    ("toise_outbox_notifications_max", "Notifications past which the oldest leave."),
-    ("toise_outbox_waiting", "Notifications that wait for a delivery, counted up to 100,000."),
-    ("toise_outbox_age_seconds", "Age of the oldest notification kept."),
-    ("toise_outbox_age_max_seconds", "Age past which notifications leave."),
-    ("toise_deliveries", "Deliveries that are pending, failed (to be tried again) or dead, by status."),
-    ("toise_deliveries_under_way", "Requests to receivers under way."),
-    ("toise_endpoints_open", "Receivers that fail and are only tried now and then."),
-    ("toise_ready", "1 when requests are taken, 0 while starting or draining."),
-    ("process_resident_memory_bytes", "Memory resident."),
-    ("process_open_fds", "File descriptors open."),
-    ("process_threads", "Threads."),
-];
-
-/// Why a request was refused for its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// More requests a second than the key may make.
-    Rate,
-    /// More calls a month than the key may make.
-    Quota,
-    /// More at once than the key may run.
-    Concurrency,
-    /// More questions than the service can queue.
-    Overload,
-}
-
-impl Refusal {
-    fn as_str(self) -> &'static str {
-        match self {
-            Refusal::Rate => "rate",
-            Refusal::Quota => "quota",
-            Refusal::Concurrency => "concurrency",
-            Refusal::Overload => "overload",
-        }
-    }
-}
+const BUILD_INFO: Metric<Gauge> =
+    Metric::gauge("toise_build_info", "Always 1; the version is a label.");
+const RESIDENT_BYTES: Metric<Gauge> =
+    Metric::gauge("process_resident_memory_bytes", "Memory resident.");
+const OPEN_FDS: Metric<Gauge> = Metric::gauge("process_open_fds", "File descriptors open.");
+const THREADS: Metric<Gauge> = Metric::gauge("process_threads", "Threads.");
 
 /// The numbers of one service. Cheap to clone.
 #[derive(Clone)]
@@ -117,19 +49,11 @@ type Observer = Box<dyn Fn(&Gauges<'_>) + Send + Sync>;
 struct Inner {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
+    /// Names of the metrics whose help text the recorder knows.
+    described: RwLock<HashSet<&'static str>>,
     requests: RwLock<HashMap<RequestLabels, RequestSeries>>,
-    connections: Gauge,
     endpoints: Endpoints,
     observers: RwLock<Vec<Observer>>,
-}
-
-/// Route, method, class of status.
-type RequestLabels = (&'static str, &'static str, &'static str);
-
-#[derive(Clone)]
-struct RequestSeries {
-    count: Counter,
-    duration: Histogram,
 }
 
 impl Metrics {
@@ -141,134 +65,41 @@ impl Metrics {
         let recorder = PrometheusBuilder::new()
             .set_buckets(&LATENCY_BOUNDS_S)?
             .build_recorder();
-        for (name, about) in COUNTERS {
-            recorder.describe_counter(name.into(), None, SharedString::const_str(about));
-        }
-        for (name, about) in GAUGES {
-            recorder.describe_gauge(name.into(), None, SharedString::const_str(about));
-        }
-        recorder.describe_histogram(
-            KeyName::from_const_str(DURATIONS),
-            Some(Unit::Seconds),
-            SharedString::const_str(
-                "Time from request to answer, by route, method and class of status.",
-            ),
-        );
-        recorder.describe_histogram(
-            KeyName::from_const_str(LAG),
-            Some(Unit::Seconds),
-            SharedString::const_str("Time from a match to the first byte of its first delivery."),
-        );
-        let connections = recorder.register_gauge(&Key::from_static_name(CONNECTIONS), &METADATA);
-        connections.set(0.0);
-        Ok(Self(Arc::new(Inner {
+        let metrics = Self(Arc::new(Inner {
             handle: recorder.handle(),
             recorder,
+            described: RwLock::default(),
             requests: RwLock::default(),
-            connections,
             endpoints: Endpoints::default(),
             observers: RwLock::default(),
-        })))
-    }
-
-    /// Counts an answered request; `route` is the path in the table of routes, `None` when no route took it.
-    pub fn record_request(
-        &self,
-        route: Option<&'static str>,
-        method: &str,
-        status: u16,
-        duration: Duration,
-    ) {
-        let method = METHODS
-            .into_iter()
-            .find(|known| *known == method)
-            .unwrap_or(OTHER_METHOD);
-        let class = match status {
-            100..=199 => "1xx",
-            200..=299 => "2xx",
-            300..=399 => "3xx",
-            400..=499 => "4xx",
-            _ => "5xx",
-        };
-        let labels = (route.unwrap_or(UNMATCHED), method, class);
-        let series = self.request_series(labels);
-        series.count.increment(1);
-        series.duration.record(duration.as_secs_f64());
-    }
-
-    fn request_series(&self, labels: RequestLabels) -> RequestSeries {
-        let requests = &self.0.requests;
-        let known = requests.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(series) = known.get(&labels) {
-            return series.clone();
-        }
-        drop(known);
-        let (route, method, class) = labels;
-        let pairs = [("route", route), ("method", method), ("status", class)];
-        let series = RequestSeries {
-            count: self.counter(REQUESTS, &pairs),
-            duration: self
-                .0
-                .recorder
-                .register_histogram(&key(DURATIONS, &pairs), &METADATA),
-        };
-        let mut known = requests.write().unwrap_or_else(PoisonError::into_inner);
-        known.entry(labels).or_insert(series).clone()
-    }
-
-    /// Counts what a call consumed: its type, the credits charged and the calls counted.
-    pub fn record_consumption(&self, consumption_type: &'static str, credits: u64, calls: u64) {
-        let pairs = [("type", consumption_type)];
-        self.counter(CREDITS, &pairs).increment(credits);
-        self.counter(CALLS, &pairs).increment(calls);
-    }
-
-    /// Counts a request refused for its number.
-    pub fn record_refusal(&self, refusal: Refusal) {
-        let pairs = [("reason", refusal.as_str())];
-        self.counter(REFUSALS, &pairs).increment(1);
-    }
-
-    /// Counts a connection for as long as the value lives.
-    pub fn connection(&self) -> OpenConnection {
-        self.0.connections.increment(1.0);
-        OpenConnection(self.0.connections.clone())
+        }));
+        metrics.series(CONNECTIONS, &[]).set(0.0);
+        Ok(metrics)
     }
 
     /// Has `observer` asked for gauges whenever the numbers are rendered. It may block for as long as a small read.
     pub fn observe(&self, observer: impl Fn(&Gauges<'_>) + Send + Sync + 'static) {
-        let mut observers = self
-            .0
-            .observers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        observers.push(Box::new(observer));
+        self.0.observers.write().push(Box::new(observer));
     }
 
     /// Everything in Prometheus' text format. Blocks for as long as the observers do.
     pub fn render(&self) -> String {
-        let gauges = Gauges(&self.0.recorder);
+        let gauges = Gauges(self);
         let version = [("version", env!("CARGO_PKG_VERSION"))];
-        gauges.set("toise_build_info", &version, 1.0);
+        gauges.set(BUILD_INFO, &version, 1.0);
         let of_process = [
-            ("process_resident_memory_bytes", process::resident_bytes()),
-            ("process_open_fds", process::open_descriptors()),
-            ("process_threads", process::threads()),
+            (RESIDENT_BYTES, process::resident_bytes()),
+            (OPEN_FDS, process::open_descriptors()),
+            (THREADS, process::threads()),
         ];
-        for (name, value) in of_process {
+        for (metric, value) in of_process {
             if let Some(value) = value {
-                gauges.set(name, &[], value as f64);
+                gauges.set(metric, &[], value as f64);
             }
         }
-        let observers = self
-            .0
-            .observers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        for observer in observers.iter() {
+        for observer in self.0.observers.read().iter() {
             observer(&gauges);
         }
-        drop(observers);
         self.0.handle.render()
     }
 
@@ -278,10 +109,19 @@ impl Metrics {
         self.0.handle.run_upkeep();
     }
 
-    fn counter(&self, name: &'static str, pairs: &[(&'static str, &'static str)]) -> Counter {
-        self.0
-            .recorder
-            .register_counter(&key(name, pairs), &METADATA)
+    fn series<T: Series>(&self, metric: Metric<T>, pairs: Labels<'_>) -> T {
+        self.series_of(metric, labels(pairs))
+    }
+
+    /// The series of a metric with labels, registered with its help text when it is first used.
+    fn series_of<T: Series>(&self, metric: Metric<T>, labels: Vec<Label>) -> T {
+        let recorder = &self.0.recorder;
+        let is_described = self.0.described.read().contains(metric.name());
+        if !is_described {
+            T::describe(&metric, recorder);
+            self.0.described.write().insert(metric.name());
+        }
+        T::register(&Key::from_parts(metric.name(), labels), recorder)
     }
 }
 
@@ -291,44 +131,19 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-/// A connection while it is open.
-#[derive(Debug)]
-pub struct OpenConnection(Gauge);
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.decrement(1.0);
-    }
-}
-
 /// Takes the numbers that are read when they are asked for.
-pub struct Gauges<'r>(&'r PrometheusRecorder);
+pub struct Gauges<'m>(&'m Metrics);
 
 impl Gauges<'_> {
     /// Sets a gauge.
-    pub fn set(&self, name: &'static str, pairs: &[(&'static str, &'static str)], value: f64) {
-        let gauge = self.0.register_gauge(&key(name, pairs), &METADATA);
-        gauge.set(value);
+    pub fn set(&self, metric: Metric<Gauge>, pairs: Labels<'_>, value: f64) {
+        self.0.series(metric, pairs).set(value);
     }
 
     /// Sets a counter that is kept elsewhere; it never goes back.
-    pub fn set_count(
-        &self,
-        name: &'static str,
-        pairs: &[(&'static str, &'static str)],
-        value: u64,
-    ) {
-        let counter = self.0.register_counter(&key(name, pairs), &METADATA);
-        counter.absolute(value);
+    pub fn set_count(&self, metric: Metric<Counter>, pairs: Labels<'_>, value: u64) {
+        self.0.series(metric, pairs).absolute(value);
     }
-}
-
-fn key(name: &'static str, pairs: &[(&'static str, &'static str)]) -> Key {
-    let labels: Vec<Label> = pairs
-        .iter()
-        .map(|(name, value)| Label::from_static_parts(name, value))
-        .collect();
-    Key::from_parts(name, labels)
 }
 
 #[cfg(test)]
@@ -340,58 +155,9 @@ mod tests {
         line.trim().parse().ok()
     }
 
-    #[test]
-    fn requests_are_counted_and_timed_by_route_method_and_class() {
-        let metrics = Metrics::new().unwrap();
-        for (status, ms) in [(200, 3), (204, 30), (422, 1)] {
-            metrics.record_request(Some("/version"), "GET", status, Duration::from_millis(ms));
-        }
-        metrics.upkeep();
-        metrics.record_request(None, "BREW", 405, Duration::from_millis(1));
-        let text = metrics.render();
-        let labels = r#"{route="/version",method="GET",status="2xx"}"#;
-        assert_eq!(
-            value(&text, &format!("{REQUESTS}{labels}")),
-            Some(2.0),
-            "{text}"
-        );
-        assert_eq!(
-            value(&text, &format!("{DURATIONS}_count{labels}")),
-            Some(2.0)
-        );
-        let within = r#"{route="/version",method="GET",status="2xx",le="0.005"}"#;
-        assert_eq!(
-            value(&text, &format!("{DURATIONS}_bucket{within}")),
-            Some(1.0)
-        );
-        let unmatched = r#"{route="unmatched",method="other",status="4xx"}"#;
-        assert_eq!(value(&text, &format!("{REQUESTS}{unmatched}")), Some(1.0));
-    }
-
-    #[test]
-    fn consumption_refusals_and_connections_add_up() {
-        let metrics = Metrics::new().unwrap();
-        metrics.record_consumption("API_PROPERTIES_GET_BY_ID", 7, 1);
-        metrics.record_consumption("API_PROPERTIES_GET_BY_ID", 2, 1);
-        metrics.record_refusal(Refusal::Rate);
-        let open = metrics.connection();
-        drop(metrics.connection());
-        let text = metrics.render();
-        let by_type = r#"{type="API_PROPERTIES_GET_BY_ID"}"#;
-        assert_eq!(
-            value(&text, &format!("{CREDITS}{by_type}")),
-            Some(9.0),
-            "{text}"
-        );
-        assert_eq!(value(&text, &format!("{CALLS}{by_type}")), Some(2.0));
-        assert_eq!(
-            value(&text, r#"toise_refusals_total{reason="rate"}"#),
-            Some(1.0)
-        );
-        assert_eq!(value(&text, "toise_connections "), Some(1.0));
-        drop(open);
-        assert_eq!(value(&metrics.render(), "toise_connections "), Some(0.0));
-    }
+    const ROWS: Metric<Gauge> = Metric::gauge("toise_lake_rows", "Rows of a table.");
+    const LOOKUPS: Metric<Counter> =
+        Metric::counter("toise_column_cache_lookups_total", "Columns asked for.");
 
     #[test]
     fn observed_numbers_are_those_of_the_moment() {
@@ -399,17 +165,13 @@ mod tests {
         let rows = Arc::new(RwLock::new(5u64));
         let observed = Arc::clone(&rows);
         metrics.observe(move |gauges| {
-            let rows = *observed.read().unwrap();
-            gauges.set("toise_lake_rows", &[("table", "dvf")], rows as f64);
-            gauges.set_count(
-                "toise_column_cache_lookups_total",
-                &[("outcome", "hit")],
-                rows,
-            );
+            let rows = *observed.read();
+            gauges.set(ROWS, &[("table", "dvf")], rows as f64);
+            gauges.set_count(LOOKUPS, &[("outcome", "hit")], rows);
         });
         let series = r#"toise_lake_rows{table="dvf"}"#;
         assert_eq!(value(&metrics.render(), series), Some(5.0));
-        *rows.write().unwrap() = 8;
+        *rows.write() = 8;
         let text = metrics.render();
         assert_eq!(value(&text, series), Some(8.0));
         let hits = r#"toise_column_cache_lookups_total{outcome="hit"}"#;
@@ -417,5 +179,7 @@ mod tests {
         #[cfg(target_os = "linux")]
         assert!(value(&text, "process_resident_memory_bytes ").unwrap() > 1e6);
         assert!(text.contains("# HELP toise_lake_rows Rows of a table."));
+        let asked = "# HELP toise_column_cache_lookups_total Columns asked for.";
+        assert_eq!(text.matches(asked).count(), 1, "{text}");
     }
 }

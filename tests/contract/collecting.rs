@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys::Kind;
+use toise::collect::settings::Hosts;
 
 use crate::support::collecting::{get, get_with, record, service, told};
 use crate::support::error_of;
@@ -330,7 +331,7 @@ async fn a_listing_that_leads_to_another_is_gone_and_leaves_the_other_as_it_is()
 
 #[tokio::test]
 async fn a_malformed_call_is_an_ordinary_error() {
-    let service = service(|settings| settings.hosts = "portals".into()).await;
+    let service = service(|settings| settings.hosts = Hosts::Portals).await;
     for (query, message) in [
         ("", "url: is required"),
         ("?url=annonce/12", "url: must be an http or https address"),

@@ -172,8 +172,10 @@ async fn more_questions_than_the_pool_admits_are_503() {
         delay: Duration::from_millis(300),
         ..Rows::default()
     };
+    let mut metrics = None;
     let service = Service::start_with(rows, Limits::default(), |app| {
         app.pool = toise::engine::pool::Pool::new(1, 0).unwrap();
+        metrics = Some(app.metrics.clone());
     })
     .await;
     // One in each of the pool's two lanes, one too many.
@@ -185,4 +187,7 @@ async fn more_questions_than_the_pool_admits_are_503() {
         .collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 200, 503]);
+    let numbers = metrics.unwrap().render();
+    let refused = "toise_refusals_total{reason=\"overload\"} 1";
+    assert!(numbers.contains(refused), "{numbers}");
 }

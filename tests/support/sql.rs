@@ -1,12 +1,14 @@
-//! Queries over all tables of a data folder, and files of queries with their answers.
+//! Queries over all tables of a data folder, and sqllogictest files of queries with their answers.
 //!
-//! The form of the files is a small part of sqllogictest's: blocks between blank lines, `#` comments; `query` or
-//! `error WORD` on the first line, then the SQL, then `----` and the rows, values between blanks, `NULL` where missing.
+//! In the files `I` is a column of whole numbers, `R` of other numbers, `T` of anything else and `?` of any type; `NULL`
+//! stands where a value is missing.
 
 use std::path::Path;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner};
 use toise::contract::listings::filters::Listing;
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
@@ -26,6 +28,10 @@ pub fn session(data: &Path, listings: &Listings) -> Session {
 
 /// The rows a query answers, or its error; run on a thread of its own, so that any test can ask.
 pub fn answered(session: &Session, sql: &str) -> Result<Vec<String>, String> {
+    Ok(lines(&batches(session, sql)?))
+}
+
+fn batches(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, String> {
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| {
             let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -34,8 +40,7 @@ pub fn answered(session: &Session, sql: &str) -> Result<Vec<String>, String> {
                     .query(sql)
                     .await
                     .map_err(|error| error.to_string())?;
-                let batches = frame.collect().await.map_err(|error| error.to_string())?;
-                Ok(lines(&batches))
+                frame.collect().await.map_err(|error| error.to_string())
             })
         });
         asking.join().unwrap()
@@ -43,8 +48,13 @@ pub fn answered(session: &Session, sql: &str) -> Result<Vec<String>, String> {
 }
 
 fn lines(batches: &[RecordBatch]) -> Vec<String> {
+    let rows = rows(batches);
+    rows.iter().map(|row| row.join(" ")).collect()
+}
+
+fn rows(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     let options = FormatOptions::default().with_null("NULL");
-    let mut lines = Vec::new();
+    let mut rows = Vec::new();
     for batch in batches {
         let columns: Vec<ArrayFormatter> = batch
             .columns()
@@ -52,47 +62,75 @@ fn lines(batches: &[RecordBatch]) -> Vec<String> {
             .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
             .collect();
         for row in 0..batch.num_rows() {
-            let values: Vec<String> = columns
-                .iter()
-                .map(|column| column.value(row).to_string())
-                .collect();
-            lines.push(values.join(" "));
+            let values = columns.iter().map(|column| column.value(row).to_string());
+            rows.push(values.collect());
         }
     }
-    lines
+    rows
 }
 
-/// Holds a session against every block of a file in `tests/engine`; gives how many there are.
+/// A session as sqllogictest asks it.
+struct Asked<'s>(&'s Session);
+
+/// What a query failed with.
+#[derive(Debug)]
+struct Failed(String);
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl DB for Asked<'_> {
+    type Error = Failed;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failed> {
+        let batches = batches(self.0, sql).map_err(Failed)?;
+        let types = batches.first().map_or_else(Vec::new, |batch| {
+            let schema = batch.schema();
+            let fields = schema.fields().iter();
+            fields.map(|field| type_of(field.data_type())).collect()
+        });
+        let rows = rows(&batches);
+        Ok(DBOutput::Rows { types, rows })
+    }
+}
+
+fn type_of(data_type: &DataType) -> DefaultColumnType {
+    match data_type {
+        _ if data_type.is_integer() => DefaultColumnType::Integer,
+        _ if data_type.is_floating() => DefaultColumnType::FloatingPoint,
+        _ => DefaultColumnType::Text,
+    }
+}
+
+/// Types are as written, `?` standing for any.
+fn same_types(found: &Vec<DefaultColumnType>, written: &Vec<DefaultColumnType>) -> bool {
+    let is_same = |(found, written): (&DefaultColumnType, &DefaultColumnType)| {
+        *written == DefaultColumnType::Any || found == written
+    };
+    found.is_empty() || (found.len() == written.len() && found.iter().zip(written).all(is_same))
+}
+
+/// Holds a session against every record of a file in `tests/engine`; gives how many there are.
 pub fn holds(session: &Session, file: &str) -> usize {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/engine")
         .join(file);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let mut blocks = 0;
-    for block in text.split("\n\n") {
-        let block: Vec<&str> = block
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty())
-            .collect();
-        let Some((head, rest)) = block.split_first() else {
-            continue;
-        };
-        let mut parts = rest.splitn(2, |line| *line == "----");
-        let sql = parts.next().unwrap_or_default().join("\n");
-        let expected: Vec<&str> = parts.next().unwrap_or_default().to_vec();
-        let found = answered(session, &sql);
-        match head.split_once(' ') {
-            None if *head == "query" => {
-                let found = found.unwrap_or_else(|error| panic!("{file}: {sql}: {error}"));
-                assert_eq!(found, expected, "{file}: {sql}");
-            }
-            Some(("error", word)) => {
-                let error = found.expect_err(&format!("{file}: {sql}"));
-                assert!(error.contains(word), "{file}: {sql}: {error}");
-            }
-            _ => panic!("{file}: {head}"),
+    let records = sqllogictest::parse_file::<DefaultColumnType>(&path).unwrap();
+    let asked =
+        |record: &&Record<_>| matches!(record, Record::Query { .. } | Record::Statement { .. });
+    let count = records.iter().filter(asked).count();
+    let mut runner = Runner::new(|| async { Ok(Asked(session)) });
+    runner.with_column_validator(same_types);
+    for record in records {
+        if let Err(error) = runner.run(record) {
+            panic!("{file}: {error}");
         }
-        blocks += 1;
     }
-    blocks
+    count
 }

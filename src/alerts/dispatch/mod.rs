@@ -40,7 +40,7 @@ use toise_base::leader::{self, Leader, Pace, Post};
 use toise_base::supervise::Supervisor;
 use toise_net::post::{Posted, Poster};
 use toise_store::Store;
-use toise_telemetry::Metrics;
+use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// The file whose lock the dispatching process holds, in the data folder.
 pub const LOCK_FILE: &str = "dispatcher.lock";
@@ -121,6 +121,39 @@ impl Dispatcher {
     }
 }
 
+const NOTIFICATIONS: Metric<Gauge> = Metric::gauge(
+    "toise_outbox_notifications",
+    "Notifications kept in the outbox.",
+);
+const NOTIFICATIONS_MAX: Metric<Gauge> = Metric::gauge(
+    "toise_outbox_notifications_max",
+    "Notifications past which the oldest leave.",
+);
+const WAITING: Metric<Gauge> = Metric::gauge(
+    "toise_outbox_waiting",
+    "Notifications that wait for a delivery, counted up to 100,000.",
+);
+const AGE: Metric<Gauge> = Metric::gauge(
+    "toise_outbox_age_seconds",
+    "Age of the oldest notification kept.",
+);
+const AGE_MAX: Metric<Gauge> = Metric::gauge(
+    "toise_outbox_age_max_seconds",
+    "Age past which notifications leave.",
+);
+const DELIVERIES: Metric<Gauge> = Metric::gauge(
+    "toise_deliveries",
+    "Deliveries that are pending, failed (to be tried again) or dead, by status.",
+);
+const UNDER_WAY: Metric<Gauge> = Metric::gauge(
+    "toise_deliveries_under_way",
+    "Requests to receivers under way.",
+);
+const ENDPOINTS_OPEN: Metric<Gauge> = Metric::gauge(
+    "toise_endpoints_open",
+    "Receivers that fail and are only tried now and then.",
+);
+
 /// Has the depth of the outbox told when the numbers are asked for.
 fn observe(setup: &Setup, traffic: Arc<Traffic>) {
     let (store, clock, retention) = (setup.store.clone(), setup.clock.clone(), setup.retention);
@@ -131,35 +164,26 @@ fn observe(setup: &Setup, traffic: Arc<Traffic>) {
         let age_ms = depth
             .oldest_at_ms
             .map_or(0, |at_ms| clock.now().timestamp_millis() - at_ms);
-        for (name, value) in [
-            ("toise_outbox_notifications", depth.kept as f64),
+        for (metric, value) in [
+            (NOTIFICATIONS, depth.kept as f64),
+            (NOTIFICATIONS_MAX, retention.notifications as f64),
+            (WAITING, depth.waiting as f64),
+            (AGE, age_ms as f64 / 1e3),
+            (AGE_MAX, retention.age_ms as f64 / 1e3),
+            (UNDER_WAY, traffic.under_way.load(Ordering::Relaxed) as f64),
             (
-                "toise_outbox_notifications_max",
-                retention.notifications as f64,
-            ),
-            ("toise_outbox_waiting", depth.waiting as f64),
-            ("toise_outbox_age_seconds", age_ms as f64 / 1e3),
-            (
-                "toise_outbox_age_max_seconds",
-                retention.age_ms as f64 / 1e3,
-            ),
-            (
-                "toise_deliveries_under_way",
-                traffic.under_way.load(Ordering::Relaxed) as f64,
-            ),
-            (
-                "toise_endpoints_open",
+                ENDPOINTS_OPEN,
                 traffic.open_circuits.load(Ordering::Relaxed) as f64,
             ),
         ] {
-            gauges.set(name, &[], value);
+            gauges.set(metric, &[], value);
         }
         for (status, count) in [
             ("pending", depth.pending),
             ("failed", depth.failed),
             ("dead", depth.dead),
         ] {
-            gauges.set("toise_deliveries", &[("status", status)], count as f64);
+            gauges.set(DELIVERIES, &[("status", status)], count as f64);
         }
     });
 }

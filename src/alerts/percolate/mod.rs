@@ -132,6 +132,7 @@ impl Percolator {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
+        // A lock of the standard library, because this is the one place that acts on a panic of whoever held it.
         self.state
             .lock()
             .unwrap_or_else(|poisoned: PoisonError<_>| {

@@ -3,13 +3,12 @@
 //! A backup is staged as a folder that is itself a data folder ([`stage`]): first the snapshot of every table with the
 //! files it names, hard-linked where the file system allows since they never change, likewise the estimator's model and
 //! the report cards, then the store through SQLite's online backup. The store comes last so that whatever the tables show, the store knows. A manifest lists every file
-//! with its length and BLAKE3. Only then the stage takes its final name, as a folder or as one tar file (`tar.rs`): a
+//! with its length and BLAKE3. Only then the stage takes its final name, as a folder or as one tar file: a
 //! backup that is there is whole. [`restore`] checks every byte against the manifest before a data folder appears.
 
 mod error;
 pub mod restore;
 pub mod stage;
-mod tar;
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{
     BUFFER_BYTES, Entry, Error, MANIFEST_FILE, Manifest, Result, copy_hashed, parent_of,
-    sync_folder, tar,
+    sync_folder,
 };
 use toise_store as store;
 
@@ -125,17 +125,18 @@ fn read_tar(
     mut take: impl FnMut(&Entry, &Path, &mut dyn Read) -> Result<()>,
 ) -> Result<Manifest> {
     let file = File::open(from).map_err(Error::io(from))?;
-    let mut archive = tar::Reader::new(BufReader::with_capacity(BUFFER_BYTES, file));
+    let mut archive = tar::Archive::new(BufReader::with_capacity(BUFFER_BYTES, file));
     let not_a_backup = |reason: String| Error::NotABackup {
         path: from.to_owned(),
         reason,
     };
     let unreadable = |error: io::Error| not_a_backup(error.to_string());
+    // Raw: backups hold plain files only, and what other archives may hold is not even looked into.
+    let mut files = archive.entries().map_err(unreadable)?.raw(true);
     let mut text = Vec::new();
-    match archive.next().map_err(unreadable)? {
-        Some((name, bytes)) if name == MANIFEST_FILE && bytes <= MANIFEST_BYTES_MAX => {
-            let mut content = archive.content(bytes);
-            content.read_to_end(&mut text).map_err(Error::io(from))?;
+    match files.next().transpose().map_err(unreadable)? {
+        Some(mut file) if is_file(&file, MANIFEST_FILE) && file.size() <= MANIFEST_BYTES_MAX => {
+            file.read_to_end(&mut text).map_err(Error::io(from))?;
         }
         _ => {
             let reason = format!("{MANIFEST_FILE} is not its first file; unpacked, it may be one");
@@ -150,14 +151,20 @@ fn read_tar(
             path: in_archive.clone(),
             reason,
         };
-        let found = archive.next().map_err(|error| damaged(error.to_string()))?;
-        match found {
-            Some((name, bytes)) if name == entry.path && bytes == entry.bytes => {}
+        let found = files.next().transpose();
+        match found.map_err(|error| damaged(error.to_string()))? {
+            Some(mut file) if is_file(&file, &entry.path) && file.size() == entry.bytes => {
+                take(entry, &in_archive, &mut file)?;
+            }
             _ => return Err(damaged("not where the manifest says".into())),
         }
-        take(entry, &in_archive, &mut archive.content(entry.bytes))?;
     }
     Ok(manifest)
+}
+
+/// Whether an entry of a tar file is a plain file of a name.
+fn is_file(entry: &tar::Entry<'_, impl Read>, name: &str) -> bool {
+    entry.header().entry_type().is_file() && *entry.path_bytes() == *name.as_bytes()
 }
 
 /// Writes one file of a backup and checks it against the manifest; durable on return.

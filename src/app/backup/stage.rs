@@ -1,7 +1,7 @@
 //! Taking a backup: a stage beside its final place, filled, verified, then renamed or written as one tar file.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{
     COMPANIONS, Entry, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest,
-    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder, tar,
+    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder,
 };
 use toise_base::clock::Clock;
 use toise_lake::snapshot::{self, Snapshot};
@@ -25,6 +25,10 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 const LOCK_FILE: &str = "backup.lock";
 /// What the names of stages in the data folder begin with.
 const STAGE_PREFIX: &str = ".backup-";
+/// Mode of the files in a tar file: readable by their owner only, because the store holds secrets.
+const OWNER_ONLY: u32 = 0o600;
+/// Bytes gathered before they are written to a tar file.
+const TAR_BUFFER_BYTES: usize = 1 << 20;
 
 /// Where a backup goes.
 #[derive(Clone, Debug)]
@@ -126,7 +130,8 @@ impl Stage {
             .prefix(STAGE_PREFIX)
             .tempfile_in(&parent)
             .map_err(Error::io(&parent))?;
-        let mut out = tar::Writer::new(BufWriter::with_capacity(1 << 20, draft.as_file()));
+        let mut out =
+            tar::Builder::new(BufWriter::with_capacity(TAR_BUFFER_BYTES, draft.as_file()));
         let names = self.manifest.files.iter().map(|file| file.path.as_str());
         // The manifest comes first, so that a reader knows what to expect.
         for name in std::iter::once(MANIFEST_FILE).chain(names) {
@@ -134,10 +139,9 @@ impl Stage {
             let mut file = File::open(&from).map_err(Error::io(&from))?;
             let metadata = file.metadata().map_err(Error::io(&from))?;
             let (bytes, modified_s) = (metadata.len(), modified_s(&metadata));
-            out.append(name, bytes, modified_s, &mut file)
-                .map_err(Error::io(path))?;
+            append(&mut out, name, bytes, modified_s, &mut file).map_err(Error::io(path))?;
         }
-        out.finish()
+        out.into_inner()
             .and_then(|mut out| out.flush())
             .and_then(|()| draft.as_file().sync_all())
             .map_err(Error::io(path))?;
@@ -149,6 +153,34 @@ impl Stage {
                 _ => Error::io(path)(error.error),
             })?;
         sync_folder(&parent)
+    }
+}
+
+/// Appends a file of exactly `bytes` bytes, last modified so many seconds after 1970.
+pub(super) fn append(
+    out: &mut tar::Builder<impl Write>,
+    name: &str,
+    bytes: u64,
+    modified_s: u32,
+    content: &mut dyn Read,
+) -> io::Result<()> {
+    let mut header = tar::Header::new_ustar();
+    header.set_path(name)?;
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_mode(OWNER_ONLY);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(modified_s.into());
+    header.set_size(bytes);
+    header.set_cksum();
+    let mut content = content.take(bytes);
+    out.append(&header, &mut content)?;
+    match content.limit() {
+        0 => Ok(()),
+        missing => {
+            let fault = format!("{name} shrank by {missing} of {bytes} bytes while it was read");
+            Err(io::Error::new(ErrorKind::UnexpectedEof, fault))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use chrono::Utc;
 use indicatif::ProgressBar;
 
 use super::restore::Restored;
-use super::stage::Stage;
+use super::stage::{Stage, append};
 use super::*;
 use toise_base::clock::Clock;
 use toise_lake::snapshot::{self, PartEntry, Snapshot};
@@ -232,6 +232,84 @@ fn a_backup_with_one_byte_changed_makes_no_data_folder() {
     let cut = &whole[..whole.len() / 2];
     fs::write(path.join("cut.tar"), cut).unwrap();
     assert!(restore(&path.join("cut.tar"), &path.join("new")).is_err());
+}
+
+#[test]
+fn long_names_and_lengths_beyond_octal_are_kept_and_a_file_that_shrank_is_refused() {
+    let long = format!("{}/{}", "folder".repeat(12), "name".repeat(20));
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, bytes) in [("a", 0usize), (&long, 512), ("d", 70_000)] {
+        let content = vec![7u8; bytes];
+        let content = &mut content.as_slice();
+        append(&mut archive, name, bytes as u64, u32::MAX, content).unwrap();
+    }
+    assert!(append(&mut archive, &"x".repeat(300), 1, 0, &mut [1u8].as_slice()).is_err());
+    let bytes = archive.into_inner().unwrap();
+    let mut read = tar::Archive::new(bytes.as_slice());
+    let found = read.entries().unwrap().raw(true).map(|entry| {
+        let entry = entry.unwrap();
+        let name = String::from_utf8(entry.path_bytes().into_owned()).unwrap();
+        (name, entry.size())
+    });
+    let expected = [("a".to_owned(), 0), (long, 512), ("d".to_owned(), 70_000)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    const OCTAL_END: u64 = 1 << 33;
+    for bytes in [OCTAL_END - 1, OCTAL_END, 5 << 40] {
+        let mut archive = tar::Builder::new(Vec::new());
+        let shrank = append(&mut archive, "store.sqlite", bytes, 0, &mut io::empty());
+        assert_eq!(shrank.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let written = archive.into_inner().unwrap();
+        let header = tar::Header::from_byte_slice(&written[..512]);
+        assert_eq!(header.size().unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_tar_of_the_first_versions_restores() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let content = b"[log]\nlevel = \"warn\"\n";
+    let file = Entry {
+        path: "toise.toml".to_owned(),
+        bytes: content.len() as u64,
+        blake3: blake3::hash(content).to_hex().to_string(),
+    };
+    let manifest = Manifest {
+        format: FORMAT,
+        version: "0.1.0".to_owned(),
+        created_at: "2026-11-21T00:00:00.000Z".to_owned(),
+        files: vec![file],
+    };
+    let manifest = serde_json::to_vec(&manifest).unwrap();
+    let mut archive = Vec::new();
+    for (name, content) in [
+        (MANIFEST_FILE, manifest.as_slice()),
+        ("toise.toml", content),
+    ] {
+        archive.extend_from_slice(&former_header(name, content.len()));
+        archive.extend_from_slice(content);
+        archive.resize(archive.len().next_multiple_of(512), 0);
+    }
+    archive.resize(archive.len() + 1_024, 0);
+    fs::write(path.join("former.tar"), archive).unwrap();
+    restore(&path.join("former.tar"), &path.join("new")).unwrap();
+    assert_eq!(fs::read(path.join("new/toise.toml")).unwrap(), content);
+}
+
+/// A header as versions before the `tar` crate wrote them: no owner, and a mode without its end.
+fn former_header(name: &str, bytes: usize) -> [u8; 512] {
+    let mut block = [0u8; 512];
+    let mut put = |at: usize, text: &[u8]| block[at..at + text.len()].copy_from_slice(text);
+    put(0, name.as_bytes());
+    put(100, b"0000600");
+    put(124, format!("{bytes:011o}").as_bytes());
+    put(136, format!("{:011o}", 1_760_000_000).as_bytes());
+    put(148, b"        ");
+    put(156, b"0");
+    put(257, b"ustar\x0000");
+    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+    block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    block
 }
 
 fn restore_equals(path: &Path, entry: &str) {

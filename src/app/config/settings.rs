@@ -296,25 +296,10 @@ pub fn find(path: &str) -> Option<&'static Setting> {
         .find(|setting| setting.section == section && setting.key == key)
 }
 
-/// The text of a list that takes the fewest changes to come from a mistyped one.
+/// The text of a list that takes the fewest changes of letters (Levenshtein) to come from a mistyped one, whatever their
+/// case.
 pub fn nearest(mistyped: &str, known: impl Iterator<Item = String>) -> String {
     known
-        .min_by_key(|name| distance(mistyped, name))
+        .min_by_key(|name| strsim::levenshtein(&mistyped.to_lowercase(), &name.to_lowercase()))
         .unwrap_or_default()
-}
-
-/// Letters to insert, remove or change to make one text the other (Levenshtein), whatever their case.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, letter) in one.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for column in 0..other.len() {
-            let changed = diagonal + usize::from(letter != other[column]);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }

@@ -151,7 +151,7 @@ async fn by_url(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
             return Ok(unpaid(StatusCode::ACCEPTED, data));
         }
         collect::Answer::Rejected(reason) => {
-            let data = json!({"status": "rejected", "reason": reason});
+            let data = json!({"status": "rejected", "reason": reason.as_str()});
             return Ok(unpaid(StatusCode::UNPROCESSABLE_ENTITY, data));
         }
         collect::Answer::Full => return Err(ApiError::Overloaded),

@@ -18,11 +18,12 @@ pub mod state;
 pub mod tail;
 pub mod view;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use super::Listings;
 use super::columns::{self, adverts, properties, table_of};
@@ -204,7 +205,7 @@ impl Projection {
     fn adverts_laid_out(&self) -> Result<View> {
         let of = Listing::Advert;
         let base = self.engine.view(adverts())?;
-        let mut kept = self.adverts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.adverts.lock();
         // Taken out while it changes: one that failed midway is not gone on from.
         let mut tail = match kept.take() {
             Some((_, mut tail)) => {
@@ -237,7 +238,7 @@ impl Projection {
     /// Lets go of the adverts in memory that nobody asked for lately.
     fn forget_idle_adverts(&self) {
         // Who holds the lock asks for them.
-        if let Ok(mut kept) = self.adverts.try_lock() {
+        if let Some(mut kept) = self.adverts.try_lock() {
             let now = self.listings.clock().monotonic();
             kept.take_if(|(asked_at, _)| now.saturating_sub(*asked_at) > ADVERTS_KEPT_FOR);
         }
@@ -260,7 +261,7 @@ impl Projection {
     /// Table or store cannot be read; the former state stays.
     pub fn refresh(&self) -> Result<()> {
         self.kept.forget_old();
-        let mut taking = self.taking();
+        let mut taking = self.taking.lock();
         let taking = &mut *taking;
         let base = self.engine.view(properties())?;
         taking.tail.rebase(base)?;
@@ -335,7 +336,7 @@ impl Projection {
                     tracing::warn!(%error, "changed properties stay in memory for now");
                 }
             });
-            self.keep_words_up(&mut self.taking(), |texts| {
+            self.keep_words_up(&mut self.taking.lock(), |texts| {
                 if texts.through() > through {
                     // They are of another store.
                     texts.clear()?;
@@ -421,11 +422,6 @@ impl Projection {
                 std::thread::park_timeout(job(&projection));
             }
         })
-    }
-
-    /// Whoever panicked left the tail between two changes, and the next state is made of what it holds.
-    fn taking(&self) -> MutexGuard<'_, Taking> {
-        self.taking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,8 +5,10 @@
 //! a megabyte more than the one before (a bit for each row and word document), beside copies of the rows that changed.
 //! Those least lately asked for go first.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::view::View;
 use crate::texts;
@@ -53,7 +55,7 @@ impl Kept {
 
     /// Keeps a state of which a page was given.
     pub fn keep(&self, state: &Arc<State>) {
-        let mut states = self.states();
+        let mut states = self.states.lock();
         states.retain(|(_, kept)| kept.number != state.number);
         states.push((self.clock.monotonic(), Arc::clone(state)));
         if states.len() > KEPT_MAX {
@@ -63,7 +65,7 @@ impl Kept {
 
     /// The state of a number, if it is still kept.
     pub fn find(&self, number: u64) -> Option<Arc<State>> {
-        let states = self.states();
+        let states = self.states.lock();
         let mut states = states.iter();
         let found = states.find(|(_, kept)| kept.number == number);
         found.map(|(_, state)| Arc::clone(state))
@@ -72,12 +74,8 @@ impl Kept {
     /// Lets go of what nobody asked for lately.
     pub fn forget_old(&self) {
         let now = self.clock.monotonic();
-        self.states()
+        self.states
+            .lock()
             .retain(|(asked_at, _)| now.saturating_sub(*asked_at) <= KEPT_FOR);
-    }
-
-    /// Nothing between two steps of what is done under the lock can panic.
-    fn states(&self) -> MutexGuard<'_, Vec<(Duration, Arc<State>)>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

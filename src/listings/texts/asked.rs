@@ -6,6 +6,7 @@
 //! alone: keywords by their weight (BM25), and for each full text it has all words of, one for each word, and for the
 //! stem of each as asked its weight twice.
 
+use fixedbitset::FixedBitSet;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use tantivy::query::{
     Bm25StatisticsProvider, Bm25Weight, EnableScoring, PhraseQuery, Query, Weight,
@@ -16,7 +17,7 @@ use tantivy::{Searcher, TantivyError, Term};
 use super::Result;
 use super::kept::{Kept, Piece};
 use super::segments::{Present, Segment};
-use super::sets::{Ranked, Set};
+use super::sets::Ranked;
 use super::words::Fields;
 use toise_engine::interrupt::Interrupt;
 
@@ -32,7 +33,7 @@ pub enum Fits {
 }
 
 /// Properties that are found.
-pub struct Found(Set);
+pub struct Found(FixedBitSet);
 
 /// Properties that are found, and how well each fits; greater is better.
 pub struct Scored {
@@ -71,9 +72,9 @@ pub(super) struct Asked {
 
 /// What pieces find in one segment.
 struct InSegment {
-    found: Set,
+    found: FixedBitSet,
     /// Of each full text.
-    by_text: Vec<Set>,
+    by_text: Vec<FixedBitSet>,
 }
 
 /// Where and for whom a search is looked for.
@@ -90,13 +91,13 @@ pub(super) struct Looking<'a> {
 
 impl Looking<'_> {
     /// Leaves of each segment's documents those with a piece; says whether there are any.
-    fn keep(&self, piece: &Piece, documents: &mut [Set]) -> Result<bool> {
+    fn keep(&self, piece: &Piece, documents: &mut [FixedBitSet]) -> Result<bool> {
         self.interrupt.check()?;
         let sets = self.kept.find(self.present, self.fields, piece)?;
         for (documents, with_piece) in documents.iter_mut().zip(&sets) {
-            documents.keep(with_piece);
+            documents.intersect_with(with_piece);
         }
-        Ok(!documents.iter().all(Set::is_empty))
+        Ok(!documents.iter().all(FixedBitSet::is_clear))
     }
 }
 
@@ -125,7 +126,7 @@ impl Asked {
         let mut scores = vec![0.0; found.count()];
         for (segment, (set, own)) in present.segments.iter().zip(by_segment) {
             let mut own = own.into_iter();
-            set.set().for_each(|place| {
+            set.set().ones().for_each(|place| {
                 if let (Some(rank), Some(score)) = (found.rank(segment.number(place)), own.next()) {
                     scores[rank] = score;
                 }
@@ -137,7 +138,7 @@ impl Asked {
     /// Pieces are looked for one after the other, and no more once nothing is left.
     fn in_segments(&self, looking: &Looking<'_>) -> Result<Vec<InSegment>> {
         let segments = &looking.present.segments;
-        let mut found: Vec<Set> = segments.iter().map(|one| one.alive().clone()).collect();
+        let mut found: Vec<FixedBitSet> = segments.iter().map(|one| one.alive().clone()).collect();
         let mut is_any = true;
         for keyword in &self.keywords {
             is_any = is_any && looking.keep(keyword, &mut found)?;
@@ -149,8 +150,13 @@ impl Asked {
             });
             return Ok(found.collect());
         }
-        let nothing = || segments.iter().map(Segment::none).collect::<Vec<Set>>();
-        let mut by_text: Vec<Vec<Set>> = segments.iter().map(|_| Vec::new()).collect();
+        let nothing = || {
+            segments
+                .iter()
+                .map(Segment::none)
+                .collect::<Vec<FixedBitSet>>()
+        };
+        let mut by_text: Vec<Vec<FixedBitSet>> = segments.iter().map(|_| Vec::new()).collect();
         let mut with_any = nothing();
         for words in &self.texts {
             // A text without words is found nowhere.
@@ -160,7 +166,7 @@ impl Asked {
                 is_left = is_left && looking.keep(word, &mut with_all)?;
             }
             for (nth, with_all) in with_all.into_iter().enumerate() {
-                with_any[nth].add(&with_all);
+                with_any[nth].union_with(&with_all);
                 by_text[nth].push(with_all);
             }
         }
@@ -241,7 +247,7 @@ impl Weights {
         &self,
         segment: &Segment,
         found: &Ranked,
-        by_text: &[Set],
+        by_text: &[FixedBitSet],
         interrupt: &Interrupt,
     ) -> Result<Vec<f32>> {
         let mut scores = vec![0.0; found.count()];
@@ -266,7 +272,9 @@ impl Weights {
             }
         }
         for (stems, with_all) in self.stems.iter().zip(by_text) {
-            with_all.for_each(|place| add(place, stems.len() as f32));
+            with_all
+                .ones()
+                .for_each(|place| add(place, stems.len() as f32));
             for (stem, weight) in stems {
                 interrupt.check()?;
                 let mut add = |place, score| add(place, AS_ASKED_BOOST * score);
@@ -282,7 +290,7 @@ fn add_weights(
     segment: &Segment,
     term: &Term,
     weight: &Bm25Weight,
-    among: &Set,
+    among: &FixedBitSet,
     add: &mut impl FnMut(usize, f32),
 ) -> Result<()> {
     let index = segment.reader.inverted_index(term.field())?;

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use rayon::iter::{
@@ -22,7 +23,6 @@ use tantivy::{TantivyError, Term};
 
 use super::Result;
 use super::segments::{Present, Segment};
-use super::sets::Set;
 use super::words::Fields;
 
 /// Memory for what pieces find, bytes: some two hundred pieces where there are two million properties.
@@ -101,7 +101,7 @@ enum Sought {
 
 impl Sought {
     /// The documents of a segment with the piece, those that left it too.
-    fn find(&self, segment: &Segment) -> Result<Set> {
+    fn find(&self, segment: &Segment) -> Result<FixedBitSet> {
         let mut found = segment.none();
         match self {
             Self::Nothing => {}
@@ -133,7 +133,7 @@ impl Sought {
     }
 }
 
-fn insert_all(segment: &Segment, mut postings: BlockSegmentPostings, found: &mut Set) {
+fn insert_all(segment: &Segment, mut postings: BlockSegmentPostings, found: &mut FixedBitSet) {
     while !postings.docs().is_empty() {
         let documents = postings.docs().iter();
         documents.for_each(|document| found.insert(segment.place(*document)));
@@ -142,7 +142,7 @@ fn insert_all(segment: &Segment, mut postings: BlockSegmentPostings, found: &mut
 }
 
 /// What pieces find. Shared by all questions.
-pub(super) struct Kept(Cache<(SegmentId, Arc<Piece>), Arc<Set>>);
+pub(super) struct Kept(Cache<(SegmentId, Arc<Piece>), Arc<FixedBitSet>>);
 
 impl Kept {
     /// Nothing yet.
@@ -150,18 +150,23 @@ impl Kept {
         let sets = Cache::builder()
             .max_capacity(KEPT_BYTES)
             .eviction_policy(EvictionPolicy::lru())
-            .weigher(|_, set: &Arc<Set>| {
-                u32::try_from(set.bytes() + ENTRY_BYTES).unwrap_or(u32::MAX)
+            .weigher(|_, set: &Arc<FixedBitSet>| {
+                u32::try_from(size_of_val(set.as_slice()) + ENTRY_BYTES).unwrap_or(u32::MAX)
             });
         Self(sets.build())
     }
 
     /// The documents with a piece in each segment, those that left it too.
-    pub fn find(&self, present: &Present, fields: Fields, piece: &Piece) -> Result<Vec<Arc<Set>>> {
+    pub fn find(
+        &self,
+        present: &Present,
+        fields: Fields,
+        piece: &Piece,
+    ) -> Result<Vec<Arc<FixedBitSet>>> {
         let shared = Arc::new(piece.clone());
         let key = |segment: &Segment| (segment.id(), Arc::clone(&shared));
         let segments = present.segments.iter();
-        let known: Vec<Option<Arc<Set>>> =
+        let known: Vec<Option<Arc<FixedBitSet>>> =
             segments.map(|segment| self.0.get(&key(segment))).collect();
         if known.iter().all(Option::is_some) {
             return Ok(known.into_iter().flatten().collect());

@@ -16,9 +16,10 @@ mod words;
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use segments::Present;
 use tantivy::TantivyError;
 
@@ -162,7 +163,7 @@ impl Texts {
     /// # Errors
     /// Store or index cannot be used.
     pub fn bring_up(&self, listings: &Listings, through: i64) -> Result<()> {
-        let _catching_up = self.catching_up();
+        let _catching_up = self.catching_up.lock();
         bring_up(&self.present.load().words, listings, through, &|_| {})
     }
 
@@ -172,7 +173,7 @@ impl Texts {
     /// # Errors
     /// Store or index cannot be used; the present one stays.
     pub fn take_up_newer(&self, listings: &Listings) -> Result<()> {
-        let _catching_up = self.catching_up();
+        let _catching_up = self.catching_up.lock();
         let former = self.present.load_full();
         let Some(number) = latest(&self.folder)?.filter(|number| *number > former.number) else {
             return Ok(());
@@ -185,13 +186,6 @@ impl Texts {
         }
         self.present.store(Arc::new(Numbered { number, words }));
         delete_before(&self.folder, number)
-    }
-
-    /// Whoever panicked left what was committed.
-    fn catching_up(&self) -> MutexGuard<'_, ()> {
-        self.catching_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

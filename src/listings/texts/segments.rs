@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use tantivy::index::{SegmentId, SegmentReader};
 use tantivy::{DocId, Searcher};
 
-use super::sets::Set;
+use super::sets::add_from;
 use super::{Error, Result};
 
 /// Sets of a segment are laid out by the numbers of properties where these lie no further apart, on average: they are
@@ -44,14 +45,16 @@ impl Present {
     }
 
     /// The properties that a set of each segment stands for, by number.
-    pub fn numbers<'s>(&self, sets: impl IntoIterator<Item = &'s Set>) -> Set {
+    pub fn numbers<'s>(&self, sets: impl IntoIterator<Item = &'s FixedBitSet>) -> FixedBitSet {
         let layouts = self.segments.iter().map(|segment| &segment.layout);
         let bound = layouts.map(|layout| layout.number_bound).max();
-        let mut numbers = Set::empty(bound.unwrap_or(0));
+        let mut numbers = FixedBitSet::with_capacity(bound.unwrap_or(0));
         for (segment, set) in self.segments.iter().zip(sets) {
             match segment.layout.first {
-                Some(first) => numbers.add_from(first, set),
-                None => set.for_each(|place| numbers.insert(segment.number(place))),
+                Some(first) => add_from(&mut numbers, first, set),
+                None => set
+                    .ones()
+                    .for_each(|place| numbers.insert(segment.number(place))),
             }
         }
         numbers
@@ -64,7 +67,7 @@ pub(super) struct Segment {
     /// Reads it.
     pub reader: SegmentReader,
     layout: Arc<Layout>,
-    alive: Arc<Set>,
+    alive: Arc<FixedBitSet>,
 }
 
 /// Where the documents of a segment stand in sets.
@@ -99,11 +102,11 @@ impl Layout {
         let span = number_bound - first;
         // A property may have had a document that left before the segment was written: not by number then.
         let is_by_number = span <= numbers.len() * SPREAD_MAX && {
-            let mut distinct = Set::empty(span);
+            let mut distinct = FixedBitSet::with_capacity(span);
             numbers
                 .iter()
                 .for_each(|number| distinct.insert(*number as usize - first));
-            distinct.count() == numbers.len()
+            distinct.count_ones(..) == numbers.len()
         };
         Self {
             first: is_by_number.then_some(first),
@@ -132,7 +135,7 @@ impl Segment {
                 Arc::clone(&former.alive)
             }
             _ => {
-                let mut alive = Set::empty(layout.bound);
+                let mut alive = FixedBitSet::with_capacity(layout.bound);
                 let mut insert = |document| alive.insert(layout.place(document));
                 match reader.alive_bitset() {
                     Some(left) => left.iter_alive().for_each(&mut insert),
@@ -154,12 +157,12 @@ impl Segment {
     }
 
     /// A set of its documents, without any.
-    pub fn none(&self) -> Set {
-        Set::empty(self.layout.bound)
+    pub fn none(&self) -> FixedBitSet {
+        FixedBitSet::with_capacity(self.layout.bound)
     }
 
     /// Those that did not leave it.
-    pub fn alive(&self) -> &Set {
+    pub fn alive(&self) -> &FixedBitSet {
         &self.alive
     }
 

@@ -8,9 +8,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tantivy::directory::MmapDirectory;
 use tantivy::directory::error::LockError;
@@ -124,7 +125,7 @@ impl Words {
     /// Takes changes that nothing finds before the next commit. Of records that last changed at `new_through` or before
     /// nothing is here yet: looking for what they replace would cost more than taking them.
     pub(super) fn gather(&self, changes: &Changes, new_through: i64) -> Result<()> {
-        let mut writer = self.writer();
+        let mut writer = self.writer.lock();
         let writer = self.opened(&mut writer)?;
         for change in &changes.records {
             // Numbers of rows are never negative.
@@ -161,14 +162,14 @@ impl Words {
 
     /// Makes what was gathered durable and found.
     pub(super) fn commit(&self, through: i64) -> Result<()> {
-        let mut writer = self.writer();
+        let mut writer = self.writer.lock();
         commit(self.opened(&mut writer)?, through)?;
         self.show(through)
     }
 
     /// Makes what a writer of [`Words::wide_writer`] gathered durable and found, and waits for its merges.
     pub(super) fn commit_wide(&self, mut wide: IndexWriter, through: i64) -> Result<()> {
-        let _writer = self.writer();
+        let _writer = self.writer.lock();
         commit(&mut wide, through)?;
         wide.wait_merging_threads()?;
         self.show(through)
@@ -189,7 +190,7 @@ impl Words {
     /// # Errors
     /// The index cannot be read, or not be written for another reason.
     pub(super) fn may_write(&self) -> Result<bool> {
-        let mut writer = self.writer();
+        let mut writer = self.writer.lock();
         if writer.is_some() {
             return Ok(true);
         }
@@ -210,7 +211,8 @@ impl Words {
     /// # Errors
     /// The index cannot be written.
     pub fn clear(&self) -> Result<()> {
-        self.opened(&mut self.writer())?.delete_all_documents()?;
+        self.opened(&mut self.writer.lock())?
+            .delete_all_documents()?;
         self.commit(0)
     }
 
@@ -223,20 +225,15 @@ impl Words {
 
     /// Leaves what was gathered since the last commit.
     pub(super) fn roll_back(&self) {
-        drop(self.writer().take());
+        drop(self.writer.lock().take());
     }
 
     /// Ends writing: the files are as they will stay.
     pub(super) fn close(&self) -> Result<()> {
-        match self.writer().take() {
+        match self.writer.lock().take() {
             None => Ok(()),
             Some(writer) => Ok(writer.wait_merging_threads()?),
         }
-    }
-
-    /// A writer that panicked wrote nothing: the next commit starts from what is on disk.
-    fn writer(&self) -> MutexGuard<'_, Option<IndexWriter>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn opened<'w>(&self, writer: &'w mut Option<IndexWriter>) -> Result<&'w mut IndexWriter> {

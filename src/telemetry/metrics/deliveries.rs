@@ -4,22 +4,34 @@
 //! queries hold what only their owners should read, and labels must not grow with customers.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use metrics::{Key, Label, Recorder};
+use metrics::{Counter, Histogram, Label};
+use parking_lot::Mutex;
 
-use super::{METADATA, Metrics, key};
+use super::{Metric, Metrics};
 
 /// Hosts that get a series of their own; the others share one.
 const ENDPOINTS_MAX: usize = 100;
 /// The label of those.
 const OTHER_ENDPOINTS: &str = "other";
 
-pub(super) const ATTEMPTS: &str = "toise_delivery_attempts_total";
-pub(super) const LAG: &str = "toise_delivery_lag_seconds";
-pub(super) const DEAD: &str = "toise_deliveries_dead_total";
-pub(super) const EXPIRED: &str = "toise_outbox_expired_total";
+const ATTEMPTS: Metric<Counter> = Metric::counter(
+    "toise_delivery_attempts_total",
+    "Attempts to deliver to webhooks, by host of the receiver and outcome.",
+);
+const LAG: Metric<Histogram> = Metric::seconds(
+    "toise_delivery_lag_seconds",
+    "Time from a match to the first byte of its first delivery.",
+);
+const DEAD: Metric<Counter> = Metric::counter(
+    "toise_deliveries_dead_total",
+    "Deliveries whose last attempt failed.",
+);
+const EXPIRED: Metric<Counter> = Metric::counter(
+    "toise_outbox_expired_total",
+    "Notifications that left the outbox before they were delivered, for their age or their number.",
+);
 
 /// How an attempt to deliver ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +74,7 @@ impl Endpoints {
                 None => host,
             })
         });
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         match host {
             Some(host) if known.contains(&host) => host,
             Some(host) if known.len() < ENDPOINTS_MAX => {
@@ -81,30 +93,22 @@ impl Metrics {
             Label::new("endpoint", self.0.endpoints.label(url)),
             Label::from_static_parts("outcome", outcome.as_str()),
         ];
-        let key = Key::from_parts(ATTEMPTS, labels);
-        self.0
-            .recorder
-            .register_counter(&key, &METADATA)
-            .increment(1);
+        self.series_of(ATTEMPTS, labels).increment(1);
     }
 
     /// Notes the time from a match to the first byte of its first delivery.
     pub fn record_delivery_lag(&self, lag: Duration) {
-        let series = self
-            .0
-            .recorder
-            .register_histogram(&key(LAG, &[]), &METADATA);
-        series.record(lag.as_secs_f64());
+        self.series(LAG, &[]).record(lag.as_secs_f64());
     }
 
     /// Counts a delivery whose last attempt failed.
     pub fn record_dead_delivery(&self) {
-        self.counter(DEAD, &[]).increment(1);
+        self.series(DEAD, &[]).increment(1);
     }
 
     /// Counts notifications that had to leave before they were delivered.
     pub fn record_expired_notifications(&self, notifications: u64) {
-        self.counter(EXPIRED, &[]).increment(notifications);
+        self.series(EXPIRED, &[]).increment(notifications);
     }
 }
 
@@ -132,15 +136,16 @@ mod tests {
         metrics.record_delivery_lag(Duration::from_millis(7));
         let text = metrics.render();
         let series = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
-        assert_eq!(series(ATTEMPTS), ENDPOINTS_MAX + 1);
+        assert_eq!(series(ATTEMPTS.name()), ENDPOINTS_MAX + 1);
         let both = r#"{endpoint="hooks.example.com:8443",outcome="delivered"} 2"#;
-        assert!(text.contains(&format!("{ATTEMPTS}{both}")), "{text}");
+        let attempts = ATTEMPTS.name();
+        assert!(text.contains(&format!("{attempts}{both}")), "{text}");
         let others = format!(
             r#"{{endpoint="other",outcome="timeout"}} {}"#,
             ENDPOINTS_MAX + 1
         );
-        assert!(text.contains(&format!("{ATTEMPTS}{others}")), "{text}");
+        assert!(text.contains(&format!("{attempts}{others}")), "{text}");
         assert!(!text.contains("secret"));
-        assert!(text.contains(&format!("{LAG}_count 1")), "{text}");
+        assert!(text.contains(&format!("{}_count 1", LAG.name())), "{text}");
     }
 }

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Checks that every link between the Markdown files of this repository leads somewhere: to a file, and in it to a heading.
+
+Usage: docs/links.py
+
+Prints each link that does not, with its file and line, and exits 1 when there is one. Addresses on the web are not asked.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = ["README.md", "docs/*.md", "src/*.md"]
+LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
+REFERENCE = re.compile(r"^\[[^\]]+\]:\s+(\S+)")
+HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+ELSEWHERE = ("http://", "https://", "mailto:")
+
+
+def lines(page):
+    """Numbered lines outside fenced code."""
+    is_code = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            yield number, line
+
+
+def anchors(page):
+    """Anchors of the headings of a page, as forges make them."""
+    found = {}
+    for _, line in lines(page):
+        heading = HEADING.match(line)
+        if heading:
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1)).lower()
+            slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+            count = found.get(slug, 0)
+            found[slug] = count + 1
+            yield f"{slug}-{count}" if count else slug
+
+
+def fault(page, target):
+    """What is wrong with a link; None when it is right."""
+    if target.startswith(ELSEWHERE):
+        return None
+    path, _, anchor = target.partition("#")
+    other = (page.parent / path) if path else page
+    if not other.exists():
+        return "no such file"
+    if anchor and other.suffix == ".md" and anchor not in set(anchors(other)):
+        return "no such heading"
+    return None
+
+
+def main():
+    faults = 0
+    for page in sorted(page for pattern in PAGES for page in ROOT.glob(pattern)):
+        for number, line in lines(page):
+            for target in LINK.findall(line) + REFERENCE.findall(line):
+                wrong = fault(page, target)
+                if wrong:
+                    faults += 1
+                    print(f"{page.relative_to(ROOT)}:{number}: {target}: {wrong}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

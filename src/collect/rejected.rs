@@ -1,0 +1,148 @@
+//! Why an address is rejected: a code and what it means here, one text in the store and in answers.
+
+use std::fmt;
+
+use super::extract::Rejection;
+
+/// What an address is rejected for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectionCode {
+    /// The listing is off line.
+    Gone,
+    /// The page holds no listing, or several.
+    NotAListing,
+    /// `robots.txt` forbids it.
+    Robots,
+    /// The address, or one it leads to, is not public.
+    NotPublic,
+    /// Its portal is none of those covered.
+    NotCovered,
+    /// The page is for those who log in.
+    LoginRequired,
+    /// The portal refuses, or keeps programs out.
+    Refused,
+    /// Redirects lead in a circle, or too far.
+    Redirects,
+    /// The page is larger than any listing.
+    TooLarge,
+    /// The answer is no page.
+    Unparsable,
+    /// The portal could not be reached.
+    Unreachable,
+}
+
+impl RejectionCode {
+    /// Every code.
+    pub const ALL: [Self; 11] = [
+        Self::Gone,
+        Self::NotAListing,
+        Self::Robots,
+        Self::NotPublic,
+        Self::NotCovered,
+        Self::LoginRequired,
+        Self::Refused,
+        Self::Redirects,
+        Self::TooLarge,
+        Self::Unparsable,
+        Self::Unreachable,
+    ];
+
+    /// The word reasons begin with.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::NotAListing => "not_a_listing",
+            Self::Robots => "robots",
+            Self::NotPublic => "not_public",
+            Self::NotCovered => "not_covered",
+            Self::LoginRequired => "login_required",
+            Self::Refused => "refused",
+            Self::Redirects => "redirects",
+            Self::TooLarge => "too_large",
+            Self::Unparsable => "unparsable",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
+
+/// Why an address was rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    code: Option<RejectionCode>,
+    text: String,
+}
+
+impl Rejected {
+    /// A rejection and what it means here.
+    pub fn new(code: RejectionCode, why: impl fmt::Display) -> Self {
+        Self {
+            code: Some(code),
+            text: format!("{}: {why}", code.as_str()),
+        }
+    }
+
+    /// A rejection as the store has it.
+    pub fn stored(text: String) -> Self {
+        let word = text.split_once(": ").map(|(word, _)| word);
+        let mut codes = RejectionCode::ALL.into_iter();
+        Self {
+            code: codes.find(|code| Some(code.as_str()) == word),
+            text,
+        }
+    }
+
+    /// The code; `None` where another version wrote one that is not known here.
+    pub fn code(&self) -> Option<RejectionCode> {
+        self.code
+    }
+
+    /// The code's word, a colon, and what it means here.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<&Rejection> for Rejected {
+    fn from(rejection: &Rejection) -> Self {
+        let code = match rejection {
+            Rejection::Unparsable(_) => RejectionCode::Unparsable,
+            Rejection::LoginRequired => RejectionCode::LoginRequired,
+            Rejection::KeptFromPrograms => RejectionCode::Refused,
+            Rejection::NotAListing(_) => RejectionCode::NotAListing,
+        };
+        Self {
+            code: Some(code),
+            text: rejection.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rejection_comes_back_from_the_store_with_its_code() {
+        for code in RejectionCode::ALL {
+            let rejected = Rejected::new(code, "why: not");
+            assert_eq!(Rejected::stored(rejected.to_string()), rejected);
+        }
+        for rejection in [
+            Rejection::Unparsable("empty".into()),
+            Rejection::LoginRequired,
+            Rejection::KeptFromPrograms,
+            Rejection::NotAListing("two".into()),
+        ] {
+            let rejected = Rejected::from(&rejection);
+            assert_eq!(Rejected::stored(rejected.to_string()), rejected);
+        }
+        let unknown = Rejected::stored("moon: full".into());
+        assert_eq!((unknown.code(), unknown.as_str()), (None, "moon: full"));
+    }
+}
