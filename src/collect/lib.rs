@@ -39,7 +39,7 @@ use self::work::{PAGES_FOLDER, Worker};
 use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::{FlxId, Timestamp};
-use toise_listings::identity::{ListingUrl, UrlDigest};
+use toise_listings::adverts::identity::{ListingUrl, UrlDigest};
 use toise_listings::{self as listings, Listings};
 use toise_net::fetch::Fetcher;
 use toise_net::receiver::Gate;

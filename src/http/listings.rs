@@ -14,8 +14,8 @@ use super::opendata::read_json;
 use super::pipeline::Call;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::parse_many;
-use toise_listings::ingest::answer;
-use toise_listings::request::parse_adverts;
+use toise_listings::load::ingest::answer;
+use toise_listings::load::request::parse_adverts;
 use toise_listings::{self as listings, Listings};
 
 /// Calls that bring adverts and run at once.

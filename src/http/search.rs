@@ -17,8 +17,8 @@ use toise_contract::listings::filters::{
 use toise_contract::listings::{LiteProperty, Property};
 use toise_engine::interrupt::Interrupt;
 use toise_engine::pool::Load;
-use toise_listings::projection;
-use toise_listings::record_key::RecordKey;
+use toise_listings::properties::record_key::RecordKey;
+use toise_listings::search::projection;
 
 /// Bytes of a record, about: room for a page of them is made at once.
 const RECORD_BYTES: usize = 8 << 10;

@@ -14,7 +14,7 @@ use toise_alerts::registry::LIST_BYTES_MAX;
 use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
 use toise_alerts::request::queries::{SKIP_MAX, TAKE_DEFAULT, TAKE_MAX};
 use toise_contract::listings::filters::Listing;
-use toise_listings::preview;
+use toise_listings::search::preview;
 
 /// What each kind of listings calls the parts of its alerts.
 struct Names {

@@ -8,8 +8,8 @@ use super::schemas::closed;
 use super::{JSON, alerts, collect, enveloped, estimate, ingestion, reference, type_name};
 use toise_contract::enums::{EnumStudiedData, WireEnum};
 use toise_contract::listings::filters::Part;
-use toise_listings::analytics::BARS_MAX;
-use toise_listings::similars;
+use toise_listings::search::analytics::BARS_MAX;
+use toise_listings::search::similars;
 use toise_opendata::request::bodies::MATCH_ITEMS_MAX;
 use toise_opendata::{Dataset, score};
 
