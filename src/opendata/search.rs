@@ -75,7 +75,7 @@ fn page(
         |part, visited| {
             let (sort, ids) = (visited.column(sort)?, visited.column(id)?);
             let sort = SortColumn::new(&sort, ids.values.as_string::<i32>(), request.descending);
-            part.offer_sorted(visited.index, &visited.selected, &sort);
+            part.offer_sorted(visited.index, visited.selected, &sort);
             Ok(())
         },
     )?;
