@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 
-use super::score::{AMBIGUOUS_GAP, Evidence, Scorer, confidence};
+use super::score::{AMBIGUOUS_GAP, Evidence, confidence};
+use super::scorer::Scorer;
 use super::{Candidate, Dataset, MatchAnswer, MatchRequest, OpenData};
 use toise_engine::Error;
 use toise_engine::predicate::Predicate;

@@ -7,10 +7,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow::error::ArrowError;
 
-use super::import::{BLOCKS_CONVERTING, Converted, ImportOptions};
-use super::report::ImportReport;
-use super::source::{Block, Error, Header, Place};
-use super::{Dataset, dpe, dvf};
+use super::{BLOCKS_CONVERTING, ImportOptions};
+use crate::dataset::Dataset;
+use crate::report::{Converted, ImportReport};
+use crate::source::{Block, Error, Header, Place};
+use crate::{dpe, dvf};
 use toise_geo::iris::IrisIndex;
 use toise_lake::RowSink;
 

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::home::Class;
-use super::market::Quality;
-use super::place::Position;
-use super::sale::Sales;
+use super::Quality;
+use crate::home::Class;
+use crate::place::Position;
+use crate::sale::Sales;
 
 /// Cells by the bits their code drops, coarsest first: 16 km, 4 km, 1 km.
 pub const CELL_LEVELS: [u32; 3] = [10, 8, 6];
