@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use toise::dedup::{Fingerprint, compare};
 use toise::lab::dedup as evaluate;
 use toise::lab::synth::adverts::{Level, Market, Observation, Request, Spread};
-use toise::listings::dedup::{Fingerprint, compare};
 
 /// Adverts of the town.
 const ADVERTS: u64 = 4_096;

@@ -24,11 +24,11 @@ use toise::engine::predicate::Predicate;
 use toise::lab::synth::adverts::{Level, Market, Request};
 use toise::lab::synth::alerts;
 use toise::listings::Listings;
+use toise::listings::adverts::incoming::Incoming;
+use toise::listings::adverts::prepare::{Step, prepare};
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
-use toise::listings::incoming::Incoming;
-use toise::listings::prepare::{Step, prepare};
-use toise::listings::property::of_members;
-use toise::listings::record_key::RecordKey;
+use toise::listings::properties::property::of_members;
+use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 
 /// Batches that are looked at in turn.

@@ -21,9 +21,9 @@ use toise::lab::synth::listings::into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::properties;
-use toise::listings::projection::Projection;
-use toise::listings::record_key::RecordKey;
-use toise::listings::texts::Texts;
+use toise::listings::properties::record_key::RecordKey;
+use toise::listings::search::projection::Projection;
+use toise::listings::search::texts::Texts;
 use toise::store::Store;
 
 /// The data folder, made on first use: as many adverts as other benches have rows, two thirds as many properties.

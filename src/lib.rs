@@ -10,6 +10,7 @@ pub use toise_base as base;
 pub use toise_cli as cli;
 pub use toise_collect as collect;
 pub use toise_contract as contract;
+pub use toise_dedup as dedup;
 pub use toise_engine as engine;
 pub use toise_estimate as estimate;
 pub use toise_geo as geo;

@@ -27,7 +27,7 @@ use toise_http::idempotency::Claims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::opendata::Answers;
 use toise_http::{App, Readiness};
-use toise_listings::projection::Projection;
+use toise_listings::search::projection::Projection;
 use toise_net::post::Poster;
 use toise_net::receiver::Gate;
 use toise_opendata::OpenData;
@@ -151,7 +151,7 @@ mod tests {
     use toise_lake::Lake;
     use toise_listings::Listings;
     use toise_listings::columns::properties;
-    use toise_listings::texts::Texts;
+    use toise_listings::search::texts::Texts;
     use toise_opendata::{dpe, dvf};
 
     #[tokio::test]

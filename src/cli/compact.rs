@@ -17,8 +17,8 @@ use toise_base::progress::Progress;
 use toise_contract::listings::filters::Listing;
 use toise_lake::Lake;
 use toise_lake::snapshot::Snapshot;
-use toise_listings::projection::{self, fold};
-use toise_listings::{Listings, texts};
+use toise_listings::search::projection::{self, fold};
+use toise_listings::{Listings, search::texts};
 use toise_store::Store;
 
 /// Arguments of `compact`.

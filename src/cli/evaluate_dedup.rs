@@ -192,7 +192,7 @@ fn observe(
     seed: u64,
     level: Level,
     judge: &mut dedup::Market,
-    compared: &mut dyn FnMut(&toise_listings::dedup::Comparison, bool),
+    compared: &mut dyn FnMut(&toise_dedup::Comparison, bool),
 ) {
     let (synth, bar) = market(adverts, seed, level);
     for block in 0..synth.blocks() {

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_listings::Listings;
-use toise_listings::explain::Explanation;
+use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
 
 /// Arguments of `explain`.

@@ -23,7 +23,7 @@ use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_listings::Listings;
-use toise_listings::ingest::GROUP_MAX;
+use toise_listings::load::ingest::GROUP_MAX;
 use toise_opendata::import::iso;
 use toise_opendata::source::files::expand;
 use toise_store::Store;

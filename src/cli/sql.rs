@@ -26,7 +26,7 @@ use toise_estimate as estimate;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
-use toise_listings::projection::now;
+use toise_listings::search::projection::now;
 use toise_opendata::{dpe, dvf, functions};
 use toise_store::Store;
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::moment;
 use super::rejected::Rejected;
 use toise_contract::listings::codes::Timestamp;
-use toise_listings::identity::UrlDigest;
+use toise_listings::adverts::identity::UrlDigest;
 use toise_net::fetch::Trail;
 
 /// Days that ended jobs are kept.

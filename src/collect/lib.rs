@@ -43,7 +43,7 @@ use toise_base::clock::Clock;
 use toise_base::leader::{self, Inbox, Notifier};
 use toise_base::supervise::Supervisor;
 use toise_contract::listings::codes::{FlxId, Timestamp};
-use toise_listings::identity::{ListingUrl, UrlDigest};
+use toise_listings::adverts::identity::{ListingUrl, UrlDigest};
 use toise_listings::{self as listings, Listings};
 use toise_net::fetch::Fetcher;
 use toise_net::receiver::Gate;

@@ -52,7 +52,7 @@ struct Written {
     field: Vec<rule::Written>,
 }
 
-/// What of an address names the listing, beside what [`toise_listings::identity`] sets aside for all portals.
+/// What of an address names the listing, beside what [`toise_listings::adverts::identity`] sets aside for all portals.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Identity {

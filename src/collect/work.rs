@@ -14,7 +14,7 @@ use super::readers::Readers;
 use super::rejected::{Rejected, RejectionCode};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::Timestamp;
-use toise_listings::identity::ListingUrl;
+use toise_listings::adverts::identity::ListingUrl;
 use toise_listings::{self as listings, Listings};
 use toise_net::fetch::{Failure, Fetcher, Page};
 

@@ -7,6 +7,7 @@ use std::f64::consts::{FRAC_PI_3, FRAC_PI_6};
 use super::home::{Class, Home};
 use super::market::Surroundings;
 use super::place::Position;
+use super::sale::Sales;
 use super::trees::Direction;
 
 /// A home's own features.
@@ -170,4 +171,16 @@ pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; A
     ];
     row[PLACED..].copy_from_slice(&values);
     row
+}
+
+/// Own features of a recorded sale.
+pub fn own_of(sales: &Sales, row: usize) -> Own {
+    Own {
+        class: sales.class(row),
+        surface_m2: f64::from(sales.surface_m2[row]),
+        rooms: sales.rooms[row],
+        land_m2: sales.land_m2[row],
+        energy: sales.energy[row],
+        construction_year: sales.construction_year[row],
+    }
 }

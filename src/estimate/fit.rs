@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::features::{self, ALL, OWN, Own, PLACED, Topic};
+use super::error::Error;
+use super::features::{self, ALL, OWN, Own, PLACED, Topic, own_of};
 use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
 use super::home::Class;
 use super::market::{Market, Quality, Question, Surroundings};
-use super::model::Error;
 use super::place::Position;
 use super::sale::Sales;
 use super::trees::{Boosted, Matrix, Settings, Trees};
@@ -92,18 +92,6 @@ pub struct Valued {
 
 /// Room that is used again from one home to the next.
 pub type Scratch = Vec<super::comparables::Neighbour>;
-
-/// Own features of a recorded sale.
-pub fn own_of(sales: &Sales, row: usize) -> Own {
-    Own {
-        class: sales.class(row),
-        surface_m2: f64::from(sales.surface_m2[row]),
-        rooms: sales.rooms[row],
-        land_m2: sales.land_m2[row],
-        energy: sales.energy[row],
-        construction_year: sales.construction_year[row],
-    }
-}
 
 /// Medians of the logarithm of surface.
 pub(super) fn typical_surfaces(sales: &Sales) -> [f64; 2] {

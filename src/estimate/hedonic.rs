@@ -3,10 +3,9 @@
 
 use rayon::prelude::*;
 
-use super::features::{self, Own};
-use super::fit::own_of;
+use super::error::Error;
+use super::features::{self, Own, own_of};
 use super::market::Quality;
-use super::model::Error;
 use super::sale::Sales;
 use super::trees::{Boosted, Trees};
 

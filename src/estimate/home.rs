@@ -3,7 +3,6 @@
 //! A [`Home`] is made by the doors (HTTP, a portfolio, SQL), each of which refuses what is absurd first; the estimator
 //! trusts it. What is unknown is `None`: a value is never invented to fill a gap.
 
-use crate::sale::Sale;
 use chrono::NaiveDate;
 
 /// The two classes that are valued, each judged by its own trees.
@@ -120,38 +119,4 @@ pub enum Furniture {
     Partially,
     #[allow(missing_docs)]
     Fully,
-}
-
-/// Grades of energy in the order of their number.
-const GRADES: [Grade; 7] = [
-    Grade::A,
-    Grade::B,
-    Grade::C,
-    Grade::D,
-    Grade::E,
-    Grade::F,
-    Grade::G,
-];
-
-impl From<&Sale> for Home {
-    /// A sale as a home whose price is not known.
-    fn from(sale: &Sale) -> Self {
-        let known = |value: f32| (!value.is_nan()).then(|| f64::from(value));
-        Home {
-            longitude: sale.position.longitude(),
-            latitude: sale.position.latitude(),
-            class: sale.class,
-            surface_m2: f64::from(sale.surface_m2),
-            rooms: known(sale.rooms),
-            bedrooms: None,
-            land_m2: known(sale.land_m2),
-            construction_year: known(sale.construction_year).map(|year| year as i32),
-            energy: known(sale.energy).and_then(|grade| GRADES.get(grade as usize).copied()),
-            climate: None,
-            floor: None,
-            floors: None,
-            extras: Extras::default(),
-            date: crate::model::date(sale.day),
-        }
-    }
 }

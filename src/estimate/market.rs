@@ -4,12 +4,14 @@
 //! explain, so sales of unlike homes can be averaged: the market tells what they leave unexplained. Everything here is
 //! independent of the surface that is asked for: a larger home meets the same market.
 
+mod levels;
+
 use std::f32::consts::{PI, TAU};
 
+use self::levels::{CELL_LEVELS, Level, Levels};
 use super::comparables::{Neighbour, Places};
 use super::home::Class;
 use super::index::{Known, TimeIndex};
-use super::levels::{CELL_LEVELS, Level, Levels};
 use super::place::Position;
 use super::sale::Sales;
 

@@ -7,11 +7,13 @@ use std::cell::RefCell;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
+pub use super::error::Error;
 use super::features::{Own, Topic};
 use super::fit::{Fitted, Grown, Scratch, Valued};
 use super::home::{Class, Home};
 use super::interval::{Interval, Placed, Sides, WIDTH_MIN};
 use super::place::Position;
+pub use super::sale::date;
 use super::sale::id_text;
 use super::trees::{Boosted, Trees};
 use super::{adjustments, interval};
@@ -24,83 +26,6 @@ const VERSION_CHARACTERS: usize = 16;
 const HIGH_MAX: f64 = 0.2;
 /// The same up to which it is fairly sure.
 const MEDIUM_MAX: f64 = 0.35;
-
-/// Why a model cannot be opened or asked.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// No model was trained yet.
-    #[error("{folder}: no model; train one: toise train")]
-    Missing {
-        /// Where it was looked for.
-        folder: String,
-    },
-    /// No recorded sale was imported yet.
-    #[error(
-        "{folder}: no recorded sales; import them: toise import dvf, or look at invented ones: toise demo"
-    )]
-    NoSales {
-        /// The data folder.
-        folder: String,
-    },
-    /// Too few sales to learn from.
-    #[error(
-        "{sales} sales of homes to learn from, {needed} are needed; import more: toise import dvf"
-    )]
-    TooFew {
-        /// Sales there are.
-        sales: usize,
-        /// Sales needed.
-        needed: usize,
-    },
-    /// No sale of a class is known at all.
-    #[error("type: no sale of a {class} is known, so none can be valued")]
-    NothingOfClass {
-        /// Flat or house.
-        class: &'static str,
-    },
-    /// No sale of a class is known before a day.
-    #[error(
-        "valuation_date: must be after {first}, when the first known sale of a {class} was made"
-    )]
-    NothingBefore {
-        /// Flat or house.
-        class: &'static str,
-        /// Day of the first sale: `YYYY-MM-DD`.
-        first: String,
-    },
-    /// No sale to judge a model on.
-    #[error(
-        "no sale from {from} to {to} that the model did not train on; import later sales, or train until earlier"
-    )]
-    NothingToJudge {
-        /// First day.
-        from: String,
-        /// Last day.
-        to: String,
-    },
-    /// A file cannot be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file is not what was written.
-    #[error("{path}: damaged: {reason}; train again: toise train")]
-    Damaged {
-        /// The file.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The lake cannot be read.
-    #[error(transparent)]
-    Lake(#[from] toise_lake::Error),
-    /// The trees refused.
-    #[error("trees: {0}")]
-    Trees(String),
-}
 
 /// What a model says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -353,13 +278,6 @@ fn name(topic: Topic) -> &'static str {
 /// Days since 1970-01-01.
 pub fn days(date: chrono::NaiveDate) -> i32 {
     (date - chrono::NaiveDate::default()).num_days() as i32
-}
-
-/// The date so many days after 1970-01-01, the last there is for what lies beyond.
-pub fn date(days: i32) -> chrono::NaiveDate {
-    chrono::NaiveDate::default()
-        .checked_add_signed(chrono::TimeDelta::days(i64::from(days)))
-        .unwrap_or(chrono::NaiveDate::MAX)
 }
 
 /// Share of sales the interval is made to hold.

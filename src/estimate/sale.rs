@@ -6,8 +6,15 @@
 
 use std::ops::Range;
 
-use super::home::Class;
+use super::home::{Class, Extras, Grade, Home};
 use super::place::Position;
+
+/// The date so many days after 1970-01-01, the last there is for what lies beyond.
+pub fn date(days: i32) -> chrono::NaiveDate {
+    chrono::NaiveDate::default()
+        .checked_add_signed(chrono::TimeDelta::days(i64::from(days)))
+        .unwrap_or(chrono::NaiveDate::MAX)
+}
 
 /// A recorded sale of one dwelling, as read.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,4 +170,38 @@ pub fn id_of(text: &str) -> Option<[u8; ID_BYTES]> {
 /// An identifier as the lake writes it.
 pub fn id_text(id: &[u8; ID_BYTES]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Grades of energy in the order of their number.
+const GRADES: [Grade; 7] = [
+    Grade::A,
+    Grade::B,
+    Grade::C,
+    Grade::D,
+    Grade::E,
+    Grade::F,
+    Grade::G,
+];
+
+impl From<&Sale> for Home {
+    /// A sale as a home whose price is not known.
+    fn from(sale: &Sale) -> Self {
+        let known = |value: f32| (!value.is_nan()).then(|| f64::from(value));
+        Home {
+            longitude: sale.position.longitude(),
+            latitude: sale.position.latitude(),
+            class: sale.class,
+            surface_m2: f64::from(sale.surface_m2),
+            rooms: known(sale.rooms),
+            bedrooms: None,
+            land_m2: known(sale.land_m2),
+            construction_year: known(sale.construction_year).map(|year| year as i32),
+            energy: known(sale.energy).and_then(|grade| GRADES.get(grade as usize).copied()),
+            climate: None,
+            floor: None,
+            floors: None,
+            extras: Extras::default(),
+            date: date(sale.day),
+        }
+    }
 }

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::clean::{self, Funnel};
 use super::features::ALL;
-use super::fit::{self, Fitted, Scratch, Valued, chance, own_of};
+use super::features::own_of;
+use super::fit::{self, Fitted, Scratch, Valued, chance};
 use super::home::Class;
 use super::interval::{COVERAGE, Interval, Placed, Scored, WIDTH_MIN};
 use super::model::{self, Error, Metadata, Model};

@@ -6,7 +6,7 @@ use hessboost::data::DMatrix;
 use hessboost::model::{BoostedModel, Iterations, ModelFormat};
 use hessboost::objective::{Objective, Quantiles};
 
-use super::model::Error;
+use super::error::Error;
 
 /// How the answer may move with a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

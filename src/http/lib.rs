@@ -42,7 +42,7 @@ use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::Pool;
 use toise_estimate::live::LiveModel;
-use toise_listings::projection::Projection;
+use toise_listings::search::projection::Projection;
 use toise_store::Store;
 use toise_telemetry::Metrics;
 

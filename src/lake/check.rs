@@ -131,7 +131,7 @@ impl TableReading {
 
     /// Opens what can be opened of a part that is damaged, so that all of the damage is told.
     fn open_damaged(&mut self, folder: &Path, entry: &PartEntry) {
-        let Ok(sums) = Sums::load(folder, entry) else {
+        let Ok(sums) = Sums::load(folder, &entry.file, &entry.sums) else {
             return;
         };
         let open = |name: &str, sums| CheckedFile::open(&folder.join(name), sums).map(Arc::new);

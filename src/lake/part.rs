@@ -55,7 +55,7 @@ impl Part {
     /// Opens a file the snapshot names and checks that it is what the snapshot says.
     pub fn open(folder: &Path, entry: &PartEntry, schema: &TableSchema) -> Result<Self, Error> {
         let path = folder.join(&entry.file);
-        let sums = Sums::load(folder, entry)?;
+        let sums = Sums::load(folder, &entry.file, &entry.sums)?;
         let file = Arc::new(CheckedFile::open(&path, sums.parquet)?);
         if file.length() != entry.bytes {
             let reason = format!("{} bytes, the snapshot says {}", file.length(), entry.bytes);

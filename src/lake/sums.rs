@@ -24,7 +24,6 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::Error;
-use super::snapshot::PartEntry;
 
 const MAGIC: &[u8; 8] = b"TOISESM1";
 /// Bytes of a span of an id index: a lookup reads three of them.
@@ -230,11 +229,11 @@ impl Sums {
         Ok(whole_digest(&bytes))
     }
 
-    /// Reads the checksums of a part the snapshot names.
-    pub fn load(folder: &Path, entry: &PartEntry) -> Result<Self, Error> {
-        let path = folder.join(file_name(&entry.file));
+    /// Reads the checksums of a part, whose file has the digest that the snapshot names.
+    pub fn load(folder: &Path, parquet_file: &str, digest: &str) -> Result<Self, Error> {
+        let path = folder.join(file_name(parquet_file));
         let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
-        if whole_digest(&bytes) != entry.sums {
+        if whole_digest(&bytes) != digest {
             return Err(Error::damaged(
                 &path,
                 "not the checksums the snapshot names",

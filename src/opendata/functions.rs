@@ -16,7 +16,8 @@ use datafusion::logical_expr::{
 };
 
 use super::Dataset;
-use super::score::{Measure, Scorer, rules, surface_column};
+use super::score::{Measure, rules, surface_column};
+use super::scorer::Scorer;
 use crate::request::parse_match;
 use toise_lake::schema::{LATITUDE, LONGITUDE};
 

@@ -3,6 +3,8 @@
 //! Memory stays within [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of about 4 MB of text, whatever the file. Call
 //! from a thread that is no rayon worker: it waits for conversions.
 
+mod pipeline;
+
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::Read;
@@ -11,12 +13,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use arrow::array::RecordBatch;
-
-use super::pipeline::Consumer;
-use super::report::{FileReport, Findings, ImportReport};
+use self::pipeline::Consumer;
+use super::dataset::Dataset;
+use super::dvf;
+use super::report::{FileReport, ImportReport};
 use super::source::{Error, Format, Meter, Place, open};
-use super::{Dataset, dvf};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geo::iris::IrisIndex;
@@ -82,21 +83,6 @@ pub struct Imported {
     pub source: Source,
     /// Slices an edition covers; empty where no edition was named.
     pub slices: Vec<Slice>,
-}
-
-/// Some rows of a file as records of a table.
-#[derive(Debug)]
-pub struct Converted {
-    /// Records, in the table's schema.
-    pub batch: RecordBatch,
-    /// Source rows that went into them.
-    pub rows_kept: u64,
-    /// Source rows outside what was asked for.
-    pub rows_not_asked_for: u64,
-    /// What was wrong.
-    pub findings: Findings,
-    /// Communes and years of the rows kept.
-    pub places: BTreeSet<(String, i32)>,
 }
 
 /// Imports files into sinks that `begin` opens, and gives back the sink, filled and unpublished.

@@ -4,6 +4,7 @@
 //! stored beside the columns. Everything here is CPU work: callers run it on the engine's pool, never on a reactor.
 
 pub mod bulk;
+mod dataset;
 pub mod dpe;
 pub mod dvf;
 pub mod fetch;
@@ -15,7 +16,6 @@ pub mod import;
 mod import_tests;
 pub mod json_text;
 pub mod matching;
-mod pipeline;
 pub mod portfolio;
 pub mod report;
 pub mod request;
@@ -29,11 +29,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub use dataset::Dataset;
 use toise_contract::filter::Filter;
 pub use toise_contract::position::{Position, SortValue};
 use toise_engine::interrupt::Interrupt;
 use toise_engine::{self as engine, Budget, Engine};
-use toise_lake::schema::TableSchema;
 
 /// The open-data tables, ready for questions; cheap to clone.
 #[derive(Clone, Debug)]
@@ -73,33 +73,6 @@ impl OpenData {
     /// The engine behind.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
-    }
-}
-
-/// Which open-data table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dataset {
-    /// Recorded sales.
-    Dvf,
-    /// Energy performance diagnostics.
-    Dpe,
-}
-
-impl Dataset {
-    /// Every open-data table.
-    pub const ALL: [Self; 2] = [Self::Dvf, Self::Dpe];
-
-    /// Folder, SQL name, and the key that wraps a record in match answers.
-    pub fn name(self) -> &'static str {
-        self.schema().name
-    }
-
-    /// The table's columns.
-    pub fn schema(self) -> &'static TableSchema {
-        match self {
-            Dataset::Dvf => dvf::schema(),
-            Dataset::Dpe => dpe::schema(),
-        }
     }
 }
 

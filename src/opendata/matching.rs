@@ -1,15 +1,15 @@
 //! Match: the candidates a filter lets through, ranked by likeness to the targets.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use arrow::array::AsArray;
 
-use super::score::{AMBIGUOUS_GAP, Evidence, Scorer, confidence};
+use super::score::{AMBIGUOUS_GAP, Evidence, confidence};
+use super::scorer::Scorer;
 use super::{Candidate, Dataset, MatchAnswer, MatchRequest, OpenData};
 use toise_engine::Error;
 use toise_engine::predicate::Predicate;
+use toise_engine::topk::{TopPage, number_key};
 use toise_engine::view::{RowRef, RowSet, TableView};
 
 /// A candidate before its record is fetched.
@@ -62,8 +62,10 @@ fn round_gap(gap: f64) -> f64 {
     (gap * 10.0).round() / 10.0
 }
 
-/// Heap order: the worst candidate on top. Score in tenths, then the id, greater being worse.
-type Worst = Reverse<(i64, Reverse<String>, u32, u32)>;
+/// Candidates that are ranked at least: the confidence of the first depends on the second.
+const RANKED_MIN: usize = 2;
+/// Scores are compared in tenths.
+const TENTHS: f64 = 10.0;
 
 impl OpenData {
     /// Answers a match request. CPU work on the calling thread and its rayon pool.
@@ -108,7 +110,7 @@ impl OpenData {
         let predicate = Predicate::compile(schema, &request.filter)?;
         let scorer = Scorer::new(dataset, request);
         let superseded = view.superseded()?;
-        let limit = request.size.max(2);
+        let page = TopPage::new(request.size.max(RANKED_MIN), None);
         let index_of = |name: &str| schema.column(name).map(|(index, _)| index);
         let columns: Vec<(&'static str, usize)> = scorer
             .columns()
@@ -118,12 +120,12 @@ impl OpenData {
         let Some(id_column) = index_of(schema.id) else {
             return Err(Error::UnknownTable(schema.name.into()));
         };
-        let states = self.engine().scan(
+        let parts = self.engine().scan(
             view,
             &predicate,
             self.interrupt(),
-            || (0u64, BinaryHeap::<Worst>::with_capacity(limit + 1)),
-            |(total, heap), visited| {
+            || page.part(),
+            |part, visited| {
                 let mut rows = Vec::with_capacity(visited.selected.count() as usize);
                 visited.selected.for_each(|row| {
                     if !is_superseded(superseded, visited.chunk.part, visited.chunk.first_row, row)
@@ -131,7 +133,6 @@ impl OpenData {
                         rows.push(row);
                     }
                 });
-                *total += rows.len() as u64;
                 let mut decoded = Vec::with_capacity(columns.len());
                 for (name, index) in &columns {
                     decoded.push((*name, visited.column(*index)?));
@@ -144,43 +145,21 @@ impl OpenData {
                 let ids = visited.column(id_column)?;
                 let ids = ids.values.as_string::<i32>();
                 for (row, score) in rows.into_iter().zip(scores) {
-                    let tenths = (score * 10.0).round() as i64;
-                    if heap.len() >= limit {
-                        let Some(Reverse((worst, Reverse(worst_id), ..))) = heap.peek() else {
-                            continue;
-                        };
-                        if (tenths, Reverse(ids.value(row))) <= (*worst, Reverse(worst_id.as_str()))
-                        {
-                            continue;
-                        }
-                        heap.pop();
-                    }
-                    let id = ids.value(row).to_owned();
-                    let number = visited.chunk.first_row + row as u32;
-                    heap.push(Reverse((tenths, Reverse(id), visited.chunk.part, number)));
+                    let key = number_key((score * TENTHS).round(), true);
+                    part.offer_scored(visited.index, row, key, ids);
                 }
                 Ok(())
             },
         )?;
-        let mut total = 0;
-        let mut found: Vec<Worst> = Vec::new();
-        for (count, heap) in states {
-            total += count;
-            found.extend(heap.into_vec());
-        }
-        found.sort_unstable();
-        found.truncate(limit);
-        let best = found
-            .into_iter()
-            .map(|Reverse((tenths, Reverse(id), part, row))| Ranked {
-                score: tenths as f64 / 10.0,
-                id,
-                row: RowRef { part, row },
-            })
-            .collect();
+        let found = page.finish(parts);
+        let best = found.hits.iter().map(|hit| Ranked {
+            score: hit.number(true) / TENTHS,
+            id: hit.id().to_owned(),
+            row: hit.row_in(view),
+        });
         Ok(Ranking {
-            best,
-            total,
+            best: best.collect(),
+            total: found.total,
             evidence: scorer.evidence(),
         })
     }

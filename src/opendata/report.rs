@@ -2,10 +2,11 @@
 //!
 //! Converters fill [`Findings`] per block of rows; the import merges them in source order into an [`ImportReport`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use arrow::array::RecordBatch;
 use serde::Serialize;
 
 use super::source::Place;
@@ -16,6 +17,21 @@ use toise_lake::{ImportOutcome, Slice};
 pub const EXAMPLES_MAX: usize = 3;
 /// Characters of a value shown in an example.
 const VALUE_CHARS_MAX: usize = 80;
+
+/// Some rows of a file as records of a table.
+#[derive(Debug)]
+pub struct Converted {
+    /// Records, in the table's schema.
+    pub batch: RecordBatch,
+    /// Source rows that went into them.
+    pub rows_kept: u64,
+    /// Source rows outside what was asked for.
+    pub rows_not_asked_for: u64,
+    /// What was wrong.
+    pub findings: Findings,
+    /// Communes and years of the rows kept.
+    pub places: BTreeSet<(String, i32)>,
+}
 
 /// One value that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -10,7 +10,6 @@
 //! the figures sought are a few percent off. Nearness to the middle of a surface range must stay below what one unit
 //! of consumption is worth, because a range says that all in it are as good; it breaks ties.
 
-pub use super::scorer::Scorer;
 use super::{Confidence, Dataset};
 
 /// How a target compares with a record.

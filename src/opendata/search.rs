@@ -1,13 +1,12 @@
 //! Search: the rows a filter selects, sorted, a page at a time, with their exact number.
 
-use std::sync::atomic::AtomicU64;
-
 use arrow::array::AsArray;
 
-use super::{Dataset, OpenData, Position, SearchAnswer, SearchRequest};
+use super::{Dataset, OpenData, SearchAnswer, SearchRequest};
 use toise_contract::filter::Test;
+use toise_contract::position::SortValue;
 use toise_engine::predicate::Predicate;
-use toise_engine::topk::{Hit, Place, SortColumn, TopK};
+use toise_engine::topk::{FoundPage, Hit, Place, SortColumn, TopPage};
 use toise_engine::view::{RowRef, TableView};
 use toise_engine::{Engine, Error};
 
@@ -20,27 +19,13 @@ impl OpenData {
             return Ok(answer);
         }
         let predicate = Predicate::compile(schema, &request.filter)?;
-        let after = request
-            .after
-            .as_ref()
-            .map(|position| Place::of(position, request.descending));
-        let (total, hits) = best(self, &view, &predicate, request, after.as_ref())?;
-        let rows: Vec<RowRef> = hits
-            .iter()
-            .take(request.size)
-            .map(|hit| row_of(&view, hit))
-            .collect();
-        let records = view.records(&rows)?;
-        let next = match hits.get(..request.size) {
-            Some(page) if hits.len() > request.size => page
-                .last()
-                .map(|last| position(self.engine(), &view, request.sort_by, last)),
-            _ => None,
-        };
+        let page = page(self, &view, &predicate, request)?;
+        let rows: Vec<RowRef> = page.hits.iter().map(|hit| hit.row_in(&view)).collect();
+        let value = |last: &Hit| sort_value(self.engine(), &view, request.sort_by, last);
         Ok(SearchAnswer {
-            records,
-            total,
-            next: next.transpose()?,
+            records: view.records(&rows)?,
+            next: page.next(None, value)?,
+            total: page.total,
         })
     }
 }
@@ -68,44 +53,33 @@ fn by_id_alone(view: &TableView, request: &SearchRequest) -> Result<Option<Searc
     }))
 }
 
-/// The number of selected rows, and the best of them in order: one more than the page, to know whether there is one.
-fn best(
+/// The selected rows of the page that is asked for.
+fn page(
     open_data: &OpenData,
     view: &TableView,
     predicate: &Predicate,
     request: &SearchRequest,
-    after: Option<&Place>,
-) -> Result<(u64, Vec<Hit>), Error> {
-    let limit = request.size + 1;
+) -> Result<FoundPage, Error> {
     let (sort, id) = (
         column(view, request.sort_by)?,
         column(view, view.schema().id)?,
     );
-    let threshold = AtomicU64::new(u64::MAX);
-    let states = open_data.engine().scan(
+    let after = request.after.as_ref();
+    let after = after.map(|position| Place::of(position, request.descending));
+    let page = TopPage::new(request.size, after);
+    let parts = open_data.engine().scan(
         view,
         predicate,
         open_data.interrupt(),
-        || (0u64, TopK::new(limit, after, &threshold)),
-        |(total, top), visited| {
-            *total += visited.selected.count();
+        || page.part(),
+        |part, visited| {
             let (sort, ids) = (visited.column(sort)?, visited.column(id)?);
             let sort = SortColumn::new(&sort, ids.values.as_string::<i32>(), request.descending);
-            for run in &visited.selected.runs {
-                top.consider(visited.index, run, &sort);
-            }
+            part.offer_sorted(visited.index, visited.selected, &sort);
             Ok(())
         },
     )?;
-    let mut total = 0;
-    let mut hits = Vec::new();
-    for (count, top) in states {
-        total += count;
-        hits.extend(top.into_hits());
-    }
-    hits.sort_unstable();
-    hits.truncate(limit);
-    Ok((total, hits))
+    Ok(page.finish(parts))
 }
 
 fn column(view: &TableView, name: &str) -> Result<usize, Error> {
@@ -113,27 +87,15 @@ fn column(view: &TableView, name: &str) -> Result<usize, Error> {
     found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", view.schema().name)))
 }
 
-fn row_of(view: &TableView, hit: &Hit) -> RowRef {
-    let chunk = &view.chunks()[hit.chunk];
-    RowRef {
-        part: chunk.part,
-        row: chunk.first_row + hit.row as u32,
-    }
-}
-
-fn position(
+/// What a row is sorted by, as a cursor carries it.
+fn sort_value(
     engine: &Engine,
     view: &TableView,
     sort_by: &str,
     hit: &Hit,
-) -> Result<Position, Error> {
+) -> Result<Option<SortValue>, Error> {
     let chunk = &view.chunks()[hit.chunk];
     let sort = view.column(engine.cache(), chunk, column(view, sort_by)?)?;
     let ids = view.column(engine.cache(), chunk, column(view, view.schema().id)?)?;
-    let value = SortColumn::new(&sort, ids.values.as_string::<i32>(), false).value(hit.row);
-    Ok(Position {
-        value,
-        id: hit.id().to_owned(),
-        state: None,
-    })
+    Ok(SortColumn::new(&sort, ids.values.as_string::<i32>(), false).value(hit.row))
 }

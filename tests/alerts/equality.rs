@@ -9,8 +9,8 @@ use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::Listing;
 use toise::lab::synth::adverts::level::Level;
 use toise::lab::synth::adverts::{Market, Request, Spread};
-use toise::listings::ingest::Receipt;
-use toise::listings::prepare::Change;
+use toise::listings::adverts::prepare::Change;
+use toise::listings::load::ingest::Receipt;
 
 use crate::support::alerts::{Office, flat, with};
 use crate::support::draw::Draw;

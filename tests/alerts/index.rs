@@ -9,7 +9,7 @@ use toise::engine::batch::DecodedBatch;
 use toise::engine::predicate::Predicate;
 use toise::lake::schema::TableSchema;
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
-use toise::listings::record_key::RecordKey;
+use toise::listings::properties::record_key::RecordKey;
 
 use crate::support::draw::Draw;
 use crate::support::listings;

@@ -17,11 +17,11 @@ use toise::lab::synth::adverts::{Level, Market, Request, Spread};
 use toise::lab::synth::listings::into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
-use toise::listings::bulk::{self, Filled};
 use toise::listings::columns::{adverts, properties};
-use toise::listings::projection::Projection;
-use toise::listings::projection::fold::fold;
-use toise::listings::texts::Texts;
+use toise::listings::load::bulk::{self, Filled};
+use toise::listings::search::projection::Projection;
+use toise::listings::search::projection::fold::fold;
+use toise::listings::search::texts::Texts;
 use toise::store::Store;
 
 use crate::support::draw::Draw;

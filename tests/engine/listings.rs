@@ -23,7 +23,7 @@ use toise::engine::{Budget, Engine};
 use toise::lake::schema::TableSchema;
 use toise::lake::{Lake, RowSink};
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
-use toise::listings::record_key::RecordKey;
+use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 
 use crate::support::draw::Draw;

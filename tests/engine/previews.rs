@@ -10,7 +10,7 @@ use toise::base::clock::Clock;
 use toise::contract::listings::filters::{Listing, parse_search_query};
 use toise::engine::interrupt::Interrupt;
 use toise::listings::Listings;
-use toise::listings::preview::ITEMS_MAX;
+use toise::listings::search::preview::ITEMS_MAX;
 use toise::store::Store;
 
 use crate::support::alerts::{flat, with};

@@ -12,8 +12,8 @@ use toise::lab::synth::adverts::level::Level;
 use toise::lab::synth::adverts::{Market, Request};
 use toise::lake::Lake;
 use toise::listings::columns::{properties, table_of};
-use toise::listings::projection::{Error, Projection, fold};
-use toise::listings::{Listings, texts};
+use toise::listings::search::projection::{Error, Projection, fold};
+use toise::listings::{Listings, search::texts};
 use toise::store::Store;
 
 use unicode_normalization::UnicodeNormalization;

@@ -10,7 +10,7 @@ use toise::engine::session::Session;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::table_of;
-use toise::listings::projection::{fold, now};
+use toise::listings::search::projection::{fold, now};
 use toise::opendata::{Dataset, OpenData};
 use toise::store::Store;
 

@@ -15,7 +15,7 @@ use toise::contract::listings::filters::Listing;
 use toise::http::App;
 use toise::http::addresses::Addresses;
 use toise::listings::Listings;
-use toise::listings::ingest::Receipt;
+use toise::listings::load::ingest::Receipt;
 use toise::net::receiver::{Allowed, Gate};
 use toise::store::{Store, document};
 use uuid::Uuid;

@@ -46,8 +46,8 @@ use toise::http::{App, Readiness};
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
-use toise::listings::projection::{Keeping, Projection};
-use toise::listings::texts::Texts;
+use toise::listings::search::projection::{Keeping, Projection};
+use toise::listings::search::texts::Texts;
 use toise::opendata::{
     Candidate, Confidence, Dataset, MatchAnswer, MatchRequest, Position, SearchAnswer,
     SearchRequest, SortValue,

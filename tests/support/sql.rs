@@ -14,7 +14,7 @@ use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
-use toise::listings::projection::now;
+use toise::listings::search::projection::now;
 use toise::opendata::{dpe, dvf};
 
 /// A session over the tables as they are now.

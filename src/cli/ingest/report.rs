@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use toise_base::reports;
 use toise_contract::enums::WireEnum;
-use toise_listings::ingest::Outcome;
+use toise_listings::load::ingest::Outcome;
 
 /// Examples kept for each reason.
 const EXAMPLES_MAX: usize = 3;

@@ -22,7 +22,7 @@ use self::findings::{Findings, Origin, PRICE};
 use self::french::{Part, tokens::tokens};
 use self::signs::Obstacle;
 use super::portals::Portal;
-use toise_listings::identity::ListingUrl;
+use toise_listings::adverts::identity::ListingUrl;
 
 /// Different prices from which on a page that only people can read is a list of listings.
 const PRICES_OF_A_LIST: usize = 4;

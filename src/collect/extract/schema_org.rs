@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::findings::{Findings, Origin, PRICE};
 use super::french::{self, Part};
 use graph::{Graph, Node, area, degrees, number, rank, text, types};
-use toise_listings::identity::ListingUrl;
+use toise_listings::adverts::identity::ListingUrl;
 
 /// Properties and amenities of a node that are read.
 const LABELLED_MAX: usize = 100;

@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use toise_listings::incoming::Incoming;
+use toise_listings::adverts::incoming::Incoming;
 
 const URL: &str = "https://portail.example/annonce/12";
 

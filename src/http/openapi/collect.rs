@@ -8,7 +8,7 @@ use super::{content, enveloped};
 use toise_collect::RETRY_AFTER_S;
 use toise_collect::request::{COMMENT_CHARS_MAX, URL_PARAMETER};
 use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
-use toise_listings::identity::URL_BYTES_MAX;
+use toise_listings::adverts::identity::URL_BYTES_MAX;
 
 /// Why an address is rejected: the word its reason begins with, and what it means.
 const REASONS: [(&str, &str); 11] = [

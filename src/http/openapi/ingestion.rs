@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::listings;
 use super::reference;
 use super::schemas::closed;
-use toise_listings::prepare::Change;
-use toise_listings::request::ADVERTS_MAX;
+use toise_listings::adverts::prepare::Change;
+use toise_listings::load::request::ADVERTS_MAX;
 
 /// Component schemas by name.
 pub fn schemas() -> Map<String, Value> {

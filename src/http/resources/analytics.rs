@@ -14,7 +14,7 @@ use toise_accounts::scopes::Scope;
 use toise_contract::enums::{EnumStudiedData, WireEnum};
 use toise_contract::listings::filters::parse_analytics;
 use toise_engine::pool::Load;
-use toise_listings::analytics::BARS_MAX;
+use toise_listings::search::analytics::BARS_MAX;
 
 /// Analytics of properties.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {

@@ -22,7 +22,7 @@ use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::Listing;
 use toise_contract::query::pairs;
 use toise_listings::Listings;
-use toise_listings::identity::{ListingUrl, URL_RULE};
+use toise_listings::adverts::identity::{ListingUrl, URL_RULE};
 
 /// Adverts of a property that one call has looked at again.
 pub const CHECKED_MAX: usize = 10;

@@ -22,9 +22,9 @@ use toise_contract::listings::filters::{
 use toise_contract::listings::{LiteProperty, Property};
 use toise_engine::interrupt::Interrupt;
 use toise_engine::pool::Load;
-use toise_listings::projection;
-use toise_listings::record_key::RecordKey;
-use toise_listings::similars;
+use toise_listings::properties::record_key::RecordKey;
+use toise_listings::search::projection;
+use toise_listings::search::similars;
 
 /// Bytes of a record, about: room for a page of them is made at once.
 const RECORD_BYTES: usize = 8 << 10;

@@ -7,8 +7,8 @@
 
 use serde::Serialize;
 
-use toise_listings::dedup::Comparison;
-use toise_listings::dedup::weights::{FIELDS, PRIOR_BITS, WEIGHTS};
+use toise_dedup::Comparison;
+use toise_dedup::weights::{FIELDS, PRIOR_BITS, WEIGHTS};
 
 /// Pairs added to every count, so that what was never seen is not impossible.
 const SMOOTHING: f64 = 2.0;

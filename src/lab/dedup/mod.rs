@@ -6,6 +6,8 @@
 
 pub mod fit;
 mod grouping;
+#[cfg(test)]
+mod random_tests;
 
 use std::collections::HashMap;
 
@@ -17,7 +19,7 @@ use grouping::share;
 
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
-use toise_listings::dedup::{
+use toise_dedup::{
     Assignment, BlockKey, Candidate, Comparison, Fingerprint, Verdict, assign, compare,
 };
 

@@ -11,7 +11,7 @@ use super::adverts::{Market, Request};
 use toise_base::progress::Progress;
 use toise_contract::listings::Advert;
 use toise_geo::iris::IrisIndex;
-use toise_listings::bulk::{self, Assets, Filled};
+use toise_listings::load::bulk::{self, Assets, Filled};
 
 impl Assets for Market {
     fn blocks(&self) -> u64 {

@@ -26,7 +26,7 @@ use toise_lake::schema::{Column, TableSchema};
 
 /// Column that identifies a property or an advert.
 pub const ID: &str = "flx_id";
-/// Column of a property with the key of its record in the store ([`super::record_key`]), which tells its number too:
+/// Column of a property with the key of its record in the store ([`crate::properties::record_key`]), which tells its number too:
 /// what its record and its words are found by.
 pub const RECORD_KEY: &str = "record_key";
 /// Column of a property with its adverts.

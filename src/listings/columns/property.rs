@@ -11,7 +11,7 @@ use super::dwelling::dwelling;
 use super::rows::{ColumnOf, Read, Rows};
 use super::shared::{Priced, Sold, columns, listed, placed, priced, sold};
 use super::{ADVERTS, Error, ID, RECORD_KEY, properties};
-use crate::record_key::RecordKey;
+use crate::properties::record_key::RecordKey;
 use toise_contract::enums::WireEnum;
 use toise_contract::listings::market::LightSeller;
 use toise_contract::listings::place::Location;

@@ -3,7 +3,7 @@
 use arrow::array::RecordBatch;
 
 use super::*;
-use crate::record_key::RecordKey;
+use crate::properties::record_key::RecordKey;
 use toise_contract::listings::filters::model::{Leaf, Takes, leaves};
 use toise_contract::listings::filters::{Listing, Part};
 use toise_lake::schema::Kind;

@@ -18,8 +18,8 @@ use chrono::Datelike;
 
 use super::columns::all;
 use super::source::{Columns, index_of};
-use crate::import::Converted;
 use crate::json_text::JsonObject;
+use crate::report::Converted;
 use crate::report::Findings;
 use crate::source::cell::{code, date_of, day, decimal, json_number};
 use crate::source::{Block, Place};

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::french;
 use super::{CLASSES, Said};
-use toise_listings::identity::ListingUrl;
+use toise_listings::adverts::identity::ListingUrl;
 
 /// Nodes that are looked at.
 const NODES_MAX: usize = 5_000;

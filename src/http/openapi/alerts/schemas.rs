@@ -11,7 +11,7 @@ use toise_alerts::request::queries::{PREVIEW_DAYS_DEFAULT, PREVIEW_DAYS_MAX, REP
 use toise_alerts::request::{ALERTS_MAX, METADATA_BYTES_MAX, NAME_CHARS_MAX, match_kinds};
 use toise_contract::dates::DATE_RULE;
 use toise_contract::listings::filters::Listing;
-use toise_listings::preview;
+use toise_listings::search::preview;
 use toise_net::receiver::URL_CHARS_MAX;
 
 /// Component schemas by name.

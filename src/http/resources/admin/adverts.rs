@@ -15,8 +15,8 @@ use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Operation, reference};
-use toise_listings::ingest::answer;
-use toise_listings::request::parse_adverts;
+use toise_listings::load::ingest::answer;
+use toise_listings::load::request::parse_adverts;
 
 /// Calls that bring adverts and run at once.
 pub const INGESTING_MAX: usize = 4;

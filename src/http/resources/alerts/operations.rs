@@ -9,7 +9,7 @@ use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_alerts::registry::LIST_BYTES_MAX;
 use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
 use toise_contract::listings::filters::Listing;
-use toise_listings::preview;
+use toise_listings::search::preview;
 
 fn operation(prefix: &str, name: &str, summary: String) -> Operation {
     Operation::new(format!("{prefix}{name}"), summary)

@@ -1,0 +1,96 @@
+"""Reads just enough of Rust for the scripts beside it: where comments and strings are, where a brace closes, what is a test.
+
+It is no parser. It blanks what is not code, so that words and braces found in the rest mean what they say, and keeps
+every line break, so that line numbers stay.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+NOT_CODE = re.compile(
+    r"""
+      //[^\n]*                                        # line comment
+    | /\*.*?\*/                                       # block comment (nested ones do not occur here)
+    | \bb?r(?P<hashes>\#*)"(?s:.*?)"(?P=hashes)       # raw string
+    | b?"(?:[^"\\]|\\.)*"                             # string
+    | b?'(?:[^'\\\n]|\\(?:[^u\n]|u\{[0-9a-fA-F_]+\}))'   # character, and no lifetime
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+TEST_MODULE = re.compile(r"#\[cfg\((?:test|all\(test\b[^\]]*)\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?mod\s+(\w+)\s*([;{])")
+
+
+def code_of(text):
+    """The text with comments and literals blanked, line for line."""
+    return NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def closing(code, opening):
+    """Where the brace opened at a position closes; the end of the text when it never does."""
+    depth = 0
+    for match in re.compile(r"[{}]").finditer(code, opening):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return match.start()
+    return len(code)
+
+
+def blank(code, start, end):
+    return code[:start] + re.sub(r"[^\n]", " ", code[start:end]) + code[end:]
+
+
+def without_tests(code):
+    """The code without modules that are compiled for tests alone, and the names of those that lie in files."""
+    in_files = []
+    while match := TEST_MODULE.search(code):
+        if match.group(2) == ";":
+            in_files.append(match.group(1))
+            code = blank(code, match.start(), match.end())
+        else:
+            code = blank(code, match.start(), closing(code, match.end() - 1) + 1)
+    return code, in_files
+
+
+def library_roots(metadata_file=None):
+    """The root file of each member's library, by the member's name."""
+    if metadata_file:
+        metadata = json.loads(pathlib.Path(metadata_file).read_text(encoding="utf-8"))
+    else:
+        command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"error: {' '.join(command)}: {done.stderr.strip()}")
+        metadata = json.loads(done.stdout)
+    roots = {}
+    for package in metadata["packages"]:
+        for target in package["targets"]:
+            if "lib" in target["kind"]:
+                roots[package["name"]] = pathlib.Path(target["src_path"])
+    return roots
+
+
+def modules(root):
+    """Files of a crate by the path of their module (a tuple of names), and the paths of those that are tests alone."""
+    found, tests = {}, set()
+
+    def visit(path, file, folder):
+        found[path] = file
+        code = code_of(file.read_text(encoding="utf-8"))
+        code, in_files = without_tests(code)
+        tests.update(path + (name,) for name in in_files)
+        declared = [name for name, end in re.findall(r"\bmod\s+(\w+)\s*([;{])", code) if end == ";"]
+        for name in declared + in_files:
+            candidates = [folder / f"{name}.rs", folder / name / "mod.rs"]
+            existing = next((candidate for candidate in candidates if candidate.exists()), None)
+            if existing:
+                if path in tests:
+                    tests.add(path + (name,))
+                visit(path + (name,), existing, folder / name)
+
+    visit((), root, root.parent)
+    return found, tests

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Prints how long files and functions of src are, and the longest of each.
+
+Usage: docs/sizes.py [--check] [--without FOLDER]...
+
+A file's lines are all of it. A function's lines go from its `fn` to its closing brace; nested functions count for
+themselves too. Files and modules that are compiled for tests alone are left out of functions, and of the longest file.
+
+--check exits 1 when nine files in ten are not within FILE_P90_MAX lines, a file is longer than FILE_MAX, or 99 functions
+in a hundred are not within FUNCTION_P99_MAX.
+"""
+
+import argparse
+import re
+import sys
+
+from rust import ROOT, closing, code_of, library_roots, modules, without_tests
+
+FILE_P90_MAX = 400
+FILE_MAX = 500
+FUNCTION_P99_MAX = 60
+SHOWN = 10
+FUNCTION = re.compile(r"(?<!\w)fn\s+(\w+)")
+
+
+def functions(code):
+    """Name, first line and lines of each function that has a body."""
+    for match in FUNCTION.finditer(code):
+        # A signature ends at its body, or at a semicolon where it has none; array types hold semicolons too.
+        depth = 0
+        for position in range(match.end(), len(code)):
+            letter = code[position]
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+            if depth == 0 and letter in "{;":
+                break
+        else:
+            return
+        if code[position] == "{":
+            first = code.count("\n", 0, match.start()) + 1
+            yield match.group(1), first, code.count("\n", match.start(), closing(code, position)) + 1
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0
+
+
+def test_files():
+    """Files of modules that are compiled for tests alone."""
+    found = set()
+    for root in library_roots().values():
+        files, tests = modules(root)
+        found.update(files[path].resolve() for path in tests if path in files)
+    return found
+
+
+def report(what, sizes):
+    lines = [size for size, _ in sizes]
+    quantiles = {share: percentile(lines, share) for share in (0.5, 0.9, 0.99)}
+    shown = "  ".join(f"p{int(100 * share)} {value}" for share, value in quantiles.items())
+    print(f"{len(lines):,} {what}: {shown}  max {max(lines, default=0)}")
+    for size, place in sorted(sizes, reverse=True)[:SHOWN]:
+        print(f"  {size:5}  {place}")
+    return quantiles
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="exit 1 above the limits")
+    parser.add_argument("--without", action="append", default=[], metavar="FOLDER", help="leave out a folder of src")
+    options = parser.parse_args()
+    tests = test_files()
+    files, bodies = [], []
+    for path in sorted((ROOT / "src").rglob("*.rs")):
+        shown = path.relative_to(ROOT)
+        if any(shown.is_relative_to(f"src/{folder}") for folder in options.without):
+            continue
+        text = path.read_text(encoding="utf-8")
+        is_test = path.resolve() in tests
+        files.append((text.count("\n"), f"{shown}{' (tests)' if is_test else ''}"))
+        if not is_test:
+            code, _ = without_tests(code_of(text))
+            bodies.extend((lines, f"{shown}:{first} {name}") for name, first, lines in functions(code))
+    of_files = report("files", files)
+    of_functions = report("functions", bodies)
+    faults = []
+    if of_files[0.9] > FILE_P90_MAX:
+        faults.append(f"files: p90 is {of_files[0.9]} lines, {FILE_P90_MAX} allowed")
+    faults += [
+        f"{place}: {lines} lines, {FILE_MAX} allowed"
+        for lines, place in files
+        if lines > FILE_MAX and not place.endswith("(tests)")
+    ]
+    if of_functions[0.99] > FUNCTION_P99_MAX:
+        faults.append(f"functions: p99 is {of_functions[0.99]} lines, {FUNCTION_P99_MAX} allowed")
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if options.check and faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+//! The page of every sorted answer: the best k rows after a place, with the exact number of all, in bounded memory.
+//!
+//! Every sort value becomes an order-preserving 64-bit key (of texts the first eight bytes), inverted for descending
+//! order, missing values last in both. Almost every row then costs one integer comparison with the k-th key so far;
+//! texts and ids are only looked at on equal keys, so ties go by id.
+//!
+//! Searches of open data and listings, matches, similar properties and previews all cut their pages here: a [`TopPage`] is
+//! asked for, each thread of a scan fills a [`Part`] of it, and [`TopPage::finish`] puts the parts together.
+
+mod column;
+mod heap;
+mod keys;
+mod place;
+
+use std::sync::atomic::AtomicU64;
+
+use arrow::array::StringArray;
+
+pub use self::column::SortColumn;
+use self::heap::TopK;
+pub use self::keys::number_key;
+pub use self::place::{Hit, Place};
+use super::runs::Selected;
+use toise_contract::position::{Position, SortValue};
+
+/// A page that is looked for.
+pub struct TopPage {
+    size: usize,
+    after: Option<Place>,
+    /// The worst key worth looking at, shared between threads.
+    threshold: AtomicU64,
+}
+
+/// What one thread found of a page.
+pub struct Part<'p> {
+    total: u64,
+    best: TopK<'p>,
+}
+
+/// A page that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPage {
+    /// Its rows, in order.
+    pub hits: Vec<Hit>,
+    /// All rows that were offered, whatever the page.
+    pub total: u64,
+    /// Whether there are rows behind it.
+    pub has_next: bool,
+}
+
+impl TopPage {
+    /// A page of `size` rows: those right after a place, or the first.
+    pub fn new(size: usize, after: Option<Place>) -> Self {
+        Self {
+            size,
+            after,
+            threshold: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// The part that one thread fills.
+    pub fn part(&self) -> Part<'_> {
+        // One more than the page, to know whether there is one.
+        let limit = self.size + 1;
+        Part {
+            total: 0,
+            best: TopK::new(limit, self.after.as_ref(), &self.threshold),
+        }
+    }
+
+    /// Puts the parts of all threads together.
+    pub fn finish(&self, parts: Vec<Part<'_>>) -> FoundPage {
+        let (mut total, mut hits) = (0, Vec::new());
+        for part in parts {
+            total += part.total;
+            hits.extend(part.best.into_hits());
+        }
+        hits.sort_unstable();
+        let has_next = hits.len() > self.size;
+        hits.truncate(self.size);
+        FoundPage {
+            hits,
+            total,
+            has_next,
+        }
+    }
+}
+
+impl Part<'_> {
+    /// Offers the selected rows of a chunk, by the values of a column.
+    pub fn offer_sorted(&mut self, chunk: usize, selected: &Selected, sort: &SortColumn<'_>) {
+        self.total += selected.count();
+        for run in &selected.runs {
+            self.best.consider(chunk, run, sort);
+        }
+    }
+
+    /// Offers a row of a chunk by a key of [`number_key`] that no column holds; `ids` are those of the chunk.
+    #[inline]
+    pub fn offer_scored(&mut self, chunk: usize, row: usize, key: u64, ids: &StringArray) {
+        self.total += 1;
+        self.best.consider_one(chunk, row, key, ids);
+    }
+
+    /// Counts rows that are found and have no place in the order.
+    pub fn count_unplaced(&mut self, rows: u64) {
+        self.total += rows;
+    }
+}
+
+impl FoundPage {
+    /// Where the next page starts, when there is one: after the last row, whose sort value `value` tells.
+    ///
+    /// # Errors
+    /// The value cannot be read.
+    pub fn next<E>(
+        &self,
+        state: Option<u64>,
+        value: impl FnOnce(&Hit) -> Result<Option<SortValue>, E>,
+    ) -> Result<Option<Position>, E> {
+        let (true, Some(last)) = (self.has_next, self.hits.last()) else {
+            return Ok(None);
+        };
+        Ok(Some(Position {
+            value: value(last)?,
+            id: last.id().to_owned(),
+            state,
+        }))
+    }
+}

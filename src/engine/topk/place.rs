@@ -1,0 +1,98 @@
+//! Where a row stands in the order of a sort: by its key, its text where equal keys leave that open, its id.
+
+use std::cmp::Ordering;
+
+use super::keys::{MISSING, day_key, number_of, ordered, text_key};
+use crate::view::{RowRef, TableView};
+use toise_contract::position::{Position, SortValue};
+
+/// A row by which pages are cut: its key, its text where the sort value is one, its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub(super) key: u64,
+    pub(super) text: Option<String>,
+    pub(super) descending: bool,
+    pub(super) id: String,
+}
+
+impl Place {
+    /// The place of a cursor's position.
+    pub fn of(position: &Position, descending: bool) -> Self {
+        let (key, text) = match &position.value {
+            None => (MISSING, None),
+            Some(value) => {
+                let (key, text) = match value {
+                    SortValue::Number(number) => (ordered(*number), None),
+                    SortValue::Day(day) => (day_key(*day), None),
+                    SortValue::Text(text) => (text_key(text), Some(text.clone())),
+                };
+                (if descending { !key } else { key }, text)
+            }
+        };
+        Self {
+            key,
+            text,
+            descending,
+            id: position.id.clone(),
+        }
+    }
+
+    pub(super) fn compare(&self, key: u64, text: Option<&str>, id: &str) -> Ordering {
+        let texts = || {
+            let order = self.text.as_deref().cmp(&text);
+            if self.descending {
+                order.reverse()
+            } else {
+                order
+            }
+        };
+        self.key
+            .cmp(&key)
+            .then_with(texts)
+            .then_with(|| self.id.as_str().cmp(id))
+    }
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.compare(other.key, other.text.as_deref(), &other.id)
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A row found, with its place in the order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// Its place.
+    pub place: Place,
+    /// Chunk of the view.
+    pub chunk: usize,
+    /// Row in the chunk.
+    pub row: usize,
+}
+
+impl Hit {
+    /// The number it was offered by, where that was a number's key.
+    pub fn number(&self, descending: bool) -> f64 {
+        number_of(self.place.key, descending)
+    }
+
+    /// Where it lies in the files of a view it was found in.
+    pub fn row_in(&self, view: &TableView) -> RowRef {
+        let chunk = &view.chunks()[self.chunk];
+        RowRef {
+            part: chunk.part,
+            row: chunk.first_row + self.row as u32,
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.place.id
+    }
+}

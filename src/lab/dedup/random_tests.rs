@@ -1,0 +1,92 @@
+//! What must hold of comparisons whatever the adverts: held against the generator's.
+
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use crate::synth::adverts::{Level, Market, Request, Spread};
+use toise_contract::listings::codes::FlxId;
+use toise_dedup::{Candidate, Fingerprint, Outline, Verdict, assign, compare};
+
+/// Fingerprints of made-up adverts, as varied as the generator makes them.
+fn made_up(seed: u64) -> Vec<Fingerprint> {
+    let market = Market::new(Request::new(64, seed, Level::Heavy));
+    market
+        .observations()
+        .map(|seen| Fingerprint::of(&seen.advert))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn comparing_is_the_same_both_ways(seed in 0u64..10_000) {
+        let fingerprints = made_up(seed);
+        for one in &fingerprints {
+            for other in &fingerprints {
+                prop_assert_eq!(compare(one, other), compare(other, one));
+            }
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_survives_its_bytes(seed in 0u64..10_000) {
+        for fingerprint in made_up(seed) {
+            let bytes = fingerprint.encode();
+            prop_assert!(bytes.len() < 700, "{} bytes", bytes.len());
+            prop_assert_eq!(Fingerprint::decode(&bytes), Ok(fingerprint));
+        }
+    }
+
+    #[test]
+    fn an_assignment_does_not_depend_on_the_order_of_candidates(
+        seed in 0u64..10_000, order in Just((0..40usize).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        let fingerprints = made_up(seed);
+        let candidates: Vec<Candidate> = fingerprints
+            .iter()
+            .take(40)
+            .enumerate()
+            .map(|(rank, fingerprint)| Candidate {
+                property: FlxId(Uuid::from_u128(rank as u128 / 3)),
+                advert: FlxId(Uuid::from_u128(rank as u128)),
+                fingerprint: *fingerprint,
+            })
+            .collect();
+        let shuffled: Vec<Candidate> = order.iter().filter_map(|at| candidates.get(*at)).copied().collect();
+        for new in &fingerprints {
+            prop_assert_eq!(assign(new, &candidates), assign(new, &shuffled));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn what_an_outline_rules_out_a_comparison_rules_out_and_most_of_that_is_ruled_out(
+        seed in 0u64..10_000, level in 0usize..4,
+    ) {
+        let level = [Level::Clean, Level::Light, Level::Middle, Level::Heavy][level];
+        let request = Request { spread: Spread::Dense, ..Request::new(256, seed, level) };
+        let market = Market::new(request);
+        let fingerprints = market.observations().map(|seen| Fingerprint::of(&seen.advert));
+        let adverts: Vec<Fingerprint> = fingerprints.take(400).collect();
+        let (mut ruled_out, mut different, mut bytes) = (0, 0, 0);
+        for other in &adverts {
+            let outline = other.outline();
+            bytes += outline.len();
+            let outline = Outline::decode(&outline).unwrap();
+            for one in &adverts {
+                let is_different = compare(one, other).verdict() == Verdict::Different;
+                different += usize::from(is_different);
+                if one.surely_differs(&outline) {
+                    ruled_out += 1;
+                    prop_assert!(is_different, "{one:?} {other:?}");
+                }
+            }
+        }
+        prop_assert!(10 * ruled_out >= 7 * different, "{ruled_out} of {different}");
+        prop_assert!(bytes <= 64 * adverts.len(), "{bytes} bytes");
+    }
+}

@@ -1,0 +1,74 @@
+//! What the lake can refuse, whatever is asked of it.
+
+use std::path::Path;
+
+/// What the lake can refuse.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Where.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not what the snapshot says it is.
+    #[error(
+        "{path}: damaged: {reason}; restore it from a backup, import the table again, or make \
+         properties and adverts anew: toise compact --rebuild"
+    )]
+    Damaged {
+        /// Which file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Another process is importing into the table.
+    #[error("{path}: another import is running on this table; wait for it to end")]
+    Busy {
+        /// The lock that is held.
+        path: String,
+    },
+    /// The lake was written by another version of toise.
+    #[error(
+        "{path}: written by {} version (format {found}, this one reads {known}); {}",
+        if found > known { "a newer" } else { "an older" },
+        if found > known { "use that version" } else { "delete the table's folder and import it again" }
+    )]
+    OtherFormat {
+        /// The snapshot.
+        path: String,
+        /// Format number found.
+        found: u32,
+        /// Format number this version reads and writes.
+        known: u32,
+    },
+    /// Arrow refused an operation.
+    #[error("columns: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// Parquet refused an operation.
+    #[error("parquet: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// A worker of an import stopped before its time.
+    #[error("an import worker stopped: {0}")]
+    Worker(&'static str),
+}
+
+impl Error {
+    /// An input or output error at a path.
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.display().to_string(),
+            source,
+        }
+    }
+
+    /// A damaged file.
+    pub fn damaged(path: &Path, reason: impl ToString) -> Self {
+        Self::Damaged {
+            path: path.display().to_string(),
+            reason: reason.to_string(),
+        }
+    }
+}

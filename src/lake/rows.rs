@@ -1,0 +1,56 @@
+//! What goes into an import beside the table it is into, and what comes of it.
+
+use arrow::array::RecordBatch;
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+
+/// Takes rows on their way into a table.
+pub trait RowSink {
+    /// Takes a batch in the table's Arrow schema ([`super::schema::TableSchema::arrow`]), any number of rows.
+    fn push(&mut self, batch: RecordBatch) -> Result<(), Error>;
+}
+
+/// Where rows came from; kept in the snapshot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// Address or file name.
+    pub name: String,
+    /// Official edition, when the file is one (`2026-04`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edition: Option<String>,
+    /// BLAKE3 of the bytes read, hexadecimal.
+    pub checksum: String,
+    /// Licence of the data.
+    pub licence: String,
+    /// When it was read, ISO 8601.
+    pub read_at: String,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// A part of a table that an official edition covers whole.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Slice {
+    /// Department code, or commune code (five characters).
+    pub place: String,
+    /// Year of the table's date column.
+    pub year: i32,
+}
+
+/// What an import changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportOutcome {
+    /// Rows whose id was new.
+    pub added: u64,
+    /// Rows that took the place of one with the same id.
+    pub replaced: u64,
+    /// Rows equal to, or older than, the one already there.
+    pub unchanged: u64,
+    /// Rows of this import that lost to another of the same id in it.
+    pub duplicates: u64,
+    /// Rows removed because an edition covers their slice and no longer names them.
+    pub removed: u64,
+    /// Rows in the table afterwards.
+    pub total: u64,
+}

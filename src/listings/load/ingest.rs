@@ -1,0 +1,286 @@
+//! Adverts into the store: read and prepared on all cores, taken in groups of one transaction each.
+//!
+//! A group's records, properties and events become durable together, or none of them. Before the transaction each
+//! advert is prepared against what readers see, and where it belongs is found out (`placement`). Inside it the version
+//! it was prepared against is compared with the present one, and the rare one that another writer overtook, or that came
+//! twice in the group, is prepared again; where it belongs is weighed again if something near it changed. So any number
+//! of servers and commands may take adverts at once, and what comes out does not depend on how they were grouped.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::adverts::incoming::Incoming;
+use crate::adverts::prepare::{Change, Step, Stored, prepare};
+use crate::placement::find::Foreseen;
+use crate::records::percolation::Percolation;
+use crate::records::recent::Basis;
+use crate::records::rows::{self, failed};
+use crate::records::tables::Tables;
+use crate::{Listings, Result};
+use toise_alerts::percolate::AdvertWritten;
+use toise_contract::Fault;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::deliveries::AdvertEvent;
+use toise_geo::iris::IrisIndex;
+use toise_store::document;
+
+/// Adverts of one transaction: enough to share its fsync, few enough that others who write do not wait long.
+pub const GROUP_MAX: usize = 128;
+
+/// What became of an advert that was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// The advert.
+    pub flx_id: FlxId,
+    /// The property it belongs to.
+    pub property_flx_id: FlxId,
+    /// What happened to its content.
+    pub change: Change,
+    /// What happened to it.
+    pub events: Vec<AdvertEvent>,
+    /// What whoever sent it should know: why it is doubted, what could not be completed.
+    pub warnings: Vec<Cow<'static, str>>,
+}
+
+/// What became of an advert: taken, or refused with the reason.
+pub type Outcome = std::result::Result<Receipt, Fault>;
+
+/// The contract's code of an advert that is refused.
+const FAULT_CODE: u32 = 10_002;
+
+/// What became of an advert, as answers tell it.
+pub fn answer(outcome: &Outcome) -> Value {
+    let receipt = match outcome {
+        Ok(receipt) => receipt,
+        Err(fault) => {
+            let error = json!({"message": fault.to_string(), "code": FAULT_CODE});
+            return json!({"outcome": "rejected", "events": [], "error": error});
+        }
+    };
+    let mut answer = json!({
+        "flxId": receipt.flx_id,
+        "propertyFlxId": receipt.property_flx_id,
+        "outcome": receipt.change.as_str(),
+        "events": receipt.events,
+    });
+    if !receipt.warnings.is_empty() {
+        answer["warnings"] = json!(receipt.warnings);
+    }
+    answer
+}
+
+/// An advert on its way.
+struct Prepared {
+    incoming: Incoming,
+    plan: Option<Plan>,
+}
+
+/// What to do about an advert, as long as the stored one is of the version it was made for.
+struct Plan {
+    version: Option<(i64, i64)>,
+    step: Step,
+    foreseen: Option<Foreseen>,
+}
+
+/// Adverts of one transaction.
+struct Group {
+    /// Before anything of it was looked up.
+    basis: Basis,
+    /// Each read or refused.
+    adverts: Vec<std::result::Result<Prepared, Fault>>,
+}
+
+impl Listings {
+    /// Takes adverts in, in order; on disk on return. While one group is written the next is prepared. Blocks.
+    ///
+    /// # Errors
+    /// A store that fails. The groups before the one that failed are taken; taking an advert again does no harm.
+    pub fn ingest(&self, mut adverts: Vec<Value>) -> Result<Vec<Outcome>> {
+        if adverts.len() <= GROUP_MAX {
+            return self.take_group(self.prepare_group(adverts)?);
+        }
+        let mut outcomes = Vec::with_capacity(adverts.len());
+        let (prepared, ready) = sync_channel(1);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while !adverts.is_empty() {
+                    let rest = adverts.split_off(adverts.len().min(GROUP_MAX));
+                    let group = self.prepare_group(std::mem::replace(&mut adverts, rest));
+                    // Nobody waits any more when a group before this one failed.
+                    if prepared.send(group).is_err() {
+                        return;
+                    }
+                }
+            });
+            for group in ready {
+                outcomes.extend(self.take_group(group?)?);
+            }
+            Ok(outcomes)
+        })
+    }
+
+    /// Reads adverts and prepares each against what is stored now.
+    fn prepare_group(&self, adverts: Vec<Value>) -> Result<Group> {
+        let now = self.clock.now();
+        let read: Vec<std::result::Result<Incoming, Fault>> = adverts
+            .into_par_iter()
+            .map(|advert| Incoming::read(advert, now))
+            .collect();
+        let basis = self.store.read(|connection| {
+            self.percolator.catch_up(connection)?;
+            Basis::now(connection)
+        })?;
+        let iris = self.contours.get()?;
+        let mut met = HashSet::with_capacity(read.len());
+        let adverts: Vec<(std::result::Result<Incoming, Fault>, bool)> = read
+            .into_iter()
+            .map(|read| {
+                let is_first = read
+                    .as_ref()
+                    .is_ok_and(|read| met.insert(read.url.digest()));
+                (read, is_first)
+            })
+            .collect();
+        let adverts = adverts.into_par_iter().map(|(read, is_first)| {
+            let incoming = match read {
+                Ok(incoming) => incoming,
+                Err(fault) => return Ok(Err(fault)),
+            };
+            // What comes twice is prepared in its turn, when the first is stored.
+            let plan = match is_first {
+                true => Some(self.plan(&incoming, iris.as_deref())?),
+                false => None,
+            };
+            Ok(Ok(Prepared { incoming, plan }))
+        });
+        Ok(Group {
+            basis,
+            adverts: adverts.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Prepares an advert against what is stored now, and finds out where it belongs.
+    fn plan(&self, incoming: &Incoming, iris: Option<&IrisIndex>) -> Result<Plan> {
+        let digest = incoming.url.digest();
+        let stored = self
+            .store
+            .read(|connection| rows::by_url(connection, &digest))?;
+        let mut plan = Plan::new(incoming, stored.as_ref(), iris)?;
+        if let Step::Write(draft) = &plan.step {
+            let foreseen =
+                |connection: &Connection| Foreseen::of(connection, draft, stored.as_ref());
+            plan.foreseen = Some(self.store.read_at_once(foreseen)?);
+        }
+        Ok(plan)
+    }
+
+    /// Takes a group; on disk on return.
+    fn take_group(&self, group: Group) -> Result<Vec<Outcome>> {
+        let iris = self.contours.get()?;
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        let taken = self.store.write(move |transaction| {
+            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
+            let mut tables = Tables::begin(transaction, percolation)?.prepared_on(group.basis)?;
+            let mut group = group;
+            let outcomes = group.adverts.iter_mut().map(|prepared| match prepared {
+                Ok(prepared) => take_one(&mut tables, prepared, iris.as_deref()),
+                Err(fault) => Ok(Err(fault.clone())),
+            });
+            let outcomes = outcomes.collect::<rusqlite::Result<Vec<Outcome>>>()?;
+            tables.end()?;
+            // Taking a group apart costs time that others wait for here, and nobody where it came from.
+            Ok((outcomes, group))
+        });
+        if taken.is_err() {
+            // The alerts it saw may be none: what else it was committed with failed too.
+            self.percolator.forget();
+        }
+        let (outcomes, _) = taken?;
+        Ok(outcomes)
+    }
+}
+
+impl Plan {
+    fn new(
+        incoming: &Incoming,
+        stored: Option<&Stored>,
+        iris: Option<&IrisIndex>,
+    ) -> std::result::Result<Self, document::Error> {
+        Ok(Self {
+            version: stored.map(|stored| (stored.advert, stored.sequence)),
+            step: prepare(incoming, stored, iris)?,
+            foreseen: None,
+        })
+    }
+}
+
+fn take_one(
+    tables: &mut Tables<'_>,
+    prepared: &mut Prepared,
+    iris: Option<&IrisIndex>,
+) -> rusqlite::Result<Outcome> {
+    let digest = prepared.incoming.url.digest();
+    let version = tables.version(&digest)?;
+    let plan = match &mut prepared.plan {
+        Some(plan) if plan.version == version => plan,
+        overtaken => {
+            let stored = rows::by_url(tables.connection(), &digest)?;
+            let plan = Plan::new(&prepared.incoming, stored.as_ref(), iris);
+            overtaken.insert(plan.map_err(failed)?)
+        }
+    };
+    let draft = match &mut plan.step {
+        Step::Write(draft) => draft,
+        Step::Reject(fault) => return Ok(Err(fault.clone())),
+        Step::Nothing(flx_id) => {
+            return Ok(Ok(Receipt {
+                flx_id: *flx_id,
+                property_flx_id: tables.property_of_url(&digest)?,
+                change: Change::Unchanged,
+                events: Vec::new(),
+                warnings: Vec::new(),
+            }));
+        }
+    };
+    let foreseen = plan.foreseen.as_ref();
+    let (number, property_flx_id) = match plan.version {
+        None => tables.place(&digest, draft, foreseen)?,
+        Some((advert, _)) => (advert, tables.replace(advert, draft, foreseen)?),
+    };
+    let advert = &mut draft.member.advert;
+    let flx_id = advert
+        .flx_id
+        .ok_or_else(|| failed("an advert has no identifier"))?;
+    if draft.change != Change::Unchanged {
+        tables.percolate_advert(|| AdvertWritten {
+            advert: number,
+            is_new: draft.change == Change::Created,
+            record: Advert {
+                property_flx_id: Some(property_flx_id),
+                main_property_ad_flx_id: Some(property_flx_id),
+                charges: None,
+                ..std::mem::take(advert)
+            },
+            events: draft.events.clone(),
+        })?;
+    }
+    tables.percolate_moved(Some(number))?;
+    Ok(Ok(Receipt {
+        flx_id,
+        property_flx_id,
+        change: draft.change,
+        events: std::mem::take(&mut draft.events),
+        warnings: std::mem::take(&mut draft.warnings),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What a person decides about properties: that two are one, or that adverts of one are of another.
+
+use std::sync::Arc;
+
+use rusqlite::OptionalExtension;
+
+use crate::records::percolation::Percolation;
+use crate::records::rows;
+use crate::records::tables::Tables;
+use crate::{Error, Listings, Result};
+use toise_alerts::percolate::Occasion;
+use toise_contract::listings::codes::FlxId;
+
+impl Listings {
+    /// Joins two properties that a person says are one; the one that was there first stays, and its identifier is
+    /// given. What was said before of their being different is forgotten. Durable on return. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when one is not there, or they are one already.
+    pub fn merge(&self, one: FlxId, other: FlxId) -> Result<FlxId> {
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        self.load_alerts()?;
+        let merged = self.store.write(move |transaction| {
+            let number = |id: FlxId| {
+                transaction
+                    .prepare_cached("SELECT coalesce(merged_into, property) FROM properties WHERE property_id = ?1")?
+                    .query_row([id.0.as_bytes()], |row| row.get::<_, i64>(0))
+                    .optional()
+            };
+            let (first, second) = match (number(one)?, number(other)?) {
+                (Some(first), Some(second)) if first == second => {
+                    return Ok(Err(format!("{one} and {other} are one property already")));
+                }
+                (Some(first), Some(second)) => (first.min(second), first.max(second)),
+                (None, _) => return Ok(Err(format!("no property {one}"))),
+                (_, None) => return Ok(Err(format!("no property {other}"))),
+            };
+            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
+            let mut tables = Tables::begin(transaction, percolation)?;
+            tables.forget_apart(first, second)?;
+            tables.redirect(second, first)?;
+            tables.rebuild(first, Some(Occasion::Joined))?;
+            tables.end()?;
+            Ok(Ok(rows::property_id(transaction, first)?))
+        });
+        if merged.is_err() {
+            self.percolator.forget();
+        }
+        merged?.map_err(Error::Refused)
+    }
+
+    /// Moves adverts out of a property into one of their own, whose identifier is given; they are never joined to those
+    /// they leave again. Durable on return. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the property is not there, does not hold an advert, or none would stay.
+    pub fn split(&self, property: FlxId, adverts: &[FlxId]) -> Result<FlxId> {
+        let adverts = adverts.to_vec();
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        self.load_alerts()?;
+        let parted = self.store.write(move |transaction| {
+            let number = transaction
+                .prepare_cached(
+                    "SELECT coalesce(merged_into, property) FROM properties WHERE property_id = ?1",
+                )?
+                .query_row([property.0.as_bytes()], |row| row.get(0))
+                .optional()?;
+            let Some(number) = number else {
+                return Ok(Err(format!("no property {property}")));
+            };
+            let members = rows::members(transaction, number)?;
+            let mut leaving = Vec::with_capacity(adverts.len());
+            for id in &adverts {
+                match members
+                    .iter()
+                    .find(|(_, member)| member.advert.flx_id == Some(*id))
+                {
+                    Some((advert, _)) => leaving.push(*advert),
+                    None => return Ok(Err(format!("property {property} holds no advert {id}"))),
+                }
+            }
+            leaving.sort_unstable();
+            leaving.dedup();
+            if leaving.is_empty() || leaving.len() == members.len() {
+                let rule = "name some of the property's adverts, but not all";
+                return Ok(Err(format!("nothing to split: {rule}")));
+            }
+            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
+            let mut tables = Tables::begin(transaction, percolation)?;
+            let id = tables.split(number, &leaving)?;
+            tables.end()?;
+            Ok(Ok(id))
+        });
+        if parted.is_err() {
+            self.percolator.forget();
+        }
+        parted?.map_err(Error::Refused)
+    }
+}

@@ -1,0 +1,219 @@
+//! What becomes of properties: an advert under the one it belongs to, two that turn out to be one joined, that undone.
+//!
+//! A property keeps its identifier for life, the first advert's. When two properties turn out to be one asset the one
+//! that was there first stays and the other's identifier answers with its record. What a person splits is never joined
+//! again: those pairs are remembered advert by advert.
+
+use rusqlite::OptionalExtension;
+use uuid::Uuid;
+
+use crate::adverts::identity::UrlDigest;
+use crate::adverts::prepare::{Change, Draft};
+use crate::placement::find::{Foreseen, Found, Placement, own_property};
+use crate::properties::made::MadeProperty;
+use crate::records::rows::{self, failed, fingerprints_of, is_kept_apart};
+use crate::records::tables::Tables;
+use toise_alerts::percolate::Occasion;
+use toise_contract::listings::codes::FlxId;
+use toise_dedup::{Fingerprint, Verdict, compare};
+
+/// Adverts a property may hold: no asset has so many, and each is looked at when one changes.
+pub const MEMBERS_MAX: usize = 200;
+
+impl Tables<'_> {
+    /// Stores a new advert under the property it belongs to, or one of its own; gives its number and the property's
+    /// identifier. What was foreseen counts as far as it still holds.
+    pub(crate) fn place(
+        &mut self,
+        digest: &UrlDigest,
+        draft: &Draft,
+        foreseen: Option<&Foreseen>,
+    ) -> rusqlite::Result<(i64, FlxId)> {
+        let own_id = draft.member.advert.flx_id;
+        let own_id = own_id.ok_or_else(|| failed("an advert has no identifier"))?;
+        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
+        let found = self.find(&draft.fingerprint, None, before)?;
+        let Some((property, bridged)) = found else {
+            let property = match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
+                Some((None, made)) => self.insert_property(own_id, made)?,
+                _ => self.insert_property(own_id, &own_property(draft)?)?,
+            };
+            let advert = self.insert_advert(digest, property, draft)?;
+            return Ok((advert, own_id));
+        };
+        let advert = self.insert_advert(digest, property, draft)?;
+        let property = self.join(property, &bridged)?;
+        self.remake(property, Some(Occasion::Joined), foreseen)?;
+        Ok((advert, rows::property_id(self.connection(), property)?))
+    }
+
+    /// Stores a known advert's new record; one that is alone in its property may turn out to belong to another.
+    pub(crate) fn replace(
+        &mut self,
+        advert: i64,
+        draft: &Draft,
+        foreseen: Option<&Foreseen>,
+    ) -> rusqlite::Result<FlxId> {
+        let mut property = self.property_of_advert(advert)?;
+        let mut occasion = (draft.change != Change::Unchanged).then_some(Occasion::Changed);
+        let found = match draft.change {
+            Change::Updated => self.elsewhere(advert, property, &draft.fingerprint, foreseen)?,
+            _ => None,
+        };
+        self.update_advert(advert, draft)?;
+        if let Some((found, bridged)) = found {
+            let others = [&[found], bridged.as_slice()].concat();
+            if let Some(joined) = self.join_any(property, &others)? {
+                (property, occasion) = (joined, Some(Occasion::Joined));
+            }
+        }
+        self.remake(property, occasion, foreseen)?;
+        rows::property_id(self.connection(), property)
+    }
+
+    /// The property that an advert, if it is alone in its own, belongs to by what it says now.
+    fn elsewhere(
+        &self,
+        advert: i64,
+        property: i64,
+        fingerprint: &Fingerprint,
+        foreseen: Option<&Foreseen>,
+    ) -> rusqlite::Result<Found> {
+        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
+        let is_alone = match foreseen {
+            Some(_) if self.is_as_before(property) => before.is_some(),
+            _ => fingerprints_of(self.connection(), property)?.len() == 1,
+        };
+        match is_alone {
+            true => self.find(fingerprint, Some((advert, property)), before),
+            false => Ok(None),
+        }
+    }
+
+    /// Where an advert belongs; `before` is what was found beforehand. `own` is as for [`Placement::find`].
+    fn find(
+        &self,
+        fingerprint: &Fingerprint,
+        own: Option<(i64, i64)>,
+        before: Option<&Placement>,
+    ) -> rusqlite::Result<Found> {
+        match (before, self.recent()) {
+            (Some(before), Some(recent)) => before.now(self.connection(), fingerprint, own, recent),
+            _ => Ok(Placement::find(self.connection(), fingerprint, own)?.found),
+        }
+    }
+
+    /// Replaces the record of a property by what its adverts make: by what was foreseen, if the property is as it was.
+    fn remake(
+        &mut self,
+        property: i64,
+        occasion: Option<Occasion>,
+        foreseen: Option<&Foreseen>,
+    ) -> rusqlite::Result<()> {
+        match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
+            Some((Some(of), made)) if *of == property && self.is_as_before(property) => {
+                self.update_property(property, made, occasion)
+            }
+            _ => self.rebuild(property, occasion),
+        }
+    }
+
+    /// Joins to a property those that turn out to be the same, as far as nothing speaks against it; gives the one
+    /// that stays, whose record is to be rebuilt.
+    fn join(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<i64> {
+        Ok(self.join_any(property, others)?.unwrap_or(property))
+    }
+
+    /// The same; `None` when none was joined.
+    fn join_any(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<Option<i64>> {
+        let mut joined = None;
+        for other in others {
+            let survivor = joined.unwrap_or(property);
+            if *other == survivor || !self.may_join(survivor, *other)? {
+                continue;
+            }
+            let (first, second) = (survivor.min(*other), survivor.max(*other));
+            self.redirect(second, first)?;
+            joined = Some(first);
+        }
+        Ok(joined)
+    }
+
+    /// Whether two properties may be one: none of their adverts contradict each other, and nobody split them.
+    fn may_join(&self, one: i64, other: i64) -> rusqlite::Result<bool> {
+        let ones = fingerprints_of(self.connection(), one)?;
+        let others = fingerprints_of(self.connection(), other)?;
+        if ones.len() + others.len() > MEMBERS_MAX {
+            return Ok(false);
+        }
+        for (advert, fingerprint) in &ones {
+            if is_kept_apart(self.connection(), *advert, other)? {
+                return Ok(false);
+            }
+            let contradicts = |(_, other): &(i64, Fingerprint)| {
+                compare(fingerprint, other).verdict() == Verdict::Different
+            };
+            if others.iter().any(contradicts) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Moves adverts out of their property into one of their own, for good; the numbers must be some, but not all, of
+    /// the property's. Gives the new property's identifier.
+    pub(crate) fn split(&mut self, property: i64, leaving: &[i64]) -> rusqlite::Result<FlxId> {
+        let members = rows::members(self.connection(), property)?;
+        let (leave, stay): (Vec<_>, Vec<_>) = members
+            .into_iter()
+            .partition(|(advert, _)| leaving.contains(advert));
+        for (one, _) in &leave {
+            for (other, _) in &stay {
+                self.keep_apart(*one, *other)?;
+            }
+        }
+        let ids = leave.iter().filter_map(|(_, member)| member.advert.flx_id);
+        let (id, former) = self.identifier_for(ids)?;
+        let parting: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
+        let made = MadeProperty::of(id, &parting).map_err(failed)?;
+        let parted = match former {
+            Some(former) => {
+                self.update_property(former, &made, Some(Occasion::Changed))?;
+                former
+            }
+            None => self.insert_property(id, &made)?,
+        };
+        for (advert, member) in &leave {
+            self.move_advert(*advert, parted)?;
+            if let Some(founded) = member.advert.flx_id {
+                self.answer_with(founded, property, parted)?;
+            }
+        }
+        self.rebuild(property, Some(Occasion::Changed))?;
+        self.percolate_moved(None)?;
+        Ok(id)
+    }
+
+    /// The identifier of a property of these adverts: that of one of them, unless a property of other adverts bears it
+    /// still. It may have been a property's that was joined to another, which then is that property again.
+    fn identifier_for(
+        &self,
+        adverts: impl Iterator<Item = FlxId>,
+    ) -> rusqlite::Result<(FlxId, Option<i64>)> {
+        for id in adverts {
+            let borne = self
+                .connection()
+                .prepare_cached(
+                    "SELECT property, merged_into IS NULL FROM properties WHERE property_id = ?1",
+                )?
+                .query_row([id.0.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            match borne {
+                None => return Ok((id, None)),
+                Some((former, false)) => return Ok((id, Some(former))),
+                Some((_, true)) => {}
+            }
+        }
+        Ok((FlxId(Uuid::now_v7()), None))
+    }
+}

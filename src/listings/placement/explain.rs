@@ -1,0 +1,100 @@
+//! Why two adverts are, or are not, one asset: the comparison field by field, and what was decided about them.
+
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+
+use crate::adverts::identity::ListingUrl;
+use crate::records::rows::{failed, fingerprint, flx_id};
+use crate::{Error, Listings, Result};
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_dedup::{Comparison, Fingerprint, compare};
+use toise_store::document;
+
+/// One of the two adverts.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Side {
+    /// The advert.
+    pub flx_id: FlxId,
+    /// The property it belongs to.
+    pub property_flx_id: FlxId,
+    /// The portal.
+    pub source: Option<String>,
+    /// Its address.
+    pub url: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    #[serde(skip)]
+    number: i64,
+    #[serde(skip)]
+    fingerprint: Fingerprint,
+}
+
+/// Two adverts side by side.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// Both adverts.
+    pub adverts: [Side; 2],
+    /// Whether they belong to one property now.
+    pub together: bool,
+    /// Whether a person declared them to be of different assets.
+    pub split: bool,
+    /// What comparing them alone comes to; a property's other adverts have their say too.
+    pub comparison: Comparison,
+}
+
+impl Listings {
+    /// Compares two adverts, each named by its identifier or its address. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when one of them is not there.
+    pub fn explain(&self, one: &str, other: &str) -> Result<Explanation> {
+        let (one, other) = (self.side(one)?, self.side(other)?);
+        let pair = (one.number, other.number);
+        let split = self.store.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM apart WHERE advert = ?1 AND other = ?2)";
+            connection.query_row(sql, pair, |row| row.get(0))
+        })?;
+        Ok(Explanation {
+            together: one.property_flx_id == other.property_flx_id,
+            split,
+            comparison: compare(&one.fingerprint, &other.fingerprint),
+            adverts: [one, other],
+        })
+    }
+
+    fn side(&self, name: &str) -> Result<Side> {
+        let (column, key) = match (FlxId::parse(name), ListingUrl::parse(name)) {
+            (Some(id), _) => ("advert_id", *id.0.as_bytes()),
+            (None, Some(url)) => ("url_digest", url.digest()),
+            (None, None) => {
+                let rule = "must be the identifier or the address of an advert";
+                return Err(Error::Refused(format!("{name:?} {rule}")));
+            }
+        };
+        let sql = format!(
+            "SELECT advert, advert_id, property_id, adverts.document, fingerprint
+             FROM adverts JOIN properties USING (property) JOIN fingerprints USING (advert) WHERE {column} = ?1"
+        );
+        let reading = |connection: &Connection| {
+            let row = connection.query_row(&sql, [key], |row| {
+                let text = document::decode(row.get_ref(3)?.as_blob()?).map_err(failed)?;
+                let advert: Advert = serde_json::from_slice(&text).map_err(failed)?;
+                Ok(Side {
+                    number: row.get(0)?,
+                    flx_id: flx_id(row, 1)?,
+                    property_flx_id: flx_id(row, 2)?,
+                    fingerprint: fingerprint(row, 4)?,
+                    source: advert.source,
+                    url: advert.url,
+                    title: advert.title,
+                })
+            });
+            row.optional()
+        };
+        let side = self.store.read(reading)?;
+        side.ok_or_else(|| Error::Refused(format!("no advert {name}")))
+    }
+}

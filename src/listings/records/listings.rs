@@ -1,0 +1,106 @@
+//! The listings of a data folder: what every question about them and every change of them begins with.
+//!
+//! The room's folders each add their own methods to [`Listings`].
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toise_alerts::percolate::{Active, Percolator};
+use toise_base::clock::Clock;
+use toise_geo::iris::IrisIndex;
+use toise_store::Store;
+use toise_store::document;
+
+/// Why listings could not be read or written: a failure of ours, never of what was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] toise_store::Error),
+    /// The contours cannot be read.
+    #[error(transparent)]
+    Contours(#[from] toise_geo::iris::Error),
+    /// A stored record cannot be read.
+    #[error(transparent)]
+    Document(#[from] document::Error),
+    /// What was asked names no advert or property, or cannot be done; in words for a person.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Result of an operation on listings.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The adverts and properties of a data folder. Cheap to clone; every call blocks its thread.
+#[derive(Clone)]
+pub struct Listings {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) contours: Arc<Contours>,
+    pub(crate) percolator: Arc<Percolator>,
+}
+
+/// Contours that tell the quarter and commune of a position: read when the first advert comes, for they take seconds.
+#[derive(Default)]
+pub(crate) struct Contours {
+    path: Option<PathBuf>,
+    read: Mutex<Option<Arc<IrisIndex>>>,
+}
+
+impl Contours {
+    pub(crate) fn get(&self) -> Result<Option<Arc<IrisIndex>>> {
+        let Some(path) = &self.path else {
+            return Ok(None);
+        };
+        // A reader that failed left nothing behind.
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.is_none() {
+            *read = Some(Arc::new(IrisIndex::open(path)?));
+        }
+        Ok(read.clone())
+    }
+}
+
+impl Listings {
+    /// The listings of a store.
+    pub fn new(store: Store, clock: Clock) -> Self {
+        Self {
+            store,
+            clock,
+            contours: Arc::default(),
+            percolator: Arc::new(Percolator::new(
+                crate::columns::properties(),
+                crate::columns::adverts(),
+            )),
+        }
+    }
+
+    /// Loads the active alerts, so that the first advert does not wait for them. Blocks: seconds for 100,000.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn load_alerts(&self) -> Result<()> {
+        Ok(self
+            .store
+            .read(|connection| self.percolator.catch_up(connection))?)
+    }
+
+    /// Active alerts, as last loaded.
+    pub fn active_alerts(&self) -> Active {
+        self.percolator.active()
+    }
+
+    /// Tells the time.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The same with a file of contours that tell the quarter and commune of a position.
+    pub fn with_contours(mut self, path: Option<PathBuf>) -> Self {
+        self.contours = Arc::new(Contours {
+            path,
+            read: Mutex::default(),
+        });
+        self
+    }
+}

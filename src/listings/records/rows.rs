@@ -1,0 +1,213 @@
+//! The tables of listings, read: rows as what they stand for. [`crate::records::tables`] writes them.
+//!
+//! Statements are prepared once per connection. A column that does not hold what it must is an error, never a guess.
+
+use std::fmt::Display;
+
+use chrono::DateTime;
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use crate::adverts::change::History;
+use crate::adverts::complete::Derived;
+use crate::adverts::identity::UrlDigest;
+use crate::adverts::member::Member;
+use crate::adverts::prepare::Stored;
+use crate::properties::record_key::NUMBER_MAX;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::scalars::Eur;
+use toise_dedup::{BlockKey, Fingerprint};
+use toise_store::document;
+
+/// Columns that [`stored`] and [`history`] read, in their order.
+const STORED_COLUMNS: &str = "advert, property, sequence, derived, document, observed_at_ms, first_seen_at_ms, \
+     modified_at_ms, published_at_ms, online_at_ms, offline_at_ms, initial_price, previous_price";
+/// Place of the first column of a history among them.
+const HISTORY_COLUMN: usize = 5;
+
+/// A failure of ours, as the store's closures report theirs.
+pub(crate) fn failed(error: impl Display) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
+}
+
+/// Refuses a number that does not fit a key.
+pub(crate) fn checked_number(number: i64) -> rusqlite::Result<i64> {
+    match (1..=NUMBER_MAX).contains(&number) {
+        true => Ok(number),
+        false => Err(failed(format!(
+            "a store numbers at most {NUMBER_MAX} properties: begin another data folder"
+        ))),
+    }
+}
+
+/// A column that does not hold what it must.
+fn malformed(column: usize, kind: Type, what: &'static str) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, kind, what.into())
+}
+
+/// An identifier from its sixteen bytes.
+pub(crate) fn flx_id(row: &Row<'_>, column: usize) -> rusqlite::Result<FlxId> {
+    let bytes: [u8; 16] = row.get(column)?;
+    Ok(FlxId(Uuid::from_bytes(bytes)))
+}
+
+fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
+    let milliseconds: Option<i64> = row.get(column)?;
+    milliseconds
+        .map(|milliseconds| DateTime::from_timestamp_millis(milliseconds).map(Timestamp::new))
+        .map(|moment| moment.ok_or_else(|| malformed(column, Type::Integer, "not a moment")))
+        .transpose()
+}
+
+fn required(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    moment(row, column)?.ok_or_else(|| malformed(column, Type::Null, "a moment is missing"))
+}
+
+fn price(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Eur>> {
+    let amount: Option<f64> = row.get(column)?;
+    amount
+        .map(|amount| Eur::new(amount).ok_or_else(|| malformed(column, Type::Real, "not a price")))
+        .transpose()
+}
+
+fn history(row: &Row<'_>, first: usize) -> rusqlite::Result<History> {
+    Ok(History {
+        observed_at: required(row, first)?,
+        first_seen_at: required(row, first + 1)?,
+        modified_at: required(row, first + 2)?,
+        published_at: required(row, first + 3)?,
+        online_at: moment(row, first + 4)?,
+        offline_at: moment(row, first + 5)?,
+        initial_price: price(row, first + 6)?,
+        previous_price: price(row, first + 7)?,
+    })
+}
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let document = row.get_ref(4)?.as_blob()?;
+    Ok(Stored {
+        advert: row.get(0)?,
+        property: row.get(1)?,
+        sequence: row.get(2)?,
+        derived: Derived(row.get(3)?),
+        text: document::decode(document).map_err(failed)?,
+        history: history(row, HISTORY_COLUMN)?,
+    })
+}
+
+/// The advert stored under an address.
+pub(crate) fn by_url(
+    connection: &Connection,
+    digest: &UrlDigest,
+) -> rusqlite::Result<Option<Stored>> {
+    let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE url_digest = ?1");
+    connection
+        .prepare_cached(&sql)?
+        .query_row([digest], stored)
+        .optional()
+}
+
+/// The adverts of a property with their numbers, in order of arrival.
+pub(crate) fn members(
+    connection: &Connection,
+    property: i64,
+) -> rusqlite::Result<Vec<(i64, Member)>> {
+    let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE property = ?1 ORDER BY advert");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([property], stored)?;
+    rows.map(|row| {
+        let row = row?;
+        let advert: Advert = serde_json::from_slice(&row.text).map_err(failed)?;
+        let member = Member {
+            advert,
+            history: row.history,
+            derived: row.derived,
+        };
+        Ok((row.advert, member))
+    })
+    .collect()
+}
+
+/// An advert's record as alerts are told it: with the identifier of its property, without charges.
+pub(crate) fn told(connection: &Connection, advert: i64) -> rusqlite::Result<Advert> {
+    let (text, property) = connection
+        .prepare_cached(
+            "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
+             WHERE advert = ?1",
+        )?
+        .query_row([advert], |row| {
+            let text = document::decode(row.get_ref(0)?.as_blob()?).map_err(failed)?;
+            Ok((text, flx_id(row, 1)?))
+        })?;
+    let advert: Advert = serde_json::from_slice(&text).map_err(failed)?;
+    Ok(Advert {
+        property_flx_id: Some(property),
+        main_property_ad_flx_id: Some(property),
+        charges: None,
+        ..advert
+    })
+}
+
+/// A property's identifier.
+pub(crate) fn property_id(connection: &Connection, property: i64) -> rusqlite::Result<FlxId> {
+    connection
+        .prepare_cached("SELECT property_id FROM properties WHERE property = ?1")?
+        .query_row([property], |row| flx_id(row, 0))
+}
+
+/// A fingerprint from its bytes.
+pub(crate) fn fingerprint(row: &Row<'_>, column: usize) -> rusqlite::Result<Fingerprint> {
+    Fingerprint::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
+}
+
+/// Blocks of an advert as bytes.
+pub(crate) fn key_bytes(keys: &[BlockKey]) -> Vec<u8> {
+    keys.iter().flat_map(|key| key.0.to_le_bytes()).collect()
+}
+
+/// Blocks from their bytes.
+pub(crate) fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
+    let (keys, _) = bytes.as_chunks::<8>();
+    keys.iter()
+        .map(|key| BlockKey(i64::from_le_bytes(*key)))
+        .collect()
+}
+
+/// The adverts of a property with their fingerprints, in order of arrival.
+pub(crate) fn fingerprints_of(
+    connection: &Connection,
+    property: i64,
+) -> rusqlite::Result<Vec<(i64, Fingerprint)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT advert, fingerprint FROM adverts CROSS JOIN fingerprints USING (advert)
+         WHERE adverts.property = ?1 ORDER BY advert",
+    )?;
+    let rows = statement.query_map([property], |row| Ok((row.get(0)?, fingerprint(row, 1)?)))?;
+    rows.collect()
+}
+
+/// Whether an advert was declared to be of another asset than some advert of a property.
+pub(crate) fn is_kept_apart(
+    connection: &Connection,
+    advert: i64,
+    property: i64,
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM apart JOIN adverts ON adverts.advert = apart.other
+             WHERE apart.advert = ?1 AND adverts.property = ?2)",
+        )?
+        .query_row((advert, property), |row| row.get(0))
+}
+
+/// Number of the last change; 0 when there is none.
+pub(crate) fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT max(coalesce((SELECT max(sequence) FROM adverts), 0),
+                        coalesce((SELECT max(sequence) FROM properties), 0))",
+        )?
+        .query_row([], |row| row.get(0))
+}

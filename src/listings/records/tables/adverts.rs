@@ -1,0 +1,202 @@
+//! What a transaction changes of the rows of adverts, and of what adverts are found by.
+
+use rusqlite::params_from_iter;
+use rusqlite::types::ToSql;
+
+use super::Tables;
+use crate::adverts::identity::UrlDigest;
+use crate::adverts::prepare::Draft;
+use crate::records::rows::{failed, fingerprint, key_bytes, keys_of};
+use toise_contract::enums::WireEnum;
+use toise_contract::listings::codes::Timestamp;
+use toise_contract::listings::deliveries::AdvertEvent;
+use toise_contract::listings::scalars::Eur;
+use toise_dedup::BlockKey;
+
+impl Tables<'_> {
+    /// Puts an advert under another property.
+    pub(crate) fn move_advert(&mut self, advert: i64, property: i64) -> rusqlite::Result<()> {
+        let sequence = self.next_sequence();
+        self.execute(
+            "UPDATE adverts SET property = ?2, sequence = ?3 WHERE advert = ?1",
+            (advert, property, sequence),
+        )?;
+        self.moved.insert(advert);
+        self.execute(
+            "UPDATE fingerprints SET property = ?2 WHERE advert = ?1",
+            (advert, property),
+        )?;
+        self.note_property(property);
+        Ok(())
+    }
+
+    /// Inserts an advert under a property, with its fingerprint, where others of its keys find it.
+    pub(crate) fn insert_advert(
+        &mut self,
+        digest: &UrlDigest,
+        property: i64,
+        draft: &Draft,
+    ) -> rusqlite::Result<i64> {
+        let (advert, keys) = self.insert_unfound_advert(digest, property, draft)?;
+        self.put_keys(advert, &keys, &draft.fingerprint.outline())?;
+        self.note_advert(advert, &keys, &draft.fingerprint);
+        Ok(advert)
+    }
+
+    /// Inserts an advert that no other finds before its keys, given with its number, are put.
+    pub(crate) fn insert_unfound_advert(
+        &mut self,
+        digest: &UrlDigest,
+        property: i64,
+        draft: &Draft,
+    ) -> rusqlite::Result<(i64, Vec<BlockKey>)> {
+        let id = draft
+            .member
+            .advert
+            .flx_id
+            .ok_or_else(|| failed("an advert has no identifier"))?;
+        self.write_advert(
+            "INSERT INTO adverts (advert, sequence, observed_at_ms, first_seen_at_ms, modified_at_ms, published_at_ms,
+               online_at_ms, offline_at_ms, initial_price, previous_price, derived, anomalies, document, advert_id,
+               url_digest, property)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+            None,
+            draft,
+            &[id.0.as_bytes(), digest, &property],
+        )?;
+        let advert = self.transaction.last_insert_rowid();
+        let keys = draft.fingerprint.blocks();
+        self.execute(
+            "INSERT INTO fingerprints (advert, property, keys, fingerprint) VALUES (?1, ?2, ?3, ?4)",
+            (advert, property, key_bytes(&keys), draft.fingerprint.encode()),
+        )?;
+        Ok((advert, keys))
+    }
+
+    /// Replaces the record of an advert, its fingerprint, and adds its events.
+    pub(crate) fn update_advert(&mut self, advert: i64, draft: &Draft) -> rusqlite::Result<()> {
+        self.write_advert(
+            "UPDATE adverts SET sequence = ?2, observed_at_ms = ?3, first_seen_at_ms = ?4, modified_at_ms = ?5,
+               published_at_ms = ?6, online_at_ms = ?7, offline_at_ms = ?8, initial_price = ?9, previous_price = ?10,
+               derived = ?11, anomalies = ?12, document = ?13
+             WHERE advert = ?1",
+            Some(advert),
+            draft,
+            &[],
+        )?;
+        let (known_keys, known) = self
+            .transaction
+            .prepare_cached("SELECT keys, fingerprint FROM fingerprints WHERE advert = ?1")?
+            .query_row([advert], |row| {
+                Ok((keys_of(row.get_ref(0)?.as_blob()?), fingerprint(row, 1)?))
+            })?;
+        let keys = draft.fingerprint.blocks();
+        if known_keys != keys || known != draft.fingerprint {
+            self.execute(
+                "UPDATE fingerprints SET keys = ?2, fingerprint = ?3 WHERE advert = ?1",
+                (advert, key_bytes(&keys), draft.fingerprint.encode()),
+            )?;
+        }
+        for key in known_keys.iter().filter(|key| !keys.contains(key)) {
+            self.execute(
+                "DELETE FROM blocks WHERE key = ?1 AND advert = ?2",
+                (key.0, advert),
+            )?;
+        }
+        let outline = draft.fingerprint.outline();
+        if known_keys != keys || known.outline() != outline {
+            self.put_keys(advert, &keys, &outline)?;
+        }
+        self.note_advert(advert, &keys, &draft.fingerprint);
+        for event in &draft.events {
+            self.insert_event(advert, event)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement that takes an advert's number, the number of its change, what else a draft says of it, and more.
+    fn write_advert(
+        &mut self,
+        sql: &str,
+        advert: Option<i64>,
+        draft: &Draft,
+        more: &[&dyn ToSql],
+    ) -> rusqlite::Result<()> {
+        let sequence = self.next_sequence();
+        let history = &draft.member.history;
+        let at = |moment: Timestamp| moment.get().timestamp_millis();
+        let content: [&dyn ToSql; 13] = [
+            &advert,
+            &sequence,
+            &at(history.observed_at),
+            &at(history.first_seen_at),
+            &at(history.modified_at),
+            &at(history.published_at),
+            &history.online_at.map(at),
+            &history.offline_at.map(at),
+            &history.initial_price.map(Eur::get),
+            &history.previous_price.map(Eur::get),
+            &draft.member.derived.0,
+            &draft.anomalies.0,
+            &draft.document,
+        ];
+        self.execute(sql, params_from_iter(content.iter().chain(more)))?;
+        Ok(())
+    }
+
+    /// Has an advert be found by its keys, each with its outline.
+    pub(crate) fn put_keys(
+        &self,
+        advert: i64,
+        keys: &[BlockKey],
+        outline: &[u8],
+    ) -> rusqlite::Result<()> {
+        for key in keys {
+            self.execute(
+                "INSERT OR REPLACE INTO blocks (key, advert, outline) VALUES (?1, ?2, ?3)",
+                (key.0, advert, outline),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Notes something that happened to an advert. No question reads the table: answers and webhooks carry events from
+    /// memory. It is the only record of when an advert's price and presence changed, which its document forgets, so it is
+    /// written for good, as the reasons of anomalies beside each advert are, for who looks into the store.
+    pub(crate) fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
+        self.execute(
+            "INSERT INTO advert_events (advert, type, occurred_at_ms, previous_price, previous_is_online)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            (
+                advert,
+                event.event_type.as_str(),
+                event.occurred_at.get().timestamp_millis(),
+                event.previous.price.map(Eur::get),
+                event.previous.is_online,
+            ),
+        )?;
+        Ok(())
+    }
+
+    /// Declares two adverts to be of different assets, for good.
+    pub(crate) fn keep_apart(&self, one: i64, other: i64) -> rusqlite::Result<()> {
+        for pair in [(one, other), (other, one)] {
+            self.execute(
+                "INSERT OR IGNORE INTO apart (advert, other) VALUES (?1, ?2)",
+                pair,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Forgets that adverts of two properties were declared to be of different assets.
+    pub(crate) fn forget_apart(&self, one: i64, other: i64) -> rusqlite::Result<()> {
+        let sql =
+            "DELETE FROM apart WHERE advert IN (SELECT advert FROM adverts WHERE property = ?1)
+             AND other IN (SELECT advert FROM adverts WHERE property = ?2)";
+        for pair in [(one, other), (other, one)] {
+            self.execute(sql, pair)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! What an alert would have matched lately: listings first seen within the last days that pass its filter as they are
+//! now.
+//!
+//! That is near to what it would have been told, not the same: an alert judges a listing as it was written and so also
+//! finds one that a change brings into the filter later.
+
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::TimestampMillisecondType;
+use chrono::{Days, NaiveDate};
+
+use crate::columns::{ID, table_of};
+use crate::search::projection::{Projection, Result};
+use toise_contract::enums::EnumSearchRequestSortBy;
+use toise_contract::filter::{Clause, Filter, Test};
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::filters::Listing;
+use toise_engine::Error;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::predicate::Predicate;
+use toise_engine::topk::{SortColumn, TopPage};
+
+/// Listings a preview shows.
+pub const ITEMS_MAX: usize = 10;
+const DAY_MS: i64 = 86_400_000;
+
+/// What an alert would have matched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// How many were first seen on each day (UTC), the earliest first; days without any too.
+    pub per_day: Vec<(NaiveDate, u64)>,
+    /// The last that were, the newest first.
+    pub items: Vec<FlxId>,
+}
+
+impl Preview {
+    /// How many in all.
+    pub fn count(&self) -> u64 {
+        self.per_day.iter().map(|(_, count)| count).sum()
+    }
+}
+
+impl Projection {
+    /// What a filter finds among the listings first seen within some days, today included. CPU work on the calling
+    /// thread and its rayon pool.
+    ///
+    /// # Errors
+    /// A column cannot be read, adverts are behind, or nobody waits any more.
+    pub fn preview(
+        &self,
+        listing: Listing,
+        filter: &Filter,
+        days: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Preview> {
+        let today = self.listings().clock().now().date_naive();
+        let first = today - Days::new(days.saturating_sub(1) as u64);
+        let start_ms = first.signed_duration_since(NaiveDate::default()).num_days() * DAY_MS;
+        let seen = listing.sort_column(EnumSearchRequestSortBy::FirstSeenAt);
+        let lately = Clause {
+            column: seen.into(),
+            test: Test::Moment {
+                from: Some(start_ms),
+                to: Some(start_ms + days as i64 * DAY_MS - 1),
+            },
+        };
+        let filter: Filter = filter.iter().cloned().chain([lately]).collect();
+        let table = table_of(listing);
+        let predicate = Predicate::compile(table, &filter).map_err(Error::from)?;
+        let column = |name: &str| {
+            let found = table.column(name).map(|(index, _)| index);
+            found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", table.name)))
+        };
+        let (seen, id) = (column(seen)?, column(ID)?);
+        let view = match listing {
+            Listing::Property => self.view(),
+            Listing::Advert => Arc::new(self.adverts()?),
+        };
+        let page = TopPage::new(ITEMS_MAX, None);
+        let states = view.scan(
+            self.engine(),
+            &predicate,
+            interrupt,
+            || (vec![0u64; days], page.part()),
+            |(per_day, part), rows| {
+                let (moments, ids) = (rows.column(seen)?, rows.column(id)?);
+                let sort = SortColumn::new(&moments, ids.values.as_string::<i32>(), true);
+                part.offer_sorted(rows.index, &rows.selected, &sort);
+                let moments = moments.values.as_primitive::<TimestampMillisecondType>();
+                rows.selected.for_each(|row| {
+                    let day = (moments.value(row) - start_ms) / DAY_MS;
+                    if let Some(count) = per_day.get_mut(day as usize) {
+                        *count += 1;
+                    }
+                });
+                Ok(())
+            },
+        )?;
+        let (mut counts, mut parts) = (vec![0; days], Vec::new());
+        for (per_day, part) in states {
+            for (count, more) in counts.iter_mut().zip(per_day) {
+                *count += more;
+            }
+            parts.push(part);
+        }
+        let page = page.finish(parts);
+        let items = page.hits.iter();
+        Ok(Preview {
+            per_day: first.iter_days().zip(counts).collect(),
+            items: items.filter_map(|hit| FlxId::parse(hit.id())).collect(),
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! Changed records laid out as rows of their table, on all cores: about 50 µs a record on one.
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::error::ArrowError;
+use rayon::iter::ParallelIterator;
+use rayon::slice::ParallelSlice;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::{Error, Result};
+use crate::columns::{self, AdvertRows, PropertyRows, table_of};
+use crate::properties::record_key::RecordKey;
+use crate::records::changes::Change;
+use toise_contract::listings::filters::Listing;
+
+/// Records one core lays out at a time.
+const RECORDS_AT_ONCE: usize = 512;
+
+/// Which keys the rows of properties take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// Those the records are kept under.
+    Kept,
+    /// Those at the places of the properties.
+    Placed,
+}
+
+/// Changed records as rows.
+pub(super) struct Laid {
+    /// A row for each record that is there, in the order given.
+    pub rows: RecordBatch,
+    /// The identifiers of the rows.
+    pub ids: Vec<Uuid>,
+    /// Records that are none any more, with the number of the change that made them so.
+    pub gone: Vec<(Uuid, i64)>,
+}
+
+/// Lays out changed records.
+///
+/// # Errors
+/// A record cannot be read.
+pub(super) fn lay_out(listing: Listing, keys: Keys, changes: &[Change]) -> Result<Laid> {
+    let batches: Result<Vec<RecordBatch>> = changes
+        .par_chunks(RECORDS_AT_ONCE)
+        .map(|changes| match listing {
+            Listing::Property => batch(
+                changes,
+                |rows: &mut PropertyRows, change, property| {
+                    let key = match keys {
+                        Keys::Kept => change.key,
+                        Keys::Placed => RecordKey::placed(change.number, property),
+                    };
+                    rows.push(key, property)
+                },
+                PropertyRows::finish,
+            ),
+            Listing::Advert => batch(
+                changes,
+                |rows: &mut AdvertRows, _, advert| rows.push(advert),
+                AdvertRows::finish,
+            ),
+        })
+        .collect();
+    let (there, gone): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| change.record.is_some());
+    Ok(Laid {
+        rows: concat_batches(table_of(listing).arrow(), &batches?)?,
+        ids: there.iter().map(|change| change.id.0).collect(),
+        gone: gone
+            .iter()
+            .map(|change| (change.id.0, change.sequence))
+            .collect(),
+    })
+}
+
+fn batch<R: DeserializeOwned, B: Default>(
+    changes: &[Change],
+    push: impl Fn(&mut B, &Change, &R) -> std::result::Result<(), columns::Error>,
+    finish: impl Fn(&mut B) -> std::result::Result<RecordBatch, ArrowError>,
+) -> Result<RecordBatch> {
+    let mut rows = B::default();
+    for change in changes {
+        let Some(text) = &change.record else { continue };
+        let record = serde_json::from_slice(text).map_err(|error| Error::Record {
+            id: change.id.to_string(),
+            error,
+        })?;
+        push(&mut rows, change, &record)?;
+    }
+    Ok(finish(&mut rows)?)
+}

@@ -1,0 +1,212 @@
+//! Properties similar to one: of its class and offer, around it, nearest in surface, rooms, price and distance first.
+//!
+//! Around is within [`RADIUS_M`] of its position, else its commune, else its postal code, else its department.
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Float64Type, Int32Type};
+
+use crate::columns::{ID, properties};
+use crate::properties::record_key::RecordKey;
+use crate::search::page::column;
+use crate::search::projection::view::Rows;
+use crate::search::projection::{Projection, Result};
+use toise_contract::enums::WireEnum;
+use toise_contract::filter::{Clause, Filter, POSITION, Test};
+use toise_contract::listings::Property;
+use toise_contract::listings::codes::FlxId;
+use toise_engine::Error;
+use toise_engine::interrupt::Interrupt;
+use toise_engine::predicate::Predicate;
+use toise_engine::topk::{Part, TopPage, number_key};
+use toise_geo::distance::planar_distance_m;
+use toise_lake::schema::{LATITUDE, LONGITUDE};
+
+/// How far similar properties are looked for, metres.
+pub const RADIUS_M: f64 = 10_000.0;
+/// Relative difference of surface or price that counts as one unit.
+pub const SHARE_UNIT: f64 = 0.2;
+/// Distance that counts as one unit, metres.
+pub const DISTANCE_UNIT_M: f64 = 2_000.0;
+/// Units that a value counts which one of the two does not have. A difference of one room is one unit.
+pub const MISSING_UNITS: f64 = 1.0;
+
+/// The figures by which properties are held against each other.
+struct Figures {
+    surface: Option<f64>,
+    rooms: Option<f64>,
+    price: Option<f64>,
+    position: Option<(f64, f64)>,
+}
+
+impl Figures {
+    fn of(property: &Property) -> Self {
+        let habitation = property.habitation.as_ref();
+        let price = property
+            .price
+            .as_ref()
+            .and_then(|price| price.latest.as_ref());
+        let place = property.location.as_ref();
+        Self {
+            surface: habitation
+                .and_then(|dwelling| dwelling.surface.as_ref()?.total)
+                .map(|surface| surface.get()),
+            rooms: habitation
+                .and_then(|dwelling| dwelling.room_count)
+                .map(|rooms| rooms.get()),
+            price: price.and_then(|price| price.value).map(|value| value.get()),
+            position: place
+                .and_then(|place| place.location_coordinate.as_ref()?.location)
+                .map(|position| (position.latitude(), position.longitude())),
+        }
+    }
+
+    /// Units between two properties.
+    fn units_to(&self, other: &Self) -> f64 {
+        let share = |own: Option<f64>, other: Option<f64>| match (own, other) {
+            (Some(own), Some(other)) if own > 0.0 => (other - own).abs() / own / SHARE_UNIT,
+            _ => MISSING_UNITS,
+        };
+        let rooms = match (self.rooms, other.rooms) {
+            (Some(own), Some(other)) => (other - own).abs(),
+            _ => MISSING_UNITS,
+        };
+        let distance = match (self.position, other.position) {
+            (Some((lat, lon)), Some((other_lat, other_lon))) => {
+                planar_distance_m(lat, lon, other_lat, other_lon) / DISTANCE_UNIT_M
+            }
+            _ => MISSING_UNITS,
+        };
+        share(self.surface, other.surface) + rooms + share(self.price, other.price) + distance
+    }
+}
+
+/// What candidates must be: of the class and offer, around.
+fn around(property: &Property, model: &Figures) -> Filter {
+    let mut filter = Filter::new();
+    let mut equal = |column: &'static str, value: Option<String>| {
+        let is_known = value.is_some();
+        filter.extend(value.map(|value| Clause::new(column, Test::OneOf(vec![value]))));
+        is_known
+    };
+    equal(
+        "type",
+        property.class.map(|class| class.as_str().to_owned()),
+    );
+    let offer = property.offer.as_ref();
+    equal(
+        "offer_type",
+        offer.and_then(|offer| Some(offer.offer_type?.as_str().to_owned())),
+    );
+    if let Some((lat, lon)) = model.position {
+        let near = Test::Within {
+            lat,
+            lon,
+            radius_m: RADIUS_M,
+        };
+        filter.push(Clause::new(POSITION, near));
+        return filter;
+    }
+    if let Some(place) = &property.location {
+        let text = |code: Option<&str>| code.map(str::to_owned);
+        let _known = equal(
+            "location_insee_code",
+            text(place.insee_code.as_ref().map(|code| code.as_str())),
+        ) || equal(
+            "location_postal_code",
+            text(place.postal_code.as_ref().map(|code| code.as_str())),
+        ) || equal(
+            "location_department",
+            text(place.department.as_ref().map(|code| code.as_str())),
+        );
+    }
+    filter
+}
+
+/// Columns a candidate is judged by.
+struct Judged {
+    id: usize,
+    surface: usize,
+    rooms: usize,
+    price: usize,
+    lat: usize,
+    lon: usize,
+}
+
+impl Judged {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            id: column(ID)?,
+            surface: column("habitation_surface_total")?,
+            rooms: column("habitation_room_count")?,
+            price: column("price_latest_value")?,
+            lat: column(LATITUDE)?,
+            lon: column(LONGITUDE)?,
+        })
+    }
+
+    /// Offers the selected rows to the nearest so far.
+    fn offer(
+        &self,
+        rows: &Rows<'_>,
+        model: &Figures,
+        nearest: &mut Part<'_>,
+    ) -> std::result::Result<(), Error> {
+        let ids = rows.column(self.id)?;
+        let ids = ids.values.as_string::<i32>();
+        let decoded =
+            [self.surface, self.price, self.lat, self.lon].map(|column| rows.column(column));
+        let [surface, price, lat, lon] = decoded;
+        let (surface, price, lat, lon) = (surface?, price?, lat?, lon?);
+        let rooms = rows.column(self.rooms)?;
+        let numbers = |values: &dyn Array, row: usize| {
+            let values = values.as_primitive::<Float64Type>();
+            values.is_valid(row).then(|| values.value(row))
+        };
+        let rooms = rooms.values.as_primitive::<Int32Type>();
+        rows.selected.for_each(|row| {
+            let candidate = Figures {
+                surface: numbers(&surface.values, row),
+                rooms: rooms.is_valid(row).then(|| f64::from(rooms.value(row))),
+                price: numbers(&price.values, row),
+                position: numbers(&lat.values, row).zip(numbers(&lon.values, row)),
+            };
+            let units = model.units_to(&candidate);
+            nearest.offer_scored(rows.index, row, number_key(units, false), ids);
+        });
+        Ok(())
+    }
+}
+
+impl Projection {
+    /// The keys of the records of the properties most similar to one, itself left out, nearest first; ties by
+    /// identifier. CPU work on the calling thread and its rayon pool.
+    ///
+    /// # Errors
+    /// A column cannot be read, or nobody waits any more.
+    pub fn similar(
+        &self,
+        property: &Property,
+        size: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<RecordKey>> {
+        let model = Figures::of(property);
+        let filter = around(property, &model);
+        let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
+        let judged = Judged::new()?;
+        // One more, for itself.
+        let nearest = TopPage::new(size + 1, None);
+        let view = self.view();
+        let parts = view.scan(
+            self.engine(),
+            &predicate,
+            interrupt,
+            || nearest.part(),
+            |part, rows| judged.offer(&rows, &model, part),
+        )?;
+        let is_itself = |id: &str| FlxId::parse(id).is_some_and(|id| Some(id) == property.flx_id);
+        let nearest = nearest.finish(parts);
+        let others = nearest.hits.iter().filter(|hit| !is_itself(hit.id()));
+        let found = others.take(size).map(|hit| self.key_of(&view, hit));
+        found.collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! The conveyor behind an import: blocks of rows come in, rayon converts a few of them at a time, batches reach the
+//! sink in source order. One [`Consumer`] per source.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use arrow::error::ArrowError;
+
+use super::{BLOCKS_CONVERTING, ImportOptions};
+use crate::dataset::Dataset;
+use crate::report::{Converted, ImportReport};
+use crate::source::{Block, Error, Header, Place};
+use crate::{dpe, dvf};
+use toise_geo::iris::IrisIndex;
+use toise_lake::RowSink;
+
+type Conversion = Receiver<Result<Converted, ArrowError>>;
+
+/// Columns of the file at hand.
+#[derive(Clone)]
+enum Columns {
+    Dvf(Arc<dvf::columns::Columns>),
+    Dpe(Arc<dpe::source::Columns>),
+}
+
+/// What conversions of one file share.
+struct Context {
+    file: String,
+    dvf: dvf::record::Wanted,
+    dpe: dpe::record::Wanted,
+    iris: Option<Arc<IrisIndex>>,
+}
+
+/// Turns blocks into pushed batches, in order.
+pub(super) struct Consumer<'c> {
+    dataset: Dataset,
+    context: Arc<Context>,
+    sink: &'c mut dyn RowSink,
+    report: &'c mut ImportReport,
+    in_memory: bool,
+    header: Option<Arc<Header>>,
+    columns: Option<Columns>,
+    converting: VecDeque<Conversion>,
+    /// Rows read of this source.
+    pub(super) rows: u64,
+    /// Communes and years of the rows kept.
+    pub(super) places: BTreeSet<(String, i32)>,
+}
+
+impl<'c> Consumer<'c> {
+    pub(super) fn new(
+        dataset: Dataset,
+        name: &str,
+        sink: &'c mut dyn RowSink,
+        options: &ImportOptions,
+        report: &'c mut ImportReport,
+    ) -> Self {
+        report.table = dataset.name();
+        let context = Context {
+            file: name.to_owned(),
+            dvf: dvf::record::Wanted {
+                departments: options.departments.clone(),
+                years: options.years.clone(),
+            },
+            dpe: dpe::record::Wanted {
+                departments: options.departments.clone(),
+                since: options.since,
+            },
+            iris: options.iris.clone(),
+        };
+        Self {
+            dataset,
+            context: Arc::new(context),
+            sink,
+            report,
+            in_memory: options.group_in_memory.contains(name),
+            header: None,
+            columns: None,
+            converting: VecDeque::new(),
+            rows: 0,
+            places: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn consume(&mut self, blocks: Receiver<Result<Block, Error>>) -> Result<(), Error> {
+        let mut grouper = dvf::mutation::Grouper::new(&self.context.file);
+        let mut held = Vec::new();
+        let mut held_rows = 0;
+        for block in blocks {
+            let block = block?;
+            self.rows += block.len() as u64;
+            self.report.rows_read += block.len() as u64;
+            match self.columns(&block)? {
+                Columns::Dpe(columns) => self.convert_dpe(block, columns)?,
+                Columns::Dvf(columns) if self.in_memory => {
+                    held_rows += block.len();
+                    held.push(block);
+                    if held_rows > dvf::mutation::ROWS_IN_MEMORY_MAX {
+                        dvf::mutation::gather(&held, &columns, &self.context.file)?;
+                    }
+                }
+                Columns::Dvf(columns) => {
+                    let mutations = grouper.push(block, &columns)?;
+                    self.convert_dvf(mutations, columns)?;
+                }
+            }
+        }
+        if let Some(Columns::Dvf(columns)) = self.columns.clone() {
+            if self.in_memory {
+                for block in dvf::mutation::gather(&held, &columns, &self.context.file)? {
+                    let mutations = grouper.push(block, &columns)?;
+                    self.convert_dvf(mutations, columns.clone())?;
+                }
+            }
+            let rest = grouper.finish(&columns)?;
+            self.convert_dvf(rest, columns)?;
+        }
+        while !self.converting.is_empty() {
+            self.take_oldest()?;
+        }
+        Ok(())
+    }
+
+    /// The columns of the block's header, found anew only where the header changed.
+    fn columns(&mut self, block: &Block) -> Result<Columns, Error> {
+        let same = self
+            .header
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, &block.header));
+        if let (true, Some(columns)) = (same, &self.columns) {
+            return Ok(columns.clone());
+        }
+        let file = &self.context.file;
+        let columns = match self.dataset {
+            Dataset::Dvf => {
+                let columns = dvf::columns::Columns::find(&block.header, file)?;
+                columns
+                    .unknown
+                    .iter()
+                    .for_each(|name| self.report.add_unknown_column(name));
+                Columns::Dvf(Arc::new(columns))
+            }
+            Dataset::Dpe => {
+                let columns = dpe::source::Columns::find(&block.header, file)?;
+                columns
+                    .unknown
+                    .iter()
+                    .for_each(|name| self.report.add_unknown_column(name));
+                Columns::Dpe(Arc::new(columns))
+            }
+        };
+        self.header = Some(Arc::clone(&block.header));
+        self.columns = Some(columns.clone());
+        Ok(columns)
+    }
+
+    fn convert_dvf(
+        &mut self,
+        mutations: dvf::mutation::Mutations,
+        columns: Arc<dvf::columns::Columns>,
+    ) -> Result<(), Error> {
+        if mutations.starts.is_empty() {
+            return Ok(());
+        }
+        let context = Arc::clone(&self.context);
+        self.spawn(move || {
+            let iris = context.iris.as_deref();
+            dvf::record::convert(&mutations, &columns, &context.file, &context.dvf, iris)
+        })
+    }
+
+    fn convert_dpe(
+        &mut self,
+        block: Block,
+        columns: Arc<dpe::source::Columns>,
+    ) -> Result<(), Error> {
+        let context = Arc::clone(&self.context);
+        self.spawn(move || dpe::record::convert(&block, &columns, &context.file, &context.dpe))
+    }
+
+    fn spawn(
+        &mut self,
+        conversion: impl FnOnce() -> Result<Converted, ArrowError> + Send + 'static,
+    ) -> Result<(), Error> {
+        let (sender, receiver) = sync_channel(1);
+        rayon::spawn(move || {
+            // Nobody waits any more where the import has failed.
+            let _ = sender.send(conversion());
+        });
+        self.converting.push_back(receiver);
+        if self.converting.len() >= BLOCKS_CONVERTING {
+            self.take_oldest()?;
+        }
+        Ok(())
+    }
+
+    fn take_oldest(&mut self) -> Result<(), Error> {
+        let Some(conversion) = self.converting.pop_front() else {
+            return Ok(());
+        };
+        let converted = conversion
+            .recv()
+            .map_err(|_| {
+                let place = Place::file(&self.context.file);
+                Error::malformed(place, "the conversion of its rows stopped unexpectedly")
+            })?
+            .map_err(toise_lake::Error::from)?;
+        self.report.rows_kept += converted.rows_kept;
+        self.report.rows_not_asked_for += converted.rows_not_asked_for;
+        self.report.records += converted.batch.num_rows() as u64;
+        self.report.add(converted.findings);
+        self.places.extend(converted.places);
+        if converted.batch.num_rows() > 0 {
+            self.sink.push(converted.batch)?;
+        }
+        Ok(())
+    }
+}
