@@ -1,10 +1,10 @@
-//! The lake: what is big and read in columns, as immutable Parquet files under one folder per table.
+//! The lake: large tables that are read by column, as immutable Parquet files in one folder per table.
 //!
-//! A table is a folder and a snapshot ([`snapshot`]) that names its live files ([`part`]). An import ([`import`])
-//! gathers rows, sorts them along the clustering order ([`cluster`]), drops what is already there, and publishes new
-//! files ([mod@write]) by swapping the snapshot: all or nothing. Several imports make several sorted runs; [`import`]
-//! merges runs of similar size ([`merge`]) so that their number stays logarithmic. Every byte of a file lies under a
-//! checksum ([`sums`]) and is verified when it is read ([`checked`]); [`check`] verifies all of them.
+//! A table is a folder and a snapshot ([`snapshot`]) that names its current data files ([`part`]). An import
+//! ([`import`]) collects rows, sorts them by clustering key ([`cluster`]), drops those that already exist, and
+//! publishes new files ([mod@write]) atomically by replacing the snapshot. Each import creates a sorted run; [`import`]
+//! merges runs of similar size ([`merge`]) so that their number stays logarithmic. Every byte of a file is covered by a
+//! checksum ([`sums`]) and verified when it is read ([`checked`]); [`check`] verifies all of them.
 
 pub mod check;
 pub mod checked;
@@ -29,32 +29,32 @@ use serde::{Deserialize, Serialize};
 use schema::TableSchema;
 use toise_base::clock::Clock;
 
-/// What the lake can refuse.
+/// Errors of the lake.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
+        /// Path of the file or folder.
         path: String,
-        /// Why.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A file is not what the snapshot says it is.
+    /// A file does not match its snapshot or its checksums.
     #[error(
-        "{path}: damaged: {reason}; restore it from a backup, import the table again, or make \
-         properties and adverts anew: toise compact --rebuild"
+        "{path}: damaged: {reason}; restore it from a backup, import the table again, or rebuild \
+         properties and adverts with `toise compact --rebuild`"
     )]
     Damaged {
-        /// Which file.
+        /// Path of the file.
         path: String,
         /// What is wrong with it.
         reason: String,
     },
     /// Another process is importing into the table.
-    #[error("{path}: another import is running on this table; wait for it to end")]
+    #[error("{path}: another import is running on this table; wait until it ends")]
     Busy {
-        /// The lock that is held.
+        /// Path of the lock file.
         path: String,
     },
     /// The lake was written by another version of toise.
@@ -64,26 +64,26 @@ pub enum Error {
         if found > known { "use that version" } else { "delete the table's folder and import it again" }
     )]
     OtherFormat {
-        /// The snapshot.
+        /// Path of the snapshot.
         path: String,
         /// Format number found.
         found: u32,
         /// Format number this version reads and writes.
         known: u32,
     },
-    /// Arrow refused an operation.
+    /// Arrow reported an error.
     #[error("columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// Parquet refused an operation.
+    /// Parquet reported an error.
     #[error("parquet: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// A worker of an import stopped before its time.
+    /// A worker thread of an import ended early.
     #[error("an import worker stopped: {0}")]
     Worker(&'static str),
 }
 
 impl Error {
-    /// An input or output error at a path.
+    /// Creates an input or output error at a path.
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io {
             path: path.display().to_string(),
@@ -91,7 +91,7 @@ impl Error {
         }
     }
 
-    /// A damaged file.
+    /// Creates an error for a damaged file.
     pub fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged {
             path: path.display().to_string(),
@@ -100,18 +100,18 @@ impl Error {
     }
 }
 
-/// Takes rows on their way into a table.
+/// Receives rows that go into a table.
 pub trait RowSink {
-    /// Takes a batch in the table's Arrow schema ([`schema::TableSchema::arrow`]), any number of rows.
+    /// Adds a batch in the table's Arrow schema ([`schema::TableSchema::arrow`]), with any number of rows.
     fn push(&mut self, batch: RecordBatch) -> Result<(), Error>;
 }
 
-/// Where rows came from; kept in the snapshot.
+/// Provenance of rows; stored in the snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// Address or file name.
     pub name: String,
-    /// Official edition, when the file is one (`2026-04`).
+    /// Official edition, if the file is one (`2026-04`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
     /// BLAKE3 of the bytes read, hexadecimal.
@@ -124,7 +124,7 @@ pub struct Source {
     pub bytes: u64,
 }
 
-/// A part of a table that an official edition covers whole.
+/// A section of a table that an official edition covers completely.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Slice {
     /// Department code, or commune code (five characters).
@@ -138,13 +138,14 @@ pub struct Slice {
 pub struct ImportOutcome {
     /// Rows whose id was new.
     pub added: u64,
-    /// Rows that took the place of one with the same id.
+    /// Rows that replaced one with the same id.
     pub replaced: u64,
-    /// Rows equal to, or older than, the one already there.
+    /// Rows equal to the existing one, or older.
     pub unchanged: u64,
-    /// Rows of this import that lost to another of the same id in it.
+    /// Rows that lost to another row of the same import with the same id.
     pub duplicates: u64,
-    /// Rows removed because an edition covers their slice and no longer names them.
+    /// Rows removed because an edition covers their slice and no longer contains them, or because they were removed by
+    /// id.
     pub removed: u64,
     /// Rows in the table afterwards.
     pub total: u64,
@@ -158,7 +159,7 @@ pub struct Lake {
 }
 
 impl Lake {
-    /// Opens the lake under a data folder (`<data>/lake`), making the folder if need be.
+    /// Opens the lake in a data folder (`<data>/lake`), creating the folder if it is missing.
     pub fn open(data: &Path) -> Result<Self, Error> {
         Self::open_with_clock(data, Clock::system())
     }
@@ -170,7 +171,7 @@ impl Lake {
         Ok(Self { root, clock })
     }
 
-    /// Opens the lake under a data folder where there is one; makes nothing.
+    /// Opens the lake in a data folder; an error if there is none.
     pub fn open_existing(data: &Path) -> Result<Self, Error> {
         let root = data.join("lake");
         fs::metadata(&root).map_err(|source| Error::io(&root, source))?;
@@ -185,25 +186,25 @@ impl Lake {
         self.root.join(schema.name)
     }
 
-    /// Starts an import into a table; at most one runs on a table at a time, across processes.
+    /// Starts an import into a table. A table has at most one import at a time, across processes.
     pub fn import(&self, schema: &'static TableSchema) -> Result<import::Import, Error> {
         import::Import::start(&self.folder(schema), schema, self.clock.clone())
     }
 
-    /// Starts an import whose rows take the place of all that is in a table, which may be damaged; until it is published,
-    /// and when it never is, the table stays what it was.
+    /// Starts an import whose rows replace the whole content of a table, which may be damaged. The table stays
+    /// unchanged until the import is published.
     pub fn import_anew(&self, schema: &'static TableSchema) -> Result<import::Import, Error> {
         import::Import::start_anew(&self.folder(schema), schema, self.clock.clone())
     }
 
-    /// The table's present snapshot; an empty one when nothing was imported yet.
+    /// The table's current snapshot; an empty one if nothing was imported yet.
     pub fn snapshot(&self, schema: &TableSchema) -> Result<snapshot::Snapshot, Error> {
         snapshot::Snapshot::load(&self.folder(schema))
     }
 
-    /// Merges all runs of a table into one; returns the rows written, 0 when there is at most one run. Readers go on
-    /// with the snapshot they hold. Needs free space of the size of the table; `progress` is told of rows as they are
-    /// written.
+    /// Merges all sorted runs of a table into one. Returns the rows written, 0 if there is at most one run. Readers
+    /// continue with the snapshot they hold. Needs free disk space of the size of the table; `progress` is called with
+    /// the number of rows written.
     pub fn compact(
         &self,
         schema: &'static TableSchema,
@@ -212,7 +213,7 @@ impl Lake {
         import::compact(&self.folder(schema), schema, self.clock.clone(), progress)
     }
 
-    /// Opens the present snapshot of a table to verify every byte of it; what is wrong is found, never an error.
+    /// Opens the current snapshot of a table for checking. Damage is part of the result, never an error.
     pub fn check(&self, schema: &TableSchema) -> check::TableReading {
         check::TableReading::open(&self.folder(schema), schema)
     }
