@@ -1,4 +1,4 @@
-//! What every room stands on: the clock, progress bars, reports.
+//! Foundations of all rooms: the clock, progress bars, report files.
 
 pub mod clock;
 pub mod progress;

@@ -1,6 +1,7 @@
-//! What portals' `robots.txt` let be fetched, kept for a day (RFC 9309).
+//! The rules of portals' `robots.txt` files, cached for a day (RFC 9309).
 //!
-//! No file, or one that is refused, allows everything; one that cannot be had just now forbids everything until it can.
+//! A missing or refused file allows everything. A file that is temporarily unavailable forbids everything until it can
+//! be fetched.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,26 +10,27 @@ use std::time::{Duration, Instant};
 use reqwest::Url;
 use robotxt::Robots;
 
-/// How long a file is kept.
+/// How long a file is cached.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
-/// How long a file that cannot be had is not asked for again.
+/// How long a failed fetch of a file is not repeated.
 const FAILED_FOR: Duration = Duration::from_secs(60);
-/// Files kept at once, and bytes they came as; past either all are forgotten. As rules they take some four times that.
+/// Maximum cached files, and their total size in bytes; past either all are dropped. As parsed rules they take about
+/// four times their size.
 const FILES_MAX: usize = 10_000;
 const BYTES_MAX: usize = 32 << 20;
-/// Longest delay between requests that is honoured.
+/// Maximum crawl delay that is honoured.
 const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 
-/// What a file says.
+/// The rules for a host.
 #[derive(Clone, Debug)]
 pub(super) enum Rules {
-    /// These rules.
+    /// Rules of a file, or the default.
     Known(Arc<Known>),
-    /// It cannot be had; why.
+    /// The file is temporarily unavailable, with the reason.
     Unreachable(String),
 }
 
-/// Rules, and the bytes they came as.
+/// Parsed rules, and the size of their file in bytes.
 #[derive(Debug)]
 pub(super) struct Known {
     robots: Robots,
@@ -42,19 +44,19 @@ impl Known {
 }
 
 impl Rules {
-    /// Those of a file.
+    /// Parses the rules of a file.
     pub(super) fn parse(text: &[u8], agent: &str) -> Self {
         let (robots, bytes) = (Robots::parse(text, agent), text.len());
         Rules::Known(Arc::new(Known { robots, bytes }))
     }
 
-    /// Those of no file.
+    /// Rules for a host without robots.txt (everything allowed).
     pub(super) fn none() -> Self {
         let (robots, bytes) = (Robots::allow_all(), 0);
         Rules::Known(Arc::new(Known { robots, bytes }))
     }
 
-    /// Seconds between requests that the file asks for, within reason.
+    /// Pause between requests that the file demands, limited to [`CRAWL_DELAY_MAX`].
     pub(super) fn crawl_delay(&self) -> Option<Duration> {
         match self {
             Rules::Known(known) => known
@@ -73,22 +75,22 @@ impl Rules {
     }
 }
 
-/// A file and until when it counts; held while it is fetched, so that it is fetched once.
+/// A host's rules and when they expire; locked during the fetch, so that a file is fetched once.
 type Slot = Arc<tokio::sync::Mutex<Option<(Rules, Instant)>>>;
 
-/// The files of all portals.
+/// The cached files of all portals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Files(Arc<Mutex<Held>>);
 
 #[derive(Debug, Default)]
 struct Held {
     slots: HashMap<String, Slot>,
-    /// Bytes of all that came since the slots were emptied.
+    /// Total size of the files fetched since the cache was emptied.
     bytes: usize,
 }
 
 impl Files {
-    /// The rules of an address's host, fetched when they are not known.
+    /// Returns the rules for the host of an address; fetches them if they are not cached.
     pub(super) async fn of<F>(&self, url: &Url, fetch: impl FnOnce(Url) -> F) -> Rules
     where
         F: Future<Output = Rules>,
@@ -123,7 +125,7 @@ impl Files {
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
-        // A map whose holder panicked is still a map of files.
+        // A panic of another holder does not corrupt the map.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn files_are_fetched_once_and_forgotten_when_they_are_too_much() {
+    async fn files_are_fetched_once_and_dropped_past_the_size_limit() {
         const LONG: usize = 400_000;
         let files = Files::default();
         let rules_of = async |host: usize| {
@@ -158,7 +160,7 @@ mod tests {
         }
         assert!(
             rules_of(0).await.is_some(),
-            "it was forgotten with the others"
+            "dropped with the others"
         );
         assert!(files.lock().bytes <= BYTES_MAX);
     }

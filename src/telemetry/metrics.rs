@@ -1,8 +1,8 @@
-//! Numbers for Prometheus: counted where things happen, read where they stand when `/metrics` is asked.
+//! Prometheus metrics: counters are incremented as events happen, gauges are read when `/metrics` is requested.
 //!
-//! A [`Metrics`] belongs to one service and is cheap to clone. Requests cost one look into a map of some dozens of
-//! series, about 0.2 µs. Labels come from fixed sets only (routes of the table, methods, status classes, consumption
-//! types, table names): never from what a client sends, but for a bounded number of receivers' hosts.
+//! A [`Metrics`] belongs to one service and is cheap to clone. A request costs one lookup in a map of some dozens of
+//! series, about 0.2 µs. Label values come from fixed sets (routes, methods, status classes, consumption types, table
+//! names), never from client input, except for a bounded number of receivers' hosts.
 
 mod deliveries;
 
@@ -22,13 +22,13 @@ use deliveries::{ATTEMPTS, DEAD, EXPIRED, Endpoints, LAG};
 
 pub use deliveries::DeliveryOutcome;
 
-/// Upper bounds of the classes of latency, in seconds.
+/// Upper bounds of the latency buckets, in seconds.
 const LATENCY_BOUNDS_S: [f64; 15] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
-/// The route label of requests that no route takes.
+/// Route label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
-/// The method label of methods beyond HTTP's own.
+/// Method label of non-standard methods.
 const OTHER_METHOD: &str = "other";
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -44,56 +44,56 @@ const CONNECTIONS: &str = "toise_connections";
 
 #[rustfmt::skip]
 const COUNTERS: [(&str, &str); 8] = [
-    (REQUESTS, "Requests answered, by route, method and class of status."),
+    (REQUESTS, "HTTP requests, by route, method and status class."),
     (CREDITS, "Credits charged, by consumption type."),
     (CALLS, "Billable or counted calls, by consumption type."),
-    (ATTEMPTS, "Attempts to deliver to webhooks, by host of the receiver and outcome."),
-    (DEAD, "Deliveries whose last attempt failed."),
-    (EXPIRED, "Notifications that left the outbox before they were delivered, for their age or their number."),
-    (REFUSALS, "Requests refused for their number, by reason: rate, quota, concurrency or overload."),
+    (ATTEMPTS, "Webhook delivery attempts, by host of the receiver and outcome."),
+    (DEAD, "Deliveries that became dead letters."),
+    (EXPIRED, "Notifications evicted from the outbox before delivery, past the age or size limit."),
+    (REFUSALS, "Requests refused by a limit, by reason: rate, quota, concurrency or overload."),
     ("toise_column_cache_lookups_total",
-        "Decoded columns asked of the shared cache, by outcome: hit or miss. A thread that used a column lately asks \
-         only every 32nd time."),
+        "Lookups in the shared column cache, by outcome: hit or miss. A thread that used a column recently looks it \
+         up only every 32 uses."),
 ];
 
 #[rustfmt::skip]
 const GAUGES: [(&str, &str); 24] = [
-    (CONNECTIONS, "Connections open."),
+    (CONNECTIONS, "Open connections."),
     ("toise_build_info", "Always 1; the version is a label."),
-    ("toise_query_pool_jobs", "Questions that run or wait on the query pool."),
+    ("toise_query_pool_jobs", "Queries running or queued."),
     ("toise_lake_rows", "Rows of a table."),
-    ("toise_lake_files", "Live files of a table."),
-    ("toise_lake_bytes", "Bytes of the live files of a table."),
-    ("toise_lake_sequence", "Number of publications of a table."),
-    ("toise_column_cache_bytes", "Bytes of decoded columns in memory."),
-    ("toise_column_cache_capacity_bytes", "Most bytes of decoded columns kept in memory."),
-    ("toise_store_bytes", "Bytes of the store, its write-ahead log included."),
-    ("toise_active_alerts", "Active alerts, by what they are about."),
-    ("toise_unreadable_alerts", "Active alerts this version cannot read: they match nothing until they are changed."),
-    ("toise_outbox_notifications", "Notifications kept in the outbox."),
-    ("toise_outbox_notifications_max", "Notifications past which the oldest leave."),
-    ("toise_outbox_waiting", "Notifications that wait for a delivery, counted up to 100,000."),
-    ("toise_outbox_age_seconds", "Age of the oldest notification kept."),
-    ("toise_outbox_age_max_seconds", "Age past which notifications leave."),
-    ("toise_deliveries", "Deliveries that are pending, failed (to be tried again) or dead, by status."),
-    ("toise_deliveries_under_way", "Requests to receivers under way."),
-    ("toise_endpoints_open", "Receivers that fail and are only tried now and then."),
-    ("toise_ready", "1 when requests are taken, 0 while starting or draining."),
-    ("process_resident_memory_bytes", "Memory resident."),
-    ("process_open_fds", "File descriptors open."),
+    ("toise_lake_files", "Data files of a table."),
+    ("toise_lake_bytes", "Size of the data files of a table, in bytes."),
+    ("toise_lake_sequence", "Sequence number of the current snapshot of a table."),
+    ("toise_column_cache_bytes", "Size of the column cache, in bytes."),
+    ("toise_column_cache_capacity_bytes", "Maximum size of the column cache, in bytes."),
+    ("toise_store_bytes", "Size of the store including its write-ahead log, in bytes."),
+    ("toise_active_alerts", "Active alerts, by kind of listing."),
+    ("toise_unreadable_alerts", "Active alerts that this version cannot read; they match nothing until they are updated."),
+    ("toise_outbox_notifications", "Notifications in the outbox."),
+    ("toise_outbox_notifications_max", "Maximum notifications in the outbox; past it the oldest are evicted."),
+    ("toise_outbox_waiting", "Notifications not yet in a delivery, counted up to 100,000."),
+    ("toise_outbox_age_seconds", "Age of the oldest notification in the outbox, in seconds."),
+    ("toise_outbox_age_max_seconds", "Maximum age of notifications in the outbox, in seconds; past it they are evicted."),
+    ("toise_deliveries", "Deliveries that are pending, failed (to be retried) or dead, by status."),
+    ("toise_deliveries_under_way", "Deliveries in flight."),
+    ("toise_endpoints_open", "Endpoints whose circuit breaker is open."),
+    ("toise_ready", "1 when the service accepts requests, 0 while it starts or drains."),
+    ("process_resident_memory_bytes", "Resident memory, in bytes."),
+    ("process_open_fds", "Open file descriptors."),
     ("process_threads", "Threads."),
 ];
 
-/// Why a request was refused for its number.
+/// The limit by which a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// More requests a second than the key may make.
+    /// The key exceeded its requests per second.
     Rate,
-    /// More calls a month than the key may make.
+    /// The key exceeded its calls per month.
     Quota,
-    /// More at once than the key may run.
+    /// The key exceeded its concurrent requests.
     Concurrency,
-    /// More questions than the service can queue.
+    /// The query queue of the service is full.
     Overload,
 }
 
@@ -108,7 +108,7 @@ impl Refusal {
     }
 }
 
-/// The numbers of one service. Cheap to clone.
+/// The metrics of one service. Cheap to clone.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -123,7 +123,7 @@ struct Inner {
     observers: RwLock<Vec<Observer>>,
 }
 
-/// Route, method, class of status.
+/// Route, method, status class.
 type RequestLabels = (&'static str, &'static str, &'static str);
 
 #[derive(Clone)]
@@ -133,10 +133,9 @@ struct RequestSeries {
 }
 
 impl Metrics {
-    /// Numbers that all stand at nothing.
+    /// Creates metrics that are all zero.
     ///
-    /// # Errors
-    /// None but a fault in the table of latency classes.
+    /// # Errors Only if the table of latency buckets is invalid.
     pub fn new() -> Result<Self, BuildError> {
         let recorder = PrometheusBuilder::new()
             .set_buckets(&LATENCY_BOUNDS_S)?
@@ -151,13 +150,13 @@ impl Metrics {
             KeyName::from_const_str(DURATIONS),
             Some(Unit::Seconds),
             SharedString::const_str(
-                "Time from request to answer, by route, method and class of status.",
+                "Time from request to response in seconds, by route, method and status class.",
             ),
         );
         recorder.describe_histogram(
             KeyName::from_const_str(LAG),
             Some(Unit::Seconds),
-            SharedString::const_str("Time from a match to the first byte of its first delivery."),
+            SharedString::const_str("Time from a match to the first byte of its first delivery, in seconds."),
         );
         let connections = recorder.register_gauge(&Key::from_static_name(CONNECTIONS), &METADATA);
         connections.set(0.0);
@@ -171,7 +170,7 @@ impl Metrics {
         })))
     }
 
-    /// Counts an answered request; `route` is the path in the table of routes, `None` when no route took it.
+    /// Counts a request and its duration; `route` is the path in the route table, `None` if no route matched.
     pub fn record_request(
         &self,
         route: Option<&'static str>,
@@ -216,26 +215,27 @@ impl Metrics {
         known.entry(labels).or_insert(series).clone()
     }
 
-    /// Counts what a call consumed: its type, the credits charged and the calls counted.
+    /// Counts the consumption of a call: its type, the credits charged and the calls counted.
     pub fn record_consumption(&self, consumption_type: &'static str, credits: u64, calls: u64) {
         let pairs = [("type", consumption_type)];
         self.counter(CREDITS, &pairs).increment(credits);
         self.counter(CALLS, &pairs).increment(calls);
     }
 
-    /// Counts a request refused for its number.
+    /// Counts a request refused by a limit.
     pub fn record_refusal(&self, refusal: Refusal) {
         let pairs = [("reason", refusal.as_str())];
         self.counter(REFUSALS, &pairs).increment(1);
     }
 
-    /// Counts a connection for as long as the value lives.
+    /// Counts a connection as open until the returned value is dropped.
     pub fn connection(&self) -> OpenConnection {
         self.0.connections.increment(1.0);
         OpenConnection(self.0.connections.clone())
     }
 
-    /// Has `observer` asked for gauges whenever the numbers are rendered. It may block for as long as a small read.
+    /// Registers `observer`, which sets gauges each time the metrics are rendered. It may block for as long as a small
+    /// read.
     pub fn observe(&self, observer: impl Fn(&Gauges<'_>) + Send + Sync + 'static) {
         let mut observers = self
             .0
@@ -245,7 +245,7 @@ impl Metrics {
         observers.push(Box::new(observer));
     }
 
-    /// Everything in Prometheus' text format. Blocks for as long as the observers do.
+    /// Renders all metrics in Prometheus' text format. Blocks for as long as the observers do.
     pub fn render(&self) -> String {
         let gauges = Gauges(&self.0.recorder);
         let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -272,8 +272,8 @@ impl Metrics {
         self.0.handle.render()
     }
 
-    /// Folds the latencies recorded since the last time into their classes; without it they would gather in memory
-    /// while nobody asks for them.
+    /// Sorts the latencies recorded since the last call into their buckets. Without it they would accumulate in memory
+    /// while `/metrics` is not requested.
     pub fn upkeep(&self) {
         self.0.handle.run_upkeep();
     }
@@ -291,7 +291,7 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-/// A connection while it is open.
+/// An open connection; dropping it decrements the gauge.
 #[derive(Debug)]
 pub struct OpenConnection(Gauge);
 
@@ -301,7 +301,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Takes the numbers that are read when they are asked for.
+/// Receives the values that observers set.
 pub struct Gauges<'r>(&'r PrometheusRecorder);
 
 impl Gauges<'_> {
@@ -311,7 +311,7 @@ impl Gauges<'_> {
         gauge.set(value);
     }
 
-    /// Sets a counter that is kept elsewhere; it never goes back.
+    /// Sets a counter that is maintained elsewhere; it must never decrease.
     pub fn set_count(
         &self,
         name: &'static str,
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn observed_numbers_are_those_of_the_moment() {
+    fn observed_gauges_are_current() {
         let metrics = Metrics::new().unwrap();
         let rows = Arc::new(RwLock::new(5u64));
         let observed = Arc::clone(&rows);

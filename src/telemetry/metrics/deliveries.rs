@@ -1,7 +1,7 @@
-//! What is counted of deliveries to webhooks.
+//! Metrics of webhook deliveries.
 //!
-//! The label `endpoint` is the host of a receiver, for the first [`ENDPOINTS_MAX`] hosts a process meets: paths and
-//! queries hold what only their owners should read, and labels must not grow with customers.
+//! The label `endpoint` is the host of a receiver, for the first [`ENDPOINTS_MAX`] hosts of a process. Paths and
+//! queries may contain secrets of their owners, and the number of series must not grow with customers.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -11,9 +11,9 @@ use metrics::{Key, Label, Recorder};
 
 use super::{METADATA, Metrics, key};
 
-/// Hosts that get a series of their own; the others share one.
+/// Maximum hosts with a series of their own; the others share one.
 const ENDPOINTS_MAX: usize = 100;
-/// The label of those.
+/// Label of the shared series.
 const OTHER_ENDPOINTS: &str = "other";
 
 pub(super) const ATTEMPTS: &str = "toise_delivery_attempts_total";
@@ -21,18 +21,18 @@ pub(super) const LAG: &str = "toise_delivery_lag_seconds";
 pub(super) const DEAD: &str = "toise_deliveries_dead_total";
 pub(super) const EXPIRED: &str = "toise_outbox_expired_total";
 
-/// How an attempt to deliver ended.
+/// Outcome of a delivery attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryOutcome {
-    /// Taken.
+    /// The receiver accepted it.
     Delivered,
-    /// Answered with a status that is no success.
+    /// The receiver responded with a status that is not a success.
     Refused,
-    /// Not connected or not answered in time.
+    /// No connection or no response in time.
     Timeout,
-    /// No connection, or one that broke.
+    /// The connection failed or broke off.
     Unreachable,
-    /// Answered 410.
+    /// The receiver responded with 410.
     Gone,
 }
 
@@ -48,12 +48,12 @@ impl DeliveryOutcome {
     }
 }
 
-/// The hosts that have a series of their own.
+/// The hosts with a series of their own.
 #[derive(Debug, Default)]
 pub(super) struct Endpoints(Mutex<HashSet<String>>);
 
 impl Endpoints {
-    /// The label of a receiver's URL.
+    /// The label for a receiver's URL.
     fn label(&self, url: &str) -> String {
         let host = url::Url::parse(url).ok().and_then(|url| {
             let host = url.host_str()?.to_owned();
@@ -75,7 +75,7 @@ impl Endpoints {
 }
 
 impl Metrics {
-    /// Counts an attempt to deliver to a receiver's URL.
+    /// Counts an attempt to deliver to a URL.
     pub fn record_attempt(&self, url: &str, outcome: DeliveryOutcome) {
         let labels = vec![
             Label::new("endpoint", self.0.endpoints.label(url)),
@@ -88,7 +88,7 @@ impl Metrics {
             .increment(1);
     }
 
-    /// Notes the time from a match to the first byte of its first delivery.
+    /// Records the time from a match to the first byte of its first delivery.
     pub fn record_delivery_lag(&self, lag: Duration) {
         let series = self
             .0
@@ -97,12 +97,12 @@ impl Metrics {
         series.record(lag.as_secs_f64());
     }
 
-    /// Counts a delivery whose last attempt failed.
+    /// Counts a delivery that became a dead letter.
     pub fn record_dead_delivery(&self) {
         self.counter(DEAD, &[]).increment(1);
     }
 
-    /// Counts notifications that had to leave before they were delivered.
+    /// Counts notifications evicted before they were delivered.
     pub fn record_expired_notifications(&self, notifications: u64) {
         self.counter(EXPIRED, &[]).increment(notifications);
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_are_counted_by_host_and_outcome_and_hosts_do_not_grow_without_bound() {
+    fn attempts_are_counted_by_host_and_outcome_for_a_bounded_number_of_hosts() {
         let metrics = Metrics::new().unwrap();
         metrics.record_attempt(
             "https://hooks.example.com:8443/secret?token=1",
