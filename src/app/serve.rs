@@ -1,4 +1,4 @@
-//! The life of the service: opened, listening, drained on SIGTERM or Ctrl-C.
+//! The lifecycle of the service: open, listen, drain on SIGTERM or Ctrl-C.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use toise_opendata::{OpenData, dpe, dvf};
 use toise_store::Store;
 use toise_telemetry::logs;
 
-/// Longest wait, once requests are drained, for small work that threads still do.
+/// Maximum wait, after requests are drained, for work still running on threads.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the address once requests are taken.
+/// Serves a data folder until SIGTERM or Ctrl-C. Calls `on_ready` with the address once requests are accepted. Blocks.
 pub fn serve(
     data: &Path,
     config: &Config,
@@ -74,7 +74,7 @@ pub fn serve(
         .start(runtime.handle().clone(), app.metrics.clone())?;
     let outcome = runtime.block_on(listen(config, tls, app, on_ready));
     drop(collecting);
-    // Finishes the deliveries under way while there is a runtime to finish them on.
+    // Stops the dispatcher while the runtime can still finish the deliveries in flight.
     drop(dispatcher);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome
@@ -86,7 +86,7 @@ async fn listen(
     app: App,
     on_ready: impl FnOnce(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    // Signals are caught before the address is told, so that none sent from then on is lost.
+    // Signal handlers are installed before the address is reported, so that no signal sent afterwards is lost.
     let stop = stop_signal()?;
     renew_on_hangup(tls.clone())?;
     let wanted = &config.server.listen;
@@ -119,7 +119,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     })
 }
 
-/// Reads the certificate again on every SIGHUP, which without TLS does nothing.
+/// Reloads the certificate on every SIGHUP; has no effect without TLS.
 #[cfg(unix)]
 fn renew_on_hangup(tls: Option<Tls>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -127,9 +127,9 @@ fn renew_on_hangup(tls: Option<Tls>) -> std::io::Result<()> {
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
             match tls.as_ref().map(Tls::reload) {
-                Some(Ok(())) => tracing::info!("certificate read again"),
+                Some(Ok(())) => tracing::info!("certificate reloaded"),
                 Some(Err(error)) => {
-                    tracing::error!(%error, "certificate not renewed, the former one stays");
+                    tracing::error!(%error, "certificate not renewed; the previous one stays in use");
                 }
                 None => {}
             }

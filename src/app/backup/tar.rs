@@ -1,11 +1,11 @@
-//! The tar format, as far as backups need it: regular files in POSIX ustar, with GNU's form for lengths of 8 GiB on.
+//! The tar format as far as backups need it: regular files in POSIX ustar, with GNU's extension for lengths from 8 GiB.
 //!
-//! `tar -tf` and every other tar read what is written here.
+//! `tar -tf` and every other tar program can read the result.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 const BLOCK_BYTES: usize = 512;
-/// Least length that eleven octal digits cannot say.
+/// Smallest length that does not fit into eleven octal digits.
 const OCTAL_END: u64 = 1 << 33;
 const NAME: std::ops::Range<usize> = 0..100;
 const MODE: std::ops::Range<usize> = 100..107;
@@ -15,11 +15,11 @@ const CHECKSUM: std::ops::Range<usize> = 148..156;
 const TYPE: usize = 156;
 const MAGIC: std::ops::Range<usize> = 257..265;
 const PREFIX: std::ops::Range<usize> = 345..500;
-/// Readable by its owner only: the store holds secrets.
+/// Permissions for the owner only, since the store holds secrets.
 const OWNER_ONLY: &[u8] = b"0000600";
 const REGULAR: u8 = b'0';
 
-/// Writes one file after another.
+/// Writes files to an archive.
 pub(super) struct Writer<W: Write> {
     out: W,
 }
@@ -29,7 +29,7 @@ impl<W: Write> Writer<W> {
         Self { out }
     }
 
-    /// Appends a file of exactly `bytes` bytes, last modified so many seconds after 1970.
+    /// Appends a file of exactly `bytes` bytes, last modified `modified_s` seconds after 1970.
     pub(super) fn append(
         &mut self,
         name: &str,
@@ -40,23 +40,23 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&header(name, bytes, modified_s)?)?;
         let copied = io::copy(&mut content.take(bytes), &mut self.out)?;
         if copied != bytes {
-            let fault = format!("{name} shrank from {bytes} to {copied} bytes while it was read");
+            let fault = format!("{name} shrank from {bytes} to {copied} bytes while being read");
             return Err(io::Error::new(ErrorKind::UnexpectedEof, fault));
         }
         self.out.write_all(&[0; BLOCK_BYTES][..padding(bytes)])
     }
 
-    /// Ends the archive and gives back what it was written to.
+    /// Ends the archive and returns the underlying writer.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.out.write_all(&[0; 2 * BLOCK_BYTES])?;
         Ok(self.out)
     }
 }
 
-/// Reads one file after another.
+/// Reads files from an archive.
 pub(super) struct Reader<R: Read> {
     input: R,
-    /// Bytes of the present file and its padding not read yet.
+    /// Unread bytes of the current file and its padding.
     left: u64,
 }
 
@@ -65,17 +65,17 @@ impl<R: Read> Reader<R> {
         Self { input, left: 0 }
     }
 
-    /// The next file's name and length; `None` at the end of the archive.
+    /// Advances to the next file and returns its name and length; `None` at the end of the archive.
     pub(super) fn next(&mut self) -> io::Result<Option<(String, u64)>> {
         let skipped = io::copy(&mut self.input.by_ref().take(self.left), &mut io::sink())?;
         if skipped < self.left {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends early"));
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "unexpected end of the archive"));
         }
         let mut block = [0u8; BLOCK_BYTES];
         self.input
             .read_exact(&mut block)
             .map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "it ends early"),
+                ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "unexpected end of the archive"),
                 _ => error,
             })?;
         if block.iter().all(|byte| *byte == 0) {
@@ -86,7 +86,7 @@ impl<R: Read> Reader<R> {
         Ok(Some((name, bytes)))
     }
 
-    /// The content of the present file.
+    /// The content of the current file.
     pub(super) fn content(&mut self, bytes: u64) -> impl Read {
         self.left = padding(bytes) as u64;
         self.input.by_ref().take(bytes)
@@ -103,7 +103,7 @@ fn header(name: &str, bytes: u64, modified_s: u32) -> io::Result<[u8; BLOCK_BYTE
     let (prefix, last) = if name.len() <= NAME.len() {
         ("", name)
     } else {
-        // Cut at a slash that leaves both parts short enough.
+        // Split at a slash so that both pieces are short enough.
         name.match_indices('/')
             .map(|(at, _)| (&name[..at], &name[at + 1..]))
             .find(|(prefix, last)| prefix.len() <= PREFIX.len() && last.len() <= NAME.len())
@@ -129,10 +129,10 @@ fn header(name: &str, bytes: u64, modified_s: u32) -> io::Result<[u8; BLOCK_BYTE
 fn parse(block: &[u8; BLOCK_BYTES]) -> io::Result<(String, u64)> {
     let broken = |what: &str| io::Error::new(ErrorKind::InvalidData, format!("not a tar: {what}"));
     if octal(&block[CHECKSUM]) != Some(checksum(block).into()) {
-        return Err(broken("a header's checksum is wrong"));
+        return Err(broken("wrong checksum in a header"));
     }
     if block[TYPE] != REGULAR {
-        return Err(broken("it holds more than plain files"));
+        return Err(broken("contains more than plain files"));
     }
     let text = |field: &[u8]| {
         let end = field
@@ -156,10 +156,10 @@ fn parse(block: &[u8; BLOCK_BYTES]) -> io::Result<(String, u64)> {
         octal(size)
     };
     let bytes = bytes.filter(|bytes| *bytes < 1 << 60);
-    Ok((name, bytes.ok_or_else(|| broken("a length is none"))?))
+    Ok((name, bytes.ok_or_else(|| broken("invalid length"))?))
 }
 
-/// Sum of a header's bytes, its own field taken for spaces.
+/// Sum of a header's bytes, with the checksum field counted as spaces.
 fn checksum(block: &[u8; BLOCK_BYTES]) -> u32 {
     let all: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
     let own: u32 = block[CHECKSUM].iter().map(|byte| u32::from(*byte)).sum();
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back_in_order() {
+    fn files_are_read_back_in_order() {
         let long = format!("{}/{}", "folder".repeat(12), "name".repeat(20));
         let files = [
             ("a", 0usize),
@@ -200,7 +200,7 @@ mod tests {
                 reader.next().unwrap(),
                 Some((name.to_owned(), bytes as u64))
             );
-            // Every second one is passed over unread.
+            // Every second file is skipped unread.
             if index % 2 == 0 {
                 let mut content = Vec::new();
                 reader
@@ -211,14 +211,14 @@ mod tests {
             }
         }
         assert_eq!(reader.next().unwrap(), None);
-        // Cut short, it is no archive.
+        // A truncated archive is an error.
         let mut cut = Reader::new(&archive[..archive.len() - 70_000]);
         let outcome = (0..5).try_for_each(|_| cut.next().map(drop));
         assert!(outcome.is_err());
     }
 
     #[test]
-    fn lengths_beyond_octal_are_kept() {
+    fn lengths_beyond_octal_survive() {
         for bytes in [OCTAL_END - 1, OCTAL_END, 5 << 40] {
             let block = header("store.sqlite", bytes, 0).unwrap();
             assert_eq!(parse(&block).unwrap(), ("store.sqlite".into(), bytes));
