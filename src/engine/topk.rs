@@ -1,8 +1,8 @@
 //! The best k rows by a sort column, ties by id, in bounded memory.
 //!
-//! Every sort value becomes an order-preserving 64-bit key (of texts the first eight bytes), inverted for descending
-//! order, missing values last in both. Almost every row then costs one integer comparison with the k-th key so far;
-//! texts and ids are only looked at on equal keys.
+//! Every sort value is mapped to an order-preserving 64-bit key (for texts, the first eight bytes), inverted for
+//! descending order; missing values are last in both. Almost every row then costs one integer comparison with the
+//! current k-th key. Texts and ids are only compared if keys are equal.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -17,10 +17,10 @@ use super::cache::{Decoded, ZONE_ROWS, Zones};
 use super::scan::Run;
 use toise_contract::position::{Position, SortValue};
 
-/// Key of a missing value: after all others.
+/// Key of a missing value, which sorts after all others.
 const MISSING: u64 = u64::MAX;
 
-/// A row by which pages are cut: its key, its text where the sort value is one, its id.
+/// Position of a row in the sort order: its key, its text if the sort value is a text, its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     key: u64,
@@ -79,19 +79,19 @@ impl PartialOrd for Place {
     }
 }
 
-/// A row found, with its place in the order.
+/// A found row with its place in the order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
-    /// Its place.
+    /// Place in the sort order.
     pub place: Place,
-    /// Chunk of the view.
+    /// Index of the chunk in the view.
     pub chunk: usize,
     /// Row in the chunk.
     pub row: usize,
 }
 
 impl Hit {
-    /// Its id.
+    /// Id of the row.
     pub fn id(&self) -> &str {
         &self.place.id
     }
@@ -107,7 +107,7 @@ pub struct SortColumn<'a> {
 }
 
 impl<'a> SortColumn<'a> {
-    /// Prepares a column for sorting; `ids` are those of the same chunk.
+    /// Prepares a column for sorting; `ids` are the ids of the same chunk.
     pub fn new(decoded: &'a Decoded, ids: &'a StringArray, descending: bool) -> Self {
         let code_keys = match decoded.values.data_type() {
             DataType::Dictionary(..) => {
@@ -132,7 +132,7 @@ impl<'a> SortColumn<'a> {
         if self.descending { !key } else { key }
     }
 
-    /// The best key a zone can hold; 0 where that is not known.
+    /// The best key that a zone can contain; 0 if unknown.
     fn best_key(&self, zone: usize) -> u64 {
         match &self.decoded.zones {
             Zones::Bounds(bounds) => match bounds.get(zone) {
@@ -166,7 +166,7 @@ impl<'a> SortColumn<'a> {
         }
     }
 
-    /// The value of a row, as a cursor carries it.
+    /// The value of a row in the form a cursor carries.
     pub fn value(&self, row: usize) -> Option<SortValue> {
         let values = &self.decoded.values;
         if values.is_null(row) {
@@ -182,7 +182,7 @@ impl<'a> SortColumn<'a> {
             DataType::Int32 => Some(SortValue::Number(
                 values.as_primitive::<Int32Type>().value(row).into(),
             )),
-            // Milliseconds of any year of four digits are exact in a double.
+            // Milliseconds of any four-digit year are exact in a double.
             DataType::Timestamp(..) => Some(SortValue::Number(
                 values.as_primitive::<TimestampMillisecondType>().value(row) as f64,
             )),
@@ -194,17 +194,17 @@ impl<'a> SortColumn<'a> {
     }
 }
 
-/// Keeps the best k places seen after a given one.
+/// Collects the best k rows that come after a given place.
 pub struct TopK<'a> {
     limit: usize,
     after: Option<&'a Place>,
     heap: BinaryHeap<Hit>,
-    /// The worst key worth looking at, shared between threads.
+    /// The worst key that can still be among the best k, shared between threads.
     threshold: &'a AtomicU64,
 }
 
 impl<'a> TopK<'a> {
-    /// Keeps `limit` hits; `threshold` starts at `u64::MAX` and is shared by all threads of one question.
+    /// Collects `limit` hits; `threshold` starts at `u64::MAX` and is shared by all threads of one query.
     pub fn new(limit: usize, after: Option<&'a Place>, threshold: &'a AtomicU64) -> Self {
         Self {
             limit,
@@ -214,7 +214,7 @@ impl<'a> TopK<'a> {
         }
     }
 
-    /// Considers the selected rows of a run.
+    /// Offers the selected rows of a run.
     pub fn consider(&mut self, chunk: usize, run: &Run, sort: &SortColumn) {
         let values = &sort.decoded.values;
         let nulls = values.nulls();
@@ -282,10 +282,10 @@ impl<'a> TopK<'a> {
         }
     }
 
-    /// Considers a row by a key of [`number_key`] that no column holds.
+    /// Offers one row with a key from [`number_key`] that is not in a column.
     pub fn consider_one(&mut self, chunk: usize, row: usize, key: u64, ids: &StringArray) {
         if key <= self.threshold.load(Memory::Relaxed) {
-            // The direction only orders texts.
+            // The direction matters only for texts.
             self.offer(chunk, row, key, None, ids, false);
         }
     }
@@ -333,15 +333,15 @@ impl<'a> TopK<'a> {
     }
 }
 
-/// Key of a number among those of a sort order.
+/// Sort key of a number, for [`TopK::consider_one`].
 pub fn number_key(number: f64, descending: bool) -> u64 {
     let key = ordered(number);
     if descending { !key } else { key }
 }
 
-/// Order-preserving key of a number: the sign bit flipped for positives, all bits for negatives.
+/// Order-preserving key of a number: flips the sign bit of positive numbers and all bits of negative ones.
 fn ordered(number: f64) -> u64 {
-    // Minus zero equals zero.
+    // Minus zero must equal zero.
     let bits = (number + 0.0).to_bits();
     if bits >> 63 == 0 {
         bits | 1 << 63
