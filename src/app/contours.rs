@@ -18,7 +18,8 @@ pub fn kept(data: &Path) -> Option<PathBuf> {
 
 /// Opens the given contours and stores a copy of them, or opens those stored earlier.
 ///
-/// # Errors The file cannot be read or copied.
+/// # Errors
+/// The file cannot be read or copied.
 pub fn open_or_keep(data: &Path, given: Option<&Path>) -> Result<Option<Arc<IrisIndex>>, Failure> {
     let Some(given) = given else {
         let open = |kept: PathBuf| IrisIndex::open(&kept).map(Arc::new);

@@ -11,7 +11,8 @@ pub const FOLDER: &str = "reports";
 /// Writes a report to `<data>/reports/<name>-<moment>.json` and returns the path. `moment` is ISO 8601; only its
 /// letters and digits are used.
 ///
-/// # Errors The folder cannot be written.
+/// # Errors
+/// The folder cannot be written.
 pub fn write(
     data: &Path,
     name: &str,

@@ -128,7 +128,9 @@ fn compact(
 fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> CommandResult {
     if let Some(other) = named.iter().find(|table| table.listing().is_none()) {
         let name = other.schema().name;
-        return Err(format!("{name} is not derived from the store; import it again instead").into());
+        return Err(
+            format!("{name} is not derived from the store; import it again instead").into(),
+        );
     }
     let lake = Lake::open(&common.data)?;
     let progress = Progress::new(common.json);
@@ -176,7 +178,13 @@ fn report(common: &Common, tables: &[Compacted]) {
 fn print(tables: &[Compacted]) {
     let mut shown = crate::table();
     shown.set_header([
-        "table", "rows", "compacted", "runs", "files", "bytes", "seconds",
+        "table",
+        "rows",
+        "compacted",
+        "runs",
+        "files",
+        "bytes",
+        "seconds",
     ]);
     for table in tables {
         let change = |before: String, after: String| match table.rows_written + table.folded {

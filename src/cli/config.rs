@@ -29,7 +29,8 @@ pub struct SettingArgs {
 impl SettingArgs {
     /// The values that the flags set. Specific flags come after `--set`, so they take precedence.
     ///
-    /// # Errors A flag without `=`.
+    /// # Errors
+    /// A flag without `=`.
     pub fn flags(&self) -> Result<Vec<Flag>, String> {
         let pair = |name: &'static str, prefix: &str, text: &str| {
             let (path, value) = text

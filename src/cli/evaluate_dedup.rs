@@ -306,7 +306,9 @@ fn print(report: &Report) {
         report.seed, report.training_seeds[0], report.training_seeds[1]
     );
     if report.seed_was_trained_on {
-        println!("warning: the weights were fitted on this seed, so these figures are too optimistic");
+        println!(
+            "warning: the weights were fitted on this seed, so these figures are too optimistic"
+        );
     }
 }
 

@@ -56,13 +56,7 @@ pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
     }
     let mut table = crate::table();
     table.set_header([
-        "created",
-        "address",
-        "kind",
-        "status",
-        "attempts",
-        "next",
-        "reason",
+        "created", "address", "kind", "status", "attempts", "next", "reason",
     ]);
     for job in found {
         let due = job.due_at.filter(|_| job.status == "waiting");

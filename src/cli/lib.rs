@@ -87,7 +87,8 @@ pub struct Common {
 impl Common {
     /// The configuration in effect, including the values set by flags.
     ///
-    /// # Errors A file, environment variable or flag with an invalid value.
+    /// # Errors
+    /// A file, environment variable or flag with an invalid value.
     pub fn configuration(&self, flags: Vec<Flag>) -> Result<Effective, toise_app::config::Error> {
         let sources = Sources {
             file: self.config.clone(),

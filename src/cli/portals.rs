@@ -173,6 +173,8 @@ fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extract
     }
     println!(
         "{url}\nportal: {}\n{verdict}\n{table}",
-        portal.as_deref().unwrap_or("none; only the generic rules apply")
+        portal
+            .as_deref()
+            .unwrap_or("none; only the generic rules apply")
     );
 }

@@ -277,7 +277,9 @@ async fn to_standard_output(
         written => written?,
     }
     if rows > kept {
-        eprintln!("the first {kept} rows of {rows}; use --output FILE or --format csv for all rows");
+        eprintln!(
+            "the first {kept} rows of {rows}; use --output FILE or --format csv for all rows"
+        );
     }
     Ok(rows)
 }

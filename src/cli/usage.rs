@@ -89,9 +89,6 @@ pub fn print(common: &Common, consumer: &str, period: Period, parts: &[Part<'_>]
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!(
-        "from {} to {} (UTC days)\n{table}",
-        period.from, period.to
-    );
+    println!("from {} to {} (UTC days)\n{table}", period.from, period.to);
     Ok(())
 }

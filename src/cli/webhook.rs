@@ -316,11 +316,7 @@ impl Came<'_> {
             None => "signature valid".to_owned(),
             Some(problem) => format!("NOT VERIFIED: {problem}"),
         };
-        let again = if self.is_repeated {
-            ", repeated"
-        } else {
-            ""
-        };
+        let again = if self.is_repeated { ", repeated" } else { "" };
         let (time, id) = (self.at.format("%H:%M:%S%.3f"), self.id);
         let status = self.status.as_u16();
         let head = format!("{time}  {id}  {verified}{again}, responded {status}");

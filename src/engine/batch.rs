@@ -28,7 +28,8 @@ pub struct DecodedBatch {
 impl DecodedBatch {
     /// Creates a batch from rows in the table's Arrow schema, at most [`CHUNK_ROWS_MAX`].
     ///
-    /// # Errors Too many rows, or rows with another schema.
+    /// # Errors
+    /// Too many rows, or rows with another schema.
     pub fn new(schema: &'static TableSchema, rows: RecordBatch) -> Result<Self, Error> {
         if rows.num_rows() > CHUNK_ROWS_MAX {
             let reason = format!(
@@ -56,14 +57,16 @@ impl DecodedBatch {
 
     /// Returns the rows that a predicate selects.
     ///
-    /// # Errors An expression cannot be evaluated.
+    /// # Errors
+    /// An expression cannot be evaluated.
     pub fn select(&self, predicate: &Predicate) -> Result<Selected, Error> {
         select(self, predicate)
     }
 
     /// Returns one bit per row: whether a predicate selects it.
     ///
-    /// # Errors An expression cannot be evaluated.
+    /// # Errors
+    /// An expression cannot be evaluated.
     pub fn mask(&self, predicate: &Predicate) -> Result<BooleanBuffer, Error> {
         let selected = self.select(predicate)?;
         let mut mask = arrow::array::BooleanBufferBuilder::new(self.rows.num_rows());

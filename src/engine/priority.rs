@@ -20,10 +20,7 @@ pub fn lower() {
                 .map_err(|error| format!("{error:?}"))
         });
     if let Err(error) = set {
-        tracing::debug!(
-            error,
-            "cannot lower the priority of a thread"
-        );
+        tracing::debug!(error, "cannot lower the priority of a thread");
     }
 }
 

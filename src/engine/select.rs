@@ -29,13 +29,15 @@ pub trait Columns {
 
     /// Returns a column, or a field of a list of structs, by its number in the table.
     ///
-    /// # Errors The column cannot be read.
+    /// # Errors
+    /// The column cannot be read.
     fn column(&self, column: usize) -> Result<Arc<Decoded>, Error>;
 }
 
 /// Returns the rows on which every clause is true.
 ///
-/// # Errors A column cannot be read or an expression cannot be evaluated.
+/// # Errors
+/// A column cannot be read or an expression cannot be evaluated.
 pub fn select(source: &impl Columns, predicate: &Predicate) -> Result<Selected, Error> {
     let rows = source.rows();
     let zone_count = rows.div_ceil(ZONE_ROWS);

@@ -82,7 +82,8 @@ impl Session {
 
     /// Plans one read-only query.
     ///
-    /// # Errors A statement that is not a query (`create`, `insert`, `copy`, `set`, …), or an invalid query.
+    /// # Errors
+    /// A statement that is not a query (`create`, `insert`, `copy`, `set`, …), or an invalid query.
     pub async fn query(&self, sql: &str) -> Result<DataFrame, Error> {
         let read_only = SQLOptions::new()
             .with_allow_ddl(false)

@@ -58,7 +58,11 @@ impl Part {
         let sums = Sums::load(folder, entry)?;
         let file = Arc::new(CheckedFile::open(&path, sums.parquet)?);
         if file.length() != entry.bytes {
-            let reason = format!("{} bytes, expected {} as in the snapshot", file.length(), entry.bytes);
+            let reason = format!(
+                "{} bytes, expected {} as in the snapshot",
+                file.length(),
+                entry.bytes
+            );
             return Err(Error::damaged(&path, reason));
         }
         let metadata = footer(&file)?;

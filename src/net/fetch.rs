@@ -131,7 +131,8 @@ impl Fetcher {
     /// Creates a fetcher whose requests are limited by an egress guard. `contact` is added to the user agent for
     /// portals that have questions; empty for none.
     ///
-    /// # Errors TLS is not available on this machine.
+    /// # Errors
+    /// TLS is not available on this machine.
     pub fn new(gate: Gate, contact: &str) -> Result<Self, super::Error> {
         let mut agent = format!("{AGENT}/{}", env!("CARGO_PKG_VERSION"));
         if !contact.is_empty() {
@@ -173,7 +174,8 @@ impl Fetcher {
 
     /// Checks an address without network access.
     ///
-    /// # Errors Why the address is refused.
+    /// # Errors
+    /// Why the address is refused.
     pub fn check(&self, url: &str) -> Result<Url, Refused> {
         self.gate.check_page(url)
     }
@@ -367,8 +369,12 @@ async fn read_body(response: Response, bytes_max: usize) -> Result<(Bytes, Rest)
     let mut bytes = BytesMut::new();
     let mut body = response.bytes_stream();
     while let Some(chunk) = body.next().await {
-        let chunk = chunk
-            .map_err(|error| Failure::passing(format!("the connection broke off while reading the page: {}", causes(&error))))?;
+        let chunk = chunk.map_err(|error| {
+            Failure::passing(format!(
+                "the connection broke off while reading the page: {}",
+                causes(&error)
+            ))
+        })?;
         let room = bytes_max - bytes.len();
         bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if chunk.len() > room {

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 /// Maximum concurrent lookups.
 pub const LOOKUPS_MAX: usize = 64;
-/// Maximum concurrent lookups for checks of addresses, out of these.
+/// Maximum concurrent lookups for checks of addresses; they count towards [`LOOKUPS_MAX`].
 pub const CHECKS_MAX: usize = 32;
 
 /// Maximum time for a lookup, including the wait for a permit.
@@ -78,7 +78,8 @@ impl Lookups {
 
     /// Resolves a name in order to check it.
     ///
-    /// # Errors The resolver's error, or a timeout.
+    /// # Errors
+    /// The resolver's error, or a timeout.
     pub async fn for_check(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let looked_up = async {
             let check = Arc::clone(&self.checks).acquire_owned().await.ok();
@@ -89,7 +90,8 @@ impl Lookups {
 
     /// Resolves a name in order to connect to it. On a timeout, returns the last result if there is a recent one.
     ///
-    /// # Errors The resolver's error, or a timeout.
+    /// # Errors
+    /// The resolver's error, or a timeout.
     pub async fn for_connection(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let known = self.known(name);
         let patience = match known {
@@ -207,7 +209,10 @@ mod tests {
             *service.is_back.lock().unwrap() = true;
             service.back.notify_all();
             let checked = lookups.for_check("client.example").await;
-            assert!(checked.is_ok(), "permits are released when their threads end");
+            assert!(
+                checked.is_ok(),
+                "permits are released when their threads end"
+            );
         });
     }
 }

@@ -100,7 +100,8 @@ pub struct Poster {
 impl Poster {
     /// Creates a poster whose requests are limited by an egress guard.
     ///
-    /// # Errors TLS is not available on this machine.
+    /// # Errors
+    /// TLS is not available on this machine.
     pub fn new(gate: Gate) -> Result<Self, super::Error> {
         let http = reqwest::Client::builder()
             .user_agent(concat!("toise/", env!("CARGO_PKG_VERSION")))

@@ -81,7 +81,8 @@ pub struct Allowed(Arc<HashSet<String>>);
 impl Allowed {
     /// Parses names and addresses separated by commas; an empty text exempts none.
     ///
-    /// # Errors An entry that is neither a name nor an address, as a message for the operator.
+    /// # Errors
+    /// An entry that is neither a name nor an address, as a message for the operator.
     pub fn parse(list: &str) -> Result<Self, String> {
         let names = list
             .split(',')
@@ -175,7 +176,8 @@ impl Gate {
 
     /// Checks the address of a page. If plain http is disabled, an http address is changed to https.
     ///
-    /// # Errors Why the URL is refused.
+    /// # Errors
+    /// Why the URL is refused.
     pub fn check_page(&self, text: &str) -> Result<Url, Refused> {
         match (self.check_form(text), text.split_at_checked("http:".len())) {
             (Err(Refused::NotHttps), Some((scheme, rest)))
@@ -189,7 +191,8 @@ impl Gate {
 
     /// Checks everything that needs no name resolution; takes a microsecond.
     ///
-    /// # Errors Why the URL is refused.
+    /// # Errors
+    /// Why the URL is refused.
     pub fn check_form(&self, text: &str) -> Result<Url, Refused> {
         if text.chars().count() > URL_CHARS_MAX {
             return Err(Refused::TooLong);
@@ -229,7 +232,8 @@ impl Gate {
 
     /// Checks a URL and every address that its host resolves to.
     ///
-    /// # Errors Why the URL is refused.
+    /// # Errors
+    /// Why the URL is refused.
     pub async fn check(&self, text: &str) -> Result<Url, Refused> {
         let url = self.check_form(text)?;
         if let Some(Host::Domain(name)) = url.host() {

@@ -158,10 +158,7 @@ mod tests {
         for host in 1..=BYTES_MAX / LONG + 1 {
             rules_of(host).await;
         }
-        assert!(
-            rules_of(0).await.is_some(),
-            "dropped with the others"
-        );
+        assert!(rules_of(0).await.is_some(), "dropped with the others");
         assert!(files.lock().bytes <= BYTES_MAX);
     }
 }

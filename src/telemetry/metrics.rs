@@ -135,7 +135,8 @@ struct RequestSeries {
 impl Metrics {
     /// Creates metrics that are all zero.
     ///
-    /// # Errors Only if the table of latency buckets is invalid.
+    /// # Errors
+    /// Only if the table of latency buckets is invalid.
     pub fn new() -> Result<Self, BuildError> {
         let recorder = PrometheusBuilder::new()
             .set_buckets(&LATENCY_BOUNDS_S)?
@@ -156,7 +157,9 @@ impl Metrics {
         recorder.describe_histogram(
             KeyName::from_const_str(LAG),
             Some(Unit::Seconds),
-            SharedString::const_str("Time from a match to the first byte of its first delivery, in seconds."),
+            SharedString::const_str(
+                "Time from a match to the first byte of its first delivery, in seconds.",
+            ),
         );
         let connections = recorder.register_gauge(&Key::from_static_name(CONNECTIONS), &METADATA);
         connections.set(0.0);

@@ -90,7 +90,9 @@ impl Manifest {
         for file in &manifest.files {
             if !is_inside(&file.path) {
                 let path = &file.path;
-                return Err(unreadable(format!("names {path:?}, which is outside the backup")));
+                return Err(unreadable(format!(
+                    "names {path:?}, which is outside the backup"
+                )));
             }
         }
         Ok(manifest)

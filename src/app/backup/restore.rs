@@ -29,7 +29,8 @@ pub struct Restored {
 impl Restored {
     /// Copies a backup, a folder or a tar file, to a stage next to the future data folder. Blocks.
     ///
-    /// # Errors A data folder that is not empty, a path that is not a backup, a file that does not match the manifest.
+    /// # Errors
+    /// A data folder that is not empty, a path that is not a backup, a file that does not match the manifest.
     pub fn prepare(from: &Path, data: &Path, progress: &ProgressBar) -> Result<Self> {
         refuse_unless_empty(data)?;
         let beside = parent_of(data);
@@ -61,7 +62,8 @@ impl Restored {
 
     /// Renames the restored folder to the data folder. Returns once the rename is durable.
     ///
-    /// # Errors The data folder is no longer empty.
+    /// # Errors
+    /// The data folder is no longer empty.
     pub fn publish(self) -> Result<Manifest> {
         refuse_unless_empty(&self.data)?;
         // A rename replaces an empty folder and nothing else.
@@ -136,7 +138,9 @@ fn read_tar(
             content.read_to_end(&mut text).map_err(Error::io(from))?;
         }
         _ => {
-            let reason = format!("{MANIFEST_FILE} is not its first file; unpack it and restore from the folder");
+            let reason = format!(
+                "{MANIFEST_FILE} is not its first file; unpack it and restore from the folder"
+            );
             return Err(not_a_backup(reason));
         }
     }

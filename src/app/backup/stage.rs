@@ -45,7 +45,8 @@ pub struct Stage {
 impl Stage {
     /// Copies a data folder while other processes read and write it. Blocks.
     ///
-    /// # Errors A target that already exists, a folder without data, a table or store that cannot be read.
+    /// # Errors
+    /// A target that already exists, a folder without data, a table or store that cannot be read.
     pub fn take(data: &Path, target: &Path, clock: &Clock, progress: &ProgressBar) -> Result<Self> {
         if !data.join(store::FILE_NAME).exists() && !data.join(LAKE).exists() {
             return Err(Error::NoData(data.to_owned()));
@@ -102,7 +103,8 @@ impl Stage {
 
     /// Moves the backup to its target. Returns once it is durable.
     ///
-    /// # Errors The target exists by now, or cannot be written.
+    /// # Errors
+    /// The target exists by now, or cannot be written.
     pub fn publish(self) -> Result<Manifest> {
         match &self.target {
             Target::Folder(path) => {

@@ -69,13 +69,18 @@ impl<R: Read> Reader<R> {
     pub(super) fn next(&mut self) -> io::Result<Option<(String, u64)>> {
         let skipped = io::copy(&mut self.input.by_ref().take(self.left), &mut io::sink())?;
         if skipped < self.left {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "unexpected end of the archive"));
+            return Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "unexpected end of the archive",
+            ));
         }
         let mut block = [0u8; BLOCK_BYTES];
         self.input
             .read_exact(&mut block)
             .map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "unexpected end of the archive"),
+                ErrorKind::UnexpectedEof => {
+                    io::Error::new(error.kind(), "unexpected end of the archive")
+                }
                 _ => error,
             })?;
         if block.iter().all(|byte| *byte == 0) {

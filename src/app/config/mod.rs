@@ -151,14 +151,16 @@ pub struct Effective {
 impl Effective {
     /// Loads the configuration for a data folder.
     ///
-    /// # Errors A file that cannot be read, an unknown key, a value out of range, settings that contradict each other.
+    /// # Errors
+    /// A file that cannot be read, an unknown key, a value out of range, settings that contradict each other.
     pub fn load(data: &Path, sources: &Sources) -> Result<Self, Error> {
         Self::from_values(layers::apply(Some(data), sources)?)
     }
 
     /// The configuration with defaults only.
     ///
-    /// # Errors None: a test checks the defaults against the table of settings.
+    /// # Errors
+    /// None: a test checks the defaults against the table of settings.
     pub fn defaults() -> Result<Self, Error> {
         Self::from_values(layers::apply(None, &Sources::default())?)
     }

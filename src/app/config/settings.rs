@@ -206,7 +206,8 @@ impl Setting {
 impl Kind {
     /// Parses a value given as text, by the environment or a flag.
     ///
-    /// # Errors What the value must be.
+    /// # Errors
+    /// What the value must be.
     pub fn read(self, text: &str) -> Result<Value, String> {
         let value = match self {
             Kind::Whole(..) => text.trim().parse().map_or_else(
@@ -225,7 +226,8 @@ impl Kind {
 
     /// Checks whether a value is allowed.
     ///
-    /// # Errors What the value must be.
+    /// # Errors
+    /// What the value must be.
     pub fn check(self, value: &Value) -> Result<(), String> {
         let text = value.as_str();
         let allowed = match self {

@@ -32,7 +32,8 @@ struct Ended {
 /// Ingests all sightings of a market and compares the resulting properties with its assets. `block_done` is called
 /// after each block.
 ///
-/// # Errors A folder that cannot be written, or an advert that ingestion rejects; the market generates no invalid
+/// # Errors
+/// A folder that cannot be written, or an advert that ingestion rejects; the market generates no invalid
 /// adverts.
 pub(super) fn grouping(market: &Market, mut block_done: impl FnMut()) -> Result<Grouping, Boxed> {
     let folder = tempfile::tempdir()?;

@@ -47,7 +47,8 @@ pub struct Mapping {
 impl Mapping {
     /// Parses pairs of field and column.
     ///
-    /// # Errors A field that does not exist in an advert.
+    /// # Errors
+    /// A field that does not exist in an advert.
     pub fn new(pairs: &[(String, String)]) -> Result<Self, String> {
         let field = |ours: &str| field(ours).map_err(|fault| format!("--map: {fault}"));
         let given = pairs
@@ -211,7 +212,8 @@ pub struct Rows<R> {
 impl<R: BufRead> Rows<R> {
     /// Reads the header of an input. The separator is whichever of comma, semicolon and tab is most frequent in it.
     ///
-    /// # Errors A header that cannot be read, that lacks a mapped column, or in which no column is mapped to `url`.
+    /// # Errors
+    /// A header that cannot be read, that lacks a mapped column, or in which no column is mapped to `url`.
     pub fn new(mut input: R, mapping: &Mapping) -> Result<Self, String> {
         let start = input.fill_buf().map_err(|error| error.to_string())?;
         let first = start
