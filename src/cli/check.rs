@@ -21,8 +21,8 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
-verifies the estimator's model, if there is one. Can run during an import or while the server is running. Names every
-damaged file and then ends with exit code 1.
+verifies the estimator's model, if there is one. Can run during an import or while the server is running. If
+anything is damaged, names every damaged file and ends with exit code 1.
 
 Examples:
   toise check

@@ -42,7 +42,7 @@ pub struct Part<'u> {
     pub label: String,
     /// Fields that identify the consumer in JSON.
     pub identity: Value,
-    /// Consumption, by key, type and day.
+    /// Consumption, by key and type.
     pub usage: Vec<&'u Usage>,
 }
 

@@ -103,7 +103,7 @@ impl Snapshot {
     }
 
     /// Reads the snapshot of a table that is about to be replaced completely. If it cannot be read, returns an empty
-    /// snapshot with a sequence after that of every file in the folder, so that no file name is used twice.
+    /// snapshot with the highest sequence of the files in the folder, so that no file name is used twice.
     pub(super) fn load_or_after(folder: &Path) -> Result<Self, Error> {
         if let Ok(snapshot) = Self::load(folder) {
             return Ok(snapshot);

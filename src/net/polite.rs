@@ -7,7 +7,8 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::Policy;
 
-/// The wait after a number of failed attempts: it doubles with each attempt, and half of it is random.
+/// The wait after a number of failed attempts: it doubles with each attempt up to the maximum of the policy, times a
+/// random factor from 0.5 to 1.
 pub(super) fn backoff(policy: &Policy, attempts: u32) -> Duration {
     let doubled = policy
         .backoff_first

@@ -19,7 +19,7 @@ use super::lookup::Lookups;
 
 /// Maximum URL length, in characters.
 pub const URL_CHARS_MAX: usize = 2_048;
-/// Final labels of names that are local to a network.
+/// Endings of names that no public host has.
 const LOCAL_ENDINGS: [&str; 14] = [
     "localhost",
     "local",
