@@ -46,8 +46,8 @@ Functions, in addition to those of DataFusion:
   dvf_match_score(body, price_eur, main_rooms, is_new_build, transaction_type, surface_m2, lat, lon)
   estimate_price(longitude, latitude, type, surface_m2 [, room_count, bedroom_count, land_surface_m2,
     construction_year, epc_energy, epc_climate, floor, valuation_date, ...])   value of a home in EUR, null if the row
-    is not a home; the arguments are the columns that `toise estimate --help` lists, in the same order. estimate(...)
-    returns a struct of price, lower, upper, confidence, fallback and error
+    is not a home; the arguments are the columns that `toise estimate --help` lists, without id, in the same order.
+    estimate(...) returns a struct of price, lower, upper, confidence, fallback and error
 
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
