@@ -1,4 +1,5 @@
-//! "Is this advert one we know?": fingerprint, bytes, keys, one comparison, and the whole market of a small town.
+//! "Is this advert one we know?": fingerprint, encoded size, block keys, one comparison, and the whole market of a
+//! small town.
 
 use std::hint::black_box;
 
@@ -46,7 +47,7 @@ fn dedup(criterion: &mut Criterion) {
     group.bench_function("probes", |bench| {
         bench.iter(|| turn.next().map(|one| black_box(one.probes())))
     });
-    // Neighbours in the stream, and an advert with itself: mostly unlike, and wholly alike.
+    // Neighbours in the stream, and an advert with itself: mostly different pairs, and identical ones.
     let mut turn = fingerprints.windows(2).cycle();
     group.bench_function("compare_unlike", |bench| {
         bench.iter(|| {

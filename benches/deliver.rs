@@ -1,7 +1,7 @@
-//! How fast do matches reach their receivers? Deliveries a second, the time from commit to receipt, and what one
-//! receiver in fifty that hangs costs the others. Receivers run in the same process, on the same cores.
+//! "How fast do matches reach their receivers?": deliveries per second, the time from commit to receipt, and the
+//! slowdown for the others when one receiver in fifty hangs. Receivers run in the same process, on the same cores.
 //!
-//! `cargo bench --bench deliver`; `TOISE_ROUNDS` changes how long it takes.
+//! `cargo bench --bench deliver`; `TOISE_ROUNDS` sets the number of measured rounds.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,17 +19,17 @@ use receiver::{Act, Receiver};
 use sending::{Sending, TestAlert};
 use toise::alerts::outbox::Branch;
 
-/// The moment the clock stands at.
+/// The time at which the clock stands.
 pub const START: &str = "2026-11-21T15:00:00Z";
-/// Receivers, each with a URL of its own.
+/// Receivers, each with its own URL.
 const RECEIVERS: usize = 50;
-/// Alerts of each receiver.
+/// Alerts per receiver.
 const ALERTS_EACH: usize = 40;
-/// Rounds of one notification for every alert.
+/// Rounds, each with one notification for every alert.
 const ROUNDS: usize = 5;
-/// Notifications a second while times are taken.
+/// Notifications per second while latencies are measured.
 const STEADY_PER_S: u64 = 500;
-/// How long times are taken.
+/// Duration of the latency measurement.
 const STEADY: Duration = Duration::from_secs(4);
 /// Pairs of runs with and without a receiver that hangs.
 const PAIRS: usize = 5;
@@ -39,7 +39,7 @@ const RECEIPT_IDS: [&str; 2] = [
     "deliver/commit_to_receipt_one_hanging",
 ];
 
-/// A dispatcher, receivers, and alerts in turn among them.
+/// A dispatcher, receivers, and alerts distributed among them.
 struct Stage {
     sending: Sending,
     receivers: Vec<Receiver>,
@@ -47,7 +47,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// The first receivers hang, the others answer at once.
+    /// Sets up `hanging` receivers that hang; the others respond at once.
     async fn set(hanging: usize) -> Self {
         let sending = Sending::start();
         let mut receivers = Vec::new();
@@ -79,12 +79,12 @@ impl Stage {
         }
     }
 
-    /// Deliveries of one item each, a second.
+    /// Measures deliveries of one item each, per second.
     async fn deliveries_per_s(&self, rounds: usize) -> f64 {
         let started = Instant::now();
         let before = self.requests();
         for round in 1..=rounds {
-            // One transaction of them all, as a full group of adverts makes it.
+            // One transaction for all, as for a full group of adverts.
             let alerts = self.alerts.clone();
             self.sending.write(move |transaction| {
                 alerts.iter().try_for_each(|alert| {
@@ -109,7 +109,8 @@ impl Stage {
         (rounds * self.alerts.len()) as f64 / started.elapsed().as_secs_f64()
     }
 
-    /// Milliseconds from commit to receipt under a steady stream, in ascending order, at receivers that answer.
+    /// Measures the milliseconds from commit to receipt under a steady stream, at receivers that respond; in ascending
+    /// order.
     async fn times_ms(&self, hanging: usize) -> Vec<f64> {
         let mut committed: HashMap<String, Instant> = HashMap::new();
         let mut ticks = tokio::time::interval(Duration::from_micros(1_000_000 / STEADY_PER_S));

@@ -1,5 +1,5 @@
-//! "What is this home worth?": one home with everything an answer shows, and a portfolio on all cores; beside them, the
-//! plain means: the ten nearest sales of two years, asked in SQL.
+//! "What is this home worth?": one home with everything that a response contains, and a portfolio on all cores;
+//! compared with a baseline in SQL, the median of the ten nearest sales of two years.
 
 mod support;
 
@@ -16,11 +16,11 @@ use support::Sql;
 use toise::estimate::valuer::{Adjustments, Valuer};
 use toise::estimate::{Class, Detail, Extras, Home, Model, store};
 
-/// Homes of the portfolio: a record batch.
+/// Homes of the portfolio: one record batch.
 const HOMES: usize = 8_192;
-/// Homes asked of the plain means.
+/// Homes valued by the baseline.
 const ASKED_IN_SQL: usize = 20;
-/// What an answer over HTTP shows.
+/// Details that an HTTP response contains.
 const DETAIL: Detail = Detail {
     comparables: 5,
     has_contributions: true,
@@ -111,7 +111,7 @@ fn estimate(criterion: &mut Criterion) {
     );
 }
 
-/// Median price per m2 of the ten nearest sales of the class in the two years before.
+/// Median price per m² of the ten nearest sales of the class in the two preceding years.
 fn nearest(sql: &Sql, home: &Home) -> String {
     let class = match home.class {
         Class::Flat => "Appartement",

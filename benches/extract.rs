@@ -1,11 +1,12 @@
-//! How long it takes to read a page of 500 kB: scripts and styles as real ones have them, or nothing but text and tags.
+//! "How long does it take to extract a page?": pages of 500 kB, with scripts and styles as in real ones, or only text
+//! and tags.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use toise::collect::extract::{Page, Verdict, extract};
 
-/// Bytes of a page.
+/// Size of a page, in bytes.
 const BYTES: usize = 500_000;
 
 const HEAD: &str = r#"<html><head><title>Appartement 3 pièces à vendre</title><script type="application/ld+json">

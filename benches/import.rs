@@ -1,5 +1,5 @@
-//! "How long does the official file take?": source rows a second from csv bytes in memory to a published table, sales
-//! and diagnostics of full width. The bytes are made beforehand.
+//! "How long does the official file take?": source rows per second, from CSV bytes in memory to a published table, for
+//! sales and diagnostics at full width. The bytes are generated before the measurement.
 
 mod support;
 
@@ -13,7 +13,7 @@ use toise::opendata::import::{ImportOptions, import_reader};
 use toise::opendata::report::ImportReport;
 use toise::opendata::source::Format;
 
-/// Diagnostics in the file at most: at full width one takes 4 kB.
+/// Maximum diagnostics in the file; at full width one takes 4 kB.
 const DIAGNOSTICS_MAX: u64 = 100_000;
 
 fn import(dataset: Dataset, csv: &[u8]) -> u64 {

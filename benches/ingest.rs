@@ -1,5 +1,5 @@
-//! "How many adverts a second can be taken?": sightings as portals send them (new adverts, price changes, ends), each
-//! deduplicated and durable when counted, into a store that grows from one measurement to the next.
+//! "How many adverts can be ingested per second?": sightings as portals send them (new adverts, price changes, ends).
+//! Each is deduplicated, and durable when counted. The store grows from one measurement to the next.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use toise::lab::synth::adverts::{Level, Market, Request};
 use toise::listings::Listings;
 use toise::store::Store;
 
-/// Sightings of one call, as the endpoint takes them at most.
+/// Sightings per call: the endpoint's maximum.
 const CALL: usize = 1_000;
-/// Sightings the store holds before anything is measured.
+/// Sightings in the store before the measurement.
 const BEFORE: usize = 20_000;
-/// More adverts than any run asks for.
+/// More adverts than any run needs.
 const MARKET: u64 = 10_000_000;
 
 fn ingest(criterion: &mut Criterion) {

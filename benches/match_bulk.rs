@@ -1,4 +1,4 @@
-//! "Which diagnostics are these homes'?": a portfolio at once, on all cores; criterion prints matches a second.
+//! "Which diagnostics belong to these homes?": a whole portfolio on all cores; criterion prints matches per second.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! "Which diagnostic is this home's?": one match after another, over communes of all sizes.
+//! "Which diagnostic belongs to this home?": single matches in sequence, over communes of all sizes.
 
 mod support;
 
@@ -8,7 +8,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use support::{Sql, targets};
 use toise::opendata::Dataset;
 
-/// Requests asked in turn.
+/// Requests used in rotation.
 const REQUESTS: usize = 1_000;
 
 fn match_single(criterion: &mut Criterion) {

@@ -1,7 +1,8 @@
-//! "Which of 100,000 alerts does this match?": adverts a second against alerts of realistic shape, beside a plain loop
-//! over all of them in the same run; how long they take to load and how much memory; and whole ingestion with 10,000.
+//! "Which of 100,000 alerts does this match?": adverts per second against alerts of realistic shape, compared with a
+//! plain loop over all alerts in the same run; the time and memory to load the alerts; and full ingestion with 10,000
+//! alerts.
 //!
-//! `TOISE_BENCH_ALERTS` sets how many alerts are percolated (default 100,000).
+//! `TOISE_BENCH_ALERTS` sets the number of alerts (default 100,000).
 
 mod support;
 
@@ -31,15 +32,15 @@ use toise::listings::properties::property::of_members;
 use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 
-/// Batches that are looked at in turn.
+/// Batches used in rotation.
 const BATCHES: usize = 16;
-/// Alerts of the ingestion that has some.
+/// Alerts in the ingestion benchmark that has alerts.
 const INGEST_ALERTS: u64 = 10_000;
-/// Sightings of one call, as the endpoint takes them at most.
+/// Sightings per call: the endpoint's maximum.
 const CALL: usize = 1_000;
-/// Sightings the store holds before anything is measured.
+/// Sightings in the store before the measurement.
 const BEFORE: usize = 5_000;
-/// Where matches would go.
+/// Webhook URL of the alerts.
 const HOOK: &str = "https://client.example/hook";
 const WANTS: Wants = Wants {
     created: true,
@@ -51,7 +52,7 @@ fn alert_count() -> u64 {
     text.replace('_', "").parse().unwrap_or(100_000)
 }
 
-/// New adverts as rows, and the properties they make alone.
+/// New adverts as rows, and the properties that they form on their own.
 fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
     let market = Market::new(Request::new(1_000_000, 3, Level::Middle));
     let mut seen = market.observations().filter(|seen| seen.first);
@@ -75,7 +76,7 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
     (of_properties, of_adverts)
 }
 
-/// Resident memory, bytes; 0 where the system does not tell.
+/// Resident memory, in bytes; 0 if the system does not report it.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = status
@@ -139,7 +140,7 @@ fn percolate(criterion: &mut Criterion) {
     }
 }
 
-/// The same question asked of every alert in turn, timed beside the index.
+/// Evaluates every alert in sequence, timed against the index.
 fn plain_loop(listing: Listing, bodies: &[Value], index: &mut Index, rows: &RecordBatch) {
     let schema = index.schema();
     let predicates: Vec<Predicate> = bodies

@@ -1,4 +1,4 @@
-//! "Which diagnostics are like this?": twenty whole diagnostics with the exact number, by postal code, around a point
+//! "Which diagnostics are like this?": twenty whole diagnostics with the exact total, by postal code, around a point
 //! and anywhere.
 
 mod support;

@@ -1,5 +1,6 @@
-//! "Which homes are for sale here?": a page of a hundred whole properties with the exact number, placed and unplaced, by
-//! words, and the number alone. Against DataFusion's SQL over the same files, which is asked for identifiers only.
+//! "Which homes are for sale here?": a page of a hundred whole properties with the exact total, with and without a
+//! place, by full text, and the total alone. Compared with DataFusion's SQL over the same files, which returns
+//! identifiers only.
 
 mod support;
 
@@ -26,7 +27,7 @@ use toise::listings::search::projection::Projection;
 use toise::listings::search::texts::Texts;
 use toise::store::Store;
 
-/// The data folder, made on first use: as many adverts as other benches have rows, two thirds as many properties.
+/// The data folder, created on first use: as many adverts as other benches have rows, two thirds as many properties.
 fn data() -> PathBuf {
     let name = format!("bench-listings-{}", support::rows());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -56,7 +57,7 @@ fn request(filter: Value, full_texts: &[&str]) -> SearchRequest {
     parse_search(Part::Whole, &body, &CursorKey::new([7; 32])).unwrap()
 }
 
-/// A page with its records, as the endpoint answers it.
+/// A page with its records, as in the endpoint's response.
 fn search(projection: &Projection, request: &SearchRequest) -> u64 {
     let page = projection.search(request, &Interrupt::default()).unwrap();
     let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();

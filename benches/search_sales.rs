@@ -1,4 +1,5 @@
-//! "Which sales are like this?": twenty whole sales with the exact number, placed, unplaced and deep behind a cursor.
+//! "Which sales are like this?": twenty whole sales with the exact total, with a place, without, and deep behind a
+//! cursor.
 
 mod support;
 
@@ -9,7 +10,7 @@ use support::{Sql, all, between, compare, is};
 use toise::contract::filter::Filter;
 use toise::opendata::{Dataset, OpenData, SearchRequest};
 
-/// Pages read before the one that is timed.
+/// Pages read before the measured one.
 const DEEP_PAGES: usize = 50;
 
 fn search(open_data: &OpenData, request: &SearchRequest) -> u64 {

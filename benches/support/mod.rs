@@ -1,8 +1,9 @@
-//! What the benches share: a lake of invented rows, made once and kept under `target/`, and a stopwatch that compares.
+//! Shared by the benches: a lake of synthetic rows, generated once and stored under `target/`, and a stopwatch for
+//! comparisons.
 //!
-//! `TOISE_BENCH_ROWS` sets how many sales and diagnostics it holds (default 200,000 of each).
+//! `TOISE_BENCH_ROWS` sets the number of sales and of diagnostics (default 200,000 of each).
 
-#![allow(dead_code, reason = "each bench uses its part of it")]
+#![allow(dead_code, reason = "each bench uses a part of it")]
 
 pub mod figures;
 pub mod targets;
@@ -17,20 +18,20 @@ use toise::engine::{Budget, Engine};
 use toise::lab::synth::{Request, lake::into_lake};
 use toise::opendata::{Dataset, OpenData};
 
-/// The executable's own allocator.
+/// The executable's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Times each side is asked when two are compared.
+/// Rounds per side of a comparison.
 const ROUNDS: usize = 15;
 
-/// Sales in the lake, and diagnostics.
+/// Number of sales in the lake, and of diagnostics.
 pub fn rows() -> u64 {
     let text = std::env::var("TOISE_BENCH_ROWS").unwrap_or_default();
     text.replace('_', "").parse().unwrap_or(200_000)
 }
 
-/// The data folder, made on first use.
+/// The data folder, created on first use.
 pub fn data() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-lake-{}", rows()));
     let done = folder.join("done");
@@ -44,7 +45,7 @@ pub fn data() -> PathBuf {
     folder
 }
 
-/// What the lake is made of.
+/// The request that generates the lake.
 pub fn request(dataset: Dataset, full_width: bool) -> Request {
     Request {
         dataset,
@@ -54,7 +55,7 @@ pub fn request(dataset: Dataset, full_width: bool) -> Request {
     }
 }
 
-/// The tables, open.
+/// Opens the tables.
 pub fn open() -> OpenData {
     OpenData::open(&data(), Budget::default()).unwrap()
 }
@@ -73,30 +74,30 @@ pub fn train() {
         .unwrap();
 }
 
-/// A text equal to one.
+/// A clause: a text equal to this one.
 pub fn is(column: &'static str, text: &str) -> Clause {
     Clause::new(column, Test::OneOf(vec![text.to_owned()]))
 }
 
-/// A number between two.
+/// A clause: a number between two bounds.
 pub fn between(column: &'static str, min: f64, max: f64) -> Clause {
     let (min, max) = (Some(min), Some(max));
     Clause::new(column, Test::Number { min, max })
 }
 
-/// The same tables through DataFusion's SQL: planned and decoded anew for each question.
+/// The same tables through DataFusion's SQL, which plans and decodes for each query.
 pub struct Sql {
     session: Session,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Sql {
-    /// A session over the tables.
+    /// Opens a session over the tables.
     pub fn over(open_data: &OpenData) -> Self {
         Self::of(open_data.engine())
     }
 
-    /// A session over the tables of an engine.
+    /// Opens a session over the tables of an engine.
     pub fn of(engine: &Engine) -> Self {
         Self {
             session: Session::open(engine, Vec::new()).unwrap(),
@@ -104,7 +105,7 @@ impl Sql {
         }
     }
 
-    /// The rows of the answer.
+    /// Runs a query and returns its rows.
     pub fn ask(&self, sql: &str) -> Vec<arrow::array::RecordBatch> {
         let answer = async {
             self.session
@@ -118,13 +119,13 @@ impl Sql {
         answer.unwrap()
     }
 
-    /// The first column of the first row, as a text.
+    /// Returns the first column of the first row, as a text.
     pub fn text(&self, sql: &str) -> String {
         let answer = self.ask(sql);
         arrow::util::display::array_value_to_string(answer[0].column(0), 0).unwrap()
     }
 
-    /// What a search answers: the number of rows, and the records of a page. The condition is the filter's own.
+    /// Computes what a search returns: the number of rows, and the records of a page. `condition` is the filter's own.
     pub fn search(&self, table: &str, condition: &str, beyond: &str, order: &str) -> u64 {
         let total = self.text(&format!("select count(*) from {table} where {condition}"));
         let page = format!(
@@ -135,7 +136,7 @@ impl Sql {
     }
 }
 
-/// Asks both sides in turn and prints the figure that compares: medians and their ratio.
+/// Runs both sides in turn and prints the medians and their ratio.
 pub fn compare(question: &str, mut ours: impl FnMut() -> u64, mut sql: impl FnMut() -> u64) {
     let mut times: [Vec<Duration>; 2] = Default::default();
     for round in 0..=ROUNDS {
@@ -145,7 +146,7 @@ pub fn compare(question: &str, mut ours: impl FnMut() -> u64, mut sql: impl FnMu
         let started = Instant::now();
         assert_eq!(answer, sql(), "{question}: totals differ");
         let sql_time = started.elapsed();
-        // The first round warms both up.
+        // The first round warms up both sides.
         if round > 0 {
             times[0].push(our_time);
             times[1].push(sql_time);

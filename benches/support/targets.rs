@@ -1,4 +1,4 @@
-//! Match requests as a portfolio asks them: commune, type, surface within 2 %, both consumption figures rounded.
+//! Match requests like those of a portfolio: commune, type, surface within 2 %, both consumption figures rounded.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
@@ -6,7 +6,7 @@ use toise::opendata::{Goal, MatchRequest, Target};
 
 use super::{Sql, all, between, is};
 
-/// Up to `count` requests for diagnostics of the lake, scattered over it: numbers read from their end have no order in
+/// Up to `count` requests for diagnostics scattered over the lake: diagnostic numbers read backwards are in no order of
 /// place or time.
 pub fn diagnostics(sql: &Sql, count: usize) -> Vec<MatchRequest> {
     let rows = sql.ask(&format!(

@@ -1,6 +1,6 @@
-//! The composition: a data folder and a configuration become the service that [`toise_http`] runs.
+//! The composition: builds the service that [`toise_http`] runs from a data folder and a configuration.
 //!
-//! This is the one place that knows every room; the rooms know nothing of the configuration as a whole.
+//! This is the only module that depends on every room; no room depends on the whole configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use toise_opendata::OpenData;
 use toise_store::Store;
 use toise_telemetry::{Gauge, Metric, Metrics};
 
-/// Name of the secret that seals cursors.
+/// Name of the secret that signs cursors.
 const CURSOR_SECRET: &str = "cursor";
 
 const READY: Metric<Gauge> = Metric::gauge(
@@ -106,7 +106,7 @@ pub fn app(
     })
 }
 
-/// What deliveries to webhooks need.
+/// The dependencies of webhook delivery.
 pub(crate) fn deliveries(
     data: &Path,
     app: &App,
@@ -123,7 +123,7 @@ pub(crate) fn deliveries(
     })
 }
 
-/// Has the sizes of store and tables told when the numbers are asked for.
+/// Registers the gauges of the store and the tables.
 pub(crate) fn observe(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
     app.metrics.observe(move |gauges| {
@@ -155,7 +155,7 @@ mod tests {
     use toise_opendata::{dpe, dvf};
 
     #[tokio::test]
-    async fn the_numbers_tell_the_sizes_of_tables_store_and_process() {
+    async fn metrics_report_the_sizes_of_tables_store_and_process() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
         let request = Request {

@@ -1,4 +1,4 @@
-//! The IRIS contours of a data folder: given once, kept under `reference/`, used from then on.
+//! The IRIS contours of a data folder: passed once to an import, stored under `reference/`, used from then on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ fn path(data: &Path) -> PathBuf {
     data.join("reference").join("iris.geojson.gz")
 }
 
-/// Path of the contours kept in a data folder, if there are any.
+/// Path of the contours stored in a data folder; `None` if there are none.
 pub fn kept(data: &Path) -> Option<PathBuf> {
     Some(path(data)).filter(|kept| kept.is_file())
 }
 
-/// Opens the contours given now and keeps a copy of them, or opens those kept before.
+/// Opens the given contours and stores a copy of them, or opens those stored earlier.
 ///
 /// # Errors
 /// The file cannot be read or copied.

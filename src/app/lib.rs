@@ -1,4 +1,4 @@
-//! The application: its configuration, its composition from the rooms, and copies of its data folder.
+//! The application: its configuration, its composition from the rooms, and backups of its data folder.
 
 pub mod backup;
 pub mod compose;
@@ -6,5 +6,5 @@ pub mod config;
 pub mod contours;
 pub mod serve;
 
-/// Why the service could not be composed or run, in words for an operator.
+/// Why the service could not be composed or run, as a message for the operator.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -29,7 +29,7 @@ use toise_opendata::{OpenData, dpe, dvf};
 use toise_store::Store;
 use toise_telemetry::logs;
 
-/// Longest wait, once requests are drained, for small work that threads still do.
+/// Maximum wait, after requests are drained, for work still running on threads.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the address once requests are taken.
@@ -84,7 +84,7 @@ pub fn serve(
             .start(&supervisor, runtime.handle().clone(), app.metrics.clone())?;
     let outcome = runtime.block_on(listen(config, tls, app, on_ready));
     drop(collecting);
-    // Finishes the deliveries under way while there is a runtime to finish them on.
+    // Stops the dispatcher while the runtime can still finish the deliveries in flight.
     drop(dispatcher);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome?;
@@ -100,7 +100,7 @@ async fn listen(
     app: App,
     on_ready: impl FnOnce(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    // Signals are caught before the address is told, so that none sent from then on is lost.
+    // Signal handlers are installed before the address is reported, so that no signal sent afterwards is lost.
     let stop = stop_signal()?;
     let supervisor = app.readiness.supervisor().clone();
     renew_on_hangup(&supervisor, tls.clone())?;
@@ -140,7 +140,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     })
 }
 
-/// Reads the certificate again on every SIGHUP, which without TLS does nothing.
+/// Reloads the certificate on every SIGHUP; has no effect without TLS.
 #[cfg(unix)]
 fn renew_on_hangup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -148,9 +148,9 @@ fn renew_on_hangup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result
     let renewing = async move {
         while hangup.recv().await.is_some() {
             match tls.as_ref().map(Tls::reload) {
-                Some(Ok(())) => tracing::info!("certificate read again"),
+                Some(Ok(())) => tracing::info!("certificate reloaded"),
                 Some(Err(error)) => {
-                    tracing::error!(%error, "certificate not renewed, the former one stays");
+                    tracing::error!(%error, "certificate not renewed; the previous one stays in use");
                 }
                 None => {}
             }

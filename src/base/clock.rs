@@ -1,4 +1,4 @@
-//! The one source of time. Production code takes a [`Clock`]; tests hand it a fixed or steerable one.
+//! The only source of time. Production code takes a [`Clock`]; tests pass a fixed or steerable one.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 static PROCESS_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Tells the time: the system's, or one that a test steers.
+/// A clock: the system's, or one that a test steers.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     /// Milliseconds since the Unix epoch; `None` reads the system clock.
@@ -21,21 +21,21 @@ impl Clock {
         Self::default()
     }
 
-    /// A clock that stands at `start` until [`Clock::advance_ms`] moves it.
+    /// A clock that stays at `start` until [`Clock::advance_ms`] moves it.
     pub fn steered(start: DateTime<Utc>) -> Self {
         Self {
             steered_ms: Some(Arc::new(AtomicI64::new(start.timestamp_millis()))),
         }
     }
 
-    /// Moves a steered clock forward; a system clock is left alone.
+    /// Moves a steered clock forward; has no effect on a system clock.
     pub fn advance_ms(&self, milliseconds: i64) {
         if let Some(now) = &self.steered_ms {
             now.fetch_add(milliseconds, Ordering::SeqCst);
         }
     }
 
-    /// The present moment, UTC.
+    /// The current time, UTC.
     pub fn now(&self) -> DateTime<Utc> {
         match &self.steered_ms {
             Some(now) => {
@@ -45,8 +45,8 @@ impl Clock {
         }
     }
 
-    /// Time since some fixed moment, for measuring how long something took: it never goes back, whatever happens to
-    /// the system's idea of the hour. A steered clock moves it too.
+    /// Time since a fixed moment, for measuring durations. It never decreases, even if the system time is changed. A
+    /// steered clock moves it too.
     pub fn monotonic(&self) -> Duration {
         match &self.steered_ms {
             Some(now) => {

@@ -1,29 +1,29 @@
-//! Progress on standard error: bars for people at a terminal, nothing for machines.
+//! Progress bars on standard error at a terminal; hidden otherwise.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Makes bars, or hidden ones where nobody looks.
+/// Creates progress bars, or hidden ones when no one would see them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     visible: bool,
 }
 
 impl Progress {
-    /// Bars on a terminal, none with `--json` or when standard error is no terminal.
+    /// Shows bars unless `json` is set or standard error is not a terminal.
     pub fn new(json: bool) -> Self {
         Self {
             visible: !json && std::io::stderr().is_terminal(),
         }
     }
 
-    /// No bars.
+    /// Hides all bars.
     pub fn silent() -> Self {
         Self::default()
     }
 
-    /// A bar over bytes; `total` unknown makes a spinner.
+    /// Creates a bar over bytes; without `total`, a spinner.
     pub fn bytes(self, name: &str, total: Option<u64>) -> ProgressBar {
         if !self.visible {
             return ProgressBar::hidden();
@@ -41,7 +41,7 @@ impl Progress {
         styled(bar, name, template)
     }
 
-    /// A bar over rows.
+    /// Creates a bar over rows.
     pub fn rows(self, name: &str, total: u64) -> ProgressBar {
         if !self.visible {
             return ProgressBar::hidden();

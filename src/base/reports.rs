@@ -1,4 +1,4 @@
-//! Reports of imports and ingestions: JSON files in a folder of the data folder, one each time.
+//! Reports of imports and ingestions: one JSON file each, in a folder of the data folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use serde::Serialize;
 /// Folder of the reports in a data folder.
 pub const FOLDER: &str = "reports";
 
-/// Writes a report to `<data>/reports/<name>-<moment>.json` and says where. `moment` is ISO 8601; its letters and digits
-/// are taken.
+/// Writes a report to `<data>/reports/<name>-<moment>.json` and returns the path. `moment` is ISO 8601; only its
+/// letters and digits are used.
 ///
 /// # Errors
 /// The folder cannot be written.

@@ -1,5 +1,5 @@
-//! `toise accounts`: makes and shows accounts, replaces signing secrets, reports consumption; also beside a running
-//! server.
+//! `toise accounts`: creates and shows accounts, rotates signing secrets and reports consumption. Works while the
+//! server is running.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use toise_store::Store;
 /// Arguments of `accounts`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: what a webhook receiver needs to know
+Example: show what a webhook receiver needs
 
   toise accounts show --json")]
 pub struct AccountsArgs {
@@ -27,26 +27,26 @@ pub struct AccountsArgs {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Make an account and show its secrets
+    /// Create an account and show its secrets
     Create {
-        /// Its name, unlike every other account's
+        /// Name of the account; must be unique
         name: String,
     },
     /// List accounts, without their signing secrets
     List,
     /// Show an account, its webhook key and its signing secret
     Show {
-        /// Its name or id; the account `default` is made when there is none
+        /// Name or id of the account; the account `default` is created if absent
         #[arg(default_value = DEFAULT_ACCOUNT)]
         account: String,
     },
-    /// Replace the signing secret; the old one signs beside the new one for 24 hours
+    /// Replace the signing secret; deliveries carry both signatures for 24 hours
     Rotate {
-        /// Its name or id
+        /// Name or id of the account
         #[arg(default_value = DEFAULT_ACCOUNT)]
         account: String,
     },
-    /// Report what accounts consumed, to the day
+    /// Report the consumption of accounts per day
     Usage {
         /// Name or id of one account [default: all]
         account: Option<String>,
@@ -79,7 +79,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             let (account, secret) = account::rotate_secret(&store, &clock, account_id)?;
             print_new(common, &account, &secret);
             if !common.json {
-                eprintln!("the old secret signs beside it for 24 hours");
+                eprintln!("the old secret also signs deliveries for 24 hours");
             }
         }
         Action::Usage { account, period } => {
@@ -102,14 +102,14 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     Ok(())
 }
 
-/// The account a person names, or a message that says how to make it.
+/// Finds an account by name or id; the error message for an unknown account names the command that creates one.
 fn named(
     store: &Store,
     name_or_id: &str,
 ) -> Result<Account, Box<dyn std::error::Error + Send + Sync>> {
     account::get_named(store, name_or_id).map_err(|error| match error {
         account::Error::NoAccount => {
-            format!("no account {name_or_id:?}; `toise accounts create` makes one").into()
+            format!("no account {name_or_id:?}; create it with `toise accounts create`").into()
         }
         error => error.into(),
     })

@@ -1,5 +1,5 @@
-//! `toise alerts`: the alerts there are, what became of their deliveries, and sending them again; also beside a running
-//! server, which does the sending.
+//! `toise alerts`: lists alerts, shows their deliveries and retries or replays them. Works while the server is running;
+//! the server does the sending.
 
 mod saved;
 
@@ -19,7 +19,7 @@ use toise_store::Store;
 /// Arguments of `alerts`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: a receiver was broken on Monday
+Example: recover after a receiver outage on Monday
 
   toise alerts dead-letters
   toise alerts dead-letters --retry-all
@@ -39,7 +39,7 @@ enum Action {
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Show an alert, what it matched and how its deliveries stand
+    /// Show an alert, its matches and the state of its deliveries
     Show {
         /// Identifier of the alert
         #[arg(value_parser = id)]
@@ -50,35 +50,35 @@ enum Action {
         /// Identifier of the alert
         #[arg(value_parser = id)]
         alert: FlxId,
-        /// Only those of one status
+        /// Filter by status
         #[arg(long, value_enum)]
         status: Option<StatusArg>,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// List deliveries that were given up, newest first, or send them again
+    /// List dead letters, newest first, or retry them
     DeadLetters {
-        /// Send this delivery again, under its identifier; repeatable
+        /// Retry this delivery under its identifier; repeatable
         #[arg(long, value_name = "DELIVERY", value_parser = id)]
         retry: Vec<FlxId>,
-        /// Send all of them again, those of active alerts
+        /// Retry all dead letters of active alerts
         #[arg(long, conflicts_with = "retry")]
         retry_all: bool,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Send again what an alert matched in a window of time
+    /// Replay the matches of an alert in a time window
     Replay {
         /// Identifier of the alert
         #[arg(value_parser = id)]
         alert: FlxId,
-        /// First day or moment
+        /// First day or moment of the window
         #[arg(long, value_name = "DATE", value_parser = moment)]
         from: Moment,
-        /// Last day or moment, included
+        /// Last day or moment of the window, included
         #[arg(long, value_name = "DATE", value_parser = moment)]
         to: Moment,
-        /// Items at most; the oldest are sent
+        /// Maximum number of items; the oldest are sent first
         #[arg(long, value_name = "NUMBER", default_value_t = ITEMS_MAX)]
         max_items: usize,
     },
@@ -86,22 +86,22 @@ enum Action {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StatusArg {
-    /// Not tried yet
+    /// Not attempted yet
     Pending,
-    /// Taken by the receiver
+    /// Accepted by the receiver
     Delivered,
-    /// To be tried again
+    /// Failed and scheduled for a retry
     Failed,
-    /// Given up
+    /// No longer retried
     Dead,
 }
 
 #[derive(Args, Debug)]
 struct PageArgs {
-    /// Entries to leave out
+    /// Entries to skip
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     skip: usize,
-    /// Entries to list, 100 at most
+    /// Maximum number of entries to list, up to 100
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     take: usize,
 }
@@ -163,7 +163,7 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
             }
             match common.json {
                 true => println!("{}", json!({"retried": retried})),
-                false => println!("{retried} to be sent again by the server"),
+                false => println!("{retried} deliveries queued; the server retries them"),
             }
         }
         Action::Replay {
@@ -192,7 +192,7 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
                     json!({"replay_id": begun.replay_id, "items": begun.items})
                 ),
                 false => println!(
-                    "{} items to be sent again by the server (replay {})",
+                    "{} items queued for replay {}; the server sends them",
                     begun.items, begun.replay_id
                 ),
             }
@@ -223,11 +223,11 @@ fn print(common: &Common, deliveries: &[Delivery]) -> CommandResult {
     table.set_header([
         "delivery",
         "alert",
-        "made",
+        "created",
         "items",
         "status",
         "attempts",
-        "last answer",
+        "last response",
         "next attempt",
     ]);
     for delivery in deliveries {

@@ -1,4 +1,4 @@
-//! `toise backup`: a data folder as it stands, to a folder or a tar file, also while the service runs.
+//! `toise backup`: copies the data folder to a folder or a tar file, also while the server is running.
 
 use std::path::{Path, PathBuf};
 
@@ -16,16 +16,17 @@ use toise_opendata::{Dataset, OpenData};
 /// Arguments of `backup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The backup holds the store, every table as it stands, the estimator's model and report cards, toise.toml, reference/
-and reports/. It appears whole or not at all. A folder on the same file system shares the tables' files with the data folder (hard links: quick, and no second
-copy of them); a tar file holds copies. It holds what keys and secrets are checked with: keep it as safe as the data.
+The backup holds the store, every table, the estimator's model and report cards, toise.toml, reference/ and reports/.
+It is published only when complete. On the same file system, a backup folder shares the tables' files with the data
+folder through hard links, which is quick and needs no second copy of them; a tar file holds copies. The backup contains
+the data that keys and secrets are verified with: protect it like the data folder.
 
 Examples:
 
   toise backup /backups/2026-11-21
   toise backup /backups/2026-11-21.tar --json")]
 pub struct BackupArgs {
-    /// New folder, or new file named .tar
+    /// New folder, or new file whose name ends in .tar
     #[arg(value_name = "DIR|FILE.tar")]
     to: PathBuf,
 }
@@ -50,7 +51,7 @@ pub(super) fn open_tables(data: &Path) -> Result<(), engine::Error> {
     Ok(())
 }
 
-/// Tells what a backup holds, and where it was put.
+/// Prints what a backup holds and where it is.
 pub(super) fn report(common: &Common, key: &str, path: &Path, manifest: &Manifest) {
     let (files, bytes) = (manifest.files.len(), manifest.bytes());
     if common.json {

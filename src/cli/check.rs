@@ -1,4 +1,4 @@
-//! `toise check`: reads the whole lake and the estimator's model and verifies every byte of them.
+//! `toise check`: reads the whole lake and the estimator's model and verifies every byte against checksums.
 
 use std::path::Path;
 
@@ -14,20 +14,21 @@ use toise_estimate::{Model, model, store};
 use toise_lake::Lake;
 use toise_lake::check::TableCheck;
 
-/// Damaged places of one file told to people; machines are told all.
+/// Maximum damaged places printed per file; `--json` prints all of them.
 const PLACES_SHOWN_MAX: usize = 5;
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Reads every file the snapshots name, beside a running server or import, and compares each page with the checksum taken
-when it was written; then the model that values homes, where there is one. Ends with exit code 1 when something is damaged, after naming every damaged file.
+Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
+verifies the estimator's model, if there is one. Can run during an import or while the server is running. If
+anything is damaged, names every damaged file and ends with exit code 1.
 
 Examples:
   toise check
   toise check dpe --json | jq '.tables[].damaged'")]
 pub struct CheckArgs {
-    /// Tables [default: all, and the model]
+    /// Tables to check [default: all, and the model]
     pub tables: Vec<LakeTable>,
 }
 
@@ -62,7 +63,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     } else {
         print(&tables);
         match &model {
-            Ok(Some(version)) => println!("The model {version} is whole."),
+            Ok(Some(version)) => println!("The model {version} is intact."),
             Ok(None) => {}
             Err(error) => println!("{error}"),
         }
@@ -88,7 +89,8 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     .into())
 }
 
-/// Opens the model in use, which compares every file of it with its digest; its version, `None` without a model.
+/// Opens the current model, which compares each of its files with its digest. Returns its version, `None` without a
+/// model.
 fn open_model(data: &Path) -> Result<Option<String>, model::Error> {
     match Model::open(&data.join(store::FOLDER)) {
         Ok(model) => Ok(Some(model.metadata().version.clone())),
@@ -128,7 +130,7 @@ fn print(tables: &[TableCheck]) {
 fn state(table: &TableCheck) -> String {
     match table.damaged.len() {
         0 if table.published_at.is_empty() => "empty".into(),
-        0 => "whole".into(),
+        0 => "intact".into(),
         1 => "1 damaged place".into(),
         count => format!("{count} damaged places"),
     }

@@ -1,5 +1,5 @@
-//! `toise compact`: merges the runs of a table into one, beside a running server, and folds what changed in the store
-//! into the tables of listings first; or makes those anew.
+//! `toise compact`: compacts the memtables of the listing tables, then merges the sorted runs of each table into one;
+//! or rebuilds the listing tables from the store. Works while the server is running.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -24,29 +24,29 @@ use toise_store::Store;
 /// Arguments of `compact`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Imports leave a table in a few sorted runs, and a question about one place reads a few pages of each. Merged into one
-run it reads fewer. Every row is written anew: the disk needs room for the table a second time. A running server goes
-on answering and takes the new files within a second; rows and answers stay the same.
+Imports leave a table in a few sorted runs, and a query about one place reads a few pages of each run. Merging the runs
+into one reduces these reads. Every row is rewritten, so the disk needs free space for a second copy of the table. A
+running server keeps answering and switches to the new files within a second. Rows and responses do not change.
 
-What changed in the store since the tables of properties and adverts were written is folded into them first. With
---rebuild these two and the index of words are made anew from the store, whatever state they are in: after damage, or
-when they were deleted. Until each is whole the former one stays and goes on answering, also when the command is
-killed; then a running server takes the new one within a second. It folds nothing meanwhile: what changes lies in its
-memory a little longer.
+Before the merge, store changes that are newer than the files of properties and adverts are written into them. With
+--rebuild, these two tables and the text index are rebuilt from the store whatever their state: use it when they are
+damaged or deleted. Each old table keeps answering until its new one is complete, even if the command is killed. A
+running server switches to the new table within a second. It does not compact during a rebuild: recent changes stay in
+its memory until the rebuild ends.
 
 Examples:
   toise compact
   toise compact dpe --json
   toise compact --rebuild")]
 pub struct CompactArgs {
-    /// Tables [default: all; with --rebuild properties and adverts]
+    /// Tables to compact [default: all; with --rebuild properties and adverts]
     pub tables: Vec<LakeTable>,
-    /// Make tables of listings, and the words of properties, anew from the store
+    /// Rebuild the listing tables, and the text index of properties, from the store
     #[arg(long)]
     pub rebuild: bool,
 }
 
-/// Files of a table at one moment.
+/// Files of a table in one snapshot.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Extent {
     runs: usize,
@@ -65,12 +65,12 @@ impl From<&Snapshot> for Extent {
     }
 }
 
-/// What was done to a table.
+/// Result of compacting one table.
 #[derive(Debug, Serialize)]
 struct Compacted {
     table: &'static str,
     rows: u64,
-    /// Records that changed since the table was written.
+    /// Records written from the memtable: those changed since the table was last compacted.
     folded: u64,
     rows_written: u64,
     before: Extent,
@@ -110,7 +110,7 @@ pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
     Ok(())
 }
 
-/// Folds what waits for a table and merges its runs; gives the records folded and the rows merged.
+/// Compacts the memtable of a table and merges its sorted runs. Returns the records compacted and the rows merged.
 fn compact(
     lake: &Lake,
     listings: Option<&Listings>,
@@ -128,7 +128,9 @@ fn compact(
 fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> CommandResult {
     if let Some(other) = named.iter().find(|table| table.listing().is_none()) {
         let name = other.schema().name;
-        return Err(format!("{name} is not made from the store: import it again instead").into());
+        return Err(
+            format!("{name} is not derived from the store; import it again instead").into(),
+        );
     }
     let lake = Lake::open(&common.data)?;
     let progress = Progress::new(common.json);
@@ -156,7 +158,7 @@ fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> Command
             seconds: started.elapsed().as_secs_f64(),
         });
         if listing == Listing::Property {
-            let bar = progress.rows("words", count);
+            let bar = progress.rows("text index", count);
             texts::rebuild(&common.data, listings, &|properties| bar.inc(properties))?;
             bar.finish_and_clear();
         }
@@ -176,7 +178,13 @@ fn report(common: &Common, tables: &[Compacted]) {
 fn print(tables: &[Compacted]) {
     let mut shown = crate::table();
     shown.set_header([
-        "table", "rows", "folded", "runs", "files", "bytes", "seconds",
+        "table",
+        "rows",
+        "compacted",
+        "runs",
+        "files",
+        "bytes",
+        "seconds",
     ]);
     for table in tables {
         let change = |before: String, after: String| match table.rows_written + table.folded {

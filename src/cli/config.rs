@@ -1,4 +1,4 @@
-//! `toise config`: the configuration in effect and where each value came from, or the commented defaults.
+//! `toise config`: prints the configuration in effect with the origin of each value, or the commented defaults.
 
 use clap::Args;
 
@@ -6,19 +6,19 @@ use super::{CommandResult, Common};
 use toise_app::config::print::{Origins, as_json, as_toml};
 use toise_app::config::{Effective, Flag};
 
-/// Flags that set values; `serve`, `demo` and `config` take them.
+/// Flags that set configuration values, shared by `serve`, `demo` and `config`.
 #[derive(Args, Clone, Debug)]
 pub struct SettingArgs {
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8080]
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Credits of a consumption type; repeatable
+    /// Price of a consumption type, in credits; repeatable
     #[arg(long, value_name = "TYPE=CREDITS")]
     pub price: Vec<String>,
-    /// Hosts that webhooks may reach wherever they are, also over plain http; for trials
+    /// Hosts that webhooks may reach at any address, also over plain http; for trials
     #[arg(long, value_name = "HOST,HOST")]
     pub allow_webhook_hosts: Option<String>,
-    /// Hosts whose pages may be collected wherever they are, on any port, also over plain http; for trials
+    /// Hosts whose pages may be collected at any address and port, also over plain http; for trials
     #[arg(long, value_name = "HOST,HOST")]
     pub allow_collect_hosts: Option<String>,
     /// Any setting of the configuration; repeatable
@@ -27,7 +27,7 @@ pub struct SettingArgs {
 }
 
 impl SettingArgs {
-    /// What the flags set, the specific ones last so that they win.
+    /// The values that the flags set. Specific flags come after `--set`, so they take precedence.
     ///
     /// # Errors
     /// A flag without `=`.
@@ -74,15 +74,14 @@ impl SettingArgs {
 /// Arguments of `config`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Values come from flags, then from the environment (TOISE_SERVER__LISTEN sets listen in [server]), then from the file,
-then from the defaults. An unknown key anywhere is refused.
+Precedence: flags, environment (TOISE_SERVER__LISTEN sets listen in [server]), file, defaults. Unknown keys are refused.
 
-Examples: start a configuration file, then see what is in effect
+Examples: create a configuration file, then show the configuration in effect
 
   toise config --default > toise-data/toise.toml
   toise config --set log.format=json")]
 pub struct ConfigArgs {
-    /// Print the defaults, as a file to start from
+    /// Print the commented defaults, as a template for a configuration file
     #[arg(long)]
     default: bool,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! `toise demo`: a data folder of invented sales, diagnostics and adverts on the first run, a model taught by the sales,
-//! the service over it, a key, and lines to try.
+//! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics and adverts and trains a model
+//! on the sales. Then it serves the folder and prints a key and sample requests.
 
 use std::path::Path;
 
@@ -25,31 +25,31 @@ use toise_listings::columns::properties;
 use toise_opendata::{Dataset, dpe, dvf};
 use toise_store::Store;
 
-/// Sales of a demo.
+/// Sales in the demo.
 const SALES: u64 = 200_000;
-/// Diagnostics of a demo.
+/// Diagnostics in the demo.
 const DIAGNOSTICS: u64 = 150_000;
-/// Adverts of a demo, of some 20,000 properties.
+/// Adverts in the demo, of about 20,000 properties.
 const ADVERTS: u64 = 30_000;
-/// What all of them are divided by for a small demo.
+/// Divisor of these counts for a small demo.
 const SMALL: u64 = 100;
-/// Seed of the demo: every one is the same, but for the identifiers of adverts and properties.
+/// Seed of the demo. Every demo has the same data, except for the identifiers of adverts and properties.
 const SEED: u64 = 1;
 
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: on a free port, ready for a script
+Example: listen on a free port, for use in a script
 
   toise demo --listen 127.0.0.1:0 --json")]
 pub struct DemoArgs {
-    /// A hundredth of the data: there in an instant, even from an unoptimised build
+    /// Generate a hundredth of the data, which is fast even in an unoptimised build
     #[arg(long)]
     small: bool,
-    /// Adverts to make up, about three for two properties
+    /// Synthetic adverts to generate, about three for every two properties
     #[arg(long, default_value_t = ADVERTS, value_name = "N", conflicts_with = "small")]
     adverts: u64,
-    /// Leave the estimator untrained, which takes minutes in an unoptimised build: estimates answer 503
+    /// Skip training (estimates return 503)
     #[arg(long)]
     no_model: bool,
     #[command(flatten)]
@@ -69,7 +69,8 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     }
     let as_json = common.json;
     serve(&common.data, &config, move |address| {
-        // Only now: a demo that finds its address taken leaves the keys of the running one alone.
+        // Keys are created only after binding: a demo that finds its address in use must not revoke the keys of the
+        // running one.
         let (key, admin_key) = make_keys(&common.data, &config.limits)?;
         if as_json {
             println!(
@@ -83,7 +84,7 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     })
 }
 
-/// Makes a key for the questions and one for administration, and revokes those of earlier demos.
+/// Creates an API key with the default scopes and one for administration, and revokes the keys of earlier demos.
 fn make_keys(
     data: &Path,
     limits: &Limits,
@@ -107,7 +108,7 @@ fn make_keys(
     Ok((key, make([Scope::Admin].into_iter().collect())?))
 }
 
-/// Makes the demo's data where there is none yet.
+/// Generates the demo's data if the data folder has no rows yet.
 fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandResult {
     let data = &common.data;
     let lake = Lake::open(data)?;
@@ -117,7 +118,7 @@ fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandR
     }
     if rows > 0 {
         let data = data.display();
-        eprintln!("{data} already holds {rows} rows: nothing added");
+        eprintln!("{data} already holds {rows} rows; nothing added");
         return Ok(());
     }
     let progress = Progress::new(common.json);
@@ -130,16 +131,16 @@ fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandR
         };
         into_lake(data, request, progress)?;
         let (items, name) = (request.items, dataset.name());
-        eprintln!("made {items} invented rows of {name}");
+        eprintln!("generated {items} synthetic rows of {name}");
     }
     let request = AdvertsRequest::new(adverts, SEED, Level::Middle);
     let filled = into_listings(data, request, contours::kept(data).as_deref(), progress)?;
     let (adverts, properties) = (filled.adverts, filled.properties);
-    eprintln!("made {adverts} invented adverts of {properties} properties");
+    eprintln!("generated {adverts} synthetic adverts of {properties} properties");
     Ok(())
 }
 
-/// Trains the estimator where there is no model yet: on the demo's own sales, in seconds.
+/// Trains the estimator on the demo's sales if there is no model yet; takes seconds in an optimised build.
 fn learn(common: &Common) -> CommandResult {
     let folder = common.data.join(store::FOLDER);
     if folder.join(store::CURRENT).exists() {
@@ -149,10 +150,10 @@ fn learn(common: &Common) -> CommandResult {
         Ok((model, _)) => {
             model.save(&folder)?;
             let (sales, through) = (model.metadata().sales, &model.metadata().data_through);
-            eprintln!("trained the estimator on {sales} of the invented sales, up to {through}");
+            eprintln!("trained the estimator on {sales} of the synthetic sales, up to {through}");
         }
         Err(error @ model::Error::TooFew { .. }) => {
-            eprintln!("estimates will answer 503: {error}");
+            eprintln!("estimates will return 503: {error}");
         }
         Err(error) => return Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! `toise estimate`: the value of each home of a portfolio.
+//! `toise estimate`: values each home of a portfolio.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use toise_estimate::{Detail, Model, store};
 /// Arguments of `estimate`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each row of the portfolio is a home: longitude, latitude, type (CLASS_FLAT or CLASS_HOUSE, flat or house, Appartement or
-Maison) and surface_m2; and what else is known of it: id, room_count, bedroom_count, land_surface_m2, construction_year,
-epc_energy, epc_climate (A to G), floor, valuation_date (today where it is not said; nothing later is looked at),
+Each row of the portfolio is a home. Required columns: longitude, latitude, type (CLASS_FLAT or CLASS_HOUSE, flat or
+house, Appartement or Maison) and surface_m2. Optional columns: id, room_count, bedroom_count, land_surface_m2,
+construction_year, epc_energy, epc_climate (A to G), floor, valuation_date (default: today; later data is not used),
 total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
-has_terrace. The answer has one row for each: id, price, lower, upper (EUR; four sales in five lie between), confidence,
-fallback and error, in the order of the portfolio.
+has_terrace. The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in
+five lie between lower and upper), confidence, fallback and error.
 
 Examples:
   toise estimate --input portfolio.csv --output valued.parquet
@@ -30,19 +30,19 @@ pub struct EstimateArgs {
     /// Portfolio: csv, csv.gz, parquet or ndjson
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Answer: .parquet, .csv or .ndjson
+    /// Output: .parquet, .csv or .ndjson
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Read the column OURS as THEIRS
     #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = rename)]
     renames: Vec<(String, String)>,
-    /// Add a column with the N recorded sales most like the home, 1 to 5, as JSON
+    /// Add a column with the N most similar recorded sales, 1 to 5, as JSON
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=COMPARABLES_MAX as i64))]
     comparables: Option<u8>,
-    /// Add a column with what each input adds to the price, in EUR, as JSON
+    /// Add a column with the contribution of each input to the price, in EUR, as JSON
     #[arg(long)]
     contributions: bool,
-    /// Ignore what recorded sales cannot teach (balcony, lift, condition, …) [default: as the setting says]
+    /// Skip adjustments for what sales do not record (balcony, lift, condition, …) [default: the configured setting]
     #[arg(long)]
     no_adjustments: bool,
 }

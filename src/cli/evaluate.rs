@@ -1,4 +1,4 @@
-//! `toise evaluate`: how good the answers are, measured on the records of the lake, on later sales and on labelled adverts.
+//! `toise evaluate`: measures quality on records of the lake, on later sales and on labelled adverts.
 
 use clap::{Args, Subcommand};
 use comfy_table::CellAlignment;
@@ -11,15 +11,15 @@ use toise_opendata::OpenData;
 /// Arguments of `evaluate`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: 5,000 diagnostics of the lake, asked for as a portfolio would
+Example: match 5,000 diagnostics of the lake as rows of a portfolio
 
   toise evaluate match dpe --sample 5000
 
-Example: 20,000 adverts at each level of noise, assigned to properties and held against the truth
+Example: deduplicate 20,000 adverts at each noise level and compare with the ground truth
 
   toise evaluate dedup --adverts 20000
 
-Example: prices of 2023, estimated by what was known at the end of 2022
+Example: estimate prices of 2023 from sales known at the end of 2022
 
   toise evaluate estimate --train-until 2022-12-31 --test 2023")]
 pub struct EvaluateArgs {
@@ -29,22 +29,22 @@ pub struct EvaluateArgs {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Ask for records by what a portfolio would know of them, and count how often they are found
+    /// Match sampled records by what a portfolio would know of them, and measure how often they are found
     Match(MatchArgs),
-    /// Train the estimator on sales up to a day, and judge it on later ones
+    /// Train the estimator on sales up to a day, and evaluate it on later sales
     Estimate(super::evaluate_estimate::EstimateArgs),
-    /// Make adverts whose assets are known, assign them to properties, and count what was joined rightly
+    /// Deduplicate synthetic adverts with known assets, and measure precision and recall
     Dedup(super::evaluate_dedup::DedupArgs),
 }
 
 #[derive(Args, Debug)]
 struct MatchArgs {
-    /// What to match against
+    /// Table to match against
     table: Matched,
-    /// Records drawn
+    /// Number of records to sample
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     sample: usize,
-    /// The same seed draws the same records and makes the same errors
+    /// Seed; the same seed samples the same records and generates the same errors
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 }
@@ -78,10 +78,10 @@ fn print(report: &Report) {
         "n",
         "top-1",
         "ceiling",
-        "of it",
+        "share",
         "top-5",
         "ceiling",
-        "of it",
+        "share",
         "HIGH",
         "right",
         "MEDIUM",
@@ -104,7 +104,7 @@ fn print(report: &Report) {
         println!("{}: {}", level.level, level.about);
     }
     println!(
-        "\n{} records of {}, seed {}. Percentages but for n and the counts of classes; of it: share of the ceiling.",
+        "\n{} records of {}, seed {}. Percentages, except n and the class counts; share: share of the ceiling.",
         report.sample, report.table, report.seed
     );
 }

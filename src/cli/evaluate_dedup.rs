@@ -1,4 +1,5 @@
-//! `toise evaluate dedup`: made-up adverts whose assets are known, assigned to properties and held against the truth.
+//! `toise evaluate dedup`: deduplicates synthetic adverts with known assets and compares the result with the ground
+//! truth.
 
 mod ingested;
 
@@ -19,44 +20,44 @@ use toise_lab::dedup::{self, Grouping, Mistake, Outcome};
 use toise_lab::synth::adverts::{Level, Market, Request, Spread};
 use toise_lab::synth::places;
 
-/// Seeds whose adverts the weights were fitted on; reports on them would flatter.
+/// Seeds of the adverts that the weights were fitted on. Reports on these seeds would be too optimistic.
 const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
-/// Levels whose adverts the weights were fitted on.
+/// Noise levels of the adverts that the weights were fitted on.
 const TRAINING_LEVELS: [Level; 2] = [Level::Light, Level::Middle];
 
 /// Arguments of `evaluate dedup`.
 #[derive(Args, Debug)]
 pub struct DedupArgs {
-    /// Adverts at each level, in as few communes as make them as dense as the whole market
+    /// Adverts at each level, in few enough communes to be as dense as in the whole market
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     adverts: u64,
-    /// The same seed makes the same adverts; 1001 to 1003 are those the weights were fitted on
+    /// Seed of the adverts; the weights were fitted on seeds 1001 to 1003
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// One level of noise instead of all
+    /// Run one noise level instead of all
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<NoiseLevel>,
-    /// Print so many wrong decisions of each level too, with their evidence
+    /// Also print N wrong decisions of each level, with their evidence
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
-    /// Take every sighting through ingestion itself, into a store that is thrown away, instead of the scorer alone
+    /// Run the full ingestion of every sighting into a temporary store, instead of the scorer alone
     #[arg(long, conflicts_with = "mistakes")]
     ingested: bool,
-    /// Fit the weights on the training seeds and print them beside those in use, instead of measuring
+    /// Fit the weights on the training seeds and print them next to the current ones, instead of measuring
     #[arg(long, conflicts_with_all = ["seed", "level", "ingested"])]
     fit: bool,
 }
 
-/// A level of noise, as an argument.
+/// A noise level, as a command-line argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NoiseLevel {
     /// Portals copy what the seller wrote
     Clean,
-    /// Areas rounded, some positions blurred, little left out
+    /// Areas rounded, some positions blurred, few fields omitted
     Light,
-    /// Texts cut or rewritten, pictures recompressed, prices lag, second agencies
+    /// Texts shortened or rewritten, pictures recompressed, prices outdated, second agencies
     Middle,
-    /// Half of everything missing or wrong
+    /// Half of all fields missing or wrong
     Heavy,
 }
 
@@ -86,14 +87,14 @@ struct LevelResult {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Judged {
-    /// The scorer.
+    /// The scorer alone.
     Scorer {
         #[serde(flatten)]
         outcome: Box<Outcome>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         mistakes: Vec<Mistake>,
     },
-    /// Ingestion as a whole.
+    /// The full ingestion.
     Ingestion(Grouping),
 }
 
@@ -177,7 +178,7 @@ fn ingested(adverts: u64, seed: u64, level: Level) -> Result<Judged, Boxed> {
     Ok(Judged::Ingestion(grouping))
 }
 
-/// The adverts of a level, and a bar for their blocks.
+/// The adverts of a level, and a progress bar for their blocks.
 fn market(adverts: u64, seed: u64, level: Level) -> (Market, ProgressBar) {
     let synth = Market::new(Request {
         spread: Spread::Dense,
@@ -205,7 +206,7 @@ fn observe(
     bar.finish_and_clear();
 }
 
-/// Adds the INSEE code that ingestion derives from city and department before it compares.
+/// Adds the INSEE code that ingestion derives from city and department before the comparison.
 fn complete(advert: &mut Advert) {
     static CODES: LazyLock<HashMap<(&str, &str), &str>> = LazyLock::new(|| {
         let places = places::all().iter();
@@ -299,21 +300,23 @@ fn print(report: &Report) {
         }
     }
     println!(
-        "Percentages: precision and recall of pairs of adverts; purity: adverts of their property's commonest asset; \
-         pure: properties of one asset; blocking: adverts of a known asset that met one of its adverts.\n\
+        "Percentages: precision and recall of pairs of adverts; purity: adverts of their property's most frequent asset; \
+         pure: properties of one asset; blocking: adverts of a known asset with one of its adverts among the candidates.\n\
          Seed {}; the weights were fitted on seeds {} to {}.",
         report.seed, report.training_seeds[0], report.training_seeds[1]
     );
     if report.seed_was_trained_on {
-        println!("warning: the weights were fitted on this seed, so these figures flatter");
+        println!(
+            "warning: the weights were fitted on this seed, so these figures are too optimistic"
+        );
     }
 }
 
 fn print_missed(level: Level, outcome: &Outcome, mistakes: &[Mistake]) {
     let missed = &outcome.missed;
     println!(
-        "{}: {} of {} adverts of known assets joined none of theirs ({} met none, {} barred, {} unsure, {} outweighed); \
-         {} joined another asset.",
+        "{}: {} of {} adverts of known assets joined none of theirs ({} not among the candidates, {} vetoed, {} unsure, \
+         {} outweighed); {} joined another asset.",
         level.name(),
         missed.not_met + missed.barred + missed.unsure + missed.outweighed,
         outcome.returning,
@@ -335,7 +338,7 @@ fn print_missed(level: Level, outcome: &Outcome, mistakes: &[Mistake]) {
             mistake.new, mistake.known, comparison.bits
         );
         if let Some(bar) = comparison.bar {
-            print!(", barred ({bar:?})");
+            print!(", vetoed ({bar:?})");
         }
         for evidence in comparison.evidence.iter() {
             print!(
@@ -359,7 +362,7 @@ fn print_fitted(fitted: &Fitted) {
         "two assets",
         "ratio",
         "fitted",
-        "in use",
+        "current",
     ]);
     for field in &fitted.fields {
         for level in &field.levels {
@@ -378,7 +381,7 @@ fn print_fitted(fitted: &Fitted) {
     align(&mut table);
     println!("{table}");
     println!(
-        "{} pairs of one asset, {} of two; before anything is compared {:.1} bits, in use {:.1}.",
+        "{} pairs of one asset, {} of two; prior {:.1} bits, currently {:.1}.",
         fitted.same, fitted.different, fitted.prior_bits, fitted.prior_bits_in_use
     );
 }

@@ -1,4 +1,4 @@
-//! `toise evaluate estimate`: a model that knows the sales up to a day, judged on later ones.
+//! `toise evaluate estimate`: trains a model on the sales up to a day and evaluates it on later sales.
 
 use chrono::{Datelike, NaiveDate, SecondsFormat};
 use clap::Args;
@@ -10,21 +10,21 @@ use toise_base::progress::Progress;
 use toise_estimate::{join, model, read, store, train};
 use toise_lab::estimate as evaluate;
 
-/// Folder of report cards in the folder of models.
+/// Folder of report cards, inside the folder of models.
 const REPORTS: &str = "reports";
 
 /// Arguments of `evaluate estimate`.
 #[derive(Args, Debug)]
 pub struct EstimateArgs {
-    /// Last day the model knows sales of [default: the end of the year before the last recorded]
+    /// Last day of the training sales [default: the end of the year before the last recorded]
     #[arg(long, value_name = "DATE")]
     train_until: Option<NaiveDate>,
-    /// Sales it is judged on: a year, or the first and last day [default: all later ones]
+    /// Sales to evaluate on: a year, or the first and last day [default: all later sales]
     #[arg(long, value_name = "YEAR|DATE..DATE", value_parser = parse_test)]
     test: Option<Test>,
 }
 
-/// First and last day of the sales judged.
+/// First and last day of the test sales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Test(NaiveDate, NaiveDate);
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sales_to_judge_are_a_year_or_two_dates() {
+    fn test_sales_are_a_year_or_two_dates() {
         let date = |text: &str| text.parse::<NaiveDate>().unwrap();
         let year = Test(date("2023-01-01"), date("2023-12-31"));
         assert_eq!(parse_test("2023"), Ok(year));

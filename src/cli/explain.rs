@@ -1,4 +1,4 @@
-//! `toise explain`: why two adverts are, or are not, taken for one asset.
+//! `toise explain`: explains why two adverts are, or are not, taken for the same asset.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use toise_store::Store;
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line is what one field says, in bits: a bit for doubles the odds that both are one asset, a bit against halves them.
+Each line is the evidence of one field, in bits: +1 doubles the odds that both are the same asset, -1 halves them.
 
 Example:
 
@@ -19,7 +19,7 @@ Example:
 pub struct ExplainArgs {
     /// Identifier or address of an advert
     one: String,
-    /// Identifier or address of the other
+    /// Identifier or address of the other advert
     other: String,
 }
 
@@ -57,7 +57,7 @@ fn print(explanation: &Explanation) {
     }
     println!("{table}");
     if let Some(bar) = comparison.bar {
-        println!("whatever else agrees, they are two: {bar:?}");
+        println!("vetoed, whatever else agrees: {bar:?}");
     }
     println!(
         "{:?}: {:+.1} bits, probability {:.4}",
@@ -66,7 +66,7 @@ fn print(explanation: &Explanation) {
         comparison.probability()
     );
     if explanation.split {
-        println!("declared to be different by `toise properties split`");
+        println!("declared distinct by `toise properties split`");
     }
     println!(
         "{}",

@@ -1,4 +1,4 @@
-//! `toise import`: files or official sources into the lake, with a report of everything read.
+//! `toise import`: imports files or official sources into the lake and reports everything it read.
 
 use std::error::Error;
 use std::ops::RangeInclusive;
@@ -47,17 +47,17 @@ enum ImportDataset {
 /// Arguments of `import dvf`.
 #[derive(Args, Debug)]
 struct DvfArgs {
-    /// Files, globs or folders (csv, csv.gz, txt, parquet, ndjson); none: fetch from the official source
+    /// Files, globs or folders (csv, csv.gz, txt, parquet, ndjson); if none, fetch from the official source
     files: Vec<PathBuf>,
     #[command(flatten)]
     shared: SharedArgs,
     /// Years of the sales: 2023 or 2021-2025 [default when fetching: the last six calendar years]
     #[arg(long, value_parser = years, value_name = "YEARS")]
     years: Option<RangeInclusive<i32>>,
-    /// The files are this official edition: they replace the (department or commune, year) slices they cover
+    /// Import the files as this official edition: replace the (department or commune, year) slices they cover
     #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
     edition: Option<String>,
-    /// IRIS contours (GeoJSON, may be gzip) that fill iris_code; kept for later imports
+    /// IRIS contours (GeoJSON, may be gzip) to fill iris_code; stored for later imports
     #[arg(long, value_name = "FILE")]
     iris: Option<PathBuf>,
     /// Address of the official source, or of a mirror
@@ -68,11 +68,11 @@ struct DvfArgs {
 /// Arguments of `import dpe`.
 #[derive(Args, Debug)]
 struct DpeArgs {
-    /// Files, globs or folders (csv, csv.gz, parquet, ndjson, data-fair pages); none: fetch from the official source
+    /// Files, globs or folders (csv, csv.gz, parquet, ndjson, data-fair pages); if none, fetch from the official source
     files: Vec<PathBuf>,
     #[command(flatten)]
     shared: SharedArgs,
-    /// Diagnostics established on or after this day
+    /// Only diagnostics established on or after this day
     #[arg(long, value_parser = day, value_name = "YYYY-MM-DD")]
     since: Option<String>,
     /// Address of the official source, or of a mirror
@@ -80,13 +80,13 @@ struct DpeArgs {
     dpe_base: String,
 }
 
-/// Arguments of both.
+/// Arguments of `import dvf` and `import dpe`.
 #[derive(Args, Debug)]
 struct SharedArgs {
-    /// Departments, separated by commas: which to fetch, or to keep of the files
+    /// Departments to fetch, or to select from the files, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES")]
     departments: Vec<String>,
-    /// Write the report as JSON here too (always in the folder reports of the data folder)
+    /// Also write the report as JSON to this file (a copy is always in the folder reports of the data folder)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `toise ingest`: adverts from files or standard input into the store, with a report of everything read.
+//! `toise ingest`: ingests adverts from files or standard input and reports everything it read.
 
 mod lines;
 mod report;
@@ -28,19 +28,20 @@ use toise_opendata::import::iso;
 use toise_opendata::source::files::expand;
 use toise_store::Store;
 
-/// Adverts read before they are taken: enough to keep all cores busy.
+/// Adverts read before a batch is ingested: enough to keep all cores busy.
 const BATCH_MAX: usize = 8 * GROUP_MAX;
-/// What names standard input among files.
+/// File name that stands for standard input.
 const STDIN: &str = "-";
 
 /// Arguments of `ingest`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line is one sighting of a listing, in the shape of the contract's Advert; `url` names the listing and `lastSeenAt`
-says when it was seen, by default now. An absent field means unchanged, null means unknown now. A sighting older than
-the one known changes nothing, so files may come in any order and more than once. Runs beside a server too.
+Each line is one sighting of an advert, in the shape of the contract's Advert: `url` identifies the advert and
+`lastSeenAt` is the time of the sighting [default: now]. An absent field is unchanged, null means no longer known. A
+sighting older than the stored one changes nothing, so files may come in any order and more than once. Can run while
+the server is running.
 
-Columns of a CSV file that are named like a field (currentPrice.value) need no mapping; lists are separated by |.
+CSV columns named like a field (currentPrice.value) need no mapping; the items of a list are separated by |.
 
 Examples:
 
@@ -51,21 +52,21 @@ pub struct IngestArgs {
     /// Files, globs or folders (ndjson, csv, also gzip); - for standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Field of the Advert and the column it is read from
+    /// Field of the Advert and the column to read it from
     #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = pair)]
     maps: Vec<(String, String)>,
-    /// What the files are in [default: told from the name, ndjson for standard input]
+    /// Format of the files [default: derived from the file name; ndjson for standard input]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Write the report as JSON here too (always in the folder reports of the data folder)
+    /// Also write the report as JSON to this file (a copy is always in the folder reports of the data folder)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-/// What a file is in; gzip is recognised by its first bytes.
+/// File format; gzip is recognised by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One JSON object a line
+    /// One JSON object per line
     Ndjson,
     /// A header and rows, separated by comma, semicolon or tab
     Csv,
@@ -133,7 +134,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     Ok(())
 }
 
-/// Files in a stable order, and standard input where it was named.
+/// Expands the arguments to files in a stable order; `None` stands for standard input.
 fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, Boxed> {
     let mut sources = Vec::new();
     for argument in arguments {
@@ -165,18 +166,18 @@ fn format_of(path: Option<&Path>) -> Format {
     }
 }
 
-/// Lines of a file that are taken together.
+/// Lines of a file that are ingested together.
 #[derive(Default)]
 struct Batch {
-    /// Numbers of the lines that hold an advert.
+    /// Line numbers of `adverts`.
     numbers: Vec<u64>,
     adverts: Vec<Value>,
-    /// Lines that cannot be read, and why.
+    /// Line numbers and reasons of lines that cannot be read.
     unreadable: Vec<(u64, String)>,
 }
 
 impl Batch {
-    /// The next lines; `None` after the last.
+    /// Reads the next lines; `None` after the last.
     fn read(
         lines: &mut impl Iterator<Item = std::io::Result<Line>>,
     ) -> Option<Result<Self, Boxed>> {
@@ -199,7 +200,7 @@ impl Batch {
     }
 }
 
-/// Takes the lines of a file, batch by batch, while the next batch is read; what a batch's report counts is on disk.
+/// Ingests the lines of a file batch by batch while the next batch is read. Adverts counted in the report are on disk.
 fn take(
     listings: &Listings,
     mut lines: impl Iterator<Item = std::io::Result<Line>> + Send,
@@ -210,7 +211,8 @@ fn take(
         let (reading, batches) = sync_channel(1);
         scope.spawn(move || {
             while let Some(batch) = Batch::read(&mut lines) {
-                // Nobody waits any more when a batch before this one failed, nor after one that cannot be read.
+                // Sending fails when the ingestion of an earlier batch failed. No batch follows one that cannot be
+                // read.
                 let is_last = batch.is_err();
                 if reading.send(batch).is_err() || is_last {
                     return;
@@ -237,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_file_tells_what_it_is_in() {
+    fn the_format_is_derived_from_the_file_name() {
         assert_eq!(format_of(Some(Path::new("a/Export.CSV.gz"))), Format::Csv);
         assert_eq!(format_of(Some(Path::new("a.ndjson"))), Format::Ndjson);
         assert_eq!(format_of(None), Format::Ndjson);

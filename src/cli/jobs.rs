@@ -1,4 +1,4 @@
-//! `toise jobs`: pages that are being collected, and those that lately were; also beside a running server.
+//! `toise jobs`: lists pages being collected and pages collected recently. Works while the server is running.
 
 use clap::{Args, ValueEnum};
 
@@ -10,28 +10,28 @@ use toise_store::Store;
 /// Arguments of `jobs`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Examples: what waits, and why the last pages were rejected
+Examples: list waiting jobs; see why the last pages were rejected
 
   toise jobs --status waiting
   toise jobs --status rejected --take 50")]
 pub struct JobsArgs {
-    /// Only those of one status
+    /// Filter by status
     #[arg(long, value_enum)]
     status: Option<Status>,
-    /// Jobs to list, newest first
+    /// Maximum number of jobs to list, newest first
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     take: usize,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Status {
-    /// To be begun
+    /// Not started yet
     Waiting,
-    /// Begun
+    /// In progress
     Running,
-    /// Its advert was taken
+    /// The advert was ingested
     Collected,
-    /// Its page is no listing
+    /// The page is no listing
     Rejected,
 }
 
@@ -56,13 +56,7 @@ pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
     }
     let mut table = crate::table();
     table.set_header([
-        "asked for",
-        "address",
-        "kind",
-        "status",
-        "attempts",
-        "next",
-        "reason",
+        "created", "address", "kind", "status", "attempts", "next", "reason",
     ]);
     for job in found {
         let due = job.due_at.filter(|_| job.status == "waiting");

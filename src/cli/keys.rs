@@ -1,4 +1,4 @@
-//! `toise keys`: makes, lists, changes and revokes keys, also beside a running server, which notices within a second.
+//! `toise keys`: creates, lists, changes and revokes API keys. A running server applies changes within a second.
 
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use toise_store::Store;
 /// Arguments of `keys`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Examples: a trial for a partner, one more endpoint for it, a higher rate, its end
+Examples: create a test key for a partner, grant one more endpoint, raise its rate, revoke it
 
   toise keys create --kind test --account partner
   toise keys grant KEY_ID alerts.list
@@ -32,26 +32,26 @@ pub struct KeysArgs {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Make a key and show it, this once
+    /// Create an API key (shown only once)
     Create {
-        /// A test key lives 7 days, a production key until revoked
+        /// Kind of key: a test key expires after 7 days, a production key never
         #[arg(long, value_enum, default_value = "production")]
         kind: Kind,
         /// Scopes and single endpoints, separated by commas [default: the scopes of the kind, never admin]
         #[arg(long, visible_alias = "grants", value_name = "GRANTS", value_parser = grants)]
         scopes: Option<Grants>,
-        /// Name of the account that owns it, made when there is none
+        /// Name of the account that owns the key, created if absent
         #[arg(long, value_name = "NAME", default_value = DEFAULT_ACCOUNT)]
         account: String,
-        /// Name of the key, to tell keys apart
+        /// Name of the key, to distinguish keys
         #[arg(long, value_parser = key_name)]
         name: Option<String>,
         #[command(flatten)]
         limits: Limits,
     },
-    /// List keys, without their text
+    /// List keys, without their secret text
     List,
-    /// Give a key a new text, shown this once; the old one stops at once
+    /// Replace the text of a key (shown only once); the old text stops working at once
     Rotate {
         /// The key, or its id
         key: String,
@@ -61,18 +61,18 @@ enum Action {
         /// The key, or its id
         key: String,
     },
-    /// Let a key do more, or with --only exactly this
+    /// Grant more scopes or endpoints to a key; with --only, replace its grants
     Grant {
         /// The key, or its id
         key: String,
         /// Scopes and single endpoints, separated by commas: search,alerts.list
         #[arg(value_parser = grants)]
         grants: Grants,
-        /// These and no others
+        /// Replace the grants instead of adding to them
         #[arg(long)]
         only: bool,
     },
-    /// Change how much a key may use
+    /// Change the limits of a key
     #[command(group = ArgGroup::new("limit").required(true).multiple(true)
         .args(["rate", "monthly_quota", "max_concurrent_estimates"]))]
     SetLimit {
@@ -81,9 +81,9 @@ enum Action {
         #[command(flatten)]
         limits: Limits,
     },
-    /// Report what keys consumed, to the day
+    /// Report the consumption of keys per day
     Usage {
-        /// One key, or its id [default: all]
+        /// The key, or its id [default: all keys]
         key: Option<String>,
         #[command(flatten)]
         period: PeriodArgs,
@@ -92,18 +92,18 @@ enum Action {
 
 #[derive(Args, Clone, Debug)]
 struct Limits {
-    /// Requests a second; a new test key has 5, a new production key 50
+    /// Requests per second [default for a new key: test 5, production 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=RATE_PER_S_MAX as i64))]
     rate: Option<u32>,
-    /// Counted calls a month, or `none`; a new test key has 10000, a new production key none
+    /// Counted calls per month, or `none` [default for a new key: test 10000, production none]
     #[arg(long, value_name = "N", value_parser = quota)]
     monthly_quota: Option<Bound>,
-    /// Estimates that run at once; a new key has 2
+    /// Maximum concurrent estimates [default for a new key: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ESTIMATES_MAX as i64))]
     max_concurrent_estimates: Option<u32>,
 }
 
-/// A bound, or that there is none.
+/// An upper bound, or `None` for no bound.
 #[derive(Clone, Copy, Debug)]
 struct Bound(Option<u64>);
 
@@ -289,7 +289,7 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
         let state = if record.revoked_at.is_some() {
             "revoked"
         } else if record.works_at(clock.now()) {
-            "works"
+            "active"
         } else {
             "expired"
         };

@@ -40,10 +40,10 @@ use comfy_table::{Table, TableComponent};
 use toise_app::config::{Effective, Flag, Sources};
 use toise_engine::Budget;
 
-/// What a command ends with; the message is printed after `error:` and the exit code is 1.
+/// Result of a command. An error is printed after `error:` and the exit code is 1.
 pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// An empty table as every command draws them: lines around the header alone.
+/// Creates an empty table in the style of every command: lines around the header only.
 fn table() -> Table {
     let mut table = Table::new();
     table
@@ -65,7 +65,7 @@ struct Toise {
     command: Command,
 }
 
-/// Options every command takes.
+/// Options that every command accepts.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
     /// Data folder
@@ -76,7 +76,7 @@ pub struct Common {
         value_name = "DIR"
     )]
     pub data: PathBuf,
-    /// Configuration file [default: toise.toml in the data folder, where it is there]
+    /// Configuration file [default: toise.toml in the data folder, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "TOISE_CONFIG")]
     pub config: Option<PathBuf>,
     /// Print the result as JSON
@@ -85,10 +85,10 @@ pub struct Common {
 }
 
 impl Common {
-    /// The configuration in effect, with what flags set.
+    /// The configuration in effect, including the values set by flags.
     ///
     /// # Errors
-    /// A file, environment variable or flag that says what cannot be.
+    /// A file, environment variable or flag with an invalid value.
     pub fn configuration(&self, flags: Vec<Flag>) -> Result<Effective, toise_app::config::Error> {
         let sources = Sources {
             file: self.config.clone(),
@@ -112,23 +112,23 @@ impl Common {
 enum Command {
     /// Import recorded sales or diagnostics, from files or the official sources
     Import(import::ImportArgs),
-    /// Take adverts in, from files or standard input
+    /// Ingest adverts from files or standard input
     Ingest(ingest::IngestArgs),
     /// Show a property, or undo a wrong merge
     Properties(properties::PropertiesArgs),
-    /// List the portals there are rules for, or show what they find on a page
+    /// List portals with extraction rules, or show what the rules find on a page
     Portals(portals::PortalsArgs),
-    /// List pages that are being collected, and those that lately were
+    /// List pages being collected and pages collected recently
     Jobs(jobs::JobsArgs),
-    /// List what accounts report to be wrong with listings, and resolve it
+    /// List the reports of accounts about wrong listings, and resolve them
     Reports(reports::ReportsArgs),
-    /// Tell why two adverts are, or are not, one asset
+    /// Explain why two adverts are, or are not, taken for the same asset
     Explain(explain::ExplainArgs),
-    /// Make a lake of invented data on the first run, serve it and print how to ask
+    /// Create a lake of synthetic data on the first run, serve it and print sample requests
     Demo(demo::DemoArgs),
     /// Serve the API over HTTP
     Serve(serve::ServeArgs),
-    /// Ask the tables in SQL, read-only
+    /// Run a read-only SQL query
     Sql(sql::SqlArgs),
     /// Match a portfolio of dwellings or sales in bulk
     Match(matching::MatchArgs),
@@ -136,30 +136,30 @@ enum Command {
     Estimate(estimate::EstimateArgs),
     /// Train the estimator on the recorded sales of the lake
     Train(train::TrainArgs),
-    /// Measure how good the answers are, on the records of the lake or on labelled adverts
+    /// Measure quality on the records of the lake or on labelled adverts
     Evaluate(evaluate::EvaluateArgs),
-    /// Read the whole lake and the model and verify every byte of them
+    /// Verify every byte of the lake and the model
     Check(check::CheckArgs),
-    /// Merge the files that imports left, for faster answers
+    /// Compact tables: merge the files that imports leave, for faster queries
     Compact(compact::CompactArgs),
-    /// Make and show accounts, replace their signing secrets, report what they consumed
+    /// Create and show accounts, replace their signing secrets, report consumption
     Accounts(accounts::AccountsArgs),
-    /// Follow the deliveries of alerts, send again what did not arrive
+    /// Show the deliveries of alerts, retry dead letters, replay matches
     Alerts(alerts::AlertsArgs),
-    /// Receive deliveries, to try alerts
+    /// Receive webhook deliveries, to try alerts
     Webhook(webhook::WebhookArgs),
-    /// Make, list, change and revoke API keys, report what they consumed
+    /// Create, list, change and revoke API keys, report consumption
     Keys(keys::KeysArgs),
-    /// Print the configuration in effect, and where each value came from
+    /// Print the configuration in effect, with the origin of each value
     Config(config::ConfigArgs),
-    /// Copy store, tables and model to a folder or a tar file, also while the service runs
+    /// Back up the store, tables and model to a folder or a tar file, also while the server is running
     Backup(backup::BackupArgs),
-    /// Make a data folder from a backup
+    /// Restore a data folder from a backup
     Restore(restore::RestoreArgs),
     /// Print the version
     #[command(after_help = "Example:\n\n  toise version --json")]
     Version,
-    /// Make up sales and diagnostics in the official file formats, and adverts
+    /// Generate synthetic sales and diagnostics in the official file formats, and synthetic adverts
     Synth(synth::SynthOptions),
 }
 
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_and_commands_do_not_contradict_one_another() {
+    fn flags_and_commands_are_consistent() {
         Toise::command().debug_assert();
     }
 }

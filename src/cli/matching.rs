@@ -1,4 +1,4 @@
-//! `toise match`: the best candidates of each row of a portfolio.
+//! `toise match`: finds the best candidates for each row of a portfolio.
 
 use std::path::PathBuf;
 
@@ -12,32 +12,32 @@ use toise_opendata::{Dataset, OpenData};
 /// Arguments of `match`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each row of the portfolio is one match; columns are the fields of its body: filters and scoring targets by name,
-ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon and
-distance (\"500m\"), and size. The answer has one row per candidate; a row that cannot be asked has an error instead.
+Each row of the portfolio is one match. Its columns are the fields of the match body: filters and scoring targets by
+name, ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon
+and distance (\"500m\"), and size. The output has one row per candidate; an invalid row has an error instead.
 
 Examples:
   toise match dpe --input portfolio.csv --output candidates.parquet
   toise match dvf --input flats.parquet --output sales.csv --map commune=insee_code --map price=price_eur --size 3")]
 pub struct MatchArgs {
-    /// What to match against
+    /// Table to match against
     pub table: Table,
     /// Portfolio: csv, csv.gz, parquet or ndjson
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
-    /// Answer: .parquet, .csv or .ndjson
+    /// Output: .parquet, .csv or .ndjson
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,
     /// Read the column OURS as the field THEIRS
     #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = rename)]
     pub renames: Vec<(String, String)>,
-    /// Column repeated in the answer [default: key, else id, else the row's number]
+    /// Column to repeat in the output [default: key, else id, else the row number]
     #[arg(long = "key", value_name = "COLUMN")]
     pub keys: Vec<String>,
     /// Candidates per row, 1 to 20 [default: 5]
     #[arg(long, value_name = "K")]
     pub size: Option<usize>,
-    /// Columns of the record in the answer, separated by commas; `record` is all of it as JSON
+    /// Columns of the record to add to the output, separated by commas; `record` is the whole record as JSON
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
 }
@@ -60,12 +60,12 @@ impl From<Table> for Dataset {
     }
 }
 
-/// Reads `OURS=THEIRS`.
+/// Parses `OURS=THEIRS`.
 pub(super) fn rename(argument: &str) -> Result<(String, String), String> {
     argument
         .split_once('=')
         .map(|(ours, theirs)| (ours.trim().to_owned(), theirs.trim().to_owned()))
-        .ok_or_else(|| "write it OURS=THEIRS".to_owned())
+        .ok_or_else(|| "expected OURS=THEIRS".to_owned())
 }
 
 /// Runs `match`.

@@ -1,4 +1,4 @@
-//! `toise portals`: the portals there are rules for, and what the rules find on a page.
+//! `toise portals`: lists the portals with extraction rules, and shows what the rules find on a page.
 
 use std::path::Path;
 
@@ -22,25 +22,25 @@ pub struct PortalsArgs {
 enum Action {
     /// List portals with their hosts and the file their rules come from
     #[command(after_help = "\
-Files in the folder portals of the data folder take the place of those of the same name, or join them.
+Files in the folder portals of the data folder replace the built-in files of the same name, or add portals.
 
 Example:
 
   toise portals list")]
     List,
-    /// Show what each rule finds on a page, and what the page is taken for
+    /// Show what each rule finds on a page, and the verdict on the page
     #[command(after_help = "\
-Examples: a page of the web, by the manners of the service; a page that was saved
+Examples: a page on the web, fetched as the service fetches it; a saved page
 
   toise portals test https://portail.fr/annonce/12
   toise portals test page.html --url https://portail.fr/annonce/12")]
     Test {
-        /// Address of a page, or file that holds one
+        /// Address of a page, or path of a file that holds one
         page: String,
-        /// Address of the page in a file, for the rules of its portal
+        /// Address of the page in the file, which selects the portal's rules
         #[arg(long)]
         url: Option<String>,
-        /// Hosts whose pages may be fetched wherever they are, on any port, also over plain http; for trials
+        /// Hosts whose pages may be fetched at any address and port, also over plain http; for trials
         #[arg(long, value_name = "HOST,HOST", default_value = "")]
         allow_collect_hosts: String,
     },
@@ -173,6 +173,8 @@ fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extract
     }
     println!(
         "{url}\nportal: {}\n{verdict}\n{table}",
-        portal.as_deref().unwrap_or("none, the rules for all pages")
+        portal
+            .as_deref()
+            .unwrap_or("none; only the generic rules apply")
     );
 }

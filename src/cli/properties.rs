@@ -1,4 +1,4 @@
-//! `toise properties`: shows a property, undoes a wrong merge; also beside a running server.
+//! `toise properties`: shows a property or undoes a wrong merge. Works while the server is running.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use toise_store::Store;
 /// Arguments of `properties`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: two flats of one building were taken for one
+Example: two flats of one building were merged by mistake
 
   toise properties split 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13")]
 pub struct PropertiesArgs {
@@ -28,12 +28,12 @@ enum Action {
         #[arg(value_parser = id)]
         property: FlxId,
     },
-    /// Move adverts out of a property into one of their own; they are never merged with the others again
+    /// Move adverts out of a property into a new one; they are never merged with the remaining adverts again
     Split {
         /// Identifier of the property
         #[arg(value_parser = id)]
         property: FlxId,
-        /// Identifiers of the adverts that leave
+        /// Identifiers of the adverts to move out
         #[arg(required = true, value_parser = id)]
         adverts: Vec<FlxId>,
     },
@@ -67,7 +67,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 println!("{}", json!({"propertyFlxId": parted, "adverts": adverts}));
             } else {
                 println!(
-                    "{} of the adverts of {property} are now property {parted}",
+                    "moved {} adverts of {property} to the new property {parted}",
                     adverts.len()
                 );
             }

@@ -1,4 +1,5 @@
-//! `toise reports`: what accounts say is wrong with listings, and what is done about it; also beside a running server.
+//! `toise reports`: lists the reports of accounts about wrong listings and resolves them. Works while the server is
+//! running.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -14,7 +15,7 @@ use toise_store::Store;
 /// Arguments of `reports`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Examples: two properties are one; an advert is of another; there is nothing wrong
+Examples: merge two properties; move an advert to another property; close without a change
 
   toise reports list
   toise reports resolve REPORT_ID --merge PROPERTY_ID
@@ -27,29 +28,29 @@ pub struct ReportsArgs {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// List open reports of duplicates and of what is wrong, newest first
+    /// List open reports about duplicates and wrong data, newest first
     List {
-        /// Reports of every reason
+        /// Include every reason
         #[arg(long)]
         every_reason: bool,
-        /// Resolved ones too
+        /// Include resolved reports
         #[arg(long)]
         resolved: bool,
-        /// Reports to list
+        /// Maximum number of reports to list
         #[arg(long, value_name = "NUMBER", default_value_t = 50)]
         take: usize,
     },
-    /// Resolve a report: merge, split, or note why neither
+    /// Resolve a report by a merge, a split or a note
     Resolve {
         /// Identifier of the report
         report: Uuid,
-        /// The property that is the same as the reported one: the two are merged
+        /// Property that is the same asset as the reported one; the two are merged
         #[arg(long, value_name = "PROPERTY", value_parser = id, required_unless_present_any = ["split", "note"])]
         merge: Option<FlxId>,
-        /// Adverts that are not of the reported property: they leave it, for good
+        /// Adverts that do not belong to the reported property; they are split off permanently
         #[arg(long, value_name = "ADVERT", value_parser = id, num_args = 1.., conflicts_with = "merge")]
         split: Vec<FlxId>,
-        /// What was found, in words
+        /// Explanation of the decision
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
@@ -81,7 +82,7 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
             let open = store.read(|connection| reports::get(connection, *report))?;
             let open = open.ok_or_else(|| format!("no report {report}"))?;
             if let Some(resolution) = &open.resolution {
-                return Err(format!("report {report} is resolved already: {resolution}").into());
+                return Err(format!("report {report} is already resolved: {resolution}").into());
             }
             let listings = Listings::new(store.clone(), Clock::system());
             let mut resolution = match merge {
@@ -113,7 +114,7 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
     }
 }
 
-/// The property a report is about: itself, or the one that holds the advert.
+/// The property that a report concerns: the reported one, or the one that holds the reported advert.
 fn property_of(
     listings: &Listings,
     report: &Report,
@@ -142,7 +143,7 @@ fn print(common: &Common, found: &[Report]) -> CommandResult {
     let mut table = crate::table();
     table.set_header([
         "report",
-        "made",
+        "created",
         "kind",
         "item",
         "reason",

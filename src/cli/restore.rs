@@ -1,4 +1,4 @@
-//! `toise restore`: a data folder from a backup, checked to the last byte before it appears.
+//! `toise restore`: restores a data folder from a backup; every byte is verified before the folder is published.
 
 use std::path::PathBuf;
 
@@ -12,15 +12,15 @@ use toise_base::progress::Progress;
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The data folder must not exist, or be empty. Keys work as they did when the backup was taken: those made since are
-unknown, those revoked since work again.
+The data folder must be absent or empty. Keys are restored as they were when the backup was taken: keys created later
+are unknown, and keys revoked later work again.
 
 Example:
 
   toise restore /backups/2026-11-21.tar --data ./restored
   toise serve --data ./restored")]
 pub struct RestoreArgs {
-    /// Folder or tar file that `toise backup` made
+    /// Folder or tar file created by `toise backup`
     #[arg(value_name = "DIR|FILE.tar")]
     from: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `toise serve`: the HTTP service over a data folder, until SIGTERM or Ctrl-C.
+//! `toise serve`: serves a data folder over HTTP until SIGTERM or Ctrl-C.
 
 use clap::Args;
 use serde_json::json;
@@ -10,7 +10,7 @@ use toise_app::serve::serve;
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-SIGTERM and Ctrl-C finish running requests, within server.drain_timeout_s; SIGHUP reads the TLS certificate again.
+SIGTERM and Ctrl-C finish running requests, within server.drain_timeout_s; SIGHUP reloads the TLS certificate.
 `toise config --default` prints every setting with its meaning.
 
 Examples:

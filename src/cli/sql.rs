@@ -1,6 +1,6 @@
-//! `toise sql`: any read-only query over the tables, as a table, csv, JSON lines or a file.
+//! `toise sql`: runs a read-only query and prints the rows as a table, CSV or JSON, or writes them to a file.
 //!
-//! Rows stream: only the printed table, which is cut at a number of rows, is held in memory.
+//! Rows are streamed. Only the printed table is held in memory, cut at a maximum number of rows.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -30,23 +30,24 @@ use toise_listings::search::projection::now;
 use toise_opendata::{dpe, dvf, functions};
 use toise_store::Store;
 
-/// Rows a printed table shows at most.
+/// Maximum rows in a printed table.
 const TABLE_ROWS_MAX: usize = 1_000;
 
 /// Arguments of `sql`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Tables: dvf (recorded sales), dpe (energy diagnostics), properties and adverts (listings, every change committed before
-the query included, whether or not a server runs; `describe properties` lists the columns). Functions beside DataFusion's own:
+Tables: dvf (recorded sales), dpe (energy diagnostics), properties and adverts (listings, including every change
+committed before the query, whether or not a server is running). `describe properties` lists the columns.
+Functions, in addition to those of DataFusion:
   geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
   dpe_match_score(body, conso_5_usages_par_m2_ep, emission_ges_5_usages_par_m2, etiquette_dpe, etiquette_ges,
     nombre_niveau_immeuble, numero_etage_appartement, periode_construction, nombre_niveau_logement,
     surface_habitable_logement, lat, lon)   score of a match body, given as JSON text
   dvf_match_score(body, price_eur, main_rooms, is_new_build, transaction_type, surface_m2, lat, lon)
   estimate_price(longitude, latitude, type, surface_m2 [, room_count, bedroom_count, land_surface_m2,
-    construction_year, epc_energy, epc_climate, floor, valuation_date, ...])   value of a home in EUR, null where the
-    row is none; `toise estimate --help` lists the columns, which are the arguments in order. estimate(...) gives a
-    struct of price, lower, upper, confidence, fallback and error
+    construction_year, epc_energy, epc_climate, floor, valuation_date, ...])   value of a home in EUR, null if the row
+    is not a home; the arguments are the columns that `toise estimate --help` lists, without id, in the same order.
+    estimate(...) returns a struct of price, lower, upper, confidence, fallback and error
 
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
@@ -56,24 +57,24 @@ Examples:
 pub struct SqlArgs {
     /// The query
     pub query: String,
-    /// How rows are printed [default: table, json with --json]
+    /// Output format [default: table; json with --json]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Write rows to a file instead: .parquet, .csv or .ndjson
+    /// Write the rows to a file instead: .parquet, .csv or .ndjson
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// How rows are printed.
+/// Output format of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A table for people
+    /// A text table
     Table,
     /// Comma-separated values with a header
     Csv,
     /// One JSON array
     Json,
-    /// One JSON object a line
+    /// One JSON object per line
     Ndjson,
 }
 
@@ -108,7 +109,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
     })
 }
 
-/// A session over the tables as a query finds them.
+/// Opens a session over the tables that the query names, with all changes committed so far.
 fn session(
     common: &Common,
     query: &str,
@@ -124,7 +125,7 @@ fn session(
     if let Some(listings) = &listings {
         now::make_ready(listings, &Lake::open(data)?, &wanted, |listing| {
             eprintln!(
-                "many {} changed: they are folded into their table first",
+                "many {} changed since the last compaction; compacting the table first",
                 listing.table()
             );
         })?;
@@ -144,7 +145,7 @@ fn session(
     Ok(Session::open_changed(&engine, changed, functions)?)
 }
 
-/// A query names 230 columns wrong far more easily than it reads them all in an error.
+/// Drops the list of valid fields from the error, since a table may have 230 columns, and says how to list them.
 fn explain(error: &Error) -> String {
     let text = error.to_string();
     match text.split_once("\nValid fields are") {
@@ -155,7 +156,7 @@ fn explain(error: &Error) -> String {
     }
 }
 
-/// Takes rows one batch at a time.
+/// Writes rows batch by batch.
 enum Writer<W: Write + Send> {
     Parquet(Box<ArrowWriter<W>>),
     Csv(Box<arrow::csv::Writer<W>>),
@@ -271,12 +272,14 @@ async fn to_standard_output(
         shown.push(RecordBatch::new_empty(schema));
     }
     match writeln!(io::stdout(), "{}", pretty_format_batches(&shown)?) {
-        // Whoever reads, a pager or `head`, has seen enough.
+        // The reader of the pipe, such as a pager or `head`, has closed it.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(rows),
         written => written?,
     }
     if rows > kept {
-        eprintln!("the first {kept} rows of {rows}; --output FILE or --format csv gives all");
+        eprintln!(
+            "the first {kept} rows of {rows}; use --output FILE or --format csv for all rows"
+        );
     }
     Ok(rows)
 }

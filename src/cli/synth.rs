@@ -1,5 +1,5 @@
-//! `toise synth`: made-up sales and diagnostics in the official file formats, portfolios to match against them, and
-//! adverts as ingestion takes them; or all of it straight into a data folder.
+//! `toise synth`: generates synthetic sales and diagnostics in the official file formats, portfolios to match against
+//! them, and adverts in the ingestion format; or imports all of it directly into a data folder.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -25,42 +25,42 @@ use toise_opendata::Dataset;
 /// Options of `toise synth`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: a small pair of files and 1,000 queries on the diagnostics
+Example: small files of sales and diagnostics, and 1,000 queries on the diagnostics
 
-  toise synth --dvf 20000 --dpe 15000 --portfolio 1000 --output ./made-up --gzip
-  toise import dvf ./made-up/dvf-synth.csv.gz
+  toise synth --dvf 20000 --dpe 15000 --portfolio 1000 --output ./synthetic --gzip
+  toise import dvf ./synthetic/dvf-synth.csv.gz
 
-Example: adverts of four portals, and which of them show one asset
+Example: adverts of four portals, with the asset that each one shows
 
-  toise synth --adverts 30000 --labels --output ./made-up
+  toise synth --adverts 30000 --labels --output ./synthetic
 
-Example: two million properties in a folder of their own, to measure with
+Example: two million properties in a separate data folder, for performance measurements
 
   toise synth --adverts 3050000 --lake --data ./large
   toise serve --data ./large")]
 pub struct SynthOptions {
-    /// Sales (mutations) to make
+    /// Sales (mutations) to generate
     #[arg(long, value_name = "N", default_value_t = 0)]
     dvf: u64,
-    /// Diagnostics to make
+    /// Diagnostics to generate
     #[arg(long, value_name = "N", default_value_t = 0)]
     dpe: u64,
-    /// Adverts to make, of about two thirds as many assets; each is seen several times over two years
+    /// Adverts to generate, for about two thirds as many assets; each is seen several times over two years
     #[arg(long, value_name = "N", default_value_t = 0)]
     adverts: u64,
-    /// How far adverts are from the truth
+    /// Noise level of the adverts
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "middle")]
     level: NoiseLevel,
-    /// Write beside the adverts which asset each shows (labels-synth.csv: url, asset)
+    /// Also write the asset of each advert (labels-synth.csv: url, asset)
     #[arg(long, requires = "adverts")]
     labels: bool,
-    /// Queries to make for bulk match, on the items that --dvf or --dpe makes with the same seed
+    /// Queries to generate for bulk match, on the items that --dvf or --dpe generates with the same seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     portfolio: u64,
-    /// What the queries look for; by default diagnostics if any are made, else sales
+    /// Dataset that the queries search [default: diagnostics if any are generated, else sales]
     #[arg(long, value_enum, value_name = "DATASET")]
     of: Option<PortfolioOf>,
-    /// The same seed and sizes give the same bytes
+    /// Seed; the same seed and sizes give the same bytes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Folder for dvf-synth.csv, dpe-synth.csv, portfolio-synth.csv, adverts-synth.ndjson and labels-synth.csv
@@ -69,16 +69,16 @@ pub struct SynthOptions {
     /// Compress the files (.gz)
     #[arg(long)]
     gzip: bool,
-    /// Put sales, diagnostics and adverts into the data folder instead of files; adverts, with the properties they make,
-    /// only where there are none yet and while no server runs on it
+    /// Import sales, diagnostics and adverts into the data folder instead of writing files; adverts and their
+    /// properties only if the data folder has none yet and no server is running on it
     #[arg(long)]
     lake: bool,
-    /// Diagnostics with all 230 published columns
+    /// Generate diagnostics with all 230 published columns
     #[arg(long)]
     full_width: bool,
 }
 
-/// What a portfolio looks for.
+/// Dataset that a portfolio searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PortfolioOf {
     /// Diagnostics
@@ -87,18 +87,18 @@ enum PortfolioOf {
     Dvf,
 }
 
-/// One thing made, as `--json` reports it.
+/// One generated file or table, as `--json` reports it.
 #[derive(Debug, Serialize)]
 struct Made {
     what: &'static str,
-    /// None when it went into the data folder.
+    /// `None` when the data folder was filled.
     path: Option<PathBuf>,
     items: u64,
     rows: u64,
-    /// What adverts make; none when they went to a file.
+    /// Properties that the adverts formed; `None` when they went to a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     properties: Option<u64>,
-    /// None where no bytes were written.
+    /// `None` when no file was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_uncompressed: Option<u64>,
     seconds: f64,
@@ -114,7 +114,7 @@ struct Report {
 pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
     if options.dvf == 0 && options.dpe == 0 && options.adverts == 0 {
         return Err(
-            "nothing to make: give --dvf N, --dpe N, --adverts N or several of them".into(),
+            "nothing to generate: give at least one of --dvf N, --dpe N and --adverts N".into(),
         );
     }
     let portfolio = portfolio_request(options)?;
@@ -154,7 +154,7 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
         })?;
         if summary.rows < options.portfolio {
             eprintln!(
-                "warning: {} queries made of {} asked for: too few items to draw from",
+                "warning: generated {} of {} queries: too few items to draw from",
                 summary.rows, options.portfolio
             );
         }
@@ -210,7 +210,7 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<Request>, String> 
     if source.items == 0 {
         let name = dataset.name();
         return Err(format!(
-            "--portfolio of {name} needs --{name} N: the queries are about the items made"
+            "--portfolio of {name} needs --{name} N: the queries are about the generated items"
         ));
     }
     Ok(Some(source))
@@ -259,7 +259,7 @@ fn file_path(options: &SynthOptions, name: &str, extension: &str) -> PathBuf {
         .join(format!("{name}-synth.{extension}{suffix}"))
 }
 
-/// Writes beside the path and renames at the end, so that a file by that name is always whole.
+/// Writes a file under a temporary name and renames it at the end, so that a file of the final name is always complete.
 fn write_file(
     path: &Path,
     make: impl FnOnce(&mut dyn Write) -> io::Result<Summary>,
@@ -287,7 +287,8 @@ fn write_file(
         Ok(summary)
     })();
     written.map_err(|error| {
-        // The first error is the one to tell; the leftover, if any, is named as such.
+        // The write error is the one to report. If the removal fails too, the leftover is recognisable by its `.part`
+        // suffix.
         let _ = fs::remove_file(&partial);
         failed(error)
     })

@@ -1,4 +1,4 @@
-//! The tables of the lake as the commands that look after files name them.
+//! The tables of the lake, as arguments of the commands that maintain files.
 
 use clap::ValueEnum;
 
@@ -14,20 +14,20 @@ pub enum LakeTable {
     Dvf,
     /// Energy diagnostics
     Dpe,
-    /// Properties, as the store tells them
+    /// Properties, derived from the store
     Properties,
-    /// Adverts, as the store tells them
+    /// Adverts, derived from the store
     Adverts,
 }
 
 impl LakeTable {
-    /// The tables named, each once and in one order; all of them where none is.
+    /// The named tables, each once and in a fixed order; all tables if none is named.
     pub fn chosen(named: &[Self]) -> impl Iterator<Item = Self> {
         let wanted = |table: &&Self| named.is_empty() || named.contains(table);
         Self::value_variants().iter().filter(wanted).copied()
     }
 
-    /// Its description.
+    /// The schema of the table.
     pub fn schema(self) -> &'static TableSchema {
         match self {
             Self::Dvf => dvf::schema(),
@@ -37,7 +37,7 @@ impl LakeTable {
         }
     }
 
-    /// The records of the store that it shows, where it does.
+    /// The kind of listing that the table is derived from; `None` for open data.
     pub fn listing(self) -> Option<Listing> {
         match self {
             Self::Dvf | Self::Dpe => None,

@@ -1,4 +1,4 @@
-//! `toise train`: the estimator, from the recorded sales of the lake.
+//! `toise train`: trains the estimator on the recorded sales of the lake.
 
 use chrono::{NaiveDate, SecondsFormat};
 use clap::Args;
@@ -15,13 +15,13 @@ use toise_estimate::{Model, join, model, read, store, train};
 /// Arguments of `train`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The model is written beside the one in use and takes its place when it is whole; a running server goes over to it.
+The model is written to a new folder and becomes current when it is complete; a running server switches to it.
 
 Examples:
   toise train
   toise train --until 2022-12-31 --json")]
 pub struct TrainArgs {
-    /// Last day of sales that are looked at [default: all]
+    /// Last day of the training sales [default: all sales]
     #[arg(long, value_name = "DATE")]
     pub until: Option<NaiveDate>,
 }
@@ -39,17 +39,17 @@ pub fn run(common: &Common, arguments: &TrainArgs) -> CommandResult {
     }
     println!("{}", table(&funnel));
     println!(
-        "\nModel {} knows {} sales up to {}. It is in {}.",
+        "\nModel {} is trained on {} sales up to {}. It is in {}.",
         metadata.version,
         HumanCount(metadata.sales),
         metadata.data_through,
         folder.display()
     );
-    println!("Taught by these sales: {}.", metadata.taught.join(", "));
+    println!("Learnt from these sales: {}.", metadata.taught.join(", "));
     Ok(())
 }
 
-/// Trains on the lake up to a day, with bars.
+/// Trains on the sales of the lake up to a day, with progress bars.
 ///
 /// # Errors
 /// The lake cannot be read, or has too few sales.
@@ -72,7 +72,7 @@ pub fn train_lake(
     Ok((model, funnel))
 }
 
-/// The funnel as a table.
+/// Formats the funnel as a table.
 fn table(funnel: &Funnel) -> Table {
     let mut table = crate::table();
     table.set_header(["rule", "sales left"]);

@@ -1,4 +1,4 @@
-//! What `accounts usage` and `keys usage` have in common: the period, and the printing of what was consumed.
+//! Shared by `accounts usage` and `keys usage`: the period, and the printing of the consumption.
 
 use chrono::Utc;
 use clap::Args;
@@ -10,7 +10,7 @@ use toise_accounts::answers::consumption_answer;
 use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{Period, Usage, by_type};
 
-/// The days a report is on.
+/// The days that a report covers.
 #[derive(Args, Debug)]
 pub struct PeriodArgs {
     /// First day, included [default: the first of the month]
@@ -22,7 +22,7 @@ pub struct PeriodArgs {
 }
 
 impl PeriodArgs {
-    /// The days asked for; the present month unless told.
+    /// The period in question; by default the current month (UTC).
     pub fn period(&self) -> Result<Period, Box<dyn std::error::Error + Send + Sync>> {
         let bounds = [("from_date", &self.from), ("to_date", &self.to)];
         let query: Vec<(&str, &str)> = bounds
@@ -36,17 +36,17 @@ impl PeriodArgs {
     }
 }
 
-/// One consumer of a report, and what it consumed.
+/// One consumer of a report, with its consumption.
 pub struct Part<'u> {
-    /// Its name for a person.
+    /// Name to print.
     pub label: String,
-    /// Its fields in JSON.
+    /// Fields that identify the consumer in JSON.
     pub identity: Value,
-    /// What it consumed.
+    /// Consumption, by key and type.
     pub usage: Vec<&'u Usage>,
 }
 
-/// Prints a report: as a list of consumers in JSON, or as a table of consumers and types.
+/// Prints a report: in JSON as a list of consumers, otherwise as a table of consumers and types.
 pub fn print(common: &Common, consumer: &str, period: Period, parts: &[Part<'_>]) -> CommandResult {
     if common.json {
         let answers: Vec<Value> = parts
@@ -89,9 +89,6 @@ pub fn print(common: &Common, consumer: &str, period: Period, parts: &[Part<'_>]
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!(
-        "from {} to {}, days of UTC\n{table}",
-        period.from, period.to
-    );
+    println!("from {} to {} (UTC days)\n{table}", period.from, period.to);
     Ok(())
 }

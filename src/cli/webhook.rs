@@ -1,7 +1,7 @@
-//! `toise webhook listen`: a receiver that checks signatures and prints what comes, to try alerts with.
+//! `toise webhook listen`: a receiver for trying out alerts, which checks signatures and prints deliveries.
 //!
-//! It answers as asked, so that retries can be watched too. A delivery whose key or signature is wrong is answered 401,
-//! as the contract has receivers do.
+//! It responds with a configurable status, so that retries can be observed too. A delivery with a wrong key or
+//! signature gets 401, as the contract requires of receivers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ use toise_alerts::signature::{
 use toise_base::clock::Clock;
 use toise_store::{FILE_NAME, Store};
 
-/// Longest body taken, bytes.
+/// Maximum body length, in bytes.
 const BODY_BYTES_MAX: u64 = 16 << 20;
-/// Identifiers remembered to tell a repeated delivery.
+/// Maximum identifiers remembered to recognise repeated deliveries.
 const IDS_MAX: usize = 100_000;
 
-/// What the last answer is given to leave, before the command ends.
+/// Time given to the last response to be sent before the command ends.
 const ANSWER_GRACE: Duration = Duration::from_millis(200);
 
 /// Arguments of `webhook`.
@@ -47,13 +47,13 @@ pub struct WebhookArgs {
 enum Action {
     /// Receive deliveries, check their signatures and print them
     #[command(after_help = "\
-Examples: receive what the demo sends, then watch it retry
+Examples: receive the deliveries of the demo, then watch it retry
 
   toise demo --allow-webhook-hosts 127.0.0.1
   toise webhook listen --port 9000
   toise webhook listen --port 9000 --answer 500
 
-Alerts then take http://127.0.0.1:9000/ as their webhook_url.")]
+Use http://127.0.0.1:9000/ as the webhook_url of alerts.")]
     Listen(ListenArgs),
 }
 
@@ -65,27 +65,27 @@ struct ListenArgs {
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
-    /// Signing secret to check against, whsec_…; repeatable [default: those of the account in the data folder]
+    /// Signing secret to verify with, whsec_…; repeatable [default: those of the account in the data folder]
     #[arg(long, value_name = "SECRET", value_parser = secret)]
     secret: Vec<Secret>,
-    /// Webhook key to check against [default: that of the account, where no secret is given]
+    /// Webhook key to verify [default: that of the account, if no secret is given]
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Account of the data folder whose secrets to check against, name or id
+    /// Account of the data folder whose secrets to verify with, by name or id
     #[arg(long, default_value = DEFAULT_ACCOUNT)]
     account: String,
-    /// Status to answer with
+    /// Status to respond with
     #[arg(long, value_name = "STATUS", default_value = "200", value_parser = status)]
     answer: StatusCode,
-    /// Milliseconds to wait before answering
+    /// Delay before each response, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     delay: u64,
-    /// End after this many deliveries [default: never]
+    /// Exit after this number of deliveries [default: never]
     #[arg(long, value_name = "NUMBER")]
     count: Option<usize>,
 }
 
-/// A signing secret; it does not print itself.
+/// A signing secret; `Debug` hides it.
 #[derive(Clone)]
 struct Secret(Vec<u8>);
 
@@ -174,7 +174,7 @@ impl Receiver {
             if !common.data.join(FILE_NAME).exists() {
                 let folder = common.data.display();
                 return Err(format!(
-                    "{folder} holds no account: give --secret, as `toise accounts show` prints it"
+                    "{folder} holds no account; pass --secret with the value that `toise accounts show` prints"
                 )
                 .into());
             }
@@ -202,13 +202,13 @@ impl Receiver {
         })
     }
 
-    /// Returns when the last delivery asked for was taken, and its answer has left.
+    /// Returns when the last of `count` deliveries has been received and its response sent.
     async fn finished(&self) {
         self.finished.notified().await;
         tokio::time::sleep(ANSWER_GRACE).await;
     }
 
-    /// Checks, prints and answers a delivery.
+    /// Verifies and prints a delivery; returns the status of the response.
     async fn take(&self, headers: &HeaderMap, body: &[u8]) -> StatusCode {
         let header = |name: &str| {
             headers
@@ -243,7 +243,7 @@ impl Receiver {
         status
     }
 
-    /// What is wrong with a delivery's key or signature.
+    /// What is wrong with the key or signature of a delivery; `None` if both are right.
     fn problem<'h>(&self, header: impl Fn(&'static str) -> &'h str, body: &[u8]) -> Option<String> {
         if let Some(key) = &self.key
             && !bool::from(key.as_bytes().ct_eq(header(KEY_HEADER).as_bytes()))
@@ -266,7 +266,7 @@ impl Receiver {
         Some(problem.to_string())
     }
 
-    /// Whether an identifier came before.
+    /// Remembers an identifier. Returns whether it was received before.
     fn remember(&self, id: &str) -> bool {
         let mut met = self.met.lock();
         if met.len() >= IDS_MAX {
@@ -284,7 +284,7 @@ impl Receiver {
     }
 }
 
-/// A delivery that came, and what was made of it.
+/// A received delivery and the result of its verification.
 struct Came<'d> {
     at: DateTime<Utc>,
     id: &'d str,
@@ -314,25 +314,21 @@ impl Came<'_> {
 
     fn lines(&self) -> String {
         let verified = match &self.problem {
-            None => "signature right".to_owned(),
+            None => "signature valid".to_owned(),
             Some(problem) => format!("NOT VERIFIED: {problem}"),
         };
-        let again = if self.is_repeated {
-            ", came before"
-        } else {
-            ""
-        };
+        let again = if self.is_repeated { ", repeated" } else { "" };
         let (time, id) = (self.at.format("%H:%M:%S%.3f"), self.id);
         let status = self.status.as_u16();
-        let head = format!("{time}  {id}  {verified}{again}, answered {status}");
-        // What a stranger sends must not steer a terminal.
+        let head = format!("{time}  {id}  {verified}{again}, responded {status}");
+        // A sender must not be able to send control sequences to the terminal.
         let plain = |line: String| line.replace(char::is_control, " ");
         let lines = std::iter::once(head).chain(tell(self.body)).map(plain);
         lines.collect::<Vec<_>>().join("\n")
     }
 }
 
-/// A delivery's items, a line each.
+/// Formats the items of a delivery, one per line.
 fn tell(body: &[u8]) -> Vec<String> {
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
         return vec![format!("  not JSON, {} bytes", body.len())];

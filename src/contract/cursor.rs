@@ -1,8 +1,9 @@
-//! Cursors: where a page of answers ended, handed to the client as an opaque, signed text.
+//! Cursors: the position at which a page of results ended, passed to the client as an opaque, signed text.
 //!
-//! A cursor carries the sort value and the id of the last row, which state of the rows it was of, and a truncated HMAC-SHA256 over them and a digest of
-//! the question (table, filters, sort column and order; not the page size). It opens only with the key of the store
-//! that issued it and only for the same question, so a client can neither forge a position nor mix two listings.
+//! A cursor carries the sort value and id of the last row, the number of the search snapshot it was read from, and a
+//! truncated HMAC-SHA256 over these and a digest of the query (table, filters, sort column and order; not the page
+//! size). It is valid only with the key of the store that issued it and only for the same query, so a client can
+//! neither forge a position nor use a cursor for another query.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,23 +13,23 @@ use sha2::{Digest as _, Sha256};
 use super::filter::{Clause, Filter, Test};
 use super::position::{Position, SortValue};
 
-/// Bytes of the signature kept: forging needs 2^128 tries.
+/// Length of the truncated signature, in bytes: forging one takes 2^128 attempts.
 const SIGNATURE_BYTES: usize = 16;
-/// Longest cursor read, characters; ids and sort values are far shorter.
+/// Maximum length of a cursor, in characters; ids and sort values are far shorter.
 const CURSOR_CHARS_MAX: usize = 2_048;
-/// Separates these signatures from any other use of the key, and versions the layout.
+/// Separates these signatures from other uses of the key, and gives the version of the layout.
 const CONTEXT: &[u8] = b"toise cursor 3";
 
-/// Digest of a question: two bodies that ask the same have the same one.
+/// Digest of a query: equal queries have equal digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QuestionDigest([u8; 32]);
 
-/// Why a cursor is refused.
+/// A cursor is invalid or belongs to another query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be the cursor of a previous answer to this very question")]
 pub struct CursorFault;
 
-/// Seals and opens cursors.
+/// Signs and verifies cursors.
 #[derive(Clone)]
 pub struct CursorKey {
     signer: Hmac<Sha256>,
@@ -41,9 +42,9 @@ impl std::fmt::Debug for CursorKey {
 }
 
 impl CursorKey {
-    /// A key from 256 secret bits.
+    /// Creates a key from 256 secret bits.
     pub fn new(secret: [u8; 32]) -> Self {
-        // A SHA-256 block takes the secret as it is, so the key can be built without a fallible length check.
+        // A SHA-256 block accepts the secret as it is, so no fallible length check is needed.
         let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
         block[..secret.len()].copy_from_slice(&secret);
         Self {
@@ -51,7 +52,7 @@ impl CursorKey {
         }
     }
 
-    /// The cursor of a position in the answers to a question.
+    /// Encodes a position in the results of a query as a cursor.
     pub fn encode(&self, position: &Position, digest: &QuestionDigest) -> String {
         let mut bytes = Vec::with_capacity(32 + position.id.len() + SIGNATURE_BYTES);
         match position.state {
@@ -83,7 +84,7 @@ impl CursorKey {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Opens a cursor made for the same question with the same key.
+    /// Verifies and decodes a cursor that was issued for the same query with the same key.
     pub fn decode(&self, cursor: &str, digest: &QuestionDigest) -> Result<Position, CursorFault> {
         if cursor.len() > CURSOR_CHARS_MAX {
             return Err(CursorFault);
@@ -144,7 +145,7 @@ fn read_position(payload: &[u8]) -> Option<Position> {
     })
 }
 
-/// Digest of a question; the order of filters, of alternatives and of the values in a list does not count.
+/// Digest of a query; independent of the order of filters, of alternatives and of values in a list.
 pub fn question_digest(
     table: &str,
     filter: &Filter,
@@ -154,7 +155,7 @@ pub fn question_digest(
     text_question_digest(table, filter, sort_by, descending, [&[], &[]])
 }
 
-/// Digest of a question that also asks for texts: keywords, and terms any of which may occur.
+/// Digest of a query that also has texts: keywords that must all occur, and terms of which any may occur.
 pub fn text_question_digest(
     table: &str,
     filter: &Filter,
@@ -182,7 +183,7 @@ pub fn text_question_digest(
     QuestionDigest(hasher.finalize().into())
 }
 
-/// The clauses of a filter as bytes, in an order of their own.
+/// The clauses of a filter as bytes, in a canonical order.
 fn canonical(filter: &Filter) -> Vec<Vec<u8>> {
     let clause = |clause: &Clause| {
         let mut bytes = Vec::new();
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_with_other_alternatives_or_texts_are_other_questions() {
+    fn other_alternatives_or_texts_give_other_digests() {
         let one = |column: &'static str| vec![Clause::new(column, Test::Is(true))];
         let any = |filters: Vec<Filter>| vec![Clause::new("", Test::Any(filters))];
         let of = |filter: &Filter| question_digest("properties", filter, "flx_id", true);
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_character_another_key_or_another_question_is_refused() {
+    fn a_changed_cursor_another_key_or_another_query_is_refused() {
         let key = CursorKey::new([1; 32]);
         let position = Position {
             value: Some(SortValue::Day(1)),

@@ -1,18 +1,18 @@
-//! Dates as the contract reads them: an ISO day, or a date-time with any offset.
+//! Dates of the contract: an ISO day, or a date-time with any offset.
 //!
-//! The tables of open data hold days, and a day stands for its midnight UTC. So a first moment after midnight means the
-//! next day, and a last moment means the day it falls in; a bare day as the last moment includes that whole day.
-//! Listings hold moments to the millisecond.
+//! The tables of open data hold days, and a day stands for midnight UTC of that day. As a lower bound, an instant after
+//! midnight therefore means the next day; as an upper bound, it means the day it falls in. A bare day as an upper bound
+//! includes that whole day. Listings hold moments in milliseconds.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
-/// What a date must be; the message of a refused one.
+/// The rule for dates; the message of a refused date.
 pub const DATE_RULE: &str = "must be an ISO 8601 date or date-time, such as \"2024-05-31\" or \"2024-05-31T08:00:00+02:00\"";
 
 const DAY_MS: i64 = 86_400_000;
 const NANOS_OF_MILLISECOND: u32 = 1_000_000;
 
-/// Forms of date-times beside RFC 3339: offsets without colon, no seconds.
+/// Formats of date-times accepted in addition to RFC 3339: offsets without colon, no seconds.
 const FORMS_WITH_OFFSET: [&str; 4] = [
     "%Y-%m-%dT%H:%M:%S%.f%#z",
     "%Y-%m-%dT%H:%M%#z",
@@ -26,7 +26,7 @@ const FORMS_WITHOUT_OFFSET: [&str; 4] = [
     "%Y-%m-%d %H:%M",
 ];
 
-/// A date as written.
+/// A date or date-time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Moment {
     /// A day.
@@ -36,9 +36,9 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Reads a date or a date-time.
+    /// Parses a date or a date-time; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
-        // The shape is checked first: chrono also reads signs, blanks and years of other lengths.
+        // The shape is checked first, because chrono also accepts signs, blanks and years of other lengths.
         let bytes = text.as_bytes();
         let day_shaped = bytes.len() >= 10
             && bytes[..10].iter().enumerate().all(|(place, byte)| {
@@ -75,7 +75,7 @@ impl Moment {
         })
     }
 
-    /// The day this moment falls in, UTC.
+    /// The UTC day that this moment falls in.
     pub fn day(self) -> NaiveDate {
         match self {
             Moment::Day(day) => day,
@@ -118,7 +118,7 @@ impl Moment {
         }
     }
 
-    /// The last millisecond at or before this moment, since 1970-01-01 UTC; of a day, its last.
+    /// The last millisecond at or before this moment, since 1970-01-01 UTC; for a day, the last of that day.
     pub fn last_millisecond(self) -> i64 {
         match self {
             Moment::Day(day) => (i64::from(days(day)) + 1) * DAY_MS - 1,
@@ -126,7 +126,7 @@ impl Moment {
         }
     }
 
-    /// Whether a range from this moment to `last` is the wrong way round.
+    /// Whether the range from this moment to `last` is reversed.
     pub fn is_after(self, last: Moment) -> bool {
         let start = |moment| match moment {
             Moment::Day(day) => day.and_time(NaiveTime::MIN).and_utc(),
@@ -143,7 +143,7 @@ impl Moment {
 }
 
 fn days(day: NaiveDate) -> i32 {
-    // Years of four digits keep this far inside the type.
+    // Four-digit years are far inside the range of the type.
     day.signed_duration_since(NaiveDate::default()).num_days() as i32
 }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_day_is_that_whole_day() {
+    fn a_bare_day_means_the_whole_day() {
         assert_eq!(moment("1970-01-02").first_day(), 1);
         assert_eq!(moment("1970-01-02").last_day(), 1);
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_spellings_are_read_alike() {
+    fn common_spellings_are_equivalent() {
         let expected = moment("2024-05-31T08:00:00Z");
         for text in [
             "2024-05-31T10:00:00+02:00",

@@ -1,6 +1,6 @@
-//! Distances as the contract writes them: a number and a unit, `500m`, `1.5km`.
+//! Distances of the contract: a number and a unit, `500m`, `1.5km`.
 
-/// Units and the metres in one; also the order in which messages list them.
+/// Units with their length in metres, in the order in which messages list them.
 pub const UNITS: [(&str, f64); 6] = [
     ("m", 1.0),
     ("km", 1_000.0),
@@ -10,11 +10,11 @@ pub const UNITS: [(&str, f64); 6] = [
     ("nmi", 1_852.0),
 ];
 
-/// What a distance must be; the message of a refused one.
+/// The rule for distances; the message of a refused distance.
 pub const DISTANCE_RULE: &str =
     "must be a number above 0 followed by m, km, mi, ft, yd or nmi, such as \"500m\"";
 
-/// Reads a distance, in metres; `None` when it is not one above 0.
+/// Parses a distance to metres; `None` if it is not a distance above 0.
 pub fn parse_metres(text: &str) -> Option<f64> {
     let unit_start = text
         .rfind(|character: char| !character.is_ascii_alphabetic())
@@ -27,7 +27,7 @@ pub fn parse_metres(text: &str) -> Option<f64> {
         })?;
     let (number, unit) = text.split_at(unit_start);
     let (_, metres) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    // `f64` also reads "inf" and "nan", and a sign that makes no sense here.
+    // `f64` also parses "inf" and "nan", and a sign, which is meaningless here.
     let plain = number
         .bytes()
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));

@@ -1,7 +1,8 @@
-//! Every enumeration of the contract, from one table: reading, writing, the OpenAPI `enum`, the lake's categories.
+//! All enumerations of the contract in one table, used for reading, writing, the OpenAPI `enum` and the lake's
+//! categories.
 //!
-//! A value is written in its first spelling; the spellings after `|` are accepted too. The contract's two values
-//! `ALERT_MATCH_UNKNOWN` are refused, so they are not here. Adding a value is adding it to the table.
+//! A value is written in its first spelling; the spellings after `|` are also accepted. The contract has two values
+//! `ALERT_MATCH_UNKNOWN` that are always refused, so they are not listed. To add a value, add it to the table.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,33 +14,33 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 /// A closed set of named values.
 pub trait WireEnum: Copy + Eq + 'static {
-    /// The table's entry of this enumeration.
+    /// The table entry of this enumeration.
     const TABLE: &'static Enumeration;
     /// Every value, in the order of the contract.
     const ALL: &'static [Self];
 
-    /// The value as it is written.
+    /// The value as written.
     fn as_str(self) -> &'static str;
 
-    /// Reads a value in any of its spellings.
+    /// Parses a value in any of its spellings.
     fn parse(text: &str) -> Option<Self>;
 }
 
-/// What the table says of one enumeration.
+/// Table entry of an enumeration.
 #[derive(Debug)]
 pub struct Enumeration {
     /// Name in the contract and in the OpenAPI document.
     pub name: &'static str,
-    /// What it tells, for the reference.
+    /// Description, for the reference.
     pub about: &'static str,
-    /// Every value as it is written, in the order of the contract.
+    /// All values as written, in the order of the contract.
     pub values: &'static [&'static str],
-    /// Other spellings that are accepted: (accepted, written).
+    /// Other accepted spellings, as pairs (accepted, written).
     pub spellings: &'static [(&'static str, &'static str)],
 }
 
 impl Enumeration {
-    /// The value a text stands for in any spelling, as it is written.
+    /// Returns the value of a text in any spelling, as written; `None` if there is none.
     pub fn value(&self, text: &str) -> Option<&'static str> {
         let spelling = self
             .spellings
@@ -49,7 +50,7 @@ impl Enumeration {
         self.values.iter().find(|value| **value == written).copied()
     }
 
-    /// Its schema in the OpenAPI document.
+    /// The schema in the OpenAPI document.
     pub fn schema(&self) -> RefOr<Schema> {
         let mut about = self.about.trim().to_owned();
         for (accepted, written) in self.spellings {
@@ -63,7 +64,7 @@ impl Enumeration {
     }
 }
 
-/// Reads a value of one enumeration; the fault lists what is allowed.
+/// Visitor that reads a value of an enumeration; the error lists the allowed values.
 struct ValueOf<E>(PhantomData<E>);
 
 impl<E: WireEnum> Visitor<'_> for ValueOf<E> {
@@ -83,7 +84,7 @@ macro_rules! wire_enums {
         $(#[doc = $about:literal])+
         $name:ident { $($variant:ident = $value:literal $(| $spelling:literal)*),+ $(,)? }
     )+) => {
-        /// Every enumeration of the contract.
+        /// All enumerations of the contract.
         pub static ENUMERATIONS: &[&Enumeration] = &[$(<$name as WireEnum>::TABLE),+];
 
         $(
@@ -334,7 +335,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn other_spellings_are_read_and_the_contracts_own_is_written() {
+    fn other_spellings_are_read_and_the_first_is_written() {
         for (accepted, written) in [
             ("HEAT_TYPE_MIXED", "HEAT_TYPE_MIX"),
             ("HEAT_TYPE_MIX", "HEAT_TYPE_MIX"),
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_read_back_as_itself() {
+    fn every_value_is_read_back() {
         fn check<E: WireEnum + fmt::Debug>() {
             let written: Vec<&str> = E::ALL.iter().map(|value| value.as_str()).collect();
             assert_eq!(written, E::TABLE.values);

@@ -1,4 +1,4 @@
-//! What is wrong with a body: the place, as a JSON path, and what is allowed there.
+//! A fault in a body: its place as a JSON path, and what is allowed there.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault at a path.
+    /// Creates a fault at a path.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -20,7 +20,7 @@ impl Fault {
         }
     }
 
-    /// The same fault seen from an enclosing value: `prefix` goes before the path.
+    /// The same fault relative to an enclosing value: `prefix` is prepended to the path.
     pub fn within(self, prefix: &str) -> Self {
         let path = if self.path.is_empty() {
             prefix.to_owned()

@@ -1,36 +1,37 @@
-//! A filter as the contract states it, past validation: clauses that all must hold.
+//! A validated filter: clauses that must all hold.
 //!
-//! The wire layer builds it, [`toise_engine::predicate`] compiles it to one DataFusion expression, and pruning reads it
-//! to skip rows that cannot match. A row whose column is missing matches no clause on that column, and a row whose list
-//! is empty none on the list.
+//! The wire layer builds it, [`toise_engine::predicate`] compiles it to one DataFusion expression, and pruning uses it
+//! to skip rows that cannot match. A row whose column is null matches no clause on that column; a row whose list is
+//! empty matches no clause on the list.
 
 use std::borrow::Cow;
 
 use toise_geo::columns::{LATITUDE, LONGITUDE};
 
-/// The position of a row, where it has one of its own.
+/// Name of the position of a row.
 pub const POSITION: &str = "location";
 
-/// Clauses that all must hold; none constrains nothing.
+/// Clauses that must all hold; an empty filter matches every row.
 pub type Filter = Vec<Clause>;
 
 /// One condition on one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
-    /// Column of the table; a position for the tests of places (see [`position_columns`]), empty for [`Test::Any`].
+    /// Column of the table; for tests of places the name of a position (see [`position_columns`]); empty for
+    /// [`Test::Any`].
     pub column: Cow<'static, str>,
-    /// What must hold.
+    /// The test.
     pub test: Test,
 }
 
-/// What must hold of a column.
+/// The test of a clause.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
-    /// A number between two bounds, both included; an absent bound does not constrain, but the value must exist.
+    /// A number between two bounds, both included; an absent bound does not constrain, but the value must be present.
     Number {
-        /// Least value.
+        /// Minimum.
         min: Option<f64>,
-        /// Greatest value.
+        /// Maximum.
         max: Option<f64>,
     },
     /// A day between two days, both included, in days since 1970-01-01.
@@ -40,14 +41,14 @@ pub enum Test {
         /// Last day.
         to: Option<i32>,
     },
-    /// A moment between two, both included, in milliseconds since 1970-01-01 UTC.
+    /// A moment between two moments, both included, in milliseconds since 1970-01-01 UTC.
     Moment {
         /// First moment.
         from: Option<i64>,
         /// Last moment.
         to: Option<i64>,
     },
-    /// A text equal to one of these; of a list of texts, at least one of them. The list is never empty.
+    /// A text equal to one of these; for a list of texts, at least one of its texts. Never empty.
     OneOf(Vec<String>),
     /// A flag with this value.
     Is(bool),
@@ -71,14 +72,15 @@ pub enum Test {
         /// Eastern edge, degrees.
         right: f64,
     },
-    /// At least one of these filters holds; none of them is empty. Stands on no column of its own.
+    /// At least one of these filters holds; none of them is empty. The clause has no column.
     Any(Vec<Filter>),
-    /// Of a list of structs: at least one of them fulfils all of this filter, which is not empty and names fields.
+    /// For a list of structs: at least one struct satisfies this filter, which is not empty and names fields of the
+    /// struct.
     SomeItem(Filter),
 }
 
 impl Clause {
-    /// A clause on a named column.
+    /// Creates a clause on a named column.
     pub fn new(column: impl Into<Cow<'static, str>>, test: Test) -> Self {
         Self {
             column: column.into(),
@@ -86,11 +88,10 @@ impl Clause {
         }
     }
 
-    /// What must hold so that at least one of these filters does: nothing where there are none, or where one of them
-    /// does not constrain.
+    /// Returns a filter that holds if at least one of these filters does: empty if there are none, or if one of them is
+    /// empty.
     ///
-    /// Filters that only ask for one text of the same column become one clause, so that hundreds of communes cost what
-    /// one does.
+    /// Filters that only test texts of the same column become one clause, so hundreds of communes cost the same as one.
     pub fn any(filters: Vec<Filter>) -> Filter {
         if filters.is_empty() || filters.iter().any(Vec::is_empty) {
             return Filter::new();
@@ -125,7 +126,7 @@ impl Clause {
     }
 }
 
-/// Column and texts of a filter that asks for nothing else.
+/// Column and texts of a filter that consists of one text test only.
 fn lone_texts(filter: &Filter) -> Option<(&str, &[String])> {
     match filter.as_slice() {
         [
@@ -138,7 +139,7 @@ fn lone_texts(filter: &Filter) -> Option<(&str, &[String])> {
     }
 }
 
-/// The columns of a position: `lat` and `lon` of `location`, those with its name before them of any other.
+/// The columns of a position: `lat` and `lon` for `location`, otherwise prefixed with the name of the position.
 pub fn position_columns(position: &str) -> [Cow<'static, str>; 2] {
     match position {
         POSITION => [LATITUDE.into(), LONGITUDE.into()],
@@ -168,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn an_alternative_that_does_not_constrain_frees_all_of_them() {
+    fn an_empty_alternative_makes_the_filter_empty() {
         let alternatives = vec![vec![text("insee_code", "48095")], Filter::new()];
         assert_eq!(Clause::any(alternatives), Filter::new());
         assert_eq!(Clause::any(Vec::new()), Vec::new());
     }
 
     #[test]
-    fn different_alternatives_stay_apart() {
+    fn alternatives_on_different_columns_are_not_merged() {
         let both = vec![text("insee_code", "48095"), text("department", "48")];
         assert_eq!(Clause::any(vec![both.clone()]), both);
         let alternatives = vec![both.clone(), vec![text("department", "13")]];

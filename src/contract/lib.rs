@@ -1,15 +1,15 @@
-//! The contract's types at the edge: what a body may hold, and the walk that turns it into a valid request.
+//! The contract's types at the edge: what a body may contain, and the validation that turns it into a request.
 //!
-//! No input or output happens here: the HTTP routes and the bulk commands call the same functions. [`listings`] holds
-//! properties and adverts as types that [`read`] fills, with the closed sets of values of [`enums`]. Bodies that only
-//! one room takes are read by that room, with [`walk`].
+//! There is no input or output here: the HTTP routes and the bulk commands call the same functions. [`listings`]
+//! defines properties and adverts as types that [`read`] fills, with the closed sets of values in [`enums`]. Bodies
+//! that only one room needs are read in that room, with [`walk`].
 //!
-//! Choices the contract leaves to us, in one place:
-//! - keys unknown to a table are refused; `null` is not a value of any type, but in a record of a listing it says that
-//!   a field is unknown;
-//! - a key written twice counts once, with its last value, as in JavaScript;
-//! - an empty list, and a range without bounds, do not constrain;
-//! - `sortOrder` defaults to `desc`, whatever `sortBy` is;
+//! Choices that the contract leaves open:
+//! - unknown keys are refused; `null` is not a value of any type, except that in a record of a listing it marks a
+//!   field as unknown;
+//! - a duplicate key counts once, with its last value, as in JavaScript;
+//! - an empty list and a range without bounds do not constrain;
+//! - `sortOrder` defaults to `desc` for every `sortBy`;
 //! - a date-time without an offset is UTC.
 
 pub mod cursor;

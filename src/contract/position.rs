@@ -1,20 +1,20 @@
-//! Where a page of sorted rows ended: what a cursor carries.
+//! The position at which a page of sorted rows ended; a cursor carries it.
 
-/// Value of the sort column and id of a row: where a page ended. `None` = the row has no sort value.
+/// Sort value and id of the last row of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Position {
-    /// Sort value of the row.
+    /// Sort value of the row; `None` if it has none.
     pub value: Option<SortValue>,
     /// Identifier of the row.
     pub id: String,
-    /// Number of the state of the rows that the page was of, where states are kept for who goes on.
+    /// Number of the search snapshot that the page was read from; `None` if none is kept for further pages.
     pub state: Option<u64>,
 }
 
-/// A value rows are sorted by.
+/// A sort value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortValue {
-    /// Number; of a moment, its milliseconds since 1970-01-01 UTC.
+    /// Number; for a moment, milliseconds since 1970-01-01 UTC.
     Number(f64),
     /// Days since 1970-01-01.
     Day(i32),

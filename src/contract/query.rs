@@ -1,11 +1,11 @@
-//! Query strings as pairs of texts.
+//! Parsing of query strings.
 
-/// A query string whose percent-encoding is broken.
+/// The percent-encoding of a query string is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("query: percent-encoding is broken")]
 pub struct BrokenQuery;
 
-/// Name and value of each parameter, decoded, in order.
+/// Decodes a query string to pairs of name and value, in order.
 pub fn pairs(query: &str) -> Result<Vec<(String, String)>, BrokenQuery> {
     let is_sound = query.split('%').skip(1).all(|after| {
         let bytes = after.as_bytes();

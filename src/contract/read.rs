@@ -1,9 +1,9 @@
-//! Typed reading of a JSON value through serde, with the fault this crate reports: where it is and what is allowed.
+//! Reads a JSON value into a type through serde, and reports the first fault with its path and what is allowed.
 //!
-//! serde stops at the first thing that does not fit, in document order, but its errors neither say where nor speak to
-//! the sender. Here the error type is [`Fault`] itself, and each object and list adds its step of the path while the
-//! fault travels up. A type says what it takes through its visitor's `expecting`, worded to follow "must be".
-//! Cost: one walk over the value, no copy but the strings that are kept.
+//! serde stops at the first value that does not fit, in document order, but its errors contain no path and are not
+//! worded for the sender. Here the error type is [`Fault`] itself, and each object and list prepends its step to the
+//! path as the fault propagates. A type describes its values in its visitor's `expecting`, worded to follow "must be".
+//! Cost: one walk over the value, without copies except for stored strings.
 
 use std::fmt::Display;
 
@@ -18,20 +18,20 @@ use serde_json::{Map, Value, map};
 use super::fault::Fault;
 use super::walk::echo;
 
-/// Longest text a record may hold, bytes.
+/// Maximum length of a text in a record, in bytes.
 pub const TEXT_BYTES_MAX: usize = 65_536;
-/// Most items a list of a record may hold.
+/// Maximum items in a list of a record.
 pub const LIST_ITEMS_MAX: usize = 1_000;
 
 /// Reads a value as `T`.
 ///
 /// # Errors
-/// The first fault in document order; a required field that is missing counts at the end of its object.
+/// The first fault in document order; a missing required field is reported at the end of its object.
 pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Fault> {
     T::deserialize(Reader(value))
 }
 
-/// The type's serde messages, worded as ours.
+/// The messages of serde, worded for the contract.
 impl Error for Fault {
     fn custom<T: Display>(message: T) -> Self {
         Fault::new("", message.to_string())
@@ -61,7 +61,7 @@ impl Error for Fault {
     }
 }
 
-/// The fault seen from the enclosing object or list.
+/// Prepends the step of the enclosing object or list to the path of a fault.
 fn under(step: &str, fault: Fault) -> Fault {
     if fault.path.starts_with('[') {
         Fault::new(format!("{step}{}", fault.path), fault.message)
@@ -229,7 +229,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
         let Some((key, value)) = self.here.take() else {
-            return Err(Fault::custom("a value was asked for before its key"));
+            return Err(Fault::custom("a value was requested before its key"));
         };
         seed.deserialize(Reader(value))
             .map_err(|fault| under(&echo(key), fault))
@@ -244,7 +244,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_fault_deep_inside_carries_every_step_of_its_path() {
+    fn a_nested_fault_has_its_full_path() {
         let body = json!({"adverts": [{}, {"price": {"latest": {"value": "1"}}}]});
         let fault = read::<Property>(&body).unwrap_err();
         assert_eq!(fault.path, "adverts[1].price.latest.value");
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_repeated_shortened_and_without_control_characters() {
+    fn an_unknown_key_is_echoed_shortened_and_without_control_characters() {
         let key = format!("a\u{7}{}", "b".repeat(200));
         let fault = read::<Property>(&json!({ key: 1 })).unwrap_err();
         assert_eq!(fault.path, format!("a{}", "b".repeat(59)));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn free_metadata_is_read_as_it_is() {
+    fn free_metadata_is_read_unchanged() {
         let body = json!({"metadata": {"a": [1, -2, 2.5, null, true, {"b": "c"}]}});
         let context: AlertContext = read(&body).unwrap();
         assert_eq!(serde_json::to_value(context).unwrap(), body);

@@ -1,4 +1,4 @@
-//! Steps of the walk through a body: where we are, and the typed reading of one value there.
+//! Helpers for walking through a body: the current path, and typed reading of one value.
 
 use std::fmt::Display;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::fault::Fault;
 
-/// Longest piece of the caller's text a message repeats, characters.
+/// Maximum length of the caller's text that a message repeats, in characters.
 const ECHO_CHARS_MAX: usize = 60;
 
-/// Where the walk stands: a chain of borrowed steps, written out only when there is a fault.
+/// The current path: a chain of borrowed steps, formatted only when there is a fault.
 #[derive(Clone, Copy)]
 pub enum At<'a> {
     /// The body.
@@ -38,14 +38,14 @@ impl At<'_> {
         }
     }
 
-    /// A fault here.
+    /// Creates a fault at this path.
     pub fn fault(&self, message: impl Display) -> Fault {
         let mut path = String::new();
         self.write(&mut path);
         Fault::new(path, message.to_string())
     }
 
-    /// A key the object here does not take.
+    /// Creates the fault for an unknown key of the object at this path.
     pub fn unknown_key<'k>(&self, key: &str, known: impl IntoIterator<Item = &'k str>) -> Fault {
         let known: Vec<&str> = known.into_iter().collect();
         At::Key(self, key).fault(format!(
@@ -55,7 +55,7 @@ impl At<'_> {
     }
 }
 
-/// The caller's text, short enough to repeat and without control characters.
+/// Shortens the caller's text and removes control characters, so that a message may repeat it.
 pub fn echo(text: &str) -> String {
     text.chars()
         .filter(|character| !character.is_control())
@@ -63,28 +63,28 @@ pub fn echo(text: &str) -> String {
         .collect()
 }
 
-/// Reads the keys of an object.
+/// Reads a value as an object.
 ///
 /// # Errors
-/// The value is of another type.
+/// The value has another type.
 pub fn object<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Map<String, Value>, Fault> {
     value
         .as_object()
         .ok_or_else(|| at.fault("must be an object"))
 }
 
-/// Reads the elements of an array.
+/// Reads a value as an array.
 ///
 /// # Errors
-/// The value is of another type.
+/// The value has another type.
 pub fn list<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Vec<Value>, Fault> {
     value.as_array().ok_or_else(|| at.fault("must be an array"))
 }
 
-/// Reads a string.
+/// Reads a value as a string.
 ///
 /// # Errors
-/// The value is of another type.
+/// The value has another type.
 pub fn text<'v>(value: &'v Value, at: At<'_>) -> Result<&'v str, Fault> {
     value.as_str().ok_or_else(|| at.fault("must be a string"))
 }
@@ -92,7 +92,7 @@ pub fn text<'v>(value: &'v Value, at: At<'_>) -> Result<&'v str, Fault> {
 /// Reads `true` or `false`.
 ///
 /// # Errors
-/// The value is of another type.
+/// The value has another type.
 pub fn flag(value: &Value, at: At<'_>) -> Result<bool, Fault> {
     value
         .as_bool()
@@ -102,7 +102,7 @@ pub fn flag(value: &Value, at: At<'_>) -> Result<bool, Fault> {
 /// Reads a finite number.
 ///
 /// # Errors
-/// The value is of another type.
+/// The value has another type.
 pub fn number(value: &Value, at: At<'_>) -> Result<f64, Fault> {
     value
         .as_f64()
@@ -110,10 +110,10 @@ pub fn number(value: &Value, at: At<'_>) -> Result<f64, Fault> {
         .ok_or_else(|| at.fault("must be a number"))
 }
 
-/// Reads a number between two bounds, both included; `whole` asks for an integer.
+/// Reads a number between two bounds, both included; `whole` requires an integer.
 ///
 /// # Errors
-/// The value is of another type or outside the bounds.
+/// The value has another type or is out of bounds.
 pub fn number_between(
     value: &Value,
     least: f64,
@@ -132,7 +132,7 @@ pub fn number_between(
 /// Reads one of a closed set of strings.
 ///
 /// # Errors
-/// The value is none of them.
+/// The value is not in the set.
 pub fn one_of(value: &Value, allowed: &[&'static str], at: At<'_>) -> Result<&'static str, Fault> {
     value
         .as_str()

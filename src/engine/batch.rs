@@ -1,7 +1,7 @@
-//! A batch of rows in memory as questions read it: what arrives, and what the files do not hold yet.
+//! A batch of rows in memory that predicates run over: arriving rows, and rows that are not in the data files yet.
 //!
-//! Each column is decoded once, when the first predicate asks for it, and then serves all of them: an alert among a
-//! hundred thousand pays for its own clauses alone.
+//! Each column is decoded once, when the first predicate needs it, and then shared by all predicates: one alert among a
+//! hundred thousand costs only the evaluation of its own clauses.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +17,7 @@ use super::predicate::Predicate;
 use super::select::{Columns, Selected, select};
 use toise_lake::schema::{ITEM, TableSchema};
 
-/// Rows of a table in memory.
+/// Rows of a table in memory, with lazily decoded columns.
 #[derive(Debug)]
 pub struct DecodedBatch {
     schema: &'static TableSchema,
@@ -26,20 +26,20 @@ pub struct DecodedBatch {
 }
 
 impl DecodedBatch {
-    /// Rows in the table's Arrow schema, at most [`CHUNK_ROWS_MAX`].
+    /// Creates a batch from rows in the table's Arrow schema, at most [`CHUNK_ROWS_MAX`].
     ///
     /// # Errors
-    /// There are more, or they are of another schema.
+    /// Too many rows, or rows with another schema.
     pub fn new(schema: &'static TableSchema, rows: RecordBatch) -> Result<Self, Error> {
         if rows.num_rows() > CHUNK_ROWS_MAX {
             let reason = format!(
-                "{} rows; a batch holds at most {CHUNK_ROWS_MAX}",
+                "{} rows; the maximum of a batch is {CHUNK_ROWS_MAX}",
                 rows.num_rows()
             );
             return Err(DataFusionError::Plan(reason).into());
         }
         if rows.schema_ref() != schema.arrow() {
-            let reason = format!("these are no rows of table {}", schema.name);
+            let reason = format!("not rows of table {}", schema.name);
             return Err(DataFusionError::Plan(reason).into());
         }
         let count = schema.columns.len() + schema.items.len();
@@ -55,7 +55,7 @@ impl DecodedBatch {
         &self.rows
     }
 
-    /// The rows a predicate selects.
+    /// Returns the rows that a predicate selects.
     ///
     /// # Errors
     /// An expression cannot be evaluated.
@@ -63,7 +63,7 @@ impl DecodedBatch {
         select(self, predicate)
     }
 
-    /// One bit per row: whether a predicate selects it.
+    /// Returns one bit per row: whether a predicate selects it.
     ///
     /// # Errors
     /// An expression cannot be evaluated.
@@ -127,13 +127,13 @@ mod tests {
         assert!(DecodedBatch::new(adverts(), rows.clone()).is_ok());
         let error = DecodedBatch::new(properties(), rows).unwrap_err();
         assert!(
-            error.to_string().contains("no rows of table properties"),
+            error.to_string().contains("not rows of table properties"),
             "{error}"
         );
     }
 
     #[test]
-    fn no_row_is_selected_of_none() {
+    fn an_empty_batch_selects_no_row() {
         let rows = AdvertRows::default().finish().unwrap();
         let batch = DecodedBatch::new(adverts(), rows).unwrap();
         let everything = Predicate::compile(adverts(), &Vec::new()).unwrap();

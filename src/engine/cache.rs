@@ -1,8 +1,8 @@
-//! Decoded columns of row groups, kept in memory under one budget, with the bounds of their zones.
+//! A memory-bounded cache of decoded columns, with their zone maps.
 //!
-//! The unit is one column of one row group ([`super::decoded`]). Decoding costs 0.3–1 ms a unit. A hit in
-//! the shared cache costs 0.2 µs, which a bulk match pays a dozen times a row: each thread remembers weakly where its
-//! last columns were, and mostly asks nobody.
+//! The unit is one column of one row group ([`super::decoded`]). Decoding a unit costs 0.3–1 ms. A hit in the shared
+//! cache costs 0.2 µs, which a bulk match pays a dozen times per row. Each thread therefore holds weak references to
+//! the columns it used last, and mostly needs no lookup.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,30 +14,31 @@ pub use super::decoded::{Decoded, ZONE_ROWS, Zones};
 use toise_lake::part::Part;
 use toise_lake::{self as lake};
 
-/// Columns a thread remembers; a power of two.
+/// Columns that a thread remembers; a power of two.
 const REMEMBERED: usize = 4_096;
-/// A thread tells the shared cache of every so many uses of a column, so that what is used is not what goes first.
+/// A thread looks a remembered column up in the shared cache every 32 uses, so that the cache does not evict columns in
+/// use.
 const USES_PER_REPORT: u32 = 32;
 
-/// A column a thread used: where it was, and how often it was used since the shared cache heard of it.
+/// A column that a thread used: key, weak reference, and uses since the last lookup in the shared cache.
 type Remembered = (ColumnKey, Weak<Decoded>, u32);
 
 thread_local! {
     static RECENT: RefCell<Vec<Option<Remembered>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Names one column of one row group of one open file.
+/// Identifies one column of one row group of one open data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnKey {
-    /// Number given to the file when it was opened; never reused.
+    /// Number assigned to the data file when it was opened; never reused.
     pub part: u32,
-    /// Row group in the file.
+    /// Row group in the data file.
     pub group: u16,
     /// Column of the table, or field of a list of structs.
     pub column: u16,
 }
 
-/// Decoded columns by key; the least useful go first when the budget is full.
+/// Decoded columns by key; the least valuable entries are evicted when the budget is exceeded.
 #[derive(Debug)]
 pub struct ColumnCache {
     columns: Cache<ColumnKey, Arc<Decoded>>,
@@ -46,7 +47,7 @@ pub struct ColumnCache {
 }
 
 impl ColumnCache {
-    /// A cache that holds at most `bytes` of decoded values.
+    /// Creates a cache of at most `bytes` bytes of decoded values.
     pub fn new(bytes: u64) -> Self {
         let columns = Cache::builder()
             .max_capacity(bytes)
@@ -59,7 +60,7 @@ impl ColumnCache {
         }
     }
 
-    /// A column of a row group, decoded now if it is not in memory. One thread decodes, others wait for it.
+    /// Returns a column of a row group; decodes it if it is not cached. One thread decodes while others wait for it.
     pub fn get(&self, key: ColumnKey, part: &Part) -> Result<Arc<Decoded>, lake::Error> {
         if let Some(column) = remembered(key) {
             return Ok(column);
@@ -75,7 +76,7 @@ impl ColumnCache {
             return Ok(column);
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        // The error is shared between waiters, so it is told apart from the first one's by decoding again.
+        // The error is shared between the waiting threads, so decode again to get an owned one.
         self.columns
             .try_get_with(key, || {
                 part.read_column(key.group.into(), key.column.into())
@@ -87,23 +88,23 @@ impl ColumnCache {
             })
     }
 
-    /// Bytes held now.
+    /// Current size, in bytes.
     pub fn bytes(&self) -> u64 {
         self.columns.weighted_size()
     }
 
-    /// Lookups that found their column, since the start; what a thread remembers by itself is not looked up.
+    /// Number of lookups that hit since the start; uses that a thread serves from its own references are not counted.
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// Lookups that found nothing, since the start.
+    /// Number of lookups that missed since the start.
     pub fn misses(&self) -> u64 {
         self.misses.load(Ordering::Relaxed)
     }
 }
 
-/// Place of a key among the columns a thread remembers.
+/// Slot of a key among the columns that a thread remembers.
 fn slot(key: ColumnKey) -> usize {
     let packed = u64::from(key.part) << 32 | u64::from(key.group) << 16 | u64::from(key.column);
     // Multiplicative hashing (Knuth): the upper bits are well mixed.

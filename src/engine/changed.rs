@@ -1,7 +1,7 @@
-//! A table of which more is known than its files say, as DataFusion plans it: the files without the rows that changed
-//! since, and the rows in memory that took their place.
+//! A table with changes that are not in its data files, as a DataFusion table: the data files without hidden rows, and
+//! the rows in memory that replace them (merge on read).
 //!
-//! Hidden rows are left out by number: the Parquet reader skips them, and a query reads no column for their sake.
+//! Hidden rows are excluded by row number: the Parquet reader skips them, and a query reads no extra column for that.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,19 +26,19 @@ use parquet::arrow::arrow_reader::RowSelection;
 
 use super::view::TableView;
 
-/// The state of a table: files, rows of them that no longer count, and rows in memory that do.
+/// The state of a table: its data files, their hidden rows, and the rows in memory.
 #[derive(Debug)]
 pub struct ChangedTable {
-    /// The files.
+    /// The data files.
     pub view: Arc<TableView>,
-    /// Hidden rows of each file, one bit a row; `None`: none.
+    /// Hidden rows of each data file, one bit per row; `None` if there are none.
     pub hidden: Vec<Option<BooleanBuffer>>,
     /// Rows in the table's Arrow schema.
     pub rows: Vec<RecordBatch>,
 }
 
 impl ChangedTable {
-    /// The table, where its files are one already: `places` are theirs, in the order of the view.
+    /// Wraps the DataFusion table over the data files; `places` are their locations, in the order of the view.
     pub(super) fn over(
         self,
         files: Arc<dyn TableProvider>,
@@ -62,13 +62,13 @@ impl ChangedTable {
 #[derive(Debug)]
 struct Changed {
     files: Arc<dyn TableProvider>,
-    /// The rows that count, of files where not all do.
+    /// Rows that are not hidden, for data files with hidden rows.
     shown: HashMap<Path, ParquetRowSelection>,
     rows: Vec<RecordBatch>,
 }
 
 impl Changed {
-    /// A reading of the files, without the rows that are hidden.
+    /// Changes a plan that scans the data files so that it skips the hidden rows.
     fn without_hidden(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         if self.shown.is_empty() {
             return Ok(plan);
@@ -76,11 +76,11 @@ impl Changed {
         let source = plan.downcast_ref::<DataSourceExec>();
         let config = source.and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>());
         let config = config.cloned().ok_or_else(|| {
-            DataFusionError::Internal("files are read by something unknown".into())
+            DataFusionError::Internal("unexpected plan for the data files".into())
         })?;
         let selected = |file: PartitionedFile| match self.shown.get(&file.object_meta.location) {
             Some(shown) => PartitionedFile {
-                // It counts the hidden rows.
+                // The statistics include the hidden rows.
                 statistics: None,
                 ..file.with_extension(shown.clone())
             },
@@ -108,7 +108,7 @@ impl TableProvider for Changed {
         TableType::Base
     }
 
-    /// Filters let files skip pages; every row they give is still tested.
+    /// Filters are used to skip pages; every remaining row is still tested.
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],

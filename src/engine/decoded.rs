@@ -1,7 +1,8 @@
-//! A column as questions read it: its values, what is known of its zones, and, of a list, whose values they are.
+//! A decoded column: its values, its zone map and, for a list, the offsets of each row's items.
 //!
-//! A zone is 1,024 rows. A number column knows the least and greatest value of each zone; a category knows for each of
-//! its values in which zones it occurs, one bit per zone. A list column holds the values of all rows one after another.
+//! A zone is 1,024 rows. For a number column the zone map holds the minimum and maximum of each zone; for a category it
+//! holds, for each distinct value, one bit per zone in which it occurs. A list column holds the values of all rows
+//! concatenated.
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray, make_array};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -9,44 +10,45 @@ use arrow::datatypes::{
     DataType, Date32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType,
 };
 
-/// Rows of a zone.
+/// Rows per zone.
 pub const ZONE_ROWS: usize = 1_024;
-/// Rows of a row group, and of any batch questions run over: one bit per zone fits a word.
+/// Maximum rows of a row group, and of any batch that queries run over: one bit per zone fits into a word.
 pub const CHUNK_ROWS_MAX: usize = 64 * ZONE_ROWS;
 
 /// A decoded column of one row group or batch.
 #[derive(Debug)]
 pub struct Decoded {
-    /// The values; of a list column, those of all rows.
+    /// The values; for a list column, those of all rows.
     pub values: ArrayRef,
-    /// What is known of its zones.
+    /// Zone map.
     pub zones: Zones,
-    /// Of a list column, which values are whose.
+    /// For a list column, the items of each row.
     pub items: Option<Items>,
 }
 
-/// Which values of a list column are whose.
+/// The assignment of the values of a list column to rows.
 #[derive(Debug)]
 pub struct Items {
-    /// Where the values of each row start, and where the last one's end.
+    /// Offset of each row's first value, and the end of the last row's values.
     pub offsets: OffsetBuffer<i32>,
-    /// Rows without a list.
+    /// Marks rows without a list.
     pub nulls: Option<NullBuffer>,
 }
 
-/// Bounds of the zones of a column.
+/// Zone map of a column.
 #[derive(Debug)]
 pub enum Zones {
-    /// Nothing is known.
+    /// No bounds known.
     Unknown,
-    /// Least and greatest value of each zone; `min > max` where all are missing.
+    /// Minimum and maximum of each zone; `min > max` if all values are missing.
     Bounds(Vec<(f64, f64)>),
     /// For each dictionary code, the zones it occurs in.
     Codes(Vec<u64>),
 }
 
 impl Decoded {
-    /// Takes a column apart. Of a list of structs only the first field is kept: fields are read one by one.
+    /// Builds the column with its zone map. For a list of structs only the first field is retained: fields are read one
+    /// at a time.
     pub fn new(values: ArrayRef) -> Self {
         let Some(list) = values.as_list_opt::<i32>() else {
             let zones = zones(&values);
@@ -85,7 +87,7 @@ impl Decoded {
     }
 }
 
-/// A field of structs, missing where the struct is.
+/// A field of structs, with nulls where the struct is null.
 pub(super) fn struct_field(structs: &StructArray, field: usize) -> ArrayRef {
     let values = structs.column(field);
     if structs.nulls().is_none() {
@@ -93,7 +95,7 @@ pub(super) fn struct_field(structs: &StructArray, field: usize) -> ArrayRef {
     }
     let nulls = NullBuffer::union(structs.nulls(), values.nulls());
     let masked = values.to_data().into_builder().nulls(nulls).build();
-    // Nulls of the same length as the values always fit them.
+    // Nulls of the same length as the values are always valid.
     masked.map_or_else(|_| values.clone(), make_array)
 }
 

@@ -1,8 +1,8 @@
-//! The logical expression of a filter: what it means, everywhere.
+//! Translates a filter to a logical expression, which defines its meaning everywhere.
 //!
-//! Questions, SQL and alerts over arriving batches all evaluate this expression, or a loop that a property test holds
-//! against it ([`super::predicate`]). Columns are named as in the table; inside a condition on the items of a list, as
-//! the fields of its structs.
+//! Queries, SQL and alerts over arriving batches all evaluate this expression, or a kernel that property tests compare
+//! with it ([`super::predicate`]). Columns are named as in the table; inside a condition on the items of a list, they
+//! are named like the fields of its structs.
 
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Column, ScalarValue};
@@ -15,12 +15,12 @@ use toise_contract::filter::{Clause, Filter, Test, position_columns};
 use toise_geo::distance::covering_span_degrees;
 use toise_lake::schema::{self, ITEM, Kind, TableSchema, UTC};
 
-/// Where the columns of a filter are looked up.
+/// Namespace in which the columns of a filter are resolved.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scope<'s> {
-    /// Among the columns of a table.
+    /// The columns of a table.
     Table(&'s TableSchema),
-    /// Among the fields of a list of structs of a table.
+    /// The fields of a list of structs of a table.
     Items(&'s TableSchema, &'s str),
 }
 
@@ -41,20 +41,20 @@ impl<'s> Scope<'s> {
         })
     }
 
-    /// The fields of a list of structs, as a scope of their own.
+    /// The fields of a list of structs, as a namespace.
     pub(super) fn items(self, list: &'s str) -> Result<(Scope<'s>, Fields), DataFusionError> {
         match (self, self.column(list)?.1) {
             (Scope::Table(schema), Kind::Items(fields)) => {
                 Ok((Scope::Items(schema, list), schema::struct_fields(fields)))
             }
             _ => Err(DataFusionError::Plan(format!(
-                "{list} is no list of structs"
+                "{list} is not a list of structs"
             ))),
         }
     }
 }
 
-/// The expression of a whole filter; true for every row when the filter is empty.
+/// The expression of a whole filter; true for every row if the filter is empty.
 pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFusionError> {
     all_of(Scope::Table(schema), filter)
 }
@@ -83,7 +83,7 @@ pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, Dat
             kind @ (Kind::Integer | Kind::SmallInteger) => {
                 let whole = |value: f64| ScalarValue::Int64(Some(value as i64));
                 let column = match kind {
-                    // The bounds need not fit the column's type.
+                    // The bounds may exceed the range of the column's type.
                     Kind::SmallInteger => cast(column(name), DataType::Int64),
                     _ => column(name),
                 };

@@ -1,4 +1,4 @@
-//! The project's own SQL functions, the very kernels the engine uses.
+//! The project's own SQL functions, implemented with the same kernels as the engine.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,7 +15,7 @@ use toise_geo::distance::planar_distance_m;
 static GEO_DISTANCE: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(GeoDistance::new())));
 
-/// `geo_distance(pin_lat, pin_lon, lat, lon)`: planar distance in metres from a pin, missing where a coordinate is.
+/// `geo_distance(pin_lat, pin_lon, lat, lon)`: planar distance in metres from a pin; null if a coordinate is null.
 pub fn geo_distance() -> &'static Arc<ScalarUDF> {
     &GEO_DISTANCE
 }
@@ -64,7 +64,7 @@ impl ScalarUDFImpl for GeoDistance {
     }
 }
 
-/// A numeric argument: one value for all rows, or one each.
+/// A numeric argument: one value for all rows, or one per row.
 enum Operand {
     Same(Option<f64>),
     Each(PrimitiveArray<Float64Type>),
@@ -102,6 +102,6 @@ fn numbers<const N: usize>(arguments: &[ColumnarValue], rows: usize) -> Result<[
         });
     }
     operands.try_into().map_err(|_| {
-        datafusion::error::DataFusionError::Plan(format!("{N} numeric arguments are needed"))
+        datafusion::error::DataFusionError::Plan(format!("expected {N} numeric arguments"))
     })
 }

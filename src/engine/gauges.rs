@@ -1,4 +1,4 @@
-//! What the engine tells of itself when `/metrics` is asked: sizes of tables, memory and use of the column cache.
+//! Engine gauges exposed on `/metrics`: sizes of tables, size and hits of the column cache.
 
 use super::Engine;
 use toise_telemetry::{Counter, Gauge, Gauges, Metric};
@@ -24,7 +24,7 @@ const CACHE_LOOKUPS: Metric<Counter> = Metric::counter(
 );
 
 impl Engine {
-    /// Sets the engine's gauges. A table that cannot be opened just then keeps its former numbers; questions tell why.
+    /// Sets the engine's gauges. A table that cannot be opened keeps its last values; queries report the reason.
     pub fn observe(&self, gauges: &Gauges<'_>) {
         for schema in self.schemas() {
             let Ok(view) = self.view(schema) else {

@@ -1,5 +1,5 @@
-//! What a running question looks at between two chunks: whether anybody still waits for its answer, and whether it
-//! should leave a core to those who ask little.
+//! Cancellation and yielding: a running query checks between two chunks whether its caller is still waiting and whether
+//! it should yield a core to the light lane.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,26 +7,27 @@ use std::time::{Duration, Instant};
 
 use super::Error;
 
-/// How long after a modest question a core is kept free for the next.
+/// How long a core stays reserved after a query in the light lane.
 const KEPT_FREE: Duration = Duration::from_millis(50);
-/// Longest rest between two chunks, so that whoever asks much still gets on beside a stream of modest questions.
+/// Maximum rest between two chunks, so that the heavy lane makes progress under a steady stream of light queries.
 const REST_MAX: Duration = Duration::from_millis(20);
-/// How often a resting thread looks again.
+/// Interval at which a resting thread checks again.
 const REST_STEP: Duration = Duration::from_millis(1);
 
-/// When a modest question was last asked: those who ask much then leave one core to the next. Without it a thread that
-/// computes holds its core for milliseconds after a modest question arrives, until the system's next turn.
+/// Reserves a core for the light lane after each of its queries: one thread of the heavy lane rests meanwhile. Without
+/// it, a computing thread would hold its core for milliseconds after a light query arrives, until the system's next
+/// time slice.
 #[derive(Debug)]
 pub struct Courtesy {
     epoch: Instant,
-    /// Milliseconds from the epoch until the core is no longer kept free.
+    /// Milliseconds from the epoch until the reservation ends.
     kept_until_ms: AtomicU64,
-    /// The thread of its lane that rests, when the lane has more than one.
+    /// Index of the thread that rests; `None` if the lane has only one thread.
     resting_thread: Option<usize>,
 }
 
 impl Courtesy {
-    /// For a lane of this many threads.
+    /// Creates the state for a heavy lane with this many threads.
     pub fn of(threads: usize) -> Self {
         Self {
             epoch: Instant::now(),
@@ -35,7 +36,7 @@ impl Courtesy {
         }
     }
 
-    /// Marks that a modest question is asked or answered now.
+    /// Reserves a core from now; called at the start of a query in the light lane.
     pub fn keep_a_core_free(&self) {
         let until = self.epoch.elapsed() + KEPT_FREE;
         self.kept_until_ms
@@ -46,7 +47,7 @@ impl Courtesy {
         (self.epoch.elapsed().as_millis() as u64) < self.kept_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Rests while a core is to be kept free, if the current thread is the one to rest.
+    /// Rests while a core is reserved, if the current thread is the one that rests.
     fn give_way(&self) {
         if self.resting_thread.is_none() || rayon::current_thread_index() != self.resting_thread {
             return;
@@ -58,7 +59,7 @@ impl Courtesy {
     }
 }
 
-/// A flag that whoever asked raises, and whoever computes looks at between two chunks. Cheap to clone.
+/// A cancellation flag that the caller sets and the query checks between two chunks. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     is_raised: Arc<AtomicBool>,
@@ -66,7 +67,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// That of a question whose threads give way to others.
+    /// Creates the flag of a query in the heavy lane, whose threads yield.
     pub fn courteous(courtesy: &Arc<Courtesy>) -> Self {
         Self {
             courtesy: Some(Arc::clone(courtesy)),
@@ -74,17 +75,17 @@ impl Interrupt {
         }
     }
 
-    /// Asks the question to stop.
+    /// Cancels the query.
     pub fn raise(&self) {
         self.is_raised.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the question should stop.
+    /// Whether the query is cancelled.
     pub fn is_raised(&self) -> bool {
         self.is_raised.load(Ordering::Relaxed)
     }
 
-    /// [`Error::Interrupted`] once raised; may rest for some milliseconds first, to give way to others.
+    /// Returns [`Error::Interrupted`] if cancelled. May rest for some milliseconds first, to yield to the light lane.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(courtesy) = &self.courtesy {
             courtesy.give_way();
@@ -96,13 +97,13 @@ impl Interrupt {
         }
     }
 
-    /// Raises the flag when dropped, unless the question was answered before.
+    /// Returns a guard that cancels the query when it is dropped. If the query has ended, that has no effect.
     pub fn raise_on_drop(&self) -> RaiseOnDrop {
         RaiseOnDrop(self.clone())
     }
 }
 
-/// See [`Interrupt::raise_on_drop`].
+/// Guard returned by [`Interrupt::raise_on_drop`].
 #[derive(Debug)]
 pub struct RaiseOnDrop(Interrupt);
 
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_gives_way_gets_on_all_the_same() {
+    fn a_yielding_lane_still_makes_progress() {
         let courtesy = Arc::new(Courtesy::of(2));
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(2)

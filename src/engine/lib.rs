@@ -1,12 +1,12 @@
-//! Questions over the lake: typed filters, top-k with cursor, exact totals, scans for scoring.
+//! The query engine: typed filters, top-k with cursor, exact totals, scans for scoring.
 //!
-//! A question's way: the filter is compiled ([`predicate`]) to DataFusion expressions; row groups that cannot match are
-//! skipped by their footer statistics ([`view`]); what remains is read as decoded columns kept in memory under a budget
-//! ([`cache`]), where zones of 1,024 rows are skipped by their own bounds; the expressions run on the rest ([`scan`],
-//! [`select`]), and the best k by sort key are kept ([`topk`]). Nothing is planned on this path: a placed question over
-//! five million rows touches a few tens of thousands of values and takes well under a millisecond. Batches in memory
-//! are asked the same way ([`batch`]). [`session`] is the other way in: any SQL, planned and run by DataFusion over the
-//! same files.
+//! A query runs as follows. The filter is compiled ([`predicate`]) to DataFusion expressions. Row groups that cannot
+//! match are skipped by their footer statistics ([`view`]). The others are read as decoded columns from a
+//! memory-bounded cache ([`cache`]), where zones of 1,024 rows are skipped by their zone maps. The expressions run on
+//! the remaining rows ([`scan`], [`select`]), and the best k by sort key are collected ([`topk`]). There is no planning
+//! on this path: a query about one place over five million rows reads a few tens of thousands of values and takes well
+//! under a millisecond. Batches in memory are queried in the same way ([`batch`]). [`session`] is the second entry
+//! point: any SQL, planned and executed by DataFusion over the same files.
 
 pub mod batch;
 pub mod cache;
@@ -42,37 +42,37 @@ use toise_lake::schema::TableSchema;
 use toise_lake::{self as lake, Lake};
 use view::{TableState, TableView};
 
-/// What a question can fail with; none of it is caused by the question itself.
+/// Errors of queries; none is caused by the query itself, except in SQL.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The files could not be read.
+    /// A data file could not be read.
     #[error(transparent)]
     Lake(#[from] lake::Error),
     /// An expression could not be compiled or evaluated.
     #[error("query engine: {0}")]
     DataFusion(#[from] datafusion::error::DataFusionError),
-    /// A statement that is not a query.
-    #[error("only queries are answered here, nothing is written, defined or set: {0}")]
+    /// A SQL statement that is not a query.
+    #[error("only read-only queries are allowed: {0}")]
     ReadOnly(String),
-    /// The engine was asked for a table it was not opened with.
+    /// The engine was not opened with the requested table.
     #[error("no table named {0}")]
     UnknownTable(String),
-    /// Whoever asked does not wait for the answer any more.
+    /// The caller has gone away.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// How much the engine may use.
+/// Memory limits of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Bytes of decoded columns kept in memory.
+    /// Maximum bytes of decoded columns in memory.
     pub cache_bytes: u64,
-    /// Bytes SQL queries may hold before they spill to disk.
+    /// Maximum bytes of SQL queries before they spill to disk.
     pub sql_bytes: usize,
 }
 
 impl Default for Budget {
-    /// That of a configuration without anything set.
+    /// The budget of the default configuration.
     fn default() -> Self {
         Self::from(&EngineSettings::default())
     }
@@ -87,7 +87,7 @@ impl From<&EngineSettings> for Budget {
     }
 }
 
-/// The tables of a lake, ready for questions. Cheap to share behind an [`Arc`].
+/// The tables of a lake, open for queries. Cheap to share behind an [`Arc`].
 #[derive(Debug)]
 pub struct Engine {
     lake: Lake,
@@ -97,7 +97,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens tables of the lake under a data folder; a table without data is empty.
+    /// Opens tables of the lake in a data folder; a table without data is empty.
     pub fn open(
         data: &Path,
         schemas: &[&'static TableSchema],
@@ -116,12 +116,12 @@ impl Engine {
         })
     }
 
-    /// The present view of a table; looks for a newer snapshot at most five times a second.
+    /// Returns the current view of a table. Checks for a newer snapshot at most five times per second.
     pub fn view(&self, schema: &TableSchema) -> Result<Arc<TableView>, Error> {
         Ok(self.table(schema)?.present(&self.lake)?)
     }
 
-    /// Has the next view of a table be of the newest snapshot.
+    /// Forces the next view of a table to use the latest snapshot.
     pub fn look_again(&self, schema: &TableSchema) -> Result<(), Error> {
         Ok(self.table(schema)?.look_again(&self.lake)?)
     }
@@ -133,12 +133,12 @@ impl Engine {
             .ok_or_else(|| Error::UnknownTable(schema.name.into()))
     }
 
-    /// Tables the engine was opened with.
+    /// The tables that the engine was opened with.
     pub fn schemas(&self) -> impl Iterator<Item = &'static TableSchema> {
         self.tables.iter().map(TableState::schema)
     }
 
-    /// The decoded columns kept in memory.
+    /// The cache of decoded columns.
     pub fn cache(&self) -> &ColumnCache {
         &self.cache
     }

@@ -1,13 +1,13 @@
-//! The loops clauses run as: a test of each value of a run, to one bit each, under the mask earlier clauses left.
+//! The kernels of clauses: test each value of a run to one bit, under the mask of earlier clauses.
 
 use arrow::array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::util::bit_util::set_bit;
 
-/// A clause tests single rows where fewer than one in this many is left.
+/// A clause tests single rows if fewer than one row in this many remains.
 pub(super) const SPARSE_SHARE: usize = 8;
 
-/// Whole numbers between two bounds, under a mask from a start over a length.
+/// Tests whole numbers between two bounds, given the mask, start and length of a run.
 pub(super) fn whole<T>(
     column: &PrimitiveArray<T>,
     min: i64,
@@ -28,8 +28,8 @@ where
     })
 }
 
-/// Rows of a run, counted in it, that a mask leaves, that are not missing and on which a test holds. Where the mask
-/// leaves few rows only those are tested, by `holds`; else `all` tests every one.
+/// Returns the rows of a run, counted from its start, that the mask selects, that are not null and on which the test
+/// holds. If the mask selects few rows, only those are tested, by `holds`; otherwise `all` tests every row.
 pub(super) fn narrow(
     mask: Option<BooleanBuffer>,
     start: usize,
@@ -63,8 +63,9 @@ pub(super) fn narrow(
     }
 }
 
-/// One bit per value on which a test holds. Bytes first, then eight of them to as many bits by one multiplication: the
-/// comparisons run in vectors, which they do not while each bit is shifted to its place (0.3 ns a value instead of 1).
+/// Tests all values to one bit each. Writes bytes first, then packs eight bytes into eight bits by one multiplication:
+/// this lets the comparisons run as vector instructions, unlike shifting each bit into place (0.3 ns per value instead
+/// of 1).
 pub(super) fn pack<T: Copy>(values: &[T], holds: impl Fn(T) -> bool) -> BooleanBuffer {
     /// Moves the lowest bit of byte i to bit 56 + i.
     const GATHER: u64 = 0x0102_0408_1020_4080;

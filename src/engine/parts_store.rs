@@ -1,9 +1,9 @@
-//! The open files of views as a read-only object store, so that SQL reads the very files its tables were planned on.
+//! The open data files of views as a read-only object store, so that SQL reads exactly the files that were planned.
 //!
-//! A publication moves files away while queries run; by path they would be missing, and a missing file counts as one
-//! without rows. Here every read goes through the descriptor opened with the view, and every byte handed out was
-//! verified against the part's checksums: pages are what DataFusion asks for, so verifying reads no more than it does.
-//! Reads are positional and run on the blocking pool, one task for all ranges of a request.
+//! A publication moves files away while queries run; opened by path they would be missing, and DataFusion treats a
+//! missing file as one without rows. Here every read uses the descriptor opened with the view, and all returned bytes
+//! are verified against the data file's checksums. DataFusion requests whole pages, so verification reads no additional
+//! bytes. Reads are positional and run on the blocking pool, one task for all ranges of a request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,14 +26,14 @@ use toise_lake as lake;
 
 const NAME: &str = "open files";
 
-/// The open files of some views, under `<table>/<file>`.
+/// The open data files of some views, under `<table>/<file>`.
 #[derive(Debug, Default)]
 pub struct PartsStore {
     parts: BTreeMap<Path, Arc<OpenPart>>,
 }
 
 impl PartsStore {
-    /// Adds the files of a view and returns their places.
+    /// Adds the data files of a view and returns their locations.
     pub fn add(&mut self, view: &TableView) -> Vec<Path> {
         let mut places = Vec::with_capacity(view.parts().len());
         for open in view.parts() {
@@ -47,7 +47,7 @@ impl PartsStore {
     fn part(&self, location: &Path) -> Result<&Arc<OpenPart>> {
         self.parts.get(location).ok_or_else(|| Error::NotFound {
             path: location.to_string(),
-            source: "no such file in the tables as they were opened".into(),
+            source: "no such file among the opened tables".into(),
         })
     }
 }
@@ -58,7 +58,7 @@ impl fmt::Display for PartsStore {
     }
 }
 
-/// A file never changes under its name, so the time it was last modified tells nothing.
+/// A file never changes under its name, so a fixed modification time is correct.
 fn meta(location: &Path, part: &OpenPart) -> ObjectMeta {
     ObjectMeta {
         location: location.clone(),

@@ -1,14 +1,14 @@
-//! Where questions compute: threads apart from the reactor, a bounded queue, and a lane apart for those who ask much.
+//! Query threads: separate from the reactor, with bounded queues and a separate lane for heavy clients.
 //!
-//! A question asked over HTTP runs here from start to end; parallel iterators inside it stay on the same threads. When
-//! every slot is taken the caller is told at once rather than queued without limit. A caller that goes away before its
-//! turn costs nothing, and one that goes away later raises the job's [`Interrupt`].
+//! A query over HTTP runs here from start to end; its parallel iterators stay on the same threads. When every slot is
+//! taken, the caller gets an error at once instead of an unlimited queue. A caller that goes away before its job starts
+//! costs nothing; one that goes away later sets the job's [`Interrupt`].
 //!
-//! There are two lanes, each with a thread for every core. A client that keeps more jobs in flight than there are
-//! threads, or was busy for most of the last seconds, or brings a batch, is served in the crowded lane for a second; all
-//! others in the free lane, where they never queue behind it. The operating system shares the cores between the two, and gives
-//! them to the free lane first: threads of the crowded lane run at a lower priority, and all but one while the free
-//! lane is asked ([`Courtesy`]); alone they have all cores.
+//! There are two lanes, each with one thread per core. A client that has more jobs in flight than there are threads,
+//! was busy for most of the last seconds, or sends a batch, is served in the heavy lane for a second. All other clients
+//! are served in the light lane, so they never queue behind it. The operating system divides the cores between the two
+//! and prefers the light lane: threads of the heavy lane have a lower priority, and one of them rests while the light
+//! lane has queries ([`Courtesy`]). Without light queries the heavy lane has all cores.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,37 +22,36 @@ use uuid::Uuid;
 use super::interrupt::{Courtesy, Interrupt};
 use super::priority;
 
-/// Half-life of what is remembered of a client's busy time.
+/// Half-life of a client's recorded busy time.
 const BUSY_HALF_LIFE: Duration = Duration::from_secs(1);
-/// Remembered busy time from which a client asks much. One job after another without pause comes to 1.4 s.
+/// Busy time from which a client counts as heavy. Continuous sequential jobs amount to 1.4 s.
 const BUSY_MAX: Duration = Duration::from_millis(700);
-/// How long a client that asked much counts as one that does. Between two lanes its questions would be told to give way
-/// to each other.
+/// How long a client stays heavy. If it switched between lanes more often, its own queries would yield to each other.
 const ASKS_MUCH_FOR: Duration = Duration::from_secs(1);
-/// Clients remembered before those that have been idle are forgotten.
+/// Maximum clients recorded before idle ones are dropped.
 const CLIENTS_MAX: usize = 10_000;
 
-/// Why a job gave no result.
+/// Errors of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// As many jobs run and wait as the pool admits.
-    #[error("too many questions at once")]
+    /// The queue is full.
+    #[error("too many concurrent queries")]
     Overloaded,
-    /// The job panicked; the pool goes on.
-    #[error("the question failed unexpectedly")]
+    /// The job panicked; the pool continues to work.
+    #[error("the query failed unexpectedly")]
     Panicked,
 }
 
-/// How much work a job brings.
+/// Amount of work in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// One question.
+    /// One query.
     Single,
-    /// Many at once.
+    /// Many queries at once.
     Batch,
 }
 
-/// Threads for questions and bounded queues before them. Cheap to clone.
+/// Query threads with bounded queues. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pool {
     free: Arc<Lane>,
@@ -87,15 +86,15 @@ impl Lane {
     }
 }
 
-/// What is remembered of a client.
+/// Recorded load of a client.
 #[derive(Debug)]
 struct Client {
     in_flight: usize,
-    /// Seconds its jobs ran, halved with every half-life passed.
+    /// Seconds its jobs ran, halved after each half-life.
     busy_s: f64,
-    /// When that was computed.
+    /// Time at which `busy_s` was computed.
     at: Instant,
-    /// When it last asked much.
+    /// When it last counted as heavy.
     asked_much_at: Option<Instant>,
 }
 
@@ -107,7 +106,7 @@ impl Client {
     }
 }
 
-/// A job on its way: tells the client's account when it ends, however it ends.
+/// A job in flight; when dropped, it updates the client's record.
 struct Journey {
     clients: Arc<Mutex<HashMap<Uuid, Client>>>,
     client: Uuid,
@@ -127,7 +126,8 @@ impl Drop for Journey {
 }
 
 impl Pool {
-    /// A pool with `threads` threads in each lane; a lane admits `queue_limit` jobs beyond those running.
+    /// Creates a pool with `threads` threads in each lane; each lane queues `queue_limit` jobs in addition to those
+    /// running.
     pub fn new(threads: usize, queue_limit: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         let threads = threads.max(1);
         Ok(Self {
@@ -139,7 +139,7 @@ impl Pool {
         })
     }
 
-    /// Jobs that run or wait.
+    /// Number of jobs running or queued.
     pub fn depth(&self) -> usize {
         self.clients
             .lock()
@@ -173,17 +173,17 @@ impl Pool {
                 return;
             }
             journey.started = Some(Instant::now());
-            // Rayon aborts the process when a spawned job unwinds.
+            // Rayon aborts the process if a spawned job unwinds.
             let outcome = catch_unwind(AssertUnwindSafe(|| job(&interrupt)));
             drop(slot);
             drop(journey);
-            // A caller that left while the job ran no longer wants the result.
+            // The caller may have gone away while the job ran.
             let _ = sender.send(outcome.map_err(|_| PoolError::Panicked));
         });
         receiver.await.unwrap_or(Err(PoolError::Panicked))
     }
 
-    /// Notes a client's next job, and whether it goes to the free lane.
+    /// Records a client's next job. Returns whether it goes to the light lane.
     fn set_out(&self, client: Uuid, load: Load) -> (bool, Journey) {
         let mut clients = self.clients.lock();
         if clients.len() >= CLIENTS_MAX {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_asks_much_does_not_stand_before_others() {
+    async fn a_heavy_client_does_not_delay_others() {
         let pool = Pool::new(1, 8).unwrap();
         let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
         let (release, released) = mpsc::channel::<()>();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_much_a_moment_ago_still_does() {
+    fn a_heavy_client_stays_heavy_for_a_while() {
         let pool = Pool::new(2, 8).unwrap();
         let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
         let set_out = |client| pool.set_out(client, Load::Single);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_nobody_waits_for_is_interrupted() {
+    async fn a_job_without_a_caller_is_cancelled() {
         let pool = Pool::new(1, 8).unwrap();
         let (tell, told) = mpsc::channel();
         let (started, starting) = oneshot::channel();

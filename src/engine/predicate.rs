@@ -1,14 +1,15 @@
-//! The one predicate compiler: a filter of the contract becomes what runs over decoded columns.
+//! The predicate compiler: translates a filter of the contract to what runs over decoded columns.
 //!
-//! [`filter_expr`] gives the logical expression, the meaning of a filter everywhere (questions, SQL and alerts over
-//! arriving batches). [`Predicate`] is one compiled clause per clause of the filter, with what it takes to skip rows
-//! that cannot match. Skipping only ever leaves out rows on which the expression is not true; tests hold the two
-//! against each other. Compiling costs about 3 µs a clause that keeps its expression, far less for the others.
+//! [`filter_expr`] returns the logical expression, which defines the meaning of a filter everywhere (queries, SQL and
+//! alerts over arriving batches). [`Predicate`] has one compiled clause per clause of the filter, with the bounds
+//! needed to skip rows that cannot match. Skipping only excludes rows on which the expression is not true; tests
+//! compare the two. Compiling costs about 3 µs per clause that is evaluated as an expression, and far less for other
+//! clauses.
 //!
-//! Tests that are so small that the batch, the planning and the float normalisation around them cost more than they do
-//! run as plain loops over the decoded values ([`Kernel`]), and later clauses only look at the rows earlier ones left;
-//! alternatives and conditions on the items of a list are made of those. All are held against their expressions by
-//! property tests; everything else, and every other user of a filter, keeps the expression.
+//! Some tests are so small that batches, planning and float normalisation would cost more than the test itself. They
+//! run as plain loops over the decoded values ([`Kernel`]), and later clauses only test the rows that earlier ones
+//! left. Alternatives and conditions on the items of a list are composed of such loops. Property tests compare every
+//! loop with its expression. All other clauses, and all other users of a filter, use the expression.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -32,13 +33,13 @@ use toise_contract::filter::{Clause, Filter, Test, position_columns};
 use toise_geo::distance::covering_span_degrees;
 use toise_lake::schema::{Kind, TableSchema};
 
-/// Texts up to which looking through them is cheaper than hashing.
+/// Maximum texts for which a linear search is cheaper than hashing.
 const LOOKED_THROUGH_MAX: usize = 8;
 
-/// A filter ready to run over decoded columns.
+/// A filter compiled to run over decoded columns.
 #[derive(Debug)]
 pub struct Predicate {
-    /// Clauses that all must hold, those first that cost little and leave little.
+    /// Clauses that all must hold; cheap and selective ones first.
     pub clauses: Vec<CompiledClause>,
 }
 
@@ -47,26 +48,26 @@ pub struct Predicate {
 pub struct CompiledClause {
     /// The clause.
     pub clause: Clause,
-    /// The columns of the table it reads itself: one, latitude and longitude, or none.
+    /// The columns of the table that the clause itself reads: one, latitude and longitude, or none.
     pub columns: Vec<usize>,
-    /// Whether its column is a category, so that it runs once per distinct value.
+    /// Whether its column is a category, so that it is evaluated once per distinct value.
     pub by_value: bool,
-    /// How it runs.
+    /// How the clause is evaluated.
     pub kernel: Kernel,
 }
 
-/// How a clause runs over decoded columns.
+/// How a clause is evaluated over decoded columns.
 #[derive(Debug)]
 pub enum Kernel {
     /// A number between two bounds; missing bounds are infinite.
     Between(f64, f64),
-    /// A number from a bound on, without end.
+    /// A number with a lower bound only.
     AtLeast(f64),
-    /// A whole number, a day or a moment between two bounds; missing bounds are the type's own.
+    /// A whole number, a day or a moment between two bounds; missing bounds are those of the type.
     BetweenWhole(i64, i64),
     /// A flag with this value.
     Flag(bool),
-    /// A category among [`Test::OneOf`]: looked up once per distinct value.
+    /// A category among [`Test::OneOf`]: tested once per distinct value.
     Among,
     /// Within a radius of a pin.
     Within {
@@ -74,20 +75,20 @@ pub enum Kernel {
         lat: f64,
         /// Longitude of the pin, degrees.
         lon: f64,
-        /// Half the height of the covering box, degrees.
+        /// Half the height of the bounding box, degrees.
         lat_span: f64,
-        /// Half its width, degrees.
+        /// Half the width of the bounding box, degrees.
         lon_span: f64,
         /// Radius, metres.
         radius_m: f64,
     },
     /// In a box: southern, northern, western and eastern edge, degrees.
     InBox([f64; 4]),
-    /// At least one of these holds.
+    /// At least one of these predicates holds.
     Any(Vec<Predicate>),
-    /// At least one item of the row's list fulfils this, over the decoded fields of the items.
+    /// At least one item of the row's list satisfies this predicate over the decoded fields of the items.
     SomeItem(Predicate),
-    /// The expression, over batches of its columns.
+    /// The expression, evaluated over batches of its columns.
     Expression {
         /// Schema of the batches.
         batch_schema: SchemaRef,
@@ -97,7 +98,7 @@ pub enum Kernel {
 }
 
 impl Predicate {
-    /// Compiles a filter whose columns exist in the table.
+    /// Compiles a filter; its columns must exist in the table.
     pub fn compile(schema: &TableSchema, filter: &Filter) -> Result<Self, DataFusionError> {
         Self::scoped(Scope::Table(schema), filter)
     }
@@ -111,7 +112,7 @@ impl Predicate {
         Ok(Self { clauses })
     }
 
-    /// Whether a row group may hold a match, by its footer statistics.
+    /// Whether a row group may contain a match, according to its footer statistics.
     pub fn may_match(&self, chunk: &Chunk) -> bool {
         self.clauses.iter().all(|clause| clause.may_match(chunk))
     }
@@ -142,7 +143,7 @@ impl CompiledClause {
             Test::SomeItem(filter) => {
                 let (items, _) = scope.items(name)?;
                 if filter.is_empty() {
-                    let reason = format!("a condition on the items of {name} is needed");
+                    let reason = format!("the condition on the items of {name} must not be empty");
                     return Err(DataFusionError::Plan(reason));
                 }
                 Kernel::SomeItem(Predicate::scoped(items, filter)?)
@@ -191,7 +192,7 @@ impl CompiledClause {
         })
     }
 
-    /// A clause on the texts of a list, over the texts themselves.
+    /// Compiles a clause on the texts of a list to a clause over the texts themselves.
     fn item_text(index: usize, kind: Kind, clause: &Clause) -> Result<Self, DataFusionError> {
         let by_value = kind == Kind::CategoryList;
         let kernel = if by_value {
@@ -212,7 +213,7 @@ impl CompiledClause {
         })
     }
 
-    /// The clause's expression over its columns, whatever loop there is for it.
+    /// The clause as an expression over its columns, even if there is a loop for it.
     #[cfg(test)]
     pub(super) fn expression(
         schema: &TableSchema,
@@ -235,7 +236,7 @@ impl CompiledClause {
         physical(fields, scoped_expr(scope, clause)?)
     }
 
-    /// Clauses of lower rank go first: places, which skip most, then what costs least.
+    /// Clauses of lower rank run first: places, which exclude most rows, then the cheapest.
     fn rank(&self) -> u8 {
         match &self.kernel {
             Kernel::Within { .. } | Kernel::InBox(_) => 0,
@@ -249,7 +250,7 @@ impl CompiledClause {
         }
     }
 
-    /// Whether a row group may hold a match on this clause.
+    /// Whether a row group may contain a match for this clause.
     fn may_match(&self, chunk: &Chunk) -> bool {
         let bounds = |nth: usize| self.columns.get(nth).map(|column| &chunk.bounds[*column]);
         match (&self.kernel, &self.clause.test) {
@@ -272,7 +273,7 @@ impl CompiledClause {
         }
     }
 
-    /// Bounds on the values of the clause's n-th column outside which it cannot hold.
+    /// Range of the n-th column's values outside which the clause cannot hold.
     pub fn range(&self, nth: usize) -> Option<(f64, f64)> {
         let open = |min: Option<f64>, max: Option<f64>| {
             Some((
@@ -283,7 +284,7 @@ impl CompiledClause {
         match &self.clause.test {
             Test::Number { min, max } => open(*min, *max),
             Test::Day { from, to } => open(from.map(f64::from), to.map(f64::from)),
-            // Milliseconds of any year of four digits are exact in a double.
+            // Milliseconds of any four-digit year are exact in a double.
             Test::Moment { from, to } => open(from.map(|at| at as f64), to.map(|at| at as f64)),
             Test::Within { lat, lon, radius_m } => {
                 let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
@@ -308,7 +309,7 @@ impl CompiledClause {
         }
     }
 
-    /// For a category: whether the clause holds on each of the distinct values.
+    /// For a category: whether the clause holds on each distinct value.
     pub fn holds_on(&self, values: &ArrayRef) -> Result<Vec<bool>, DataFusionError> {
         match (&self.kernel, &self.clause.test) {
             (Kernel::Expression { .. }, _) => {
@@ -332,14 +333,14 @@ impl CompiledClause {
         }
     }
 
-    /// Rows on which the clause's expression is true, over the clause's columns.
+    /// Evaluates the clause's expression over its columns and returns the rows on which it is true.
     pub fn evaluate(&self, columns: Vec<ArrayRef>) -> Result<BooleanBuffer, DataFusionError> {
         let Kernel::Expression {
             batch_schema,
             expression,
         } = &self.kernel
         else {
-            let reason = "a clause with a kernel of its own has no expression".to_owned();
+            let reason = "the clause runs as a loop and has no expression".to_owned();
             return Err(DataFusionError::Internal(reason));
         };
         let rows = columns.first().map_or(0, |column| column.len());
@@ -351,17 +352,17 @@ impl CompiledClause {
 }
 
 impl Kernel {
-    /// The loop that stands for a clause's expression, if one does.
+    /// The loop equivalent to a clause's expression; `None` if there is none.
     fn native(kind: Kind, test: &Test) -> Option<Self> {
         match (kind, test) {
-            // A range without bounds asks that the value exist: that is left to the expression.
+            // A range without bounds tests that the value is present; the expression does that.
             (Kind::Number, Test::Number { min, max }) => match (min, max) {
                 (min, Some(max)) => Some(Self::Between(min.unwrap_or(f64::NEG_INFINITY), *max)),
                 (Some(min), None) => Some(Self::AtLeast(*min)),
                 (None, None) => None,
             },
             (Kind::Integer | Kind::SmallInteger, Test::Number { min, max }) => {
-                // Conversion saturates.
+                // The conversion saturates.
                 let least = min.map_or(i64::MIN, |min| min.ceil() as i64);
                 let greatest = max.map_or(i64::MAX, |max| max.floor() as i64);
                 Some(Self::BetweenWhole(least, greatest))
@@ -381,14 +382,14 @@ impl Kernel {
     }
 }
 
-/// The numbers of two columns of coordinates.
+/// The column numbers of two coordinate columns.
 fn numbers_of(scope: Scope<'_>, names: &[Cow<'_, str>]) -> Result<Vec<usize>, DataFusionError> {
     names
         .iter()
         .map(|name| match scope.column(name)? {
             (index, Kind::Number) => Ok(index),
             (_, kind) => Err(DataFusionError::Plan(format!(
-                "{name} is {kind:?}, no coordinate"
+                "{name} is {kind:?}, expected a coordinate"
             ))),
         })
         .collect()

@@ -1,4 +1,4 @@
-//! The loops of common clauses held against their expressions.
+//! Compares the loops of common clauses with their expressions.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use toise_contract::filter::{Clause, Test};
 use toise_opendata::dpe;
 
-/// The clause by its expression and by its loop, over the same columns, behind masks sparse and dense.
+/// Evaluates a clause as expression and as loop over the same columns, under sparse and dense masks.
 fn both_ways_agree(clause: Clause, plain: Vec<ArrayRef>, mask: &[bool]) {
     let schema = dpe::schema();
     let compiled = CompiledClause::compile(schema, &clause).unwrap();
@@ -70,7 +70,7 @@ fn cells<T: Clone + std::fmt::Debug>(
 
 proptest! {
     #[test]
-    fn a_range_runs_as_its_expression(
+    fn a_range_equals_its_expression(
         cells in cells(prop_oneof![-5.0..5.0f64, Just(0.0), Just(-0.0), Just(2.0), Just(f64::NAN)]),
         bounds in (
             proptest::option::of(prop_oneof![-5.0..5.0f64, Just(0.0), Just(-0.0), Just(2.0)]),
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn a_day_runs_as_its_expression(
+    fn a_day_equals_its_expression(
         cells in cells(-4..4),
         from in proptest::option::of(-5..5),
         to in proptest::option::of(-5..5),
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn a_whole_number_runs_as_its_expression(
+    fn a_whole_number_equals_its_expression(
         cells in cells(prop_oneof![-4..4i64, Just(i64::MAX), Just(i64::MIN)]),
         min in proptest::option::of(prop_oneof![-5.0..5.0f64, Just(1e30)]),
         max in proptest::option::of(prop_oneof![-5.0..5.0f64, Just(-1e30)]),
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn a_category_runs_as_its_expression(
+    fn a_category_equals_its_expression(
         cells in cells(proptest::sample::select(vec!["48095", "48140", "75113", ""])),
         sought in proptest::sample::subsequence(vec!["48095", "75113", "13001"], 1..3),
     ) {
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_radius_runs_as_its_expression(
+    fn a_radius_equals_its_expression(
         cells in cells((44.0..45.0f64, 3.0..4.0f64)),
         radius_m in 100.0..60_000.0f64,
     ) {

@@ -1,17 +1,17 @@
-//! Threads that give way: those of who asks much, and those that do what can wait.
+//! Low-priority threads: those of heavy clients, and those of background work.
 //!
-//! The system shares the cores between all threads, and gives ordinary ones seven times as much of a core both want.
-//! Where it does not allow that, they share evenly.
+//! The system shares the cores between all threads and gives a normal thread seven times as much of a contested core.
+//! If the system does not permit lower priorities, threads share evenly.
 
 use std::panic::resume_unwind;
 use std::thread;
 
 use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 
-/// Priority of a thread that gives way, from 0 to 99; ordinary threads have 50. A niceness of 9 on Linux.
+/// Priority of a low-priority thread, from 0 to 99; normal threads have 50. Corresponds to a niceness of 9 on Linux.
 const LOWERED: u8 = 25;
 
-/// Has the current thread give way to ordinary ones for good.
+/// Lowers the priority of the current thread permanently.
 pub fn lower() {
     let set = ThreadPriorityValue::try_from(LOWERED)
         .map_err(|error| error.to_string())
@@ -20,15 +20,12 @@ pub fn lower() {
                 .map_err(|error| format!("{error:?}"))
         });
     if let Err(error) = set {
-        tracing::debug!(
-            error,
-            "threads that should give way keep the usual priority"
-        );
+        tracing::debug!(error, "cannot lower the priority of a thread");
     }
 }
 
-/// Does something that starts threads, which on Linux give way as their maker does. The current thread waits for it,
-/// and stays as it is.
+/// Runs a function that starts threads, which on Linux inherit the low priority of the thread that starts them. Blocks
+/// the current thread, whose priority does not change.
 pub fn lowered<T: Send>(make: impl FnOnce() -> T + Send) -> T {
     let made = thread::scope(|scope| {
         let making = scope.spawn(|| {

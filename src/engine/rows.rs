@@ -1,15 +1,15 @@
-//! Rows of a view: one by number, many as a bit each.
+//! References to rows of a view: one by number, or many as a bitset.
 
 /// A row of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowRef {
-    /// File in the view.
+    /// Data file in the view.
     pub part: u32,
-    /// Row in the file.
+    /// Row in the data file.
     pub row: u32,
 }
 
-/// Rows of a view, one bit each.
+/// A set of rows of a view, one bit per row.
 #[derive(Debug, Default)]
 pub struct RowSet {
     parts: Vec<Vec<u64>>,
@@ -17,7 +17,7 @@ pub struct RowSet {
 }
 
 impl RowSet {
-    /// Whether the set holds a row.
+    /// Whether the set contains a row.
     pub fn contains(&self, part: u32, row: u32) -> bool {
         self.parts
             .get(part as usize)
@@ -25,12 +25,12 @@ impl RowSet {
             .is_some_and(|word| word & 1 << (row % 64) != 0)
     }
 
-    /// Rows in the set.
+    /// Number of rows in the set.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Adds a row of a part that has `rows` rows.
+    /// Adds a row of a data file that has `rows` rows.
     pub(super) fn insert(&mut self, part: usize, row: u32, rows: u64) {
         if self.parts.len() <= part {
             self.parts.resize(part + 1, Vec::new());

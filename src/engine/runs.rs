@@ -1,36 +1,36 @@
-//! The rows a predicate selects, as runs of whole zones, each with its mask.
+//! The rows that a predicate selects, as runs of whole zones, each with its mask.
 
 use arrow::buffer::BooleanBuffer;
 
 use super::loops::narrow;
 
-/// Rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
+/// The rows of a chunk that the predicate selects: runs of whole zones, each with its mask.
 #[derive(Clone, Debug, Default)]
 pub struct Selected {
     /// Runs in row order.
     pub runs: Vec<Run>,
 }
 
-/// Neighbouring rows of a chunk.
+/// Contiguous rows of a chunk.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// First row in the chunk; the start of a zone.
     pub start: usize,
-    /// Rows in the run.
+    /// Number of rows.
     pub rows: usize,
-    /// Which of them are selected; `None`: all.
+    /// Mask of the selected rows; `None` if all are selected.
     pub mask: Option<BooleanBuffer>,
 }
 
 impl Run {
-    /// Selected rows in it.
+    /// Number of selected rows.
     pub fn count(&self) -> u64 {
         self.mask
             .as_ref()
             .map_or(self.rows, BooleanBuffer::count_set_bits) as u64
     }
 
-    /// Calls `visit` with each selected row of `first..last`, counted in the chunk.
+    /// Calls `visit` with each selected row of `first..last`; row numbers are relative to the chunk.
     pub fn for_each_in(&self, first: usize, last: usize, mut visit: impl FnMut(usize)) {
         let (first, last) = (first.max(self.start), last.min(self.start + self.rows));
         if first >= last {
@@ -48,7 +48,7 @@ impl Run {
 }
 
 impl Selected {
-    /// The selected rows that are not hidden; `hidden` has one bit per row from the start of the chunk.
+    /// Removes hidden rows; `hidden` has one bit per row of the chunk.
     pub fn without(mut self, hidden: &BooleanBuffer) -> Self {
         for run in &mut self.runs {
             let shown = !&hidden.slice(run.start, run.rows);
@@ -61,7 +61,7 @@ impl Selected {
         self
     }
 
-    /// The selected rows on which a test holds; rows are counted in the chunk.
+    /// Retains the selected rows on which a test holds; row numbers are relative to the chunk.
     pub fn only(mut self, holds: impl Fn(usize) -> bool) -> Self {
         for run in &mut self.runs {
             let (start, rows) = (run.start, run.rows);
@@ -75,12 +75,12 @@ impl Selected {
         self
     }
 
-    /// Selected rows.
+    /// Number of selected rows.
     pub fn count(&self) -> u64 {
         self.runs.iter().map(Run::count).sum()
     }
 
-    /// Calls `visit` with each selected row, counted in the chunk.
+    /// Calls `visit` with each selected row; row numbers are relative to the chunk.
     pub fn for_each(&self, mut visit: impl FnMut(usize)) {
         for run in &self.runs {
             run.for_each_in(run.start, run.start + run.rows, &mut visit);

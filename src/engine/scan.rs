@@ -1,8 +1,8 @@
-//! Runs a predicate over a view and hands the rows it selects, chunk by chunk, to a visitor.
+//! Runs a predicate over a view and passes the selected rows, chunk by chunk, to a visitor.
 //!
-//! Both search and match go through here, so both see the same rows. Small questions run on the calling thread, large
-//! ones on all threads of the rayon pool the caller is on. Cost: 0.2–2 ns a row and clause in memory; zones and row
-//! groups that cannot match cost nothing.
+//! Both search and match use this scan, so both see the same rows. Small queries run on the calling thread, large ones
+//! on all threads of the caller's rayon pool. Cost: 0.2–2 ns per row and clause in memory; zones and row groups that
+//! cannot match cost nothing.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ pub use super::select::{Run, Selected};
 use super::view::{Chunk, TableView};
 use super::{Engine, Error};
 
-/// Rows left after pruning from which a scan uses all threads.
+/// Minimum rows left after pruning for which a scan uses all threads.
 const PARALLEL_ROWS_MIN: u64 = 262_144;
 
-/// A chunk with the rows selected in it.
+/// A chunk with its selected rows.
 pub struct Visited<'a> {
     /// The chunk.
     pub chunk: &'a Chunk,
-    /// Its number in the view.
+    /// Index of the chunk in the view.
     pub index: usize,
-    /// Rows selected in it, at least one.
+    /// The selected rows of the chunk, at least one.
     pub selected: &'a Selected,
     /// The view.
     pub view: &'a TableView,
@@ -40,8 +40,8 @@ impl Visited<'_> {
 }
 
 impl Engine {
-    /// Visits the chunks that hold rows the predicate selects. Each thread starts its own state with `start`; the
-    /// states are returned in no particular order. Between two chunks it looks whether the question still matters.
+    /// Visits the chunks with rows that the predicate selects. Each thread creates its own state with `start`; the
+    /// states are returned in no particular order. Checks `interrupt` between two chunks.
     pub fn scan<S: Send>(
         &self,
         view: &TableView,
@@ -92,7 +92,7 @@ impl Engine {
     }
 }
 
-/// The columns of a row group, decoded when asked for.
+/// The columns of a row group, decoded on demand.
 struct ChunkColumns<'a>(&'a Engine, &'a TableView, &'a Chunk);
 
 impl Columns for ChunkColumns<'_> {

@@ -1,8 +1,8 @@
-//! The rows of a chunk, or of any batch, on which every clause of a predicate is true.
+//! Selects the rows of a chunk, or of any batch, on which every clause of a predicate is true.
 //!
-//! Columns are taken one by one, cheapest clauses first; zones that cannot match are dropped by their bounds before
-//! anything runs, and nothing more is decoded once no zone is left. Cost: 0.2–2 ns a row and clause in memory. A
-//! condition on the items of a list costs that an item, and only items of rows that are left where those are few.
+//! Columns are read one at a time, cheapest clauses first. Zones that cannot match are excluded by their zone maps
+//! before anything runs, and decoding stops when no zone remains. Cost: 0.2–2 ns per row and clause in memory. A
+//! condition on the items of a list costs the same per item; if few rows remain, only their items are tested.
 
 use std::sync::Arc;
 
@@ -22,22 +22,22 @@ pub use super::runs::{Run, Selected};
 use super::some_item::rows_of_items;
 use toise_geo::distance::planar_distance_m;
 
-/// Where a predicate takes its columns from.
+/// A source of columns for a predicate.
 pub trait Columns {
-    /// Rows, at most [`super::decoded::CHUNK_ROWS_MAX`].
+    /// Number of rows, at most [`super::decoded::CHUNK_ROWS_MAX`].
     fn rows(&self) -> usize;
 
-    /// A column, or a field of a list of structs, by its number in the table.
+    /// Returns a column, or a field of a list of structs, by its number in the table.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The column cannot be read.
     fn column(&self, column: usize) -> Result<Arc<Decoded>, Error>;
 }
 
-/// Rows on which every clause is true.
+/// Returns the rows on which every clause is true.
 ///
 /// # Errors
-/// A column cannot be read or an expression not evaluated.
+/// A column cannot be read or an expression cannot be evaluated.
 pub fn select(source: &impl Columns, predicate: &Predicate) -> Result<Selected, Error> {
     let rows = source.rows();
     let zone_count = rows.div_ceil(ZONE_ROWS);
@@ -70,25 +70,25 @@ pub fn select(source: &impl Columns, predicate: &Predicate) -> Result<Selected, 
     Ok(Selected { runs })
 }
 
-/// A clause with its columns.
+/// A clause with its decoded columns.
 struct Ready<'a> {
     clause: &'a CompiledClause,
     columns: Vec<Arc<Decoded>>,
     /// For a category: whether the clause holds on each distinct value.
     true_codes: Option<Vec<bool>>,
-    /// The predicates it is made of, if it is.
+    /// The nested predicates of the clause, if any.
     inner: Vec<Inner<'a>>,
 }
 
-/// One of the predicates a clause is made of.
+/// A nested predicate of a clause.
 struct Inner<'a> {
     clauses: Vec<Ready<'a>>,
     /// Zones in which it may hold.
     zones: u64,
 }
 
-/// The clauses of a predicate with their columns. Zones in which one of them cannot hold are dropped from `zones`;
-/// `None` when none is left.
+/// Decodes the columns of a predicate's clauses. Removes zones in which a clause cannot hold from `zones`; `None` if no
+/// zone remains.
 fn prepare<'a>(
     source: &impl Columns,
     predicate: &'a Predicate,
@@ -153,7 +153,7 @@ fn prepare_clause<'a>(
             *zones &= any;
         }
         Kernel::SomeItem(predicate) => {
-            // Items have no zones of their own: any of the row's zones stands for them.
+            // Items have no zone map of their own, so every zone may hold.
             let mut own = u64::MAX;
             match prepare(source, predicate, &mut own)? {
                 Some(clauses) => inner.push(Inner {
@@ -179,7 +179,7 @@ fn true_codes(clause: &CompiledClause, decoded: &Decoded) -> Result<Vec<bool>, E
     Ok(clause.holds_on(values)?)
 }
 
-/// The rows of a run that a mask leaves and on which every clause is true; `None` = all of them.
+/// The rows of a run that the mask selects and on which every clause is true; `None` if these are all rows.
 fn narrow_all(
     ready: &[Ready],
     mask: Option<BooleanBuffer>,
@@ -199,7 +199,7 @@ fn narrow_all(
 }
 
 impl Ready<'_> {
-    /// The rows of a run that a mask leaves and on which the clause is true.
+    /// The rows of a run that the mask selects and on which the clause is true.
     fn narrow(
         &self,
         mask: Option<BooleanBuffer>,
@@ -216,7 +216,7 @@ impl Ready<'_> {
             let codes = &column.keys().values()[start..start + length];
             let missing = [column.keys().nulls(), None];
             let mut true_codes = (0..).zip(holds).filter(|(_, holds)| **holds);
-            // One code is the rule (a commune, a kind of building), and comparing with a constant runs in vectors.
+            // Usually one code matches (a commune, a kind of building); comparison with a constant is vectorised.
             return Ok(match (true_codes.next(), true_codes.next()) {
                 (Some((sought, _)), None) => {
                     let holds = |code: i32| code == sought;
@@ -234,7 +234,7 @@ impl Ready<'_> {
             Kernel::Between(min, max) => {
                 let (min, max) = (*min, *max);
                 let values = numbers(0);
-                // No short circuit, so that the loop runs in vectors.
+                // No short circuit, so that the loop is vectorised.
                 let holds = |value: f64| (value >= min) & (value <= max);
                 let all = || pack(values, holds);
                 narrow(mask, start, length, [nulls(0), None], all, |row| {
@@ -320,7 +320,7 @@ impl Ready<'_> {
         })
     }
 
-    /// Which items are whose, of a clause over items.
+    /// For a clause over items, the items of each row.
     fn items(&self) -> Option<&Items> {
         let own = self
             .columns
@@ -333,9 +333,10 @@ impl Ready<'_> {
     }
 }
 
-/// The rows of a run that a mask leaves and on which one of some predicates is true.
+/// The rows of a run that the mask selects and on which at least one of the predicates is true.
 ///
-/// Where they lie in different zones each only runs in its own: hundreds of places cost little more than one.
+/// If the predicates lie in different zones, each runs only in its own zones: hundreds of places cost little more than
+/// one.
 fn narrow_any(
     inner: &[Inner],
     mask: Option<&BooleanBuffer>,
@@ -343,7 +344,7 @@ fn narrow_any(
     length: usize,
 ) -> Result<BooleanBuffer, Error> {
     let all_zones = inner.iter().fold(0, |zones, inner| zones | inner.zones);
-    // The items of a list have no zones: there all are the same.
+    // For the items of a list, all predicates have the same zones.
     let piece = match inner.iter().all(|inner| inner.zones == all_zones) {
         true => length.max(1),
         false => ZONE_ROWS,
@@ -368,7 +369,7 @@ fn narrow_any(
     Ok(any.finish())
 }
 
-/// The rows of a run that a mask leaves and of which some item fulfils every clause.
+/// The rows of a run that the mask selects and that have an item on which every clause is true.
 fn narrow_items(
     all: &[Ready],
     mask: Option<BooleanBuffer>,
@@ -376,7 +377,7 @@ fn narrow_items(
     length: usize,
 ) -> Result<BooleanBuffer, Error> {
     let Some(items) = all.iter().find_map(Ready::items) else {
-        // The alternatives of a clause may all be ruled out before their columns are read.
+        // All alternatives of a clause may be excluded before their columns are read.
         return Ok(BooleanBuffer::new_unset(length));
     };
     let offset = |row: usize| items.offsets[row] as usize;
@@ -410,7 +411,7 @@ fn mismatch(clause: &CompiledClause, found: &DataType) -> Error {
     DataFusionError::Internal(reason).into()
 }
 
-/// A clause with a kernel of its own over whole columns, for tests that hold it against its expression.
+/// Evaluates the loop of a clause over whole columns, for tests that compare it with the expression.
 #[cfg(test)]
 pub(super) fn narrow_column(
     clause: &CompiledClause,

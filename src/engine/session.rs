@@ -1,9 +1,9 @@
-//! SQL over the lake: a DataFusion session under a memory limit with spilling, with the project's functions, read-only.
+//! Read-only SQL over the lake: a DataFusion session with a memory limit, spilling and the project's functions.
 //!
-//! Tables are the Parquet files of the snapshots present when the session was opened, read through the descriptors of
-//! their views (`engine::parts_store`): imports may come and go meanwhile. A table of which more is known than its files
-//! say ([`ChangedTable`]) is those files without the rows that changed, and the rows that took their place
-//! (`engine::changed`). Anything that would write, define or set is refused before it is planned.
+//! Tables are the data files of the snapshots that were current when the session was opened. They are read through the
+//! descriptors of their views (`engine::parts_store`), so imports may publish in the meantime. A table with changes
+//! that are not in its data files ([`ChangedTable`]) consists of those files without hidden rows, and the rows in
+//! memory (`engine::changed`). Statements that write, define or set anything are refused before planning.
 
 use std::sync::Arc;
 
@@ -27,21 +27,21 @@ use super::parts_store::PartsStore;
 use super::view::TableView;
 use super::{Engine, Error, functions};
 
-/// Where the session's tables lie, in DataFusion's eyes.
+/// URL of the session's tables in DataFusion.
 const STORE: &str = "toise://lake/";
 
-/// A session over the present snapshots of the engine's tables.
+/// A session over the current snapshots of the engine's tables.
 pub struct Session {
     context: SessionContext,
 }
 
 impl Session {
-    /// Opens a session; `extra_functions` are registered beside the engine's own.
+    /// Opens a session; `extra_functions` are registered in addition to the engine's own.
     pub fn open(engine: &Engine, extra_functions: Vec<ScalarUDF>) -> Result<Self, Error> {
         Self::open_changed(engine, Vec::new(), extra_functions)
     }
 
-    /// The same where of some tables more is known than their files say.
+    /// Opens a session in which the tables in `changed` include changes that are not in their data files.
     pub fn open_changed(
         engine: &Engine,
         changed: Vec<ChangedTable>,
@@ -83,7 +83,7 @@ impl Session {
     /// Plans one read-only query.
     ///
     /// # Errors
-    /// A statement that is not a query (`create`, `insert`, `copy`, `set`, …) and a faulty query.
+    /// A statement that is not a query (`create`, `insert`, `copy`, `set`, …), or an invalid query.
     pub async fn query(&self, sql: &str) -> Result<DataFrame, Error> {
         let read_only = SQLOptions::new()
             .with_allow_ddl(false)
@@ -95,7 +95,7 @@ impl Session {
             .map_err(refusal)
     }
 
-    /// Names of the tables a query reads; none of one that cannot be parsed.
+    /// Names of the tables that a query reads; empty if the query cannot be parsed.
     pub fn tables_of(sql: &str) -> Vec<String> {
         let state = SessionContext::new().state();
         let dialect = state.config_options().sql_parser.dialect;
@@ -105,13 +105,13 @@ impl Session {
         named.map(|name| name.table().to_owned()).collect()
     }
 
-    /// The DataFusion context behind the session.
+    /// The underlying DataFusion context.
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
 }
 
-/// Tells statements that are refused from queries that are faulty.
+/// Distinguishes refused statements from invalid queries.
 fn refusal(error: DataFusionError) -> Error {
     match error {
         DataFusionError::Plan(message) if message.contains("not supported: ") => {
@@ -121,7 +121,7 @@ fn refusal(error: DataFusionError) -> Error {
     }
 }
 
-/// The files of a view as a table.
+/// Creates a DataFusion table over the data files of a view.
 fn files(
     view: &TableView,
     store_url: &Url,

@@ -1,4 +1,4 @@
-//! The settings of memory and threads of questions: section `[engine]`.
+//! The settings of memory and query threads: section `[engine]`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSettings {
-    /// MiB of decoded columns kept in memory.
+    /// Size of the cache of decoded columns, in MiB.
     pub column_cache_mib: u64,
-    /// MiB SQL queries may hold before they spill.
+    /// Memory of SQL queries before they spill to disk, in MiB.
     pub sql_memory_mib: u64,
-    /// Threads of the query pool; 0 for one per core.
+    /// Query threads; 0 for one per core.
     pub query_threads: usize,
-    /// Questions that may wait for a thread.
+    /// Maximum queries waiting for a thread.
     pub query_queue_max: usize,
 }
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        // Together with footers and buffers this stays under 4 GiB.
+        // Together with footers and buffers this stays below 4 GiB.
         Self {
             column_cache_mib: 2_048,
             sql_memory_mib: 1_024,
@@ -29,7 +29,7 @@ impl Default for EngineSettings {
 }
 
 impl EngineSettings {
-    /// Threads of the query pool, at least one.
+    /// Number of query threads, at least one.
     pub fn threads(&self) -> usize {
         match self.query_threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

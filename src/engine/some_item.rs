@@ -1,8 +1,8 @@
-//! `some_item`: whether at least one item of a list fulfils a condition.
+//! `some_item`: whether at least one item of a list satisfies a condition.
 //!
-//! SQL has no name for it: each use carries its own condition, an expression over the fields of the list's structs (or
-//! over `item`, where the list holds plain values). The condition runs once over the items of all rows, side by side,
-//! and a row holds where one of its items does; a row without items never does.
+//! The function has no SQL name: each use has its own condition, an expression over the fields of the list's structs
+//! (or over `item`, if the list holds plain values). The condition is evaluated once over the items of all rows
+//! together. A row holds if one of its items does; a row without items never holds.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
-/// The function that tells whether some item fulfils `condition`, over lists of structs of `fields`, or of the values
-/// of the only field.
+/// Creates the function that tests whether some item satisfies `condition`, over lists of structs of `fields`, or over
+/// lists of values if there is a single field.
 pub fn some_item(fields: Fields, condition: Expr) -> Result<ScalarUDF> {
     let items = Arc::new(Schema::new(fields));
     let df_schema = DFSchema::try_from(items.as_ref().clone())?;
@@ -49,7 +49,7 @@ struct SomeItem {
     compiled: Arc<dyn PhysicalExpr>,
 }
 
-// The compiled condition follows from the others.
+// The compiled condition is derived from the other fields.
 impl PartialEq for SomeItem {
     fn eq(&self, other: &Self) -> bool {
         self.condition == other.condition && self.items == other.items
@@ -79,11 +79,11 @@ impl ScalarUDFImpl for SomeItem {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [list] = arguments.args.as_slice() else {
-            return Err(DataFusionError::Plan("one list is needed".into()));
+            return Err(DataFusionError::Plan("expected one list".into()));
         };
         let list = list.to_array(arguments.number_rows)?;
         let list = list.as_list_opt::<i32>().ok_or_else(|| {
-            DataFusionError::Plan(format!("a list is needed, not {}", list.data_type()))
+            DataFusionError::Plan(format!("expected a list, found {}", list.data_type()))
         })?;
         let truth = self.evaluate(list)?;
         Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(
@@ -120,7 +120,7 @@ impl SomeItem {
     }
 }
 
-/// True where the value is true and not missing.
+/// True where the value is true and not null.
 pub(super) fn truth(result: &BooleanArray) -> BooleanBuffer {
     match result.nulls() {
         None => result.values().clone(),
@@ -128,7 +128,7 @@ pub(super) fn truth(result: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// The rows of which an item holds. `range` tells which items are a row's; they follow each other in row order.
+/// The rows that have a matching item. `range` returns the item range of a row; ranges are in row order.
 pub(super) fn rows_of_items(
     holding: &BooleanBuffer,
     rows: usize,

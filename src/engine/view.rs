@@ -1,6 +1,6 @@
-//! A table as one question sees it: the open files of one snapshot and the statistics of their row groups.
+//! A table as one query sees it: the open data files of one snapshot and the statistics of their row groups.
 //!
-//! A view never changes; a newer snapshot makes a new view that shares the files both name.
+//! A view never changes. A newer snapshot leads to a new view, which shares the data files that both snapshots name.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,30 +18,30 @@ use toise_lake::schema::{Kind, TableSchema};
 use toise_lake::snapshot::Snapshot;
 use toise_lake::{Error, Lake, ids};
 
-/// How often a newer snapshot is looked for, at most.
+/// Minimum interval between two checks for a newer snapshot.
 const REFRESH_EVERY: Duration = Duration::from_millis(200);
-/// How often opening is tried again when files move away under it.
+/// Attempts to open the files when a publication moves some of them away in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
 
 static NEXT_PART: AtomicU32 = AtomicU32::new(0);
 
-/// What the footer knows of a column of a row group.
+/// Footer statistics of a column of a row group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bounds {
-    /// Nothing.
+    /// No statistics.
     Unknown,
     /// Every value is missing.
     AllMissing,
-    /// Least and greatest number, or day.
+    /// Minimum and maximum, of numbers or days.
     Numbers(f64, f64),
-    /// Texts at or before the least, at or after the greatest.
+    /// A lower and an upper bound of the texts.
     Texts(Box<[u8]>, Box<[u8]>),
 }
 
-/// An open file and its number in the cache.
+/// An open data file with its number in the cache.
 #[derive(Debug)]
 pub struct OpenPart {
-    /// The file.
+    /// The data file.
     pub part: Part,
     number: u32,
 }
@@ -49,19 +49,19 @@ pub struct OpenPart {
 /// One row group.
 #[derive(Debug)]
 pub struct Chunk {
-    /// File in the view.
+    /// Index of the data file in the view.
     pub part: u32,
-    /// Row group in the file.
+    /// Row group in the data file.
     pub group: u16,
-    /// Rows in it.
+    /// Number of rows.
     pub rows: u32,
-    /// First row in the file.
+    /// Row number of the first row in the data file.
     pub first_row: u32,
     /// Bounds by column of the table's schema, then by field of its lists of structs.
     pub bounds: Arc<[Bounds]>,
 }
 
-/// One snapshot of a table, open.
+/// An open snapshot of a table.
 #[derive(Debug)]
 pub struct TableView {
     schema: &'static TableSchema,
@@ -81,7 +81,7 @@ impl TableView {
         loop {
             let snapshot = lake.snapshot(schema)?;
             match Self::open_snapshot(lake, schema, &snapshot, former) {
-                // A publication between reading the snapshot and opening its files moved some away: read it again.
+                // A publication moved files away after the snapshot was read: read it again.
                 Err(Error::Io { source, .. })
                     if source.kind() == std::io::ErrorKind::NotFound && attempt < OPEN_ATTEMPTS =>
                 {
@@ -138,12 +138,12 @@ impl TableView {
         &self.chunks
     }
 
-    /// Files.
+    /// Data files.
     pub fn parts(&self) -> &[Arc<OpenPart>] {
         &self.parts
     }
 
-    /// The row group that holds a row.
+    /// The row group that contains a row.
     pub fn chunk_of(&self, row: RowRef) -> Option<&Chunk> {
         let after = self
             .chunks
@@ -151,7 +151,7 @@ impl TableView {
         self.chunks[..after].last()
     }
 
-    /// A decoded column of a row group.
+    /// A decoded column of a row group, from the cache.
     pub fn column(
         &self,
         cache: &ColumnCache,
@@ -167,7 +167,7 @@ impl TableView {
         cache.get(key, &open.part)
     }
 
-    /// The record texts of rows, in the order asked.
+    /// The record texts of rows, in the order given.
     pub fn records(&self, rows: &[RowRef]) -> Result<Vec<Bytes>, Error> {
         let mut records = vec![Bytes::new(); rows.len()];
         for part in 0..self.parts.len() as u32 {
@@ -186,7 +186,7 @@ impl TableView {
         Ok(records)
     }
 
-    /// The row with an id, through the id indexes: no scan.
+    /// The row with an id, found through the id indexes without a scan.
     pub fn row_of(&self, id: &str) -> Result<Option<RowRef>, Error> {
         let digest = ids::digest(id);
         for (part, open) in self.parts.iter().enumerate() {
@@ -200,7 +200,7 @@ impl TableView {
         Ok(None)
     }
 
-    /// Rows that another row of the table supersedes; gathered on first use (about 0.1 s per million rows). A row that
+    /// Rows that another row of the table supersedes; computed on first use (about 0.1 s per million rows). A row that
     /// names itself supersedes nothing.
     pub fn superseded(&self) -> Result<&RowSet, Error> {
         if let Some(rows) = self.superseded.get() {
@@ -223,7 +223,7 @@ impl TableView {
             .iter()
             .filter(|chunk| chunk.bounds[column] != Bounds::AllMissing)
         {
-            // Read past the cache: these columns serve once.
+            // Bypass the cache: these columns are used only once.
             let part = &self.parts[chunk.part as usize].part;
             let values = part.read_column(chunk.group.into(), column)?;
             let own = part.read_column(chunk.group.into(), id_column)?;
@@ -295,7 +295,7 @@ fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
         .collect()
 }
 
-/// Bounds of a column of `values` values, missing ones included; of a list, an empty one counts as a missing value.
+/// Bounds of a column with `values` values including nulls; in a list column, an empty list counts as a null.
 fn bounds_of(statistics: &Statistics, values: i64) -> Bounds {
     if statistics.null_count_opt() == u64::try_from(values).ok() {
         return Bounds::AllMissing;
@@ -322,7 +322,7 @@ fn bounds_of(statistics: &Statistics, values: i64) -> Bounds {
     }
 }
 
-/// A table of an engine: its present view, replaced when a newer snapshot appears.
+/// A table of an engine: its current view, replaced when there is a newer snapshot.
 #[derive(Debug)]
 pub struct TableState {
     schema: &'static TableSchema,
@@ -337,7 +337,7 @@ struct Checked {
 }
 
 impl TableState {
-    /// Opens the table's present snapshot.
+    /// Opens the table's current snapshot.
     pub fn open(lake: &Lake, schema: &'static TableSchema) -> Result<Self, Error> {
         let stamp = Snapshot::stamp(&lake.folder(schema));
         let view = TableView::open(lake, schema, None)?;
@@ -356,7 +356,8 @@ impl TableState {
         self.schema
     }
 
-    /// The present view. Whoever finds a newer snapshot opens it; others go on with the view there is.
+    /// Returns the current view. The thread that notices a newer snapshot opens it; others continue with the existing
+    /// view.
     pub fn present(&self, lake: &Lake) -> Result<Arc<TableView>, Error> {
         if let Some(mut checked) = self.checked.try_lock()
             && checked.at.elapsed() >= REFRESH_EVERY
@@ -366,7 +367,7 @@ impl TableState {
         Ok(self.view.load_full())
     }
 
-    /// Looks for a newer snapshot now, however short ago that was done: after one was published here.
+    /// Checks for a newer snapshot now, regardless of the last check; called after a publication by this process.
     pub fn look_again(&self, lake: &Lake) -> Result<(), Error> {
         let mut checked = self.checked.lock();
         self.look(lake, &mut checked)

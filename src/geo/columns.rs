@@ -1,4 +1,4 @@
-//! The columns that hold a position, in every table.
+//! The names of the position columns, the same in every table.
 
 /// Name of the latitude column, WGS 84 degrees.
 pub const LATITUDE: &str = "lat";

@@ -1,8 +1,9 @@
-//! The communes the executable knows: from code, postal code, name or position to one of them.
+//! The built-in communes: finds a commune by code, postal code, name or position.
 //!
-//! All 35,000 are known with their postal codes (`data/postal_codes.csv.gz`), so a postal code belongs to those listed
-//! and no other; the centres of about 3,000, every town and villages here and there (`data/communes.csv`), good to a
-//! kilometre or two. Every question here answers nothing rather than guess. Read when first asked: some 50 ms.
+//! All 35,000 communes are listed with their postal codes (`data/postal_codes.csv.gz`), so the communes of a postal
+//! code are complete. About 3,000 have a centre, namely every town and some villages (`data/communes.csv`), accurate to
+//! a kilometre or two. All functions return nothing rather than guess. The tables are read on first use, which takes
+//! about 50 ms.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -15,9 +16,9 @@ use unicode_normalization::char::is_combining_mark;
 use super::departments;
 use super::distance::planar_distance_m;
 
-/// How far a position may be from the centres that tell its department, metres.
+/// Maximum distance from a position to the centres that determine its department, in metres.
 const DEPARTMENT_REACH_M: f64 = 20_000.0;
-/// How many of the nearest centres must agree on a department.
+/// Number of nearest centres that must agree on a department.
 const DEPARTMENT_WITNESSES: usize = 3;
 
 /// A commune, or an arrondissement of Paris, Lyon or Marseille.
@@ -31,9 +32,9 @@ pub struct Commune {
     pub postal_codes: Vec<&'static str>,
     /// Department code.
     pub department: &'static str,
-    /// Rough centre, latitude and longitude in degrees, where it is known.
+    /// Approximate centre, latitude and longitude in WGS 84 degrees, if known.
     pub centre: Option<(f64, f64)>,
-    /// Name as [`fold`] leaves it.
+    /// Name normalised by [`fold`].
     folded: String,
 }
 
@@ -50,10 +51,10 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut text = String::new();
     let packed = include_bytes!("../../data/postal_codes.csv.gz");
     if let Err(error) = GzDecoder::new(&packed[..]).read_to_string(&mut text) {
-        // What is compiled in is read by the tests.
+        // The tests verify that the built-in table can be read.
         tracing::error!(%error, "the table of communes cannot be read");
     }
-    // Once and for good: communes are as lasting as the executable.
+    // Leaked once: the table lives as long as the process.
     let text: &'static str = text.leak();
     let lines = text.lines().skip(1);
     let communes: Vec<Commune> = lines.filter_map(|line| parse(line, &centres)).collect();
@@ -75,7 +76,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     table
 });
 
-/// Code and centre of a commune.
+/// Parses the code and centre of a commune.
 fn centre(line: &str) -> Option<(&str, (f64, f64))> {
     let mut fields = line.split(',');
     let insee_code = fields.next()?;
@@ -118,7 +119,7 @@ pub fn of_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Commun
     found.iter().map(|index| &table.communes[*index])
 }
 
-/// The one commune of a department that bears a name, however it is written; `None` when none or several do.
+/// The commune of a department with a name, in any spelling; `None` if there is none or more than one.
 pub fn named(name: &str, department: &str) -> Option<&'static Commune> {
     let table = &*TABLE;
     let department = departments::CODES
@@ -130,7 +131,7 @@ pub fn named(name: &str, department: &str) -> Option<&'static Commune> {
     }
 }
 
-/// The commune that a postal code and a name mean together: `75013` and `Paris` are its 13th arrondissement.
+/// The commune identified by a postal code and a name together: `75013` and `Paris` give its 13th arrondissement.
 pub fn of_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Commune> {
     let name = fold(name);
     let city = city_of(&name);
@@ -140,7 +141,8 @@ pub fn of_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static
     found.next().is_none().then_some(first)
 }
 
-/// The department a postal code lies in, which a few border communes contradict: their post comes from next door.
+/// The department of a postal code. Wrong for a few border communes whose post is delivered from the neighbouring
+/// department.
 pub fn department_of_postal_code(postal_code: &str) -> Option<&'static str> {
     let department = match postal_code.get(..3)? {
         "200" | "201" => "2A",
@@ -154,9 +156,9 @@ pub fn department_of_postal_code(postal_code: &str) -> Option<&'static str> {
         .copied()
 }
 
-/// The department of a position, when the known centres around it agree; `None` near borders and far from towns.
+/// The department of a position, if the known centres around it agree; `None` near borders and far from towns.
 ///
-/// Looks at every commune: some ten microseconds.
+/// Scans all communes: about ten microseconds.
 pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
     let mut nearest: Vec<(f64, &'static str)> = TABLE
         .communes
@@ -177,7 +179,7 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
         .then_some(department)
 }
 
-/// Paris, Lyon and Marseille without their arrondissement; other names as they are.
+/// Removes the arrondissement from Paris, Lyon and Marseille; returns other names unchanged.
 fn city_of(folded: &str) -> &str {
     ["paris", "lyon", "marseille"]
         .into_iter()
@@ -192,7 +194,7 @@ fn city_of(folded: &str) -> &str {
         .unwrap_or(folded)
 }
 
-/// A name without case, accents, hyphens, `cedex`, and with `saint` written out.
+/// Normalises a name: no case, accents, hyphens or `cedex`; `st` and `ste` are written out.
 fn fold(name: &str) -> String {
     let plain: String = name
         .replace(['œ', 'Œ'], "oe")
@@ -221,8 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_read_whole() {
-        // All but the two of Saint-Pierre-et-Miquelon, which is no department.
+    fn the_tables_are_read_completely() {
+        // Without the two communes of Saint-Pierre-et-Miquelon, which is not a department.
         assert_eq!(TABLE.communes.len(), 34_977);
         let centred = TABLE.communes.iter().filter(|one| one.centre.is_some());
         let lines = include_str!("../../data/communes.csv").lines().count() - 1;
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_postal_code_tells_all_its_communes() {
+    fn a_postal_code_gives_all_its_communes() {
         let codes = |postal_code| -> Vec<&str> {
             let found = of_postal_code(postal_code);
             found.map(|commune| commune.insee_code).collect()
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_postal_code_names_its_department() {
+    fn a_postal_code_gives_its_department() {
         for (postal_code, department) in [
             ("75013", Some("75")),
             ("20000", Some("2A")),
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_tells_its_department_only_away_from_borders() {
+    fn a_position_gives_its_department_only_away_from_borders() {
         assert_eq!(department_at(44.518, 3.501), Some("48"));
         assert_eq!(department_at(43.2965, 5.3698), Some("13"));
         assert_eq!(department_at(46.0, -6.0), None, "at sea");

@@ -1,4 +1,4 @@
-//! French departments: their codes, their order, and how a commune code names one.
+//! French departments: their codes, their order, and the department of a commune code.
 
 /// Codes of the 101 departments in their official order.
 pub const CODES: [&str; 101] = [
@@ -11,7 +11,7 @@ pub const CODES: [&str; 101] = [
     "971", "972", "973", "974", "976",
 ];
 
-/// Rank of a department in file order, from 1; 0 for a code that is none.
+/// Rank of a department in the sort order of files, from 1; 0 for an unknown code.
 pub fn rank(code: &str) -> u8 {
     CODES
         .iter()
@@ -19,7 +19,7 @@ pub fn rank(code: &str) -> u8 {
         .map_or(0, |index| index as u8 + 1)
 }
 
-/// The department a commune code lies in: its first two characters, three overseas.
+/// The department of a commune code: its first two characters, three overseas. `None` for an unknown code.
 pub fn of_commune(insee_code: &str) -> Option<&'static str> {
     let length = if insee_code.starts_with("97") { 3 } else { 2 };
     let prefix = insee_code.get(..length)?;

@@ -1,7 +1,7 @@
-//! Planar distance, as the interface specification asks: every filter, score and SQL function measures with this one.
+//! Planar distance, as the interface specification requires. Every filter, score and SQL function uses this one.
 //!
-//! A local equirectangular plane is laid at the pin; the error against the great circle stays below 0.1 % within
-//! 100 km at French latitudes.
+//! It is measured on a local equirectangular plane at the pin. The deviation from the great-circle distance stays below
+//! 0.1 % within 100 km at French latitudes.
 
 /// Mean earth radius, metres (IUGG).
 pub const EARTH_RADIUS_M: f64 = 6_371_008.8;
@@ -15,7 +15,7 @@ pub fn planar_distance_m(pin_lat: f64, pin_lon: f64, lat: f64, lon: f64) -> f64 
 
 /// Latitude and longitude span, in degrees, that covers a circle of `radius_m` around a pin at `pin_lat`.
 ///
-/// The span is a hair too wide, so that a row outside it is surely outside the circle.
+/// The span is slightly too large, so that a row outside it is certainly outside the circle.
 pub fn covering_span_degrees(pin_lat: f64, radius_m: f64) -> (f64, f64) {
     const MARGIN: f64 = 1.000_001;
     let lat = (radius_m / EARTH_RADIUS_M).to_degrees() * MARGIN + 1e-9;

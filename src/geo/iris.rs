@@ -1,6 +1,6 @@
-//! IRIS, the statistical quarters of INSEE: which one a position lies in. Contours come from GeoJSON, gzip or not.
+//! Finds the IRIS (statistical quarter of INSEE) of a position. Contours come from GeoJSON files, plain or gzip.
 //!
-//! An R-tree over the boxes of the polygons, then point in polygon: about a microsecond per position.
+//! Uses an R-tree over the bounding boxes of the polygons, then point in polygon: about a microsecond per position.
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -11,31 +11,31 @@ use geojson::{Feature, FeatureCollection};
 use rstar::primitives::{GeomWithData, Rectangle};
 use rstar::{AABB, RTree};
 
-/// Largest contour file, unpacked; the national one is about 200 MB.
+/// Maximum size of a contour file, in bytes after decompression; the national file has about 200 MB.
 const FILE_BYTES_MAX: u64 = 2 << 30;
 
-/// Why contours cannot be used.
+/// Errors of contour files.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
     #[error("{path}: {source}")]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The file is no GeoJSON of IRIS contours.
+    /// The file is not GeoJSON with IRIS contours.
     #[error("{path}: {reason}")]
     Malformed {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
 }
 
-/// One quarter.
+/// One IRIS.
 #[derive(Clone, Debug)]
 pub struct Iris {
     /// Code, nine characters.
@@ -45,7 +45,7 @@ pub struct Iris {
     contour: MultiPolygon<f64>,
 }
 
-/// Quarters by place.
+/// A spatial index of IRIS contours.
 pub struct IrisIndex {
     quarters: Vec<Iris>,
     boxes: RTree<GeomWithData<Rectangle<[f64; 2]>, usize>>,
@@ -81,7 +81,7 @@ impl IrisIndex {
         Self::parse(&text, &name)
     }
 
-    /// Reads GeoJSON text; `name` is what errors call it.
+    /// Parses GeoJSON text; `name` identifies it in errors.
     pub fn parse(text: &[u8], name: &str) -> Result<Self, Error> {
         let malformed = |reason: String| Error::Malformed {
             path: name.to_owned(),
@@ -96,7 +96,7 @@ impl IrisIndex {
             quarters.push(quarter);
         }
         if quarters.is_empty() {
-            return Err(malformed("no contour in it".into()));
+            return Err(malformed("no contours".into()));
         }
         let boxes = quarters
             .iter()
@@ -117,17 +117,17 @@ impl IrisIndex {
         })
     }
 
-    /// Number of quarters.
+    /// Number of IRIS.
     pub fn len(&self) -> usize {
         self.quarters.len()
     }
 
-    /// Whether there is none; never true of a parsed file.
+    /// Whether the index is empty; never true for a parsed file.
     pub fn is_empty(&self) -> bool {
         self.quarters.is_empty()
     }
 
-    /// The quarter a position in degrees lies in.
+    /// The IRIS that contains a position in degrees.
     pub fn find(&self, lat: f64, lon: f64) -> Option<&Iris> {
         let point = Point::new(lon, lat);
         self.boxes
@@ -155,13 +155,13 @@ fn quarter(feature: Feature) -> Result<Iris, String> {
     let contour = match shape {
         geo::Geometry::Polygon(polygon) => MultiPolygon::new(vec![polygon]),
         geo::Geometry::MultiPolygon(polygons) => polygons,
-        _ => return Err("the geometry is no polygon".into()),
+        _ => return Err("the geometry is not a polygon".into()),
     };
     let in_degrees = contour
         .bounding_rect()
         .is_none_or(|bounds| bounds.max().x.abs() <= 180.0 && bounds.max().y.abs() <= 90.0);
     if !in_degrees {
-        return Err("coordinates are not degrees: convert the file to WGS 84".into());
+        return Err("coordinates are not in degrees; convert the file to WGS 84".into());
     }
     Ok(Iris {
         code,

@@ -1,5 +1,4 @@
-//! Points on the map of France: planar distance, projections, the space-filling order of files, departments, communes,
-//! price levels.
+//! Geography of France: planar distance, projections, the Hilbert order of files, departments, communes, price levels.
 
 pub mod columns;
 pub mod communes;

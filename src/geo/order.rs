@@ -1,17 +1,17 @@
-//! The order of rows in a file: department first, then the Hilbert curve of the position, so that one place is one
-//! run of rows.
+//! The order of rows in files: by department, then along the Hilbert curve of the position, so that the rows of one
+//! place are contiguous.
 
 use super::departments;
 
-/// Cells per axis of the curve over the covered box: 2^16, about 20 m over mainland France.
+/// Bits per axis of the curve: 2^16 cells over the covered box, about 20 m over mainland France.
 const CURVE_BITS: u32 = 16;
 const LAT_MIN: f64 = 41.0;
 const LAT_MAX: f64 = 51.5;
 const LON_MIN: f64 = -5.5;
 const LON_MAX: f64 = 10.0;
 
-/// Sort key of a row: the department's rank in the upper bits, the curve position below; rows without a position
-/// come first in their department. Overseas positions use the same curve over their own degree box.
+/// Sort key of a row: the department's rank in the upper bits, the curve position below. Rows without a position come
+/// first in their department. Overseas positions use the same curve over boxes of 8 by 8 degrees.
 pub fn cluster_key(department: Option<&str>, position: Option<(f64, f64)>) -> u64 {
     let rank = u64::from(department.map_or(0, departments::rank));
     let place = position.map_or(0, |(lat, lon)| {

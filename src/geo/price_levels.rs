@@ -1,8 +1,8 @@
-//! What a square metre costs, department by department: rough public orders of magnitude, not a valuation.
+//! Approximate public price levels per square metre by department; not a valuation.
 
 use super::departments;
 
-/// Flats, EUR per square metre in 2021, in the order of [`departments::CODES`].
+/// Price level of flats, EUR per square metre in 2021, in the order of [`departments::CODES`].
 pub const FLATS_BY_DEPARTMENT: [f64; 101] = [
     2_500.0, 1_300.0, 1_050.0, 2_000.0, 2_400.0, 4_300.0, 1_700.0, 1_050.0, 1_200.0, 1_450.0,
     1_750.0, 1_350.0, 3_000.0, 2_700.0, 1_250.0, 1_350.0, 2_700.0, 1_150.0, 1_200.0, 1_900.0,
@@ -17,7 +17,7 @@ pub const FLATS_BY_DEPARTMENT: [f64; 101] = [
     2_300.0,
 ];
 
-/// The level of flats in a department, EUR per square metre; `None` for a code that is none.
+/// The price level of flats in a department, EUR per square metre; `None` for an unknown code.
 pub fn of_flats(department: &str) -> Option<f64> {
     let rank = usize::from(departments::rank(department)).checked_sub(1)?;
     FLATS_BY_DEPARTMENT.get(rank).copied()

@@ -1,5 +1,5 @@
-//! From the projected coordinates that French sources publish to degrees: Lambert-93 in mainland France, the official
-//! projection of each overseas department elsewhere.
+//! Converts the projected coordinates that French sources publish to degrees: Lambert-93 in mainland France, the
+//! official projection of each overseas department elsewhere.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,7 @@ const OVERSEAS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Boxes that hold France: latitude from, to, longitude from, to. Mainland and Corsica first.
+/// Boxes around France: latitude from, to, longitude from, to. Mainland and Corsica first.
 const BOXES: [[f64; 4]; 6] = [
     [41.2, 51.2, -5.3, 9.7],
     [14.3, 18.2, -63.2, -60.7],
@@ -60,7 +60,7 @@ static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
     }
 });
 
-/// Latitude and longitude of a projected point; `None` where it lies outside the projection.
+/// Latitude and longitude in degrees of a projected point, given in metres; `None` outside the projection.
 pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
     let projections = &*PROJECTIONS;
     let overseas = projections
@@ -73,7 +73,7 @@ pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
     let mut point = (x, y, 0.0);
     transform(from, projections.degrees.as_ref()?, &mut point).ok()?;
     let (lon, lat) = (point.0.to_degrees(), point.1.to_degrees());
-    // A centimetre is closer than any source is, and keeps answers short.
+    // 1e-7 degrees is about a centimetre, more precise than any source, and keeps responses short.
     let rounded = |degrees: f64| (degrees * 1e7).round() / 1e7;
     (lat.is_finite() && lon.is_finite()).then(|| (rounded(lat), rounded(lon)))
 }

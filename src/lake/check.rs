@@ -1,7 +1,7 @@
-//! Reads a table whole and verifies every byte of it against its checksums, beside readers and imports.
+//! Verifies every byte of a table against its checksums, while readers and imports run.
 //!
-//! Files are opened before any is read, so that a publication meanwhile takes nothing away. Costs one reading of the
-//! table, on all cores; memory: a few MiB per core.
+//! All files are opened before any is read, so a publication in the meantime does not remove them. Cost: one read of
+//! the table, on all cores. Memory: a few MiB per core.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,34 +17,34 @@ use super::snapshot::{PartEntry, Snapshot};
 use super::sums::Sums;
 use super::{Error, ids};
 
-/// Bytes read and verified at once.
+/// Maximum bytes read and verified at once.
 const RUN_BYTES_MAX: u64 = 4 << 20;
-/// How often opening is tried again when a publication moves files away under it.
+/// Attempts to open the files when a publication moves some of them away in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
 
-/// What a check found in a table.
+/// Result of checking a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TableCheck {
     /// Name of the table.
     pub table: &'static str,
-    /// When its snapshot was published, ISO 8601; empty when nothing was imported yet.
+    /// When its snapshot was published, ISO 8601; empty if nothing was imported yet.
     pub published_at: String,
-    /// Sorted runs its files form.
+    /// Number of sorted runs.
     pub runs: usize,
-    /// Parquet files.
+    /// Number of data files.
     pub files: usize,
-    /// Rows the snapshot names.
+    /// Rows according to the snapshot.
     pub rows: u64,
     /// Bytes read: Parquet files and id indexes.
     pub bytes: u64,
-    /// What is wrong, by file; empty when every byte is what was written.
+    /// Damage found, by file; empty if every byte matches its checksum.
     pub damaged: Vec<Damage>,
 }
 
-/// Something wrong with a file.
+/// Damage of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Damage {
-    /// Which file.
+    /// Path of the file.
     pub file: String,
     /// What is wrong with it.
     pub reason: String,
@@ -70,20 +70,20 @@ impl From<Error> for Damage {
     }
 }
 
-/// A table about to be read through.
+/// A table opened for checking.
 pub struct TableReading {
     found: TableCheck,
-    /// Of the snapshot.
+    /// Sequence of the snapshot.
     sequence: u64,
     files: Vec<Arc<CheckedFile>>,
 }
 
 impl TableReading {
-    /// Opens the files of a table's present snapshot.
+    /// Opens the files of a table's current snapshot.
     pub(super) fn open(folder: &Path, schema: &TableSchema) -> Self {
         let mut reading = Self::open_snapshot(folder, schema);
         for _ in 1..OPEN_ATTEMPTS {
-            // A publication between reading the snapshot and opening its files moved some away: read it again.
+            // A publication moved files away after the snapshot was read: read it again.
             let overtaken = !reading.found.damaged.is_empty()
                 && Snapshot::load(folder).is_ok_and(|now| now.sequence != reading.sequence);
             if !overtaken {
@@ -129,7 +129,7 @@ impl TableReading {
         reading
     }
 
-    /// Opens what can be opened of a part that is damaged, so that all of the damage is told.
+    /// Opens whatever can be opened of a damaged data file, so that all of its damage is reported.
     fn open_damaged(&mut self, folder: &Path, entry: &PartEntry) {
         let Ok(sums) = Sums::load(folder, &entry.file, &entry.sums) else {
             return;
@@ -148,12 +148,12 @@ impl TableReading {
         }
     }
 
-    /// Bytes that will be read.
+    /// Total bytes to read.
     pub fn bytes(&self) -> u64 {
         self.found.bytes
     }
 
-    /// Reads every byte and verifies it; `progress` is told of bytes as they are read.
+    /// Reads and verifies every byte; `progress` is called with the number of bytes read.
     pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> TableCheck {
         for file in &self.files {
             let runs = file.sums().runs(RUN_BYTES_MAX);
@@ -167,7 +167,7 @@ impl TableReading {
                 .collect();
             self.found.damaged.extend(damaged);
         }
-        // Pages of one column are told once.
+        // Several damaged pages of one column are reported once.
         self.found.damaged.sort();
         self.found.damaged.dedup();
         self.found

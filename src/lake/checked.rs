@@ -1,8 +1,8 @@
-//! A file of a part that hands out only bytes that match their checksums.
+//! A file of the lake that returns only bytes that match their checksums.
 //!
-//! Every reader of a part goes through here: decoding of columns, fetching of records, merging, the id index, SQL. A
-//! range that is asked for is widened to the spans that hold it ([`super::sums`]), and those are verified each time
-//! they come from the disk. Reads are positional, so that threads share one descriptor.
+//! Every reader of a data file goes through here: decoding of columns, fetching of records, merging, the id index and
+//! SQL. A requested range is widened to the spans that contain it ([`super::sums`]), which are verified each time they
+//! are read from disk. Reads are positional, so threads share one descriptor.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,18 +26,18 @@ pub struct CheckedFile {
     file: File,
     path: PathBuf,
     sums: SpanSums,
-    /// The footer of a Parquet file, once it is known: names columns in messages.
+    /// Footer of a Parquet file once it is read; used to name columns in messages.
     footer: OnceLock<Arc<ParquetMetaData>>,
 }
 
 impl CheckedFile {
-    /// Opens a file, which must be as long as its checksums say.
+    /// Opens a file, whose length must be that of its checksums.
     pub fn open(path: &Path, sums: SpanSums) -> Result<Self, Error> {
         let wrap = |error| Error::io(path, error);
         let file = File::open(path).map_err(wrap)?;
         let (length, written) = (file.metadata().map_err(wrap)?.len(), sums.length());
         if length != written {
-            let reason = format!("{length} bytes, {written} were written");
+            let reason = format!("length is {length} bytes, expected {written}");
             return Err(Error::damaged(path, reason));
         }
         Ok(Self {
@@ -48,12 +48,12 @@ impl CheckedFile {
         })
     }
 
-    /// Where the file is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Length of the file.
+    /// Length of the file, in bytes.
     pub fn length(&self) -> u64 {
         self.sums.length()
     }
@@ -63,15 +63,15 @@ impl CheckedFile {
         &self.sums
     }
 
-    /// Lets messages name columns and row groups from now on.
+    /// Sets the footer, from which messages name columns and row groups.
     pub fn knows(&self, footer: &Arc<ParquetMetaData>) {
         self.footer.get_or_init(|| Arc::clone(footer));
     }
 
-    /// Reads a range of bytes and verifies all spans it touches.
+    /// Reads a range of bytes and verifies every span that it touches.
     pub fn read(&self, bytes: Range<u64>) -> Result<Bytes, Error> {
         if bytes.start > bytes.end || bytes.end > self.length() {
-            let reason = format!("bytes {} to {} are asked for", bytes.start, bytes.end);
+            let reason = format!("bytes {} to {} are out of range", bytes.start, bytes.end);
             return Err(Error::damaged(&self.path, reason));
         }
         if bytes.is_empty() {
@@ -93,7 +93,7 @@ impl CheckedFile {
         }
     }
 
-    /// Everything wrong with some spans.
+    /// Returns all damage of some spans.
     pub fn damage(&self, spans: &Range<usize>) -> Vec<Error> {
         match self.unverified(spans) {
             Err(error) => vec![error],
@@ -118,11 +118,11 @@ impl CheckedFile {
         Error::damaged(&self.path, reason)
     }
 
-    /// What lies in a span, for people.
+    /// Describes the content of a span, for messages.
     fn name_of(&self, span: usize) -> String {
         let bytes = self.sums.bytes_of(&(span..span + 1));
         let Some(footer) = self.footer.get() else {
-            return format!("what lies in bytes {} to {}", bytes.start, bytes.end);
+            return format!("bytes {} to {}", bytes.start, bytes.end);
         };
         for (group, row_group) in footer.row_groups().iter().enumerate() {
             for column in row_group.columns() {
@@ -145,8 +145,8 @@ impl CheckedFile {
     }
 }
 
-/// One reading of a Parquet file. Pages are asked for in two steps, header and body: the span read last is kept, so
-/// that each is read and verified once.
+/// One reader of a Parquet file. Pages are read in two steps, header and body; the last span is cached so that each
+/// span is read and verified once.
 #[derive(Clone, Debug)]
 pub struct CheckedReader {
     file: Arc<CheckedFile>,
@@ -156,12 +156,12 @@ pub struct CheckedReader {
 #[derive(Debug, Default)]
 struct State {
     last: Option<(usize, Bytes)>,
-    /// The first error, which Parquet and Arrow would pass on as a text.
+    /// The first error; Parquet and Arrow would pass it on only as text.
     error: Option<Error>,
 }
 
 impl CheckedReader {
-    /// Starts reading a file.
+    /// Creates a reader of a file.
     pub fn new(file: &Arc<CheckedFile>) -> Self {
         Self {
             file: Arc::clone(file),
@@ -169,7 +169,7 @@ impl CheckedReader {
         }
     }
 
-    /// What went wrong: the error of the file if there was one, else that it cannot be decoded.
+    /// Returns the file's own error if there was one, otherwise the decoding error as damage.
     pub fn error(&self, decoding: impl ToString) -> Error {
         let error = self.state.lock().error.take();
         error.unwrap_or_else(|| Error::damaged(&self.file.path, decoding))
@@ -223,7 +223,7 @@ impl ChunkReader for CheckedReader {
     }
 }
 
-/// Reads on from a place, span by span.
+/// Reads sequentially from an offset, span by span.
 #[derive(Debug)]
 pub struct CheckedSequence {
     reader: CheckedReader,

@@ -1,6 +1,6 @@
-//! The clustering key of rows: department, position on the curve, class, date.
+//! The clustering key of rows: department, Hilbert position, class, date.
 //!
-//! One 128-bit number per row, so that sorting and merging compare integers: 64 bits of place
+//! It is one 128-bit number per row, so that sorting and merging compare integers: 64 bits of place
 //! ([`toise_geo::order::cluster_key`]), the first four bytes of the class, 32 bits of date.
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -9,7 +9,7 @@ use arrow::datatypes::{Date32Type, Float64Type, TimestampMillisecondType};
 use super::schema::{LATITUDE, LONGITUDE, TableSchema};
 use toise_geo::order;
 
-/// Milliseconds of a day.
+/// Milliseconds per day.
 const DAY_MS: i64 = 86_400_000;
 
 /// Clustering keys of the rows of a batch in the table's Arrow schema.
@@ -49,7 +49,8 @@ pub fn keys(schema: &TableSchema, batch: &RecordBatch) -> Vec<u128> {
                 }
                 _ => None,
             };
-            // Rows of one file mostly share the department: its rank is looked up once per run.
+            // Consecutive rows mostly share the department: its rank is looked up once for each sequence of equal
+            // values.
             if last_department.0 != department {
                 last_department = (department, order::cluster_key(department, None));
             }
@@ -63,7 +64,7 @@ pub fn keys(schema: &TableSchema, batch: &RecordBatch) -> Vec<u128> {
                     }
                     u32::from_be_bytes(first)
                 });
-            // Shifted so that days before 1970 sort first.
+            // Shifted so that days before 1970 sort before later ones.
             let day = day_of(row).map_or(0, |day| (i64::from(day) - i64::from(i32::MIN)) as u32);
             u128::from(place) << 64 | u128::from(class) << 32 | u128::from(day)
         })

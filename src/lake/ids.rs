@@ -1,10 +1,10 @@
-//! The id index of a file: digest of the row's id → row number, so that a point by id never scans and an import finds
-//! what is already there.
+//! The id index of a data file: digest of the row's id → row number. With it, a lookup by id needs no scan, and an
+//! import finds the rows that already exist.
 //!
-//! One file per part, little-endian: 8 bytes of magic, the count, then four arrays of that length in digest order:
-//! id digests (16 bytes), content digests (8), versions (4), rows with their filled columns (4 + 2). Digests are
-//! uniform, so a lookup guesses the place and reads one small window: about 5 µs, no memory kept. What is read is
-//! verified against the part's checksums ([`super::sums`]).
+//! One file per data file, little-endian: 8 bytes of magic, the count, then arrays of that length in digest order: id
+//! digests (16 bytes), content digests (8), versions (4), rows (4), filled columns (2). Digests are uniformly
+//! distributed, so a lookup estimates the position and reads one small window: about 5 µs, without a cache. Reads are
+//! verified against the data file's checksums ([`super::sums`]).
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -19,10 +19,10 @@ use super::sums::SpanSums;
 
 const MAGIC: &[u8; 8] = b"TOISEID1";
 const HEADER_BYTES: u64 = 16;
-/// Digests read around the guessed place at first; doubled fourfold until the digest is bracketed.
+/// Digests first read on each side of the estimated position; multiplied by four until they bracket the digest.
 const WINDOW_ROWS: u64 = 512;
 
-/// Name of the id index beside a Parquet file.
+/// Name of the id index of a Parquet file.
 pub fn file_name(parquet_file: &str) -> String {
     format!("{}.ids", parquet_file.trim_end_matches(".parquet"))
 }
@@ -43,22 +43,22 @@ pub fn content_digest(record: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// What the index knows of a row.
+/// What the index stores about a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Digest of the id.
     pub id: u128,
     /// Digest of the record text.
     pub content: u64,
-    /// Day of the version column; the least value when the row has none.
+    /// Day of the version column; `i32::MIN` when the row has none.
     pub version: i32,
     /// Row number in the file.
     pub row: u32,
-    /// Columns that hold a value.
+    /// Number of columns that hold a value.
     pub filled: u16,
 }
 
-/// Writes the index of one file; returns its checksums once it is on disk.
+/// Writes the index of one data file. Returns its checksums once it is on disk.
 pub fn write(path: &Path, entries: &mut [Entry]) -> Result<SpanSums, Error> {
     entries.sort_unstable_by_key(|entry| entry.id);
     let wrap = |error| Error::io(path, error);
@@ -103,13 +103,13 @@ pub struct IdIndex {
 }
 
 impl IdIndex {
-    /// Opens the index of a file that must hold `rows` rows.
+    /// Opens the index of a data file that must have `rows` rows.
     pub fn open(path: &Path, rows: u64, sums: SpanSums) -> Result<Self, Error> {
         let file = Arc::new(CheckedFile::open(path, sums)?);
         let count = rows;
         let expected = [&MAGIC[..], &count.to_le_bytes()].concat();
         if file.length() != HEADER_BYTES + count * 34 || file.read(0..HEADER_BYTES)? != expected {
-            return Err(Error::damaged(path, "not the id index of its file"));
+            return Err(Error::damaged(path, "not the id index of its data file"));
         }
         Ok(Self { file, count })
     }
@@ -119,7 +119,7 @@ impl IdIndex {
         &self.file
     }
 
-    /// Row of an id, if the file holds it.
+    /// Row of an id; `None` if the data file does not contain it.
     pub fn row(&self, id: u128) -> Result<Option<u32>, Error> {
         let Some(position) = self.find(id)? else {
             return Ok(None);
@@ -163,7 +163,7 @@ impl IdIndex {
         }
     }
 
-    /// All entries, in digest order. Memory: 40 bytes a row.
+    /// All entries, in digest order. Memory: 40 bytes per row.
     pub fn entries(&self) -> Result<Vec<Entry>, Error> {
         let count = self.count as usize;
         let bytes = self.read(HEADER_BYTES, self.count * 34)?;
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_is_found_and_no_other() {
+    fn exactly_the_indexed_ids_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part.ids");
         let mut entries: Vec<Entry> = (0..20_000u32)

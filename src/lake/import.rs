@@ -1,12 +1,12 @@
-//! An import into one table: rows are gathered and sorted, compared with what is there, and published at once.
+//! An import into one table: rows are collected and sorted, compared with the existing rows, and published atomically.
 //!
-//! Of two rows with one id the later version wins; with equal versions the one with more filled columns, then the
-//! newer; in a table without records, the newer. A row equal to the one already there changes nothing. An official
-//! edition wins over what is there, and what it no longer names in the slices it covers goes.
+//! Of two rows with one id the later version wins; with equal versions the row with more filled columns, then the newer
+//! one; in a table without records, the newer one. A row equal to the existing one changes nothing. An official edition
+//! wins over existing rows, and rows that it no longer contains are removed from the slices it covers.
 //!
-//! Published files form runs. A new run is merged with the runs before it while those are no more than twice its
-//! size, so a table of n rows holds about log2(n) runs however small the imports, and each row is rewritten about
-//! log2(n) times over its life. Memory: the sort buffers and 56 bytes for each row of the import.
+//! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
+//! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
+//! total. Memory: the sort buffers and 56 bytes per row of the import.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
@@ -29,11 +29,11 @@ use super::write::{RunWriter, content_digests, index_entries};
 use super::{Error, ImportOutcome, RowSink, Slice, Source};
 use toise_base::clock::Clock;
 
-/// Rows of a batch handed to the file writer.
+/// Rows per batch passed to the file writer.
 const OUTPUT_ROWS: usize = 4_096;
 const INCOMING: &str = "incoming";
 
-/// An import that is gathering rows. Dropping it leaves the table as it was.
+/// An import that is collecting rows. Dropping it leaves the table unchanged.
 pub struct Import {
     table: LockedTable,
     sorter: Sorter,
@@ -41,7 +41,7 @@ pub struct Import {
     /// Digests of the ids of rows to remove.
     gone: Vec<u128>,
     through: Option<i64>,
-    /// Whether what is there goes, unread.
+    /// Whether all existing rows are removed, without being read.
     is_anew: bool,
 }
 
@@ -56,7 +56,7 @@ impl Import {
         Ok(Self::of(table))
     }
 
-    /// Starts an import that takes the place of the whole table, which may be damaged.
+    /// Starts an import that replaces the whole table, which may be damaged.
     pub(super) fn start_anew(
         folder: &Path,
         schema: &'static TableSchema,
@@ -79,23 +79,24 @@ impl Import {
         }
     }
 
-    /// Removes the row with an id, unless a row with it is pushed too.
+    /// Removes the row with an id, unless a row with that id is also pushed.
     pub fn remove(&mut self, id: &str) {
         self.gone.push(ids::digest(id));
     }
 
-    /// Says through which change of the store the published table reaches: for projections of documents.
+    /// Sets the last store change that the published table includes; used by projections of documents.
     pub fn reaches(&mut self, through: i64) {
         self.through = Some(through);
     }
 
-    /// Compares the gathered rows with the table and publishes the result; returns once it is durable. `slices` are
-    /// those an official edition covers whole; empty for files that are merged by id.
+    /// Compares the collected rows with the table and publishes the result. Returns once it is durable. `slices` are
+    /// those that an official edition covers completely; empty for files that are merged by id.
     pub fn publish(self, sources: Vec<Source>, slices: Vec<Slice>) -> Result<ImportOutcome, Error> {
         self.publish_all(sources, slices, &|_| {})
     }
 
-    /// The same for rows without a source; `progress` is told of rows as they are written.
+    /// Publishes rows that have no source, as [`Import::publish`] does; `progress` is called with the number of rows
+    /// written.
     pub fn publish_telling(self, progress: &dyn Fn(u64)) -> Result<ImportOutcome, Error> {
         self.publish_all(Vec::new(), Vec::new(), progress)
     }
@@ -123,7 +124,7 @@ impl Import {
             true => Vec::new(),
         };
         let mut alive = Alive::all(entries.len());
-        // Entries come in the order rows were pushed in; the next step sorts them.
+        // Entries are still in the order in which rows were pushed; the next step sorts them.
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
         let mut outcome = ImportOutcome::default();
         keep_best_of_each_id(&mut entries, &mut alive, &mut outcome);
@@ -179,7 +180,7 @@ impl Import {
         };
         let next = table.rewrite(&snapshot, &parts, change, progress)?;
         if is_anew {
-            // What no readable snapshot named was not retired.
+            // `publish` retires only files that a readable snapshot named; delete the others.
             snapshot::sweep(&table.folder, &next)?;
         }
         outcome.total = next.rows();
@@ -201,7 +202,7 @@ impl RowSink for Import {
     }
 }
 
-/// Merges all runs of a table into one; returns the rows written (0 when there is at most one run).
+/// Merges all sorted runs of a table into one. Returns the rows written, 0 if there is at most one run.
 pub(super) fn compact(
     folder: &Path,
     schema: &'static TableSchema,
@@ -227,7 +228,7 @@ pub(super) fn compact(
     Ok(next.rows())
 }
 
-/// Sorts entries by id, best first, keeps the first of each id and drops the others.
+/// Sorts entries by id, best first; retains the first of each id and drops the others.
 fn keep_best_of_each_id(entries: &mut Vec<Entry>, alive: &mut Alive, outcome: &mut ImportOutcome) {
     let rank = |entry: &Entry| (entry.version, entry.filled, entry.row);
     entries.par_sort_unstable_by(|a, b| a.id.cmp(&b.id).then_with(|| rank(b).cmp(&rank(a))));
@@ -241,7 +242,7 @@ fn keep_best_of_each_id(entries: &mut Vec<Entry>, alive: &mut Alive, outcome: &m
     });
 }
 
-/// Calls `found` for every id that both lists, sorted by id, hold.
+/// Calls `found` for each id that is in both lists, which must be sorted by id.
 fn join(new: &[Entry], old: &[Entry], mut found: impl FnMut(&Entry, &Entry)) {
     let mut olds = old.iter().peekable();
     for entry in new {
@@ -252,7 +253,7 @@ fn join(new: &[Entry], old: &[Entry], mut found: impl FnMut(&Entry, &Entry)) {
     }
 }
 
-/// Rows of a file that lie in one of the slices and are not named by the edition.
+/// Rows of a data file that lie in one of the slices and are not in the edition.
 fn rows_in_slices(
     part: &Part,
     schema: &TableSchema,
@@ -265,7 +266,7 @@ fn rows_in_slices(
             .map(|(index, _)| index)
             .unwrap_or_default()
     };
-    // A set: a row may lie in a slice of its department and in one of its commune.
+    // A set, because a row may lie in a slice of its department and in one of its commune.
     let mut gone = HashSet::new();
     for group in 0..part.metadata().num_row_groups() {
         let dates = part.read_column(group, index(schema.date))?;
@@ -297,21 +298,21 @@ fn year_of(day: i32) -> i32 {
     DateTime::from_timestamp(i64::from(day) * 86_400, 0).map_or(0, |date| date.year())
 }
 
-/// What a publication changes.
+/// The changes of one publication.
 struct Change {
-    /// Rows that go, by file.
+    /// Rows to remove, by data file.
     dead: Vec<HashSet<u32>>,
-    /// Rows that come.
+    /// Rows to add.
     streams: Vec<SortedStream>,
-    /// How many come at most; in a compaction, rows that find their way back.
+    /// Maximum rows to add; in a compaction, the rows that are rewritten.
     incoming_rows: u64,
-    /// Where they come from.
+    /// Provenance of the added rows.
     sources: Vec<Source>,
-    /// Change of the store the table then reaches through, where that is new.
+    /// Last store change that the table then includes; `None` if unchanged.
     through: Option<i64>,
 }
 
-/// A table folder held for writing.
+/// A table folder locked for writing.
 struct LockedTable {
     folder: PathBuf,
     incoming: PathBuf,
@@ -321,7 +322,7 @@ struct LockedTable {
 }
 
 impl LockedTable {
-    /// Takes the table's lock and clears what a killed import left in its scratch folder.
+    /// Takes the table's lock and deletes what a killed import left in its scratch folder.
     fn lock(folder: &Path, schema: &'static TableSchema, clock: Clock) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
         let path = folder.join("import.lock");
@@ -355,8 +356,8 @@ impl LockedTable {
             .collect()
     }
 
-    /// Writes a new run from the rows that come merged with the runs it should absorb, rewrites the other files that
-    /// lose rows, and publishes.
+    /// Merges the added rows with the runs they absorb into a new run, rewrites the other data files that lose rows,
+    /// and publishes the result.
     fn rewrite(
         &self,
         former: &Snapshot,
@@ -443,7 +444,7 @@ impl LockedTable {
 
 impl Drop for LockedTable {
     fn drop(&mut self) {
-        // What remains here is only scratch; a failure to delete it is mended by the next import's sweep.
+        // The folder holds only scratch files. If deleting them fails, the next import deletes them.
         let _ = clear(&self.incoming);
     }
 }
@@ -455,7 +456,7 @@ fn clear(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Runs the new one should be merged with: from the newest back, while they are at most twice what was gathered.
+/// Runs to merge into the new one: from the newest back, while each has at most twice the rows collected so far.
 fn runs_to_absorb(parts: &[PartEntry], dead: &[HashSet<u32>], incoming_rows: u64) -> HashSet<u64> {
     let mut rows_of_run: HashMap<u64, u64> = HashMap::new();
     for (part, dead) in parts.iter().zip(dead) {

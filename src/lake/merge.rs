@@ -1,4 +1,4 @@
-//! Merges sorted streams of rows into one, in bounded memory: one batch per stream and one of output.
+//! Merges sorted streams of rows into one. Memory is bounded: one batch per stream and one of output.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,13 +9,13 @@ use arrow::compute::interleave_record_batch;
 use super::Error;
 use super::write::SortedBatch;
 
-/// Sorted batches, one after another.
+/// Sorted batches, in sequence.
 pub type SortedStream = Box<dyn Iterator<Item = Result<SortedBatch, Error>> + Send>;
 
 /// Merges streams; rows with equal keys keep the order of the streams.
 pub struct Merge {
     streams: Vec<SortedStream>,
-    /// Batches the next output draws from; a stream's current one is `current[stream]`.
+    /// Batches that the next output is built from; a stream's current one is `current[stream]`.
     held: Vec<SortedBatch>,
     current: Vec<usize>,
     next_row: Vec<usize>,
@@ -24,7 +24,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Starts merging; outputs have at most `output_rows` rows.
+    /// Starts merging; output batches have at most `output_rows` rows.
     pub fn start(streams: Vec<SortedStream>, output_rows: usize) -> Result<Self, Error> {
         let count = streams.len();
         let mut merge = Self {
@@ -41,7 +41,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Takes the next batch of a stream that has none left and puts its first row into the heap.
+    /// Reads the next batch of a stream whose current one is exhausted, and puts its first row on the heap.
     fn advance(&mut self, stream: usize) -> Result<(), Error> {
         for batch in self.streams[stream].by_ref() {
             let batch = batch?;
@@ -57,7 +57,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Lets go of batches no stream reads from any more.
+    /// Drops batches that no stream reads from any more.
     fn release(&mut self) {
         let mut kept = Vec::new();
         for (index, batch) in std::mem::take(&mut self.held).into_iter().enumerate() {

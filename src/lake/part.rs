@@ -1,9 +1,9 @@
 //! One immutable Parquet file of a table, open for reading.
 //!
-//! Three ways to read it: one column of one row group (questions keep those decoded in memory), whole rows by number
-//! (one small page of the record column each, 20–40 µs), and all of it in order (merging). The footer is read once;
-//! the place of record pages on first use. All of them, and SQL, read through [`super::checked`]: bytes that do not
-//! match their checksums are an error that names file, column and row group.
+//! It can be read in three ways: one column of one row group (queries cache these decoded in memory), whole rows by
+//! number (one small page of the record column each, 20–40 µs), and all rows in order (merging). The footer is read
+//! once on opening, the positions of record pages on first use. All readers, including SQL, go through
+//! [`super::checked`]: bytes that do not match their checksums are an error that names file, column and row group.
 
 use std::ops::Range;
 use std::path::Path;
@@ -31,40 +31,44 @@ use super::snapshot::PartEntry;
 use super::sums::Sums;
 use super::{Error, ids};
 
-/// An open file of a table.
+/// An open data file of a table.
 #[derive(Debug)]
 pub struct Part {
     entry: PartEntry,
     file: Arc<CheckedFile>,
     metadata: Arc<ParquetMetaData>,
-    /// Reader set-up with categories as dictionaries.
+    /// Reader metadata that decodes categories as dictionaries.
     encoded: ArrowReaderMetadata,
     /// First row of each row group, and the row count at the end.
     group_starts: Vec<u32>,
     ids: IdIndex,
     /// Columns of the table.
     columns: usize,
-    /// Leaves of the fields of lists of structs, which are numbered after the columns.
+    /// Parquet leaves of the fields of lists of structs, which are numbered after the columns.
     item_leaves: Vec<usize>,
-    /// Leaf of the record column, where the table has one.
+    /// Parquet leaf of the record column; `None` if the table has none.
     record_column: Option<usize>,
     record_pages: OnceLock<Vec<Vec<PageLocation>>>,
 }
 
 impl Part {
-    /// Opens a file the snapshot names and checks that it is what the snapshot says.
+    /// Opens a data file of a snapshot and checks that it matches the snapshot.
     pub fn open(folder: &Path, entry: &PartEntry, schema: &TableSchema) -> Result<Self, Error> {
         let path = folder.join(&entry.file);
         let sums = Sums::load(folder, &entry.file, &entry.sums)?;
         let file = Arc::new(CheckedFile::open(&path, sums.parquet)?);
         if file.length() != entry.bytes {
-            let reason = format!("{} bytes, the snapshot says {}", file.length(), entry.bytes);
+            let reason = format!(
+                "{} bytes, expected {} as in the snapshot",
+                file.length(),
+                entry.bytes
+            );
             return Err(Error::damaged(&path, reason));
         }
         let metadata = footer(&file)?;
         let rows = metadata.file_metadata().num_rows();
         if u64::try_from(rows) != Ok(entry.rows) {
-            let reason = format!("{rows} rows, the snapshot says {}", entry.rows);
+            let reason = format!("{rows} rows, expected {} as in the snapshot", entry.rows);
             return Err(Error::damaged(&path, reason));
         }
         let options = ArrowReaderOptions::new().with_schema(encoded_schema(schema));
@@ -101,22 +105,22 @@ impl Part {
         })
     }
 
-    /// What the snapshot says of the file.
+    /// Entry of the file in the snapshot.
     pub fn entry(&self) -> &PartEntry {
         &self.entry
     }
 
-    /// Where the file is.
+    /// Path of the Parquet file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Its Parquet file and its id index.
+    /// The Parquet file and its id index.
     pub fn files(&self) -> [Arc<CheckedFile>; 2] {
         [Arc::clone(&self.file), Arc::clone(self.ids.file())]
     }
 
-    /// Bytes of the file, verified: what readers of other kinds (SQL) decode.
+    /// Reads verified bytes of the file, for other decoders (SQL).
     pub fn read(&self, bytes: Range<u64>) -> Result<Bytes, Error> {
         self.file.read(bytes)
     }
@@ -136,8 +140,8 @@ impl Part {
         &self.group_starts
     }
 
-    /// Decodes one column of one row group; categories come as `Dictionary(Int32, Utf8)`. About 0.3–1 ms. The number of
-    /// a field of a list of structs gives that list with this field alone.
+    /// Decodes one column of one row group; categories as `Dictionary(Int32, Utf8)`. Takes about 0.3–1 ms. The number
+    /// of a field of a list of structs returns the list with this field only.
     pub fn read_column(&self, row_group: usize, column: usize) -> Result<ArrayRef, Error> {
         let rows = self.group_starts[row_group + 1] - self.group_starts[row_group];
         let descriptor = self.metadata.file_metadata().schema_descr();
@@ -156,18 +160,18 @@ impl Part {
                 .map_err(|error| file.error(error))?;
         let batch = match reader.next() {
             Some(batch) => batch.map_err(|error| file.error(error))?,
-            None => return Err(Error::damaged(self.path(), "an empty row group")),
+            None => return Err(Error::damaged(self.path(), "empty row group")),
         };
         if batch.num_rows() != rows as usize {
             return Err(Error::damaged(
                 self.path(),
-                "a row group shorter than its footer says",
+                "row group shorter than in the footer",
             ));
         }
         Ok(Arc::clone(batch.column(0)))
     }
 
-    /// All rows in order, all columns plainly encoded, `batch_rows` at a time.
+    /// All rows in order, `batch_rows` at a time, with all columns in their plain types.
     pub fn batches(&self, batch_rows: usize) -> Result<Batches, Error> {
         let options = ArrowReaderOptions::new();
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&self.metadata), options)?;
@@ -179,7 +183,7 @@ impl Part {
         Ok(Batches { file, reader })
     }
 
-    /// The record texts of rows given by number in the file, in the order asked.
+    /// Record texts of rows given by row number in the file, in the order given.
     pub fn records(&self, rows: &[u32]) -> Result<Vec<Bytes>, Error> {
         let pages = self.record_pages()?;
         let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -196,7 +200,7 @@ impl Part {
             let Some(locations) = pages.get(group) else {
                 return Err(Error::damaged(self.path(), format!("no row {first}")));
             };
-            // Row in its group and page of each record, in ascending order of both.
+            // Index in `rows`, row within its group, and page of each record, in ascending order of row and page.
             let places: Vec<(usize, i64, usize)> = of_group
                 .iter()
                 .map(|index| {
@@ -216,7 +220,7 @@ impl Part {
                     .binary_search(&page)
                     .ok()
                     .and_then(|nth| nth_plain_value(values.get(nth)?, skipped))
-                    .ok_or_else(|| Error::damaged(self.path(), "a record page ends early"))?;
+                    .ok_or_else(|| Error::damaged(self.path(), "record page ends early"))?;
             }
         }
         Ok(records)
@@ -224,7 +228,8 @@ impl Part {
 
     /// Reads and decompresses pages of the record column of one row group, in ascending order.
     ///
-    /// One reader for all of them: each makes a decompressor and a compressor, which costs more than decompressing a page.
+    /// Uses one reader for all pages: each reader creates a decompressor and a compressor, which costs more than
+    /// decompressing a page.
     fn read_record_pages(
         &self,
         group: usize,
@@ -232,8 +237,8 @@ impl Part {
         wanted: &[usize],
     ) -> Result<Vec<Bytes>, Error> {
         let chunk = self.metadata.row_group(group).column(self.record_leaf()?);
-        // A reader given a first location past the start of the chunk takes what lies before for a dictionary; a
-        // location at the start, skipped at once, tells it there is none.
+        // If the first location is past the start of the chunk, the reader takes the bytes before it for a dictionary.
+        // A location at the start, skipped at once, prevents that.
         let start = PageLocation {
             offset: chunk.data_page_offset(),
             compressed_page_size: 0,
@@ -260,7 +265,7 @@ impl Part {
                 }) => Ok(buf),
                 _ => Err(Error::damaged(
                     self.path(),
-                    "a record page of another encoding",
+                    "record page with an unexpected encoding",
                 )),
             })
             .collect()
@@ -271,7 +276,7 @@ impl Part {
             .ok_or_else(|| Error::damaged(self.path(), "no record column"))
     }
 
-    /// Where the pages of the record column are, by row group.
+    /// Positions of the pages of the record column, by row group. Read on first use.
     fn record_pages(&self) -> Result<&Vec<Vec<PageLocation>>, Error> {
         if let Some(pages) = self.record_pages.get() {
             return Ok(pages);
@@ -296,7 +301,7 @@ impl Part {
     }
 }
 
-/// Reads the footer of a Parquet file; from then on its messages name columns.
+/// Reads the footer of a Parquet file; later messages about the file name columns.
 pub fn footer(file: &Arc<CheckedFile>) -> Result<Arc<ParquetMetaData>, Error> {
     let reader = CheckedReader::new(file);
     let metadata = ParquetMetaDataReader::new()
@@ -307,7 +312,7 @@ pub fn footer(file: &Arc<CheckedFile>) -> Result<Arc<ParquetMetaData>, Error> {
     Ok(metadata)
 }
 
-/// The rows of a file in order.
+/// The rows of a data file in order.
 pub struct Batches {
     file: CheckedReader,
     reader: ParquetRecordBatchReader,
@@ -322,7 +327,7 @@ impl Iterator for Batches {
     }
 }
 
-/// Index of a top-level primitive column among the leaves of the file.
+/// Index of a top-level primitive column among the Parquet leaves of the file.
 pub fn leaf_of(metadata: &ParquetMetaData, name: &str) -> Option<usize> {
     metadata
         .file_metadata()
@@ -352,7 +357,7 @@ fn nth_plain_value(page: &Bytes, n: usize) -> Option<Bytes> {
     None
 }
 
-/// Index of a field of a list of structs among the leaves of the file.
+/// Index of a field of a list of structs among the Parquet leaves of the file.
 pub fn item_leaf_of(metadata: &ParquetMetaData, list: &str, field: &str) -> Option<usize> {
     let descriptor = metadata.file_metadata().schema_descr();
     descriptor.columns().iter().position(|leaf| {
@@ -362,7 +367,7 @@ pub fn item_leaf_of(metadata: &ParquetMetaData, list: &str, field: &str) -> Opti
     })
 }
 
-/// The schema columns are decoded with: categories as dictionaries, all else as in the file.
+/// The Arrow schema for decoding columns: categories as dictionaries, all other types as in the file.
 fn encoded_schema(schema: &TableSchema) -> SchemaRef {
     let fields: Vec<Field> = schema
         .columns

@@ -1,4 +1,4 @@
-//! Reads a live file back as a sorted stream, without the rows that are to go.
+//! Reads a data file back as a sorted stream, without removed rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::schema::TableSchema;
 use super::write::{SortedBatch, content_digests};
 use super::{Error, cluster};
 
-/// Rows read at a time: few, since a merge holds one such batch per file in flight.
+/// Rows per batch; few, since a merge holds one such batch per file.
 const BATCH_ROWS: usize = 1_024;
 
-/// The rows of a file in order, except those numbered in `dead`.
+/// The rows of a data file in order, except the row numbers in `dead`.
 pub fn part_stream(
     part: &Part,
     schema: &'static TableSchema,
@@ -25,7 +25,7 @@ pub fn part_stream(
     let mut first_row = 0u32;
     let batches = part.batches(BATCH_ROWS)?.map(move |batch| {
         let batch = batch?;
-        // The file's own schema may differ in metadata; ours is the table's.
+        // The file's own schema may differ in metadata, so the table's schema is used.
         let mut rows = RecordBatch::try_new(Arc::clone(schema.arrow()), batch.columns().to_vec())?;
         let count = rows.num_rows() as u32;
         if !dead.is_empty() {

@@ -1,30 +1,30 @@
-//! What a table of the lake is: its columns, which of them questions may filter on, and what orders its rows.
+//! The schema of a lake table: its columns, which of them queries may filter on, and what orders its rows.
 //!
-//! Readers and writers are driven by this description alone; a table is added by describing it. A table whose truth is
-//! the lake ends in [`RECORD`]: the row as the JSON text that answers carry, so that whole rows never have to be put
-//! together from columns. A table that projects documents of the store has no such column.
+//! Readers and writers depend on this description alone: to add a table, describe it. A table whose source of truth is
+//! the lake ends in [`RECORD`]: the row as the JSON text that responses carry, so that whole rows never have to be
+//! assembled from columns. A table that projects documents of the store has no such column.
 //!
-//! A column that is a list of structs ([`Kind::Items`]) is one column in files. Questions read its fields one by one:
+//! A column that is a list of structs ([`Kind::Items`]) is one column in files. Queries read its fields separately:
 //! each is addressed as `list.field` and numbered after the columns.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-/// Column holding the whole row as JSON, never null.
+/// Column with the whole row as JSON, never null.
 pub const RECORD: &str = "record";
 pub use toise_geo::columns::{LATITUDE, LONGITUDE};
-/// Name of what a list column holds.
+/// Name of the element field of list columns.
 pub const ITEM: &str = "item";
 /// Time zone of moments.
 pub const UTC: &str = "UTC";
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// UTF-8 text with many distinct values.
     Text,
-    /// UTF-8 text drawn from a small set; questions read it dictionary-encoded.
+    /// UTF-8 text from a small set of values; queries read it dictionary-encoded.
     Category,
     /// 64-bit float.
     Number,
@@ -34,15 +34,15 @@ pub enum Kind {
     SmallInteger,
     /// Day, without time.
     Date,
-    /// Moment, UTC, to the millisecond.
+    /// Moment, UTC, in milliseconds.
     Moment,
-    /// Yes or no.
+    /// Boolean.
     Flag,
     /// List of texts.
     TextList,
-    /// List of texts drawn from a small set; questions read it dictionary-encoded.
+    /// List of texts from a small set of values; queries read it dictionary-encoded.
     CategoryList,
-    /// List of structs with these fields, none of them a list.
+    /// List of structs with these fields, none of which is a list.
     Items(&'static [Column]),
 }
 
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The Arrow type questions read the column as: categories as dictionaries, all else as in files.
+    /// The Arrow type that queries decode the column to: categories as dictionaries, all other types as in files.
     pub fn decoded_type(self) -> DataType {
         match self {
             Kind::Category => category_type(),
@@ -75,7 +75,7 @@ impl Kind {
     }
 }
 
-/// The Arrow type categories are decoded to.
+/// The Arrow type that categories are decoded to.
 pub fn category_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
@@ -97,20 +97,20 @@ fn list_of(item: DataType) -> DataType {
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Column {
-    /// Name, in files and in questions.
+    /// Name, in files and in queries.
     pub name: String,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
-    /// Whether questions filter, sort or score on it.
+    /// Whether queries filter, sort or score on it.
     pub filterable: bool,
 }
 
-/// A field of a list of structs, as questions address it.
+/// A field of a list of structs, as queries address it.
 #[derive(Debug)]
 pub struct ItemColumn {
-    /// `list.field`.
+    /// Name, `list.field`.
     pub name: String,
-    /// The list among the table's columns.
+    /// Index of the list among the table's columns.
     pub list: usize,
     /// The field.
     pub field: &'static Column,
@@ -121,29 +121,29 @@ pub struct ItemColumn {
 pub struct TableSchema {
     /// Folder and SQL name.
     pub name: &'static str,
-    /// Columns in file order; [`RECORD`] last, where there is one.
+    /// Columns in file order; [`RECORD`] last, if there is one.
     pub columns: Vec<Column>,
     /// Fields of the lists of structs, numbered after the columns.
     pub items: Vec<ItemColumn>,
     /// Column that identifies a row: text, never null, unique in the table.
     pub id: &'static str,
-    /// Date column that tells which of two rows with one id is the later; `None`: the later import wins.
+    /// Date column that decides which of two rows with one id is the later; `None`: the later import wins.
     pub version: Option<&'static str>,
-    /// Category column with the department, first in file order.
+    /// Category column with the department; the first criterion of the sort order.
     pub department: &'static str,
     /// Category column with the commune's INSEE code.
     pub commune: &'static str,
-    /// Column with the class of the row, after the position in file order.
+    /// Column with the class of the row; sorts after the position.
     pub class: &'static str,
-    /// Column with the date or moment of the row, last in file order.
+    /// Column with the date or moment of the row; the last criterion of the sort order.
     pub date: &'static str,
-    /// Text column naming another row's id that this row supersedes.
+    /// Text column with the id of another row that this row supersedes.
     pub supersedes: Option<&'static str>,
     arrow: SchemaRef,
 }
 
 impl TableSchema {
-    /// Describes a table; `columns` come without [`RECORD`], which is added.
+    /// Describes a table; `columns` are given without [`RECORD`], which is appended.
     #[expect(
         clippy::too_many_arguments,
         reason = "one call per table, all arguments distinct in name there"
@@ -171,7 +171,7 @@ impl TableSchema {
         }
     }
 
-    /// Describes a table without [`RECORD`]: its rows are documents of the store, spread over columns.
+    /// Describes a table without [`RECORD`]: its rows are documents of the store, projected onto columns.
     pub fn projection(
         name: &'static str,
         columns: Vec<Column>,
@@ -218,7 +218,7 @@ impl TableSchema {
         &self.arrow
     }
 
-    /// Number and description of a column, or of a field of a list of structs as `list.field`.
+    /// Number and description of a column, or of a field of a list of structs given as `list.field`.
     pub fn column(&self, name: &str) -> Option<(usize, &Column)> {
         let items = self.items.iter().map(|item| (&item.name, item.field));
         let columns = self.columns.iter().map(|column| (&column.name, column));
@@ -229,7 +229,7 @@ impl TableSchema {
             .map(|(index, (_, column))| (index, column))
     }
 
-    /// The field of a list of structs with a number.
+    /// The field of a list of structs with a number; `None` for the number of a column.
     pub fn item(&self, index: usize) -> Option<&ItemColumn> {
         self.items.get(index.checked_sub(self.columns.len())?)
     }

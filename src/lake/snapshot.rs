@@ -1,8 +1,8 @@
-//! The snapshot of a table: which files are live, and where their rows came from.
+//! The snapshot of a table: its current data files and the provenance of their rows.
 //!
-//! It is one small JSON file, replaced by rename after everything it names is on disk, so that a reader or a crash
-//! sees the old table or the new one and nothing between. Files that drop out are moved to `retired/` and deleted at
-//! the next publication, so that a process still holding the former snapshot can finish.
+//! It is one small JSON file, replaced by rename after everything it names is on disk, so that a reader or a crash sees
+//! either the old table or the new one. Files no longer named are moved to `retired/` and deleted at the next
+//! publication, so that a process that still holds the previous snapshot can finish.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,33 +12,33 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Source};
 
-/// Format this version writes.
+/// Format version written by this version.
 pub const FORMAT: u32 = 2;
 /// Name of the snapshot in the table's folder.
 pub const FILE_NAME: &str = "snapshot.json";
 const RETIRED: &str = "retired";
-/// Sources kept in the snapshot, newest last; older ones are in the import reports.
+/// Maximum sources in the snapshot, newest last; older ones are in the import reports.
 const SOURCES_KEPT_MAX: usize = 1_000;
 
-/// One live file.
+/// One current data file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartEntry {
-    /// File name in the table's folder; its id index and checksums are beside it ([`PartEntry::files`]).
+    /// File name in the table's folder, which also holds its id index and checksums ([`PartEntry::files`]).
     pub file: String,
-    /// Sorted run the file belongs to; the files of one run do not overlap in file order.
+    /// Sorted run of the file; the files of one run do not overlap in sort order.
     pub run: u64,
-    /// Rows in it.
+    /// Rows in the file.
     pub rows: u64,
-    /// Bytes of it.
+    /// Length of the file, in bytes.
     pub bytes: u64,
-    /// Digest of its file of checksums, which vouch for it and its id index: BLAKE3, 128 bits, hexadecimal.
+    /// Digest of its checksum file, which covers the data file and its id index: BLAKE3, 128 bits, hexadecimal.
     pub sums: String,
     /// First and last clustering key, hexadecimal.
     pub key_range: (String, String),
 }
 
 impl PartEntry {
-    /// Names of the files of the part in the table's folder: rows, id index, checksums.
+    /// Names of the files in the table's folder: rows, id index, checksums.
     pub fn files(&self) -> [String; 3] {
         [
             self.file.clone(),
@@ -48,28 +48,28 @@ impl PartEntry {
     }
 }
 
-/// The live files of a table and where their rows came from.
+/// The current data files of a table and the provenance of their rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Format number.
     pub format: u32,
-    /// Rises by one at each publication.
+    /// Sequence number, incremented at each publication.
     pub sequence: u64,
     /// When it was published, ISO 8601.
     pub published_at: String,
-    /// Live files: run by run, in file order within each.
+    /// Current data files: run by run, in sort order within each run.
     pub parts: Vec<PartEntry>,
-    /// Where the rows came from, oldest first.
+    /// Provenance of the rows, oldest first.
     pub sources: Vec<Source>,
-    /// Of a projection of documents: the change of the store it reaches through.
+    /// For a projection of documents: the last store change it includes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<i64>,
-    /// Digest of all of the above: BLAKE3 of its compact JSON, 128 bits, hexadecimal.
+    /// Digest of all of the above: BLAKE3 of the compact JSON, 128 bits, hexadecimal.
     #[serde(default)]
     pub checksum: String,
 }
 
-/// What every format says of itself.
+/// The field that every format version has.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
@@ -97,13 +97,13 @@ impl Snapshot {
         }
         let snapshot: Self = serde_json::from_slice(&text).map_err(damaged)?;
         if snapshot.checksum != snapshot.digest().map_err(damaged)? {
-            return Err(Error::damaged(&path, "it does not match its checksum"));
+            return Err(Error::damaged(&path, "does not match its checksum"));
         }
         Ok(snapshot)
     }
 
-    /// Reads the snapshot of a table that is about to be replaced whole. In place of one that cannot be read stands an
-    /// empty one, numbered after every file there, so that no name is given twice.
+    /// Reads the snapshot of a table that is about to be replaced completely. If it cannot be read, returns an empty
+    /// snapshot with the highest sequence of the files in the folder, so that no file name is used twice.
     pub(super) fn load_or_after(folder: &Path) -> Result<Self, Error> {
         if let Ok(snapshot) = Self::load(folder) {
             return Ok(snapshot);
@@ -133,7 +133,7 @@ impl Snapshot {
         Ok(super::sums::whole_digest(&serde_json::to_vec(&bare)?))
     }
 
-    /// Changes whenever the snapshot does: modification time and length of its file. Costs one `stat`.
+    /// A value that changes whenever the snapshot does: modification time and length of its file. Costs one `stat`.
     pub fn stamp(folder: &Path) -> Option<(std::time::SystemTime, u64)> {
         let metadata = fs::metadata(folder.join(FILE_NAME)).ok()?;
         Some((metadata.modified().ok()?, metadata.len()))
@@ -144,14 +144,14 @@ impl Snapshot {
         self.parts.iter().map(|part| part.rows).sum()
     }
 
-    /// Adds sources, dropping the oldest past the bound.
+    /// Adds sources, dropping the oldest beyond the maximum.
     pub(super) fn add_sources(&mut self, sources: Vec<Source>) {
         self.sources.extend(sources);
         let surplus = self.sources.len().saturating_sub(SOURCES_KEPT_MAX);
         self.sources.drain(..surplus);
     }
 
-    /// Makes this snapshot the table's; returns once it is on disk. The files it names must already be.
+    /// Makes this snapshot the current one. Returns once it is on disk. The files it names must be on disk already.
     pub fn publish(&mut self, folder: &Path, former: &Snapshot) -> Result<(), Error> {
         let retired = folder.join(RETIRED);
         match fs::remove_dir_all(&retired) {
@@ -183,7 +183,7 @@ impl Snapshot {
     }
 }
 
-/// Moves the files of a part out of the way of readers that list the folder.
+/// Moves the files of a data file out of the table's folder.
 fn retire(folder: &Path, retired: &Path, part: &PartEntry) -> Result<(), Error> {
     fs::create_dir_all(retired).map_err(|error| Error::io(retired, error))?;
     for name in part.files() {
@@ -204,7 +204,8 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
         .map_err(|error| Error::io(folder, error))
 }
 
-/// Deletes files that no snapshot names: what a killed import left behind. Call only while holding the table's lock.
+/// Deletes files that the snapshot does not name, which a killed import left behind. Call only while holding the
+/// table's lock.
 pub(super) fn sweep(folder: &Path, snapshot: &Snapshot) -> Result<(), Error> {
     let mut live: std::collections::HashSet<String> = std::collections::HashSet::new();
     for part in &snapshot.parts {

@@ -1,8 +1,8 @@
-//! Sorts rows along the clustering order in bounded memory: buffers are sorted and spilled, then read back as streams.
+//! Sorts rows by clustering key in bounded memory: full buffers are sorted and spilled, then read back as streams.
 //!
-//! A spill is an Arrow IPC file with LZ4, in batches that get smaller as spills get many, so that merging them stays
-//! small. The sequence number of each row (its place in the import) travels with it, so that rows which lost to another
-//! of the same id can be dropped when the streams are read, after all rows have been seen.
+//! A spill is an Arrow IPC file compressed with LZ4. The more spills there are, the smaller their batches, so that
+//! merging them needs little memory. Each row carries its sequence number (its position in the import). After all rows
+//! have been seen, those that lost to another row with the same id are dropped while the streams are read.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -23,26 +23,26 @@ use super::schema::TableSchema;
 use super::write::SortedBatch;
 use super::{Error, cluster};
 
-/// Bytes of rows held before they are sorted and spilled; twice this while a spill is being written.
+/// Maximum bytes of rows buffered before they are sorted and spilled; twice this while a spill is being written.
 pub const BUFFER_BYTES_MAX: usize = 256 << 20;
-/// Bytes of a batch in a spill, at least.
+/// Minimum size of a batch in a spill, in bytes.
 const SPILL_BATCH_BYTES_MIN: usize = 1 << 20;
-/// Bytes of a batch in a spill, at most.
+/// Maximum size of a batch in a spill, in bytes.
 const SPILL_BATCH_BYTES_MAX: usize = 16 << 20;
-/// What is divided by the number of a spill for the bytes of its batches.
+/// Dividend of the batch size, in bytes: a spill's batches have this size divided by the spill's number.
 const SPILL_BATCHES_BYTES: usize = 64 << 20;
-/// Rows of a batch in a spill, at most.
+/// Maximum rows in a batch of a spill.
 const SPILL_BATCH_ROWS_MAX: usize = 8_192;
 const SEQUENCE: &str = "__sequence";
 
-/// Rows of one import that survived: bit per sequence number.
+/// Rows of one import that survive: one bit per sequence number.
 #[derive(Clone, Debug, Default)]
 pub struct Alive {
     words: Vec<u64>,
 }
 
 impl Alive {
-    /// All `count` rows alive.
+    /// Marks all `count` rows as surviving.
     pub fn all(count: usize) -> Self {
         Self {
             words: vec![u64::MAX; count.div_ceil(64)],
@@ -56,7 +56,7 @@ impl Alive {
         }
     }
 
-    /// Whether a row survived.
+    /// Whether a row survives.
     pub fn has(&self, sequence: u32) -> bool {
         self.words
             .get(sequence as usize / 64)
@@ -73,7 +73,7 @@ struct Buffer {
     bytes: usize,
 }
 
-/// Gathers rows and gives them back sorted.
+/// Collects rows and returns them sorted.
 pub struct Sorter {
     schema: &'static TableSchema,
     spilled_schema: SchemaRef,
@@ -85,7 +85,7 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Starts with nothing; spills go to `folder`.
+    /// Creates an empty sorter; spills go to `folder`.
     pub fn new(folder: &Path, schema: &'static TableSchema) -> Self {
         let mut fields: Vec<Arc<Field>> = schema.arrow().fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new(SEQUENCE, DataType::UInt32, false)));
@@ -100,7 +100,7 @@ impl Sorter {
         }
     }
 
-    /// Takes rows; returns the sequence number of the first. Spills when the buffer is full.
+    /// Adds rows and returns the sequence number of the first. Spills when the buffer is full.
     pub fn push(&mut self, rows: RecordBatch) -> Result<u32, Error> {
         let first = self.next_sequence;
         let batch = self.buffer.batches.len() as u32;
@@ -141,7 +141,7 @@ impl Sorter {
         }
     }
 
-    /// All rows that are alive, as sorted streams to be merged; `contents` are the content digests of all rows pushed.
+    /// All surviving rows as sorted streams for merging; `contents` are the content digests of all rows pushed.
     pub fn streams(
         mut self,
         alive: &Arc<Alive>,
@@ -239,9 +239,10 @@ fn gather(
     Ok((rows, UInt32Array::from(sequence)))
 }
 
-/// Bytes of a batch in the n-th spill, counted from 0. Large batches cost less a row, since each of some 700 buffers is
-/// compressed by itself; but merging holds a batch of every spill, so those of later spills are smaller: 64 MiB by four
-/// spills, 0.35 GiB by 170, which is five million diagnostics at full width.
+/// Size of the batches of the n-th spill, counted from 0, in bytes. Large batches cost less per row, since each of some
+/// 700 column buffers is compressed separately. But merging holds one batch of every spill, so later spills have
+/// smaller batches: 64 MiB in total with four spills, 0.35 GiB with 170, which is five million diagnostics at full
+/// width.
 fn spill_batch_bytes(nth: usize) -> usize {
     (SPILL_BATCHES_BYTES / (nth + 1)).clamp(SPILL_BATCH_BYTES_MIN, SPILL_BATCH_BYTES_MAX)
 }

@@ -1,16 +1,16 @@
-//! Checksums of a part, in a `.sums` file beside it: a byte that changed on disk is never read as data.
+//! Checksums of a data file, in a `.sums` file next to it: a byte that changed on disk is never read as data.
 //!
-//! Both files of a part are cut into spans without gaps: the Parquet file at every page, bloom filter, page index and
-//! footer, the id index every 8 KiB. Each span has a CRC-32, and the snapshot names the BLAKE3 digest of the `.sums`
-//! file itself: from the snapshot down, everything is vouched for by what names it. Spans are what readers ask for, so
-//! that whatever is read can be verified whole ([`super::checked`]).
+//! The data file and its id index are divided into contiguous spans: the Parquet file at every page, bloom filter, page
+//! index and footer, the id index every 8 KiB. Each span has a CRC-32, and the snapshot names the BLAKE3 digest of the
+//! `.sums` file itself, so everything is verified starting from the snapshot. Spans correspond to the units that
+//! readers request, so that whatever is read can be verified as a whole ([`super::checked`]).
 //!
-//! A CRC-32 sees every change within four bytes, and any other but one in four thousand million. It is what Parquet's
-//! own format has for pages, and costs 0.2 µs a page of 4 KiB (20 GB/s), where BLAKE3 costs 4 µs and decoding the page
-//! more than that. Memory: 12 bytes a span, 2 MB for half a million diagnostics at full width.
+//! A CRC-32 detects every change within four bytes, and misses one in four thousand million others. It is what
+//! Parquet's own format uses for pages, and costs 0.2 µs per page of 4 KiB (20 GB/s); BLAKE3 costs 4 µs, and decoding
+//! the page more than that. Memory: 12 bytes per span, 2 MB for half a million diagnostics at full width.
 //!
-//! Little-endian: 8 bytes of magic (the last is the format), then for each of the two files its number of spans, where
-//! each span ends, and the checksum of each.
+//! Little-endian: 8 bytes of magic (the last is the format version), then for each of the two files its number of
+//! spans, the end of each span, and the checksum of each.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -26,14 +26,14 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::Error;
 
 const MAGIC: &[u8; 8] = b"TOISESM1";
-/// Bytes of a span of an id index: a lookup reads three of them.
+/// Bytes per span of an id index; a lookup reads three spans.
 const ID_SPAN_BYTES: u64 = 8 * 1024;
-/// Length of a Parquet footer and magic, at the end of the file.
+/// Length of a Parquet footer length and magic, at the end of the file.
 const PARQUET_END_BYTES: u64 = 8;
-/// Bytes read at once while a new file is gone over.
+/// Maximum bytes read at once while the checksums of a new file are computed.
 const RUN_BYTES_MAX: u64 = 4 << 20;
 
-/// Name of the checksums beside a Parquet file.
+/// Name of the checksum file of a Parquet file.
 pub fn file_name(parquet_file: &str) -> String {
     format!("{}.sums", parquet_file.trim_end_matches(".parquet"))
 }
@@ -45,7 +45,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// Digest of a whole small file, as the snapshot names it: 128 bits, hexadecimal.
+/// Digest of a whole small file, in the form the snapshot stores: 128 bits, hexadecimal.
 pub fn whole_digest(bytes: &[u8]) -> String {
     let mut text = blake3::hash(bytes).to_hex().to_string();
     text.truncate(32);
@@ -55,13 +55,14 @@ pub fn whole_digest(bytes: &[u8]) -> String {
 /// The spans of one file and the checksum of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpanSums {
-    /// Where each span ends; it starts where the one before ends.
+    /// End of each span; it starts where the previous one ends.
     ends: Vec<u64>,
     sums: Vec<u32>,
 }
 
 impl SpanSums {
-    /// Reads a file through and takes the checksums of its spans, which end at `ends` (rising, the last the length).
+    /// Reads a whole file and computes the checksums of its spans, which end at `ends` (ascending; the last is the
+    /// length).
     fn take(file: &File, ends: Vec<u64>) -> io::Result<Self> {
         let mut all = Self {
             ends,
@@ -82,14 +83,14 @@ impl SpanSums {
         Ok(all)
     }
 
-    /// The sums of a file in spans of one length.
+    /// Computes the checksums of an id index, in spans of equal length.
     pub fn of_id_index(file: &File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         let ends = (1..=length.div_ceil(ID_SPAN_BYTES)).map(|n| (n * ID_SPAN_BYTES).min(length));
         Self::take(file, ends.collect())
     }
 
-    /// The sums of a finished Parquet file, page by page.
+    /// Computes the checksums of a finished Parquet file, page by page.
     pub fn of_parquet(file: &File) -> Result<Self, ParquetError> {
         let metadata = ParquetMetaDataReader::new()
             .with_offset_index_policy(PageIndexPolicy::Required)
@@ -104,7 +105,7 @@ impl SpanSums {
         Ok(Self::take(file, ends.collect())?)
     }
 
-    /// Length of the file.
+    /// Length of the file, in bytes.
     pub fn length(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
@@ -114,7 +115,7 @@ impl SpanSums {
         self.ends.len()
     }
 
-    /// Bytes of one span, or of several in a row.
+    /// Byte range of one span, or of several consecutive ones.
     pub fn bytes_of(&self, spans: &Range<usize>) -> Range<u64> {
         let start = |span: usize| match span {
             0 => 0,
@@ -123,20 +124,20 @@ impl SpanSums {
         start(spans.start)..start(spans.end)
     }
 
-    /// The spans that hold a range of bytes, which must lie in the file.
+    /// The spans that contain a range of bytes, which must lie in the file.
     pub fn holding(&self, bytes: &Range<u64>) -> Range<usize> {
         let first = self.ends.partition_point(|end| *end <= bytes.start);
         let last = self.ends.partition_point(|end| *end < bytes.end);
         first..(last + 1).min(self.count())
     }
 
-    /// Those of the spans whose bytes are not what they were; `buffer` holds the bytes of all of them.
+    /// Returns the spans whose bytes do not match their checksums; `buffer` holds the bytes of all of them.
     pub fn damaged(&self, spans: Range<usize>, buffer: &[u8]) -> impl Iterator<Item = usize> {
         let start = self.bytes_of(&spans).start;
         spans.filter(move |span| self.sums[*span] != crc32(self.slice(buffer, start, *span)))
     }
 
-    /// All spans, cut into runs of at most `bytes` (or one span).
+    /// All spans, divided into ranges of at most `bytes` each (or one span).
     pub fn runs(&self, bytes: u64) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for span in 0..self.count() {
@@ -150,7 +151,7 @@ impl SpanSums {
         runs
     }
 
-    /// Bytes of a span in a buffer that starts at `start` of the file.
+    /// Bytes of a span in a buffer that starts at offset `start` of the file.
     fn slice<'b>(&self, buffer: &'b [u8], start: u64, span: usize) -> &'b [u8] {
         let bytes = self.bytes_of(&(span..span + 1));
         buffer
@@ -168,7 +169,7 @@ impl SpanSums {
             .for_each(|sum| out.extend(sum.to_le_bytes()));
     }
 
-    /// Reads what [`SpanSums::write`] wrote and what lies behind it.
+    /// Reads what [`SpanSums::write`] wrote; also returns the remaining bytes.
     fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (count, rest) = bytes.split_first_chunk::<8>()?;
         let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
@@ -182,7 +183,7 @@ impl SpanSums {
     }
 }
 
-/// Where readers of a Parquet file start to read: pages, bloom filters, page indexes.
+/// Offsets at which readers of a Parquet file start to read: pages, bloom filters, page indexes.
 fn cuts(metadata: &ParquetMetaData) -> BTreeSet<u64> {
     let mut cuts = BTreeSet::new();
     let offset = |offset: i64| u64::try_from(offset).unwrap_or(0);
@@ -201,22 +202,22 @@ fn cuts(metadata: &ParquetMetaData) -> BTreeSet<u64> {
             }
         }
     }
-    // Page indexes are read all together, so they are one span.
+    // Page indexes are always read together, so they form one span.
     cuts.insert(indexes);
     cuts
 }
 
-/// The checksums of both files of a part.
+/// The checksums of a data file and its id index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// Those of the Parquet file.
+    /// Checksums of the Parquet file.
     pub parquet: SpanSums,
-    /// Those of the id index.
+    /// Checksums of the id index.
     pub ids: SpanSums,
 }
 
 impl Sums {
-    /// Writes the checksums of a part; returns the digest of the file once it is on disk.
+    /// Writes the checksum file. Returns its digest once it is on disk.
     pub fn write(&self, path: &Path) -> Result<String, Error> {
         let mut bytes = MAGIC.to_vec();
         self.parquet.write(&mut bytes);
@@ -236,7 +237,7 @@ impl Sums {
         if whole_digest(&bytes) != digest {
             return Err(Error::damaged(
                 &path,
-                "not the checksums the snapshot names",
+                "not the checksum file of the snapshot",
             ));
         }
         let parse = || {
@@ -245,7 +246,7 @@ impl Sums {
             let (ids, rest) = SpanSums::parse(rest)?;
             rest.is_empty().then_some(Self { parquet, ids })
         };
-        parse().ok_or_else(|| Error::damaged(&path, "not a file of checksums"))
+        parse().ok_or_else(|| Error::damaged(&path, "not a checksum file"))
     }
 }
 
@@ -254,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_lies_in_one_span_and_a_change_is_found_in_it() {
+    fn every_byte_lies_in_one_span_and_a_change_damages_that_span() {
         let mut file = tempfile::tempfile().unwrap();
         let bytes: Vec<u8> = (0..30_000u32).map(|n| (n % 251) as u8).collect();
         file.write_all(&bytes).unwrap();

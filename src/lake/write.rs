@@ -1,9 +1,9 @@
-//! Writes sorted rows into the files of one run.
+//! Writes sorted rows into the data files of one run.
 //!
-//! A file holds at most eight row groups of 65,536 rows. Columns that questions filter on carry statistics and bloom
-//! filters where they identify; the record column is cut into pages of about 16 KiB, so that fetching one row
-//! decompresses a few neighbours and no more. A thread of its own, one batch behind the merge, has the columns of a
-//! batch encoded side by side on rayon.
+//! A file holds at most eight row groups of 65,536 rows. Columns that queries filter on have page statistics, and
+//! identifiers also have bloom filters. The record column has pages of about 16 KiB, so that fetching one row
+//! decompresses only a few neighbours. A separate thread, one batch behind the merge, encodes the columns of a batch in
+//! parallel on rayon.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,30 +33,30 @@ use super::schema::{Kind, RECORD, TableSchema};
 use super::snapshot::PartEntry;
 use super::sums::{self, SpanSums, Sums};
 
-/// Rows of a row group.
+/// Rows per row group.
 pub const GROUP_ROWS: usize = 65_536;
-/// Rows of a file.
+/// Maximum rows per file.
 const FILE_ROWS_MAX: u64 = 8 * GROUP_ROWS as u64;
-/// Uncompressed bytes after which a page of records ends.
+/// Uncompressed size of a page of the record column, in bytes.
 const RECORD_PAGE_BYTES: usize = 16 * 1024;
-/// Rows of a page of every other column.
+/// Maximum rows per page of every other column.
 const PAGE_ROWS_MAX: usize = 8_192;
-/// Records hashed by one thread at a time.
+/// Minimum records hashed by one thread at a time.
 const DIGESTS_MIN: usize = 128;
-/// Batches that may wait for the encoder.
+/// Maximum batches queued for the encoder.
 const QUEUE_BATCHES: usize = 2;
 
-/// A batch with the clustering keys of its rows, sorted by them.
+/// A batch sorted by clustering key, with the keys of its rows.
 pub struct SortedBatch {
     /// Rows in the table's schema.
     pub rows: RecordBatch,
-    /// Clustering key of each.
+    /// Clustering key of each row.
     pub keys: Vec<u128>,
-    /// Content digest of each.
+    /// Content digest of each row.
     pub contents: Vec<u64>,
 }
 
-/// Writes one run, file after file, on a thread of its own.
+/// Writes one run, file by file, on a separate thread.
 pub struct RunWriter {
     queue: Option<SyncSender<SortedBatch>>,
     worker: Option<JoinHandle<Result<Vec<PartEntry>, Error>>>,
@@ -74,7 +74,7 @@ impl RunWriter {
         }
     }
 
-    /// Takes the next rows in clustering order; waits while the encoder is behind.
+    /// Queues the next rows in clustering order; blocks while the encoder is behind.
     pub fn push(&mut self, batch: SortedBatch) -> Result<(), Error> {
         let sent = self
             .queue
@@ -83,7 +83,7 @@ impl RunWriter {
         if sent {
             return Ok(());
         }
-        // The worker only hangs up early when it failed: its own error says more.
+        // The worker ends early only when it fails; return its own error.
         Err(self
             .join()
             .err()
@@ -155,7 +155,7 @@ struct PartWriter {
     run: u64,
     writer: SerializedFileWriter<File>,
     columns: ArrowRowGroupWriterFactory,
-    /// The row group being encoded, column by column; empty between two.
+    /// The row group being encoded, column by column; empty between two row groups.
     group: Vec<ArrowColumnWriter>,
     entries: Vec<Entry>,
     first_key: u128,
@@ -170,7 +170,7 @@ impl PartWriter {
         name: String,
     ) -> Result<Self, Error> {
         let path = folder.join(&name);
-        // Read back for its checksums when it is finished.
+        // Opened for reading too, to compute the checksums when it is finished.
         let file = File::options()
             .read(true)
             .write(true)
@@ -199,7 +199,7 @@ impl PartWriter {
         self.entries.len() as u64
     }
 
-    /// Encodes rows that fit into the row group begun last.
+    /// Encodes rows, which must fit into the current row group.
     fn write(&mut self, rows: &RecordBatch, keys: &[u128], contents: &[u64]) -> Result<(), Error> {
         if self.entries.is_empty() {
             self.first_key = keys.first().copied().unwrap_or(0);
@@ -212,7 +212,7 @@ impl PartWriter {
             let number = self.writer.flushed_row_groups().len();
             self.group = self.columns.create_column_writers(number)?;
         }
-        // A column has one leaf, a list of structs one for each field; writers follow the leaves.
+        // A column has one leaf, a list of structs one per field; writers are in the order of the leaves.
         let leaves: Vec<Vec<ArrowLeafColumn>> = rows
             .columns()
             .par_iter()
@@ -279,8 +279,8 @@ fn text_column<'r>(rows: &'r RecordBatch, name: &str) -> Option<&'r StringArray>
         .and_then(|column| column.as_string_opt::<i32>())
 }
 
-/// Content digests of the rows of a batch: of their records, or of all their columns where they have none. They are
-/// hashed once and the digests travel with the rows: at full width it takes 3 µs a row.
+/// Content digests of the rows of a batch: of their records, or of all columns if there are none. Each row is hashed
+/// once and the digests travel with the rows, since hashing takes 3 µs per row at full width.
 pub fn content_digests(rows: &RecordBatch) -> Result<Vec<u64>, Error> {
     let digests = |digest: &(dyn Fn(usize) -> u64 + Sync)| {
         (0..rows.num_rows())
@@ -316,7 +316,7 @@ pub fn index_entries(
         .version
         .and_then(|name| rows.column_by_name(name))
         .and_then(|column| column.as_primitive_opt::<Date32Type>());
-    // Of two rows of a projection the newer wins, however much it holds.
+    // In a projection the newer row wins, however many columns are filled, so none are counted.
     let counted = match schema.column(RECORD) {
         Some(_) => rows.columns(),
         None => &[],
@@ -357,7 +357,7 @@ fn properties(schema: &TableSchema) -> Result<WriterProperties, Error> {
         if column.filterable {
             builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Page);
         }
-        // Identifiers: nearly every value is new, so a dictionary only costs.
+        // Identifiers: nearly every value is distinct, so a dictionary would only add cost.
         if column.filterable && column.kind == Kind::Text {
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)

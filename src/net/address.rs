@@ -1,12 +1,12 @@
-//! Which addresses are public: where requests to customers' receivers may go.
+//! Decides which addresses are public, that is, where requests to customers' receivers may go.
 //!
-//! IPv4 is public unless a registry says otherwise; of IPv6 only global unicast is, without the ranges that wrap IPv4
-//! or stand for documents. After the IANA registries of special-purpose addresses, and what clouds keep for their
-//! metadata. A wrapped address is refused whatever it wraps: nobody needs one to reach a public host.
+//! IPv4 is public except for the listed ranges. Of IPv6 only global unicast is public, without the ranges that embed
+//! IPv4 or serve documentation. The ranges follow the IANA registries of special-purpose addresses, plus the metadata
+//! addresses of clouds. An IPv6 address that embeds an IPv4 one is always refused, since no public host needs one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A range: its first address, the length of its prefix, what it is.
+/// A range: first address, prefix length, description.
 type V4Range = (Ipv4Addr, u32, &'static str);
 type V6Range = (Ipv6Addr, u32, &'static str);
 
@@ -28,7 +28,7 @@ const V4_RANGES: [V4Range; 18] = [
         "a carrier's shared address",
     ),
     (Ipv4Addr::new(127, 0, 0, 0), 8, LOOPBACK),
-    // Azure answers its virtual machines there, on an address that looks public.
+    // Azure serves its virtual machines at this address, although it looks public.
     (Ipv4Addr::new(168, 63, 129, 16), 32, METADATA),
     (Ipv4Addr::new(169, 254, 0, 0), 16, LINK_LOCAL),
     (Ipv4Addr::new(172, 16, 0, 0), 12, PRIVATE),
@@ -46,11 +46,11 @@ const V4_RANGES: [V4Range; 18] = [
     ),
     (Ipv4Addr::new(198, 51, 100, 0), 24, DOCUMENTATION),
     (Ipv4Addr::new(203, 0, 113, 0), 24, DOCUMENTATION),
-    // Multicast and above it what is reserved, broadcast included.
+    // Multicast, and everything reserved above it, broadcast included.
     (Ipv4Addr::new(224, 0, 0, 0), 3, MULTICAST),
 ];
 
-/// Ranges outside global unicast that deserve a name of their own.
+/// Ranges that have a description of their own.
 const V6_RANGES: [V6Range; 14] = [
     (Ipv6Addr::UNSPECIFIED, 128, LOOPBACK),
     (Ipv6Addr::LOCALHOST, 128, LOOPBACK),
@@ -62,7 +62,7 @@ const V6_RANGES: [V6Range; 14] = [
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, LINK_LOCAL),
     (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, PRIVATE),
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, MULTICAST),
-    // Within global unicast: protocol assignments (Teredo, benchmarks, ORCHID among them), 6to4, documentation.
+    // Within global unicast: protocol assignments (including Teredo, benchmarks, ORCHID), 6to4, documentation.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, RESERVED),
     (
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
@@ -76,10 +76,10 @@ const V6_RANGES: [V6Range; 14] = [
         DOCUMENTATION,
     ),
 ];
-/// Global unicast: its first address and the length of its prefix.
+/// Global unicast: first address and prefix length.
 const V6_GLOBAL: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Why an address is not public; `None` when it is.
+/// Why an address is not public; `None` if it is public.
 pub fn why_not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => V4_RANGES

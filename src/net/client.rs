@@ -1,7 +1,7 @@
-//! The outgoing client for downloads: limits of time and size, patience with servers that ask for it, resumption.
+//! The HTTP client for downloads: limits time and size, honours `Retry-After`, resumes interrupted downloads.
 //!
-//! It goes where an operator sends it (official sources, mirrors). Addresses that come from customers go through
-//! [`super::post`], which asks [`super::receiver`] where it may go.
+//! It fetches addresses that an operator configures (official sources, mirrors). Requests to addresses from customers
+//! go through [`super::post`], which checks them with [`super::receiver`].
 
 use std::time::Duration;
 
@@ -11,70 +11,70 @@ use reqwest::{Response, StatusCode};
 
 use super::polite::{backoff, retry_after};
 
-/// Why something could not be had.
+/// Errors of downloads.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The client could not be set up.
     #[error("cannot set up the HTTP client: {0}")]
     Setup(reqwest::Error),
-    /// The server answered that it will not give it.
+    /// The server answered with an error status.
     #[error("{url}: the server answered {status}")]
     Status {
-        /// Address asked.
+        /// URL of the request.
         url: String,
-        /// Its answer.
+        /// Status of the response.
         status: StatusCode,
     },
-    /// The server kept failing or breaking off.
+    /// The server kept failing, or the connection kept breaking off.
     #[error("{url}: gave up after {attempts} attempts: {reason}")]
     GaveUp {
-        /// Address asked.
+        /// URL of the request.
         url: String,
         /// Attempts without progress.
         attempts: u32,
-        /// What went wrong last.
+        /// Reason of the last failure.
         reason: String,
     },
-    /// The server asks for a longer wait than this client grants.
-    #[error("{url}: the server asks to wait {seconds} s; try again later")]
+    /// The server requires a longer wait than this client accepts.
+    #[error("{url}: the server requires a wait of {seconds} s; try again later")]
     TooBusy {
-        /// Address asked.
+        /// URL of the request.
         url: String,
-        /// Wait asked for.
+        /// Required wait, in seconds.
         seconds: u64,
     },
-    /// More bytes than the caller takes.
+    /// The response is larger than the caller accepts.
     #[error("{url}: more than {bytes_max} bytes")]
     TooLarge {
-        /// Address asked.
+        /// URL of the request.
         url: String,
-        /// Most bytes taken.
+        /// Maximum size, in bytes.
         bytes_max: u64,
     },
     /// A file could not be written.
     #[error("{path}: {source}")]
     File {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }
 
-/// How patient the client is.
+/// Limits and waits of the client.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Attempts in a row without a byte of progress.
+    /// Maximum consecutive attempts without a byte of progress.
     pub attempts_max: u32,
     /// First wait after a failure; it doubles each time, with jitter.
     pub backoff_first: Duration,
-    /// Longest wait after a failure.
+    /// Maximum wait after a failure.
     pub backoff_max: Duration,
-    /// Longest `Retry-After` honoured.
+    /// Maximum `Retry-After` honoured.
     pub retry_after_max: Duration,
-    /// Time to connect.
+    /// Maximum time to connect.
     pub connect_timeout: Duration,
-    /// Longest silence within an answer.
+    /// Maximum pause between two reads of a response.
     pub read_timeout: Duration,
 }
 
@@ -91,30 +91,30 @@ impl Default for Policy {
     }
 }
 
-/// The client.
+/// The client for downloads. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
     http: reqwest::Client,
-    /// Takes bytes as they are stored, so that ranges and sizes mean the file.
+    /// Client without decompression, so that ranges and sizes refer to the stored file.
     pub(super) verbatim: reqwest::Client,
     pub(super) policy: Policy,
 }
 
-/// What an attempt came to.
+/// Result of one attempt.
 pub(super) enum Attempt {
-    /// An answer worth reading.
+    /// A response that is final.
     Answer(Response),
-    /// Another attempt is due after this wait.
+    /// The attempt failed; another is due after the wait.
     Again {
         /// Time to wait.
         wait: Duration,
-        /// What went wrong.
+        /// Reason of the failure.
         reason: String,
     },
 }
 
 impl Client {
-    /// Sets up a client.
+    /// Creates a client.
     pub fn new(policy: Policy) -> Result<Self, Error> {
         let builder = || {
             crate::tls::client_builder()
@@ -129,7 +129,7 @@ impl Client {
         })
     }
 
-    /// Gets a body of at most `bytes_max` bytes, trying again where that may help.
+    /// Downloads a body of at most `bytes_max` bytes, retrying temporary failures.
     pub async fn get(&self, url: &str, bytes_max: u64) -> Result<Vec<u8>, Error> {
         let mut attempts = 0;
         loop {
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// Sends a request once and tells a final answer from one to try again.
+    /// Sends a request once and distinguishes a final response from a failure to retry.
     pub(super) async fn attempt(
         &self,
         request: reqwest::RequestBuilder,
@@ -178,7 +178,7 @@ impl Client {
         Ok(Attempt::Answer(answer))
     }
 
-    /// Waits before another attempt, or gives up.
+    /// Waits before another attempt; an error when the maximum number of attempts is reached.
     pub(super) async fn pause(
         &self,
         url: &str,
@@ -193,13 +193,13 @@ impl Client {
                 reason,
             });
         }
-        tracing::info!(url, attempts, ?wait, reason, "trying again");
+        tracing::info!(url, attempts, ?wait, reason, "retrying the request");
         tokio::time::sleep(wait).await;
         Ok(())
     }
 }
 
-/// Reads a body; the inner error is one that another attempt may cure.
+/// Reads a body; the inner error is temporary and may be retried.
 async fn read(
     answer: Response,
     url: &str,
@@ -229,7 +229,7 @@ async fn read(
     Ok(Ok(body))
 }
 
-/// The error with its causes: reqwest keeps the telling part in them.
+/// The error with its causes, since reqwest puts the informative part into them.
 pub(super) fn explain(error: &reqwest::Error) -> String {
     use std::error::Error as _;
     let mut text = error.to_string();

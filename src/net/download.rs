@@ -1,5 +1,6 @@
-//! Downloads that survive interruption: bytes go to `<file>.part`, what they are part of to `<file>.part.json`; the
-//! next attempt, in this process or a later one, asks for the rest. A file that changed on the server starts anew.
+//! Resumable downloads. Bytes are written to `<file>.part` and the version they belong to to `<file>.part.json`; the
+//! next attempt, in this process or a later one, requests the rest. If the file changed on the server, the download
+//! restarts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,18 +19,18 @@ use tokio::io::AsyncWriteExt;
 use super::client::{Attempt, Client, Error, explain};
 use super::polite::backoff;
 
-/// What a download gave.
+/// Result of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Downloaded {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// `Last-Modified` of the server's file.
     pub last_modified: Option<String>,
-    /// Whether an earlier download was still the server's file.
+    /// Whether the file was downloaded earlier and is unchanged on the server.
     pub kept: bool,
 }
 
-/// Which version of the server's file the bytes are of.
+/// The version of the server's file that the downloaded bytes belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Version {
     url: String,
@@ -47,7 +48,7 @@ impl Version {
         }
     }
 
-    /// What `If-Range` may carry: weak tags are not allowed there.
+    /// Value for `If-Range`, in which weak tags are not allowed.
     fn validator(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|etag| !etag.starts_with("W/"));
         strong.or(self.last_modified.as_deref())
@@ -78,12 +79,12 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 impl Client {
-    /// Downloads to `path`; returns once the file is durable there. A file already there is asked after, not
-    /// downloaded again.
+    /// Downloads to `path`. Returns once the file is durable. A file that already exists is revalidated and downloaded
+    /// again only if it changed.
     ///
     /// # Errors
     ///
-    /// [`Error::Status`] with 404 where the server has no such file. What came so far stays in `<path>.part`.
+    /// [`Error::Status`] with 404 if the server has no such file. Bytes received so far remain in `<path>.part`.
     pub async fn download(
         &self,
         url: &str,
@@ -221,7 +222,7 @@ enum Received {
     Restart,
 }
 
-/// Whether a partial answer begins where the part ends.
+/// Whether a partial response starts where the downloaded part ends.
 fn continues(headers: &HeaderMap, part_bytes: u64) -> bool {
     headers
         .get(CONTENT_RANGE)

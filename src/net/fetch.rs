@@ -1,9 +1,10 @@
-//! One page of a portal: fetched with manners, bounded in time and bytes, from public addresses only.
+//! Fetches one page of a portal politely, with limits on time and size, and only from public addresses.
 //!
-//! Redirects within a host are followed here, each step checked like the first: form, address, `robots.txt`. One that
-//! leads to another host is given back as a [`Trail`], so that the other is asked when it is its turn. No proxy stands
-//! between, so the address that was checked is the one connected to. The time of a page counts while it is asked for,
-//! from the first address to its last byte; bytes are counted after decompression, so a bomb ends early.
+//! Redirects within a host are followed here; each step is checked like the first: form, address, `robots.txt`. A
+//! redirect to another host is returned as a [`Trail`], so that the other host is requested in its own turn. No proxy
+//! is used, so the connection goes to the address that was checked. The time limit covers only the time spent on
+//! requests, from the first address to the last byte. The size limit applies after decompression, so a decompression
+//! bomb is cut off early.
 
 use std::time::Duration;
 
@@ -21,65 +22,65 @@ use super::post::{causes, refusal};
 use super::receiver::{Gate, Refused};
 use super::robots::{Files, Rules};
 
-/// Name by which `robots.txt` files speak of this program.
+/// User agent name that the rules of `robots.txt` files apply to.
 pub const AGENT: &str = "toise";
-/// Longest wait for a connection: name, TCP and TLS together.
+/// Maximum time to connect: name, TCP and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest a page may take, redirects and body included.
+/// Maximum time to fetch a page, redirects and body included.
 pub const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Greatest page, bytes after decompression.
+/// Maximum size of a page, in bytes after decompression.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Greatest `robots.txt` that is read.
+/// Maximum bytes read of a `robots.txt`.
 const ROBOTS_BYTES_MAX: usize = robotxt::BYTE_LIMIT;
-/// Longest a `robots.txt` may take.
+/// Maximum time to fetch a `robots.txt`.
 const ROBOTS_TIMEOUT: Duration = Duration::from_secs(10);
-/// Redirects followed from one address to its page.
+/// Maximum redirects from an address to its page.
 const REDIRECTS_MAX: usize = 5;
-/// Connections kept without use for each host, and for how long.
+/// Maximum idle connections per host, and the time they are kept open.
 const IDLE_PER_HOST_MAX: usize = 2;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A page.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Where it was found in the end.
+    /// Final address, after redirects.
     pub url: Url,
-    /// `Content-Type` of the answer.
+    /// `Content-Type` of the response.
     pub content_type: Option<String>,
-    /// Its bytes, decompressed.
+    /// Body, decompressed.
     pub bytes: Bytes,
 }
 
-/// Why there is no page.
+/// Why a page could not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It may not be gone to.
+    /// The egress guard refuses the address.
     #[error("the address {0}")]
     Refused(#[from] Refused),
     /// `robots.txt` forbids it.
     #[error("robots.txt of {0} forbids it")]
     Robots(String),
-    /// The portal says so.
+    /// The portal responded with an error status.
     #[error("the portal answered {0}")]
     Status(u16),
-    /// It is larger than any listing.
+    /// The page is larger than any listing page.
     #[error("it exceeds {PAGE_BYTES_MAX} bytes")]
     TooLarge,
-    /// Redirects lead nowhere.
+    /// The redirects are circular, too many or invalid.
     #[error("{0}")]
     Redirects(String),
-    /// It is at another host.
-    #[error("it goes on at another host")]
+    /// The page redirects to another host.
+    #[error("it redirects to another host")]
     Elsewhere(Box<Trail>),
-    /// It came in an encoding that was not asked for.
-    #[error("it is encoded in a way that was not asked for")]
+    /// The response has a content encoding that was not requested.
+    #[error("unsupported Content-Encoding")]
     Encoding,
-    /// It could not be had now; another time it may.
+    /// A temporary failure; a later attempt may succeed.
     #[error("{reason}")]
     Passing {
-        /// What happened.
+        /// Reason of the failure.
         reason: String,
-        /// How long the portal asks to be left alone.
+        /// Time after which the portal allows another request.
         retry_after: Option<Duration>,
     },
 }
@@ -93,7 +94,7 @@ impl Failure {
     }
 }
 
-/// How far a page was followed that goes on at another host.
+/// Progress of a fetch that continues at another host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     next: Option<Url>,
@@ -102,22 +103,22 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// The host it goes on at; `None` where nothing was followed yet.
+    /// The host at which the fetch continues; `None` if no redirect was followed yet.
     pub fn host(&self) -> Option<&str> {
         self.next.as_ref()?.host_str()
     }
 }
 
-/// What came of a fetch.
+/// Result of a fetch.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     /// The page, or why there is none.
     pub outcome: Result<Page, Failure>,
-    /// Time between requests that `robots.txt` of the host asks for.
+    /// Pause between requests that the host's `robots.txt` demands.
     pub crawl_delay: Option<Duration>,
 }
 
-/// Fetches pages. Cheap to clone; keeps connections and `robots.txt` files.
+/// Fetches pages. Cheap to clone; clones share connections and cached `robots.txt` files.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     http: reqwest::Client,
@@ -127,10 +128,11 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// A fetcher that goes where a gate lets it; `contact` tells portals whom to ask, empty for nobody.
+    /// Creates a fetcher whose requests are limited by an egress guard. `contact` is added to the user agent for
+    /// portals that have questions; empty for none.
     ///
     /// # Errors
-    /// No TLS on this machine.
+    /// TLS is not available on this machine.
     pub fn new(gate: Gate, contact: &str) -> Result<Self, super::Error> {
         let mut agent = format!("{AGENT}/{}", env!("CARGO_PKG_VERSION"));
         if !contact.is_empty() {
@@ -162,7 +164,7 @@ impl Fetcher {
         })
     }
 
-    /// The same with another time for a page.
+    /// Sets the maximum time to fetch a page.
     pub fn with_page_timeout(self, page_timeout: Duration) -> Self {
         Self {
             page_timeout,
@@ -170,15 +172,16 @@ impl Fetcher {
         }
     }
 
-    /// Checks what can be told of an address without asking anybody.
+    /// Checks an address without network access.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why the address is refused.
     pub fn check(&self, url: &str) -> Result<Url, Refused> {
         self.gate.check_page(url)
     }
 
-    /// Gets a page, or goes on with it where its trail led. Takes [`PAGE_TIMEOUT`] at most, all parts together.
+    /// Fetches a page, or continues where its trail ended. Takes at most the page timeout (default [`PAGE_TIMEOUT`]),
+    /// summed over all hosts of the trail.
     pub async fn fetch(&self, url: &str, trail: &Trail) -> Fetched {
         let mut crawl_delay = None;
         let started = Instant::now();
@@ -187,7 +190,7 @@ impl Fetcher {
         let seconds = self.page_timeout.as_secs_f32();
         let late = || {
             Err(Failure::passing(format!(
-                "no whole page within {seconds} s"
+                "no complete page within {seconds} s"
             )))
         };
         let mut outcome = page.unwrap_or_else(|_| late());
@@ -214,7 +217,7 @@ impl Fetcher {
         loop {
             let address = url.to_string();
             if visited.contains(&address) {
-                return Err(Failure::Redirects("it redirects in a circle".into()));
+                return Err(Failure::Redirects("it redirects in a loop".into()));
             }
             visited.push(address);
             if visited.len() > REDIRECTS_MAX + 1 {
@@ -233,7 +236,7 @@ impl Fetcher {
                 Rules::Known(_) => return Err(Failure::Robots(host)),
                 Rules::Unreachable(reason) => {
                     return Err(Failure::passing(format!(
-                        "robots.txt of {host} cannot be had: {reason}"
+                        "robots.txt of {host} is unavailable: {reason}"
                     )));
                 }
             }
@@ -252,7 +255,7 @@ impl Fetcher {
         }
     }
 
-    /// Where an answer sends on to, checked like the first address.
+    /// Target of a redirect response, checked like the first address.
     fn redirected(&self, url: &Url, response: &Response) -> Result<Option<Url>, Failure> {
         if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
             return Ok(None);
@@ -261,7 +264,7 @@ impl Fetcher {
         let target = location.and_then(|location| std::str::from_utf8(location.as_bytes()).ok());
         let mut next = target
             .and_then(|target| url.join(target).ok())
-            .ok_or_else(|| Failure::Redirects("it redirects to no address".into()))?;
+            .ok_or_else(|| Failure::Redirects("it redirects to an invalid address".into()))?;
         next.set_fragment(None);
         Ok(Some(self.gate.check_page(next.as_str())?))
     }
@@ -282,7 +285,7 @@ impl Fetcher {
         let read = tokio::time::timeout(ROBOTS_TIMEOUT, self.read_robots(address)).await;
         match read {
             Ok(Ok(rules)) => rules,
-            // Where it may not be gone to, the page says so itself.
+            // If the guard refuses `robots.txt`, the request for the page fails with the same reason.
             Ok(Err(Failure::Refused(_))) => Rules::none(),
             Ok(Err(failure)) => Rules::Unreachable(failure.to_string()),
             Err(_) => {
@@ -299,7 +302,7 @@ impl Fetcher {
                     address = next;
                     continue;
                 }
-                // A file behind an address that is none is not there.
+                // A redirect to an invalid address counts as a missing file.
                 Err(_) => return Ok(Rules::none()),
                 Ok(None) => {}
             }
@@ -331,7 +334,7 @@ async fn read_page(url: Url, response: Response) -> Result<Page, Failure> {
     if status != StatusCode::OK {
         return Err(Failure::Status(status.as_u16()));
     }
-    // What was compressed as asked has no such header any more.
+    // Responses decompressed by the client no longer have this header.
     let encoding = response.headers().get(CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(Failure::Encoding);
@@ -356,7 +359,7 @@ async fn read_page(url: Url, response: Response) -> Result<Page, Failure> {
     }
 }
 
-/// Whether a body went on after what was read of it.
+/// Whether bytes of a body remain unread.
 enum Rest {
     None,
     Unread,
@@ -366,8 +369,12 @@ async fn read_body(response: Response, bytes_max: usize) -> Result<(Bytes, Rest)
     let mut bytes = BytesMut::new();
     let mut body = response.bytes_stream();
     while let Some(chunk) = body.next().await {
-        let chunk = chunk
-            .map_err(|error| Failure::passing(format!("the page broke off: {}", causes(&error))))?;
+        let chunk = chunk.map_err(|error| {
+            Failure::passing(format!(
+                "the connection broke off while reading the page: {}",
+                causes(&error)
+            ))
+        })?;
         let room = bytes_max - bytes.len();
         bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if chunk.len() > room {

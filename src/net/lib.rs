@@ -1,7 +1,7 @@
-//! The network, from the inside out: everything that leaves this machine goes through here.
+//! Outgoing network traffic: every request that leaves this machine goes through here.
 //!
-//! [`client`] fetches what an operator asks for; [`post`] sends what customers ask for and [`fetch`] gets pages
-//! of portals, both where [`receiver`] lets them go.
+//! [`client`] downloads what an operator configures. [`post`] sends webhooks and [`fetch`] gets pages of portals; both
+//! reach only hosts that the egress guard in [`receiver`] admits.
 
 pub mod address;
 pub mod client;

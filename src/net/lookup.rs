@@ -1,10 +1,10 @@
-//! The name service, asked on threads of its own.
+//! Name resolution on dedicated threads.
 //!
-//! The system's name service holds a thread for each question, for as long as a name's servers do not answer and long
-//! after whoever asked has given up. So a question keeps its place until its thread is back: a name service that is
-//! dead takes [`LOOKUPS_MAX`] threads, none of which the service needs for anything else. Checks of addresses that
-//! accounts give get half of the places, so that they never keep deliveries from finding their way; and where a
-//! connection was made before, the last answer serves while there is none.
+//! The system resolver blocks a thread per lookup for as long as a name's servers do not answer, long after the caller
+//! has timed out. A lookup therefore holds its permit until its thread ends: a dead name service blocks at most
+//! [`LOOKUPS_MAX`] threads, and no other thread of the service. Checks of addresses that accounts submit get half of
+//! the permits, so they never block deliveries. If a name was resolved before for a connection, that result is used
+//! while the name service does not answer.
 
 use std::fmt;
 use std::io;
@@ -20,22 +20,22 @@ use toise_base::supervise::Supervisor;
 
 /// Questions under way at once.
 pub const LOOKUPS_MAX: usize = 64;
-/// Of these, those that checks of addresses ask.
+/// Maximum concurrent lookups for checks of addresses; they count towards [`LOOKUPS_MAX`].
 pub const CHECKS_MAX: usize = 32;
 
-/// Longest wait for the name service, that for a place included.
+/// Maximum time for a lookup, including the wait for a permit.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
-/// The same where the last answer can serve.
+/// Maximum time for a lookup if an earlier result can be used instead.
 const KNOWN_TIMEOUT: Duration = Duration::from_secs(1);
-/// For how long a last answer can.
+/// Maximum age of an earlier result.
 const KNOWN_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// Names whose last answers are kept.
 const KNOWN_MAX: u64 = 4_096;
 
-/// Asks a name service and waits for its answer, however long that takes.
+/// Resolves a name; blocks until the name service answers.
 type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
-/// A name service with bounded places. Cheap to clone; clones share the places.
+/// Bounded name resolution. Cheap to clone; clones share the permits.
 #[derive(Clone)]
 pub(super) struct Lookups {
     ask: Arc<Ask>,
@@ -54,7 +54,7 @@ impl fmt::Debug for Lookups {
 }
 
 impl Lookups {
-    /// Asks through a call that may block its thread.
+    /// Resolves names through a function that may block its thread.
     pub fn new(ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
         Self {
             ask: Arc::new(ask),
@@ -84,10 +84,10 @@ impl Lookups {
         })
     }
 
-    /// The addresses of a name that is checked.
+    /// Resolves a name in order to check it.
     ///
     /// # Errors
-    /// What the name service says, or that it says nothing in time.
+    /// The resolver's error, or a timeout.
     pub async fn for_check(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let looked_up = async {
             let check = Arc::clone(&self.checks).acquire_owned().await.ok();
@@ -96,10 +96,10 @@ impl Lookups {
         timeout(LOOKUP_TIMEOUT, looked_up).await?
     }
 
-    /// The addresses of a name that is connected to: where the name service says nothing in time, those it last said.
+    /// Resolves a name in order to connect to it. On a timeout, returns the last result if there is a recent one.
     ///
     /// # Errors
-    /// What the name service says, or that it says nothing in time.
+    /// The resolver's error, or a timeout.
     pub async fn for_connection(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let known = self.known.get(name);
         let patience = match known {
@@ -148,7 +148,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::sync::{Condvar, Mutex};
 
-    /// A name service that keeps questions about `silent` names, or all once it is dead, until it is let go.
+    /// A name service that blocks lookups of `silent` names, or all lookups once it is dead, until it is released.
     #[derive(Default)]
     struct Service {
         is_dead: AtomicBool,
@@ -169,11 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_name_service_takes_its_own_threads_and_no_others() {
+    fn a_dead_name_service_blocks_only_lookup_threads() {
         let service = Arc::<Service>::default();
         let asked = Arc::clone(&service);
         let lookups = Lookups::new(move |name| asked.answer(name));
-        // One blocking thread for all: a look-up that took it would never give it back.
+        // One blocking thread in all: a lookup on it would never return it.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .max_blocking_threads(1)
@@ -191,7 +191,7 @@ mod tests {
             assert!(checked.iter().all(Result::is_err));
             assert_eq!(kept(), CHECKS_MAX);
             let known = lookups.for_connection("client.example").await;
-            assert!(known.is_ok(), "checks leave room for deliveries");
+            assert!(known.is_ok(), "checks leave permits for deliveries");
             let connected = join_all(others.iter().map(|name| lookups.for_connection(name))).await;
             assert!(connected.iter().all(Result::is_err));
             assert_eq!(kept(), LOOKUPS_MAX);
@@ -199,12 +199,15 @@ mod tests {
             timeout(KNOWN_TIMEOUT, elsewhere).await.unwrap().unwrap();
             service.is_dead.store(true, Ordering::SeqCst);
             let again = lookups.for_connection("client.example").await;
-            assert_eq!(again.ok(), known.ok(), "the last answer serves");
+            assert_eq!(again.ok(), known.ok(), "the last result is used");
 
             *service.is_back.lock().unwrap() = true;
             service.back.notify_all();
             let checked = lookups.for_check("client.example").await;
-            assert!(checked.is_ok(), "places come back with their threads");
+            assert!(
+                checked.is_ok(),
+                "permits are released when their threads end"
+            );
         });
     }
 }

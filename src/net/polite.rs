@@ -1,4 +1,4 @@
-//! How long to wait: what the server asks for, else exponential backoff with jitter.
+//! The wait before another attempt: what the server demands, otherwise exponential backoff with jitter.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::Policy;
 
-/// The wait after a number of failed attempts: doubling, between half and all of it at random.
+/// The wait after a number of failed attempts: it doubles with each attempt up to the maximum of the policy, times a
+/// random factor from 0.5 to 1.
 pub(super) fn backoff(policy: &Policy, attempts: u32) -> Duration {
     let doubled = policy
         .backoff_first
@@ -17,7 +18,7 @@ pub(super) fn backoff(policy: &Policy, attempts: u32) -> Duration {
         .mul_f64(rand::random_range(0.5..=1.0))
 }
 
-/// The wait a server asks for at a moment, in seconds or as a date.
+/// The wait that `Retry-After` demands from `now` on, given in seconds or as a date.
 pub(super) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
@@ -40,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_ask_in_seconds_or_with_a_date() {
+    fn retry_after_is_read_in_seconds_or_as_a_date() {
         let asked = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, value.parse().unwrap());

@@ -1,9 +1,9 @@
-//! One POST to a customer's receiver: bounded in time and in what is read, to public addresses only.
+//! One POST to a customer's receiver, with limits on time and response size, to public addresses only.
 //!
-//! The second an answer may take counts from when the whole request is out, not from when a connection was asked for or
-//! while a long body goes over a slow line, so the body tells when it is first and last taken. No proxy stands between
-//! (the address that was checked is the one connected to), redirects are answers like others, and of a body only so much
-//! is read as keeps the connection usable.
+//! The one second allowed for a response starts when the whole request has been sent, not when the connection was
+//! requested or while a long body goes over a slow line. The body therefore signals when its first and last bytes are
+//! taken. No proxy is used (the connection goes to the address that was checked), redirects are treated like other
+//! responses, and only as much of a response body is read as keeps the connection reusable.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -23,39 +23,39 @@ use super::client::explain;
 use super::polite::retry_after;
 use super::receiver::{Gate, Refused};
 
-/// Longest wait for a connection: name, TCP and TLS together.
+/// Maximum time to connect: name, TCP and TLS together.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Longest wait for a body to go out.
+/// Maximum time to send a body.
 pub const UPLOAD_TIMEOUT: Duration = Duration::from_secs(4);
-/// Bytes of a body handed over at once.
+/// Size of the frames in which a body is sent, in bytes.
 const FRAME_BYTES: usize = 64 * 1024;
-/// Longest wait for the head of the answer, from when the whole request went out.
+/// Maximum time until the head of the response, from when the whole request was sent.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// What the pool of connections may take on top before a request goes out.
+/// Additional time that the connection pool may take before a request is sent.
 const POOL_SLACK: Duration = Duration::from_millis(500);
-/// Bytes of an answer's body that are read, and thrown away.
+/// Maximum bytes of a response body that are read and discarded.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
-/// How long a connection is kept without use: less than the five seconds after which common servers close theirs.
+/// Time an idle connection is kept open; shorter than the five seconds after which common servers close theirs.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// Connections kept without use for each host.
+/// Maximum idle connections per host.
 const IDLE_PER_HOST_MAX: usize = 16;
 
-/// Why a request brought no answer.
+/// Why a request got no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It may not go there.
+    /// The egress guard refuses the address.
     #[error("the address {0}")]
     Refused(#[from] Refused),
-    /// No connection came about.
+    /// The connection failed.
     #[error("no connection: {0}")]
     Connect(String),
-    /// No connection in time.
+    /// No connection within the time limit.
     #[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
     ConnectTimeout,
-    /// The receiver did not take the request in time.
+    /// The request could not be sent within the time limit.
     #[error("the request was not taken within {} s", UPLOAD_TIMEOUT.as_secs())]
     UploadTimeout,
-    /// The request went out and no answer came in time.
+    /// The request was sent and no response came within the time limit.
     #[error("no answer within {} s", ANSWER_TIMEOUT.as_secs())]
     AnswerTimeout,
     /// The connection broke off.
@@ -63,34 +63,34 @@ pub enum Failure {
     Broken(String),
 }
 
-/// What a receiver said.
+/// The response of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// How long it asks to be left alone.
+    /// Time after which the receiver allows another request.
     pub retry_after: Option<Duration>,
 }
 
-/// What becomes of a connection once it has served.
+/// What to do with a connection after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// It is kept for [`IDLE_TIMEOUT`]. Open files are finite: callers bound the hosts they ask this for.
+    /// Keep it open for [`IDLE_TIMEOUT`]. Open files are limited: callers bound the number of hosts they use this for.
     Keep,
-    /// It is closed.
+    /// Close it.
     Close,
 }
 
-/// What became of a request.
+/// Result of a POST.
 #[derive(Clone, Debug)]
 pub struct Posted {
-    /// When its first byte went out; `None` when it never did.
+    /// When the first byte was sent; `None` if it never was.
     pub sent_at: Option<Instant>,
-    /// The answer.
+    /// The response, or why there is none.
     pub outcome: Result<Answer, Failure>,
 }
 
-/// Posts to receivers. Cheap to clone; keeps connections open between requests.
+/// Sends POST requests to receivers. Cheap to clone; clones share the connection pool.
 #[derive(Clone, Debug)]
 pub struct Poster {
     http: reqwest::Client,
@@ -98,10 +98,10 @@ pub struct Poster {
 }
 
 impl Poster {
-    /// A poster that goes where a gate lets it.
+    /// Creates a poster whose requests are limited by an egress guard.
     ///
     /// # Errors
-    /// No TLS on this machine.
+    /// TLS is not available on this machine.
     pub fn new(gate: Gate) -> Result<Self, super::Error> {
         let http = crate::tls::client_builder()
             .user_agent(concat!("toise/", env!("CARGO_PKG_VERSION")))
@@ -119,7 +119,7 @@ impl Poster {
         Ok(Self { http, gate })
     }
 
-    /// Posts a body once. Takes [`CONNECT_TIMEOUT`], [`UPLOAD_TIMEOUT`] and twice [`ANSWER_TIMEOUT`] at most.
+    /// Posts a body once. Takes at most [`CONNECT_TIMEOUT`], [`UPLOAD_TIMEOUT`] and twice [`ANSWER_TIMEOUT`].
     pub async fn post(
         &self,
         url: &str,
@@ -151,7 +151,7 @@ impl Poster {
         let patience = Instant::now() + CONNECT_TIMEOUT + POOL_SLACK;
         let (sent_at, mut ended) = tokio::select! {
             biased;
-            // A body that is dropped untaken leaves it to the answer to say why.
+            // If the body is dropped before it is taken, the response future holds the reason.
             Ok(sent_at) = &mut begun => (sent_at, None),
             ended = timeout_at(patience, &mut answer) => match ended {
                 Err(_) => return failed(None, Failure::ConnectTimeout),
@@ -168,7 +168,7 @@ impl Poster {
                     Ok(ended) => Some(ended),
                     Err(_) => return failed(Some(sent_at), Failure::AnswerTimeout),
                 },
-                // A receiver may answer before it has read all.
+                // A receiver may respond before it has read the whole request.
                 ended = timeout_at(sent_at + UPLOAD_TIMEOUT, &mut answer) => ended.ok(),
             };
         }
@@ -207,7 +207,7 @@ fn why_not_sent(error: Option<reqwest::Error>) -> Failure {
     }
 }
 
-/// The gate's refusal among the causes of an error.
+/// The egress guard's refusal among the causes of an error.
 pub(super) fn refusal(error: &reqwest::Error) -> Option<Refused> {
     use std::error::Error as _;
     let mut cause = error.source();
@@ -220,7 +220,7 @@ pub(super) fn refusal(error: &reqwest::Error) -> Option<Refused> {
     None
 }
 
-/// The causes of an error without the URL it begins with: that may hold what only its owner should read.
+/// The causes of an error without the URL at its start, which may hold secrets of the owner.
 pub(super) fn causes(error: &reqwest::Error) -> String {
     use std::error::Error as _;
     let text = explain(error);
@@ -231,7 +231,7 @@ pub(super) fn causes(error: &reqwest::Error) -> String {
     }
 }
 
-/// Reads a little of a body so that its connection can serve again; a longer or slower one closes it.
+/// Reads up to a maximum of a body so that its connection can be reused; a longer or slower body closes it.
 async fn drain(response: reqwest::Response, deadline: Instant) {
     let mut body = response.bytes_stream();
     let mut left = ANSWER_BYTES_MAX;
@@ -243,9 +243,10 @@ async fn drain(response: reqwest::Response, deadline: Instant) {
     }
 }
 
-/// A body that tells when it is first taken, the moment the request goes out, and when the last of it is.
+/// A body that signals when its first byte is taken, which is when the request is sent, and when its last byte is
+/// taken.
 struct Sent {
-    /// What is left; `None` at the end.
+    /// Bytes not sent yet; `None` at the end.
     bytes: Option<Bytes>,
     begun: Option<oneshot::Sender<Instant>>,
     whole: Option<oneshot::Sender<Instant>>,
@@ -264,7 +265,7 @@ impl Sent {
     }
 }
 
-/// Tells, once; nobody listens any more when the attempt was given up.
+/// Sends the signal once; nothing listens any more if the attempt timed out.
 fn tell(listener: &mut Option<oneshot::Sender<Instant>>) {
     if let Some(listener) = listener.take() {
         let _ = listener.send(Instant::now());
@@ -307,7 +308,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpSocket;
 
-    /// Posts to a receiver that takes a while for the whole body, and answers then.
+    /// Posts to a receiver that reads the whole body slowly and then responds.
     async fn posted(body_bytes: usize, upload: Duration) -> Posted {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(65_536).unwrap();
@@ -324,7 +325,7 @@ mod tests {
                 tokio::time::sleep_until(begun + upload.mul_f64(share)).await;
             }
             let answer = b"HTTP/1.1 200 Told\r\ncontent-length: 0\r\n\r\n";
-            // Whoever gave up does not listen.
+            // The sender may have timed out.
             let _ = stream.write_all(answer).await;
         };
         let poster = Poster::new(Gate::new(Allowed::parse("127.0.0.1").unwrap())).unwrap();
@@ -341,8 +342,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_second_for_an_answer_begins_when_the_whole_request_is_out() {
-        // Several times what the system takes before the receiver reads.
+    async fn the_response_timeout_starts_when_the_whole_request_is_sent() {
+        // Several times what the system buffers before the receiver reads.
         let body_bytes = 24 << 20;
         let slow = posted(body_bytes, Duration::from_secs(2)).await;
         assert_eq!(slow.outcome.map(|answer| answer.status), Ok(200));

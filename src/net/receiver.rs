@@ -1,8 +1,9 @@
-//! Where customers may have requests sent: https, a public host, nothing clever.
+//! The egress guard: restricts the URLs of customers to https and public hosts.
 //!
-//! A URL is checked when it is given ([`Gate::check`]) and again at every request: literal addresses before it, names
-//! when they are resolved, by handing the connection only the addresses that were checked. So a name that points
-//! elsewhere later reaches nothing it should not. An operator may exempt hosts by name, for trials on one machine.
+//! A URL is checked when it is submitted ([`Gate::check`]) and again at every request: literal addresses before the
+//! request, names when they are resolved, by passing only the checked addresses to the connection. A name that later
+//! points elsewhere therefore reaches nothing it should not. An operator may exempt hosts by name, for trials on one
+//! machine.
 
 use std::collections::HashSet;
 use std::io;
@@ -17,9 +18,9 @@ use super::address::why_not_public;
 use super::lookup::Lookups;
 use toise_base::supervise::Supervisor;
 
-/// Longest URL, characters.
+/// Maximum URL length, in characters.
 pub const URL_CHARS_MAX: usize = 2_048;
-/// Last labels, or last two, of names that mean something else on every network.
+/// Endings of names that no public host has.
 const LOCAL_ENDINGS: [&str; 14] = [
     "localhost",
     "local",
@@ -37,52 +38,52 @@ const LOCAL_ENDINGS: [&str; 14] = [
     "onion",
 ];
 
-/// Why a URL is not taken; completes "webhook_url ...".
+/// Why a URL is refused; the message completes "webhook_url ...".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is not a URL.
     #[error("must be a URL such as \"https://hooks.example.com/toise\": {0}")]
     NotUrl(String),
-    /// It is longer than any real one.
+    /// It is too long.
     #[error("must not exceed {URL_CHARS_MAX} characters")]
     TooLong,
-    /// Its scheme is another one.
+    /// Its scheme is not https.
     #[error("must begin with https://")]
     NotHttps,
-    /// It carries a user name or a password.
+    /// It contains a user name or a password.
     #[error("must not carry a user name or password")]
     Credentials,
     /// Its port is 0.
     #[error("must not name port 0")]
     PortZero,
-    /// It names a port, where only the usual one will do.
+    /// It specifies a port although only the default port is allowed.
     #[error("must not name a port")]
     Port,
     /// Its host is an address that is not public, or a name that no public host has.
     #[error("must name a public host: {host} is {what}")]
     NotPublic {
-        /// The host as it was understood.
+        /// The host as parsed.
         host: String,
-        /// What it is instead.
+        /// Description of the range or name.
         what: &'static str,
     },
-    /// The name service does not know the host.
+    /// The host does not resolve.
     #[error("must name a host that resolves: {0} does not")]
     Unresolved(String),
-    /// The name stands for an address that is not public. Which one is nobody's business.
+    /// The name resolves to an address that is not public. The message does not disclose which one.
     #[error("must name a public host: {0} resolves to an address that is not public")]
     ResolvesInside(String),
 }
 
-/// Hosts an operator exempts: plain http to them is fine, wherever they are.
+/// Hosts that an operator exempts: plain http is allowed, and any address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed(Arc<HashSet<String>>);
 
 impl Allowed {
-    /// Reads names and addresses separated by commas; an empty text exempts none.
+    /// Parses names and addresses separated by commas; an empty text exempts none.
     ///
     /// # Errors
-    /// What is neither a name nor an address, in words for an operator.
+    /// An entry that is neither a name nor an address, as a message for the operator.
     pub fn parse(list: &str) -> Result<Self, String> {
         let names = list
             .split(',')
@@ -106,7 +107,7 @@ impl Allowed {
     }
 }
 
-/// A host without scheme or port; IPv6 with or without brackets.
+/// Parses a host without scheme or port; IPv6 with or without brackets.
 fn parse_host(text: &str) -> Option<Host> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     if let Ok(IpAddr::V6(address)) = bare.parse() {
@@ -119,7 +120,7 @@ fn parse_host(text: &str) -> Option<Host> {
     url.host().map(|host| host.to_owned())
 }
 
-/// One spelling for each host.
+/// Normalises a host to one spelling.
 fn key(host: &Host<impl AsRef<str>>) -> String {
     match host {
         Host::Domain(name) => name.as_ref().trim_end_matches('.').to_ascii_lowercase(),
@@ -128,17 +129,17 @@ fn key(host: &Host<impl AsRef<str>>) -> String {
     }
 }
 
-/// What addresses may ask for, beside being public.
+/// What a URL may contain, depending on its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// Receivers of customers: https on any port.
     Receivers,
-    /// Pages of portals: the usual port, https or, where it is allowed, plain http.
+    /// Pages of portals: the default port, https or, if enabled, plain http.
     Pages { plain_http: bool },
 }
 
-/// Decides where requests may go, and resolves names for the client that makes them. Cheap to clone; clones share the
-/// places of their look-ups, so one gate serves all of a service.
+/// Decides which hosts requests may reach, and resolves names for the HTTP client. Cheap to clone; clones share the
+/// permits for lookups, so one guard serves the whole service.
 #[derive(Clone, Debug)]
 pub struct Gate {
     allowed: Allowed,
@@ -147,7 +148,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Asks the system's name service.
+    /// Creates a guard that uses the system's name service.
     pub fn new(allowed: Allowed) -> Self {
         Self {
             allowed,
@@ -156,7 +157,7 @@ impl Gate {
         }
     }
 
-    /// Asks another name service, through a call that may block its thread.
+    /// Creates a guard that resolves names with a function that may block its thread.
     pub fn asking(
         allowed: Allowed,
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
@@ -180,10 +181,10 @@ impl Gate {
         Self { purpose, ..self }
     }
 
-    /// Checks the address of a page; one in plain http is asked over https where plain http is not allowed.
+    /// Checks the address of a page. If plain http is disabled, an http address is changed to https.
     ///
     /// # Errors
-    /// What is wrong with the URL.
+    /// Why the URL is refused.
     pub fn check_page(&self, text: &str) -> Result<Url, Refused> {
         match (self.check_form(text), text.split_at_checked("http:".len())) {
             (Err(Refused::NotHttps), Some((scheme, rest)))
@@ -195,15 +196,15 @@ impl Gate {
         }
     }
 
-    /// Checks all that can be told without the name service; costs a microsecond.
+    /// Checks everything that needs no name resolution; takes a microsecond.
     ///
     /// # Errors
-    /// What is wrong with the URL.
+    /// Why the URL is refused.
     pub fn check_form(&self, text: &str) -> Result<Url, Refused> {
         if text.chars().count() > URL_CHARS_MAX {
             return Err(Refused::TooLong);
         }
-        // The parser reads addresses in every notation browsers do, and letters and digits of every script.
+        // The parser accepts every notation of addresses that browsers accept, and letters and digits of every script.
         let url = Url::parse(text).map_err(|error| Refused::NotUrl(error.to_string()))?;
         let host = url.host().ok_or(Refused::NotHttps)?;
         let exempt = self.allowed.holds(&host);
@@ -236,10 +237,10 @@ impl Gate {
         }
     }
 
-    /// Checks a URL and every address its host resolves to.
+    /// Checks a URL and every address that its host resolves to.
     ///
     /// # Errors
-    /// What is wrong with the URL.
+    /// Why the URL is refused.
     pub async fn check(&self, text: &str) -> Result<Url, Refused> {
         let url = self.check_form(text)?;
         if let Some(Host::Domain(name)) = url.host() {
@@ -254,7 +255,7 @@ impl Gate {
         Ok(url)
     }
 
-    /// The addresses a connection to a name may go to: the public ones, or all of an exempt name.
+    /// The addresses that a connection to a name may use: the public ones, or all addresses of an exempt name.
     async fn admitted(&self, name: &str) -> Result<Vec<IpAddr>, Refused> {
         let mut addresses = found(name, self.lookups.for_connection(name).await)?;
         if !self.allowed.holds_name(name) {
@@ -267,7 +268,7 @@ impl Gate {
     }
 }
 
-/// What a name was found to stand for.
+/// The result of a lookup; an error if there are no addresses.
 fn found(name: &str, answer: io::Result<Vec<IpAddr>>) -> Result<Vec<IpAddr>, Refused> {
     let addresses = answer.ok().filter(|addresses| !addresses.is_empty());
     addresses.ok_or_else(|| Refused::Unresolved(name.to_owned()))
@@ -278,7 +279,7 @@ impl Resolve for Gate {
         let gate = self.clone();
         Box::pin(async move {
             let addresses = gate.admitted(name.as_str()).await?;
-            // Port 0 stands for the URL's.
+            // Port 0 is replaced by the port of the URL.
             let addresses = addresses
                 .into_iter()
                 .map(|address| SocketAddr::new(address, 0));
@@ -287,7 +288,7 @@ impl Resolve for Gate {
     }
 }
 
-/// What a name is when no public host has it.
+/// Why a name cannot be that of a public host; `None` if it can.
 fn why_no_public_name(name: &str) -> Option<&'static str> {
     let name = name.trim_end_matches('.');
     if !name.contains('.') {

@@ -1,6 +1,7 @@
-//! What portals' `robots.txt` let be fetched, kept for a day (RFC 9309).
+//! The rules of portals' `robots.txt` files, cached for a day (RFC 9309).
 //!
-//! No file, or one that is refused, allows everything; one that cannot be had just now forbids everything until it can.
+//! A missing or refused file allows everything. A file that is temporarily unavailable forbids everything until it can
+//! be fetched.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +13,9 @@ use reqwest::Url;
 use robotxt::Robots;
 use tokio::sync::OnceCell;
 
-/// How long a file is kept.
+/// How long a file is cached.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
-/// How long a file that cannot be had is not asked for again.
+/// How long a failed fetch of a file is not repeated.
 const FAILED_FOR: Duration = Duration::from_secs(60);
 /// Bytes that files kept at once came as; past them those asked for longest ago are forgotten. As rules they take some
 /// four times that.
@@ -24,16 +25,16 @@ const FILE_BYTES_MIN: u32 = 3_355;
 /// Longest delay between requests that is honoured.
 const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 
-/// What a file says.
+/// The rules for a host.
 #[derive(Clone, Debug)]
 pub(super) enum Rules {
-    /// These rules.
+    /// Rules of a file, or the default.
     Known(Arc<Known>),
-    /// It cannot be had; why.
+    /// The file is temporarily unavailable, with the reason.
     Unreachable(String),
 }
 
-/// Rules, and the bytes they came as.
+/// Parsed rules, and the size of their file in bytes.
 #[derive(Debug)]
 pub(super) struct Known {
     robots: Robots,
@@ -47,19 +48,19 @@ impl Known {
 }
 
 impl Rules {
-    /// Those of a file.
+    /// Parses the rules of a file.
     pub(super) fn parse(text: &[u8], agent: &str) -> Self {
         let (robots, bytes) = (Robots::parse(text, agent), text.len());
         Rules::Known(Arc::new(Known { robots, bytes }))
     }
 
-    /// Those of no file.
+    /// Rules for a host without robots.txt (everything allowed).
     pub(super) fn none() -> Self {
         let (robots, bytes) = (Robots::allow_all(), 0);
         Rules::Known(Arc::new(Known { robots, bytes }))
     }
 
-    /// Seconds between requests that the file asks for, within reason.
+    /// Pause between requests that the file demands, limited to [`CRAWL_DELAY_MAX`].
     pub(super) fn crawl_delay(&self) -> Option<Duration> {
         match self {
             Rules::Known(known) => known
@@ -101,7 +102,7 @@ impl Default for Files {
 }
 
 impl Files {
-    /// The rules of an address's host, fetched when they are not known.
+    /// Returns the rules for the host of an address; fetches them if they are not cached.
     pub(super) async fn of<F>(&self, url: &Url, fetch: impl FnOnce(Url) -> F) -> Rules
     where
         F: Future<Output = Rules>,

@@ -1,4 +1,4 @@
-//! What the running service tells of itself: log lines on standard error, and numbers for `/metrics`.
+//! Telemetry of the running service: log lines on standard error, and metrics for `/metrics`.
 
 pub mod logs;
 pub mod metrics;

@@ -1,7 +1,7 @@
-//! Log lines: on standard error, as text or JSON, so that standard output holds results and nothing else.
+//! Log lines, on standard error as text or JSON; standard output is reserved for results.
 //!
-//! Every request makes one line (`answered`, from the pipeline): request id, method, path without its query, status,
-//! duration. Bodies, headers and queries are never logged, since they hold keys, addresses of people and listings.
+//! Every request writes one line (`answered`, from the pipeline): request id, method, path without its query, status,
+//! duration. Bodies, headers and queries are never logged, since they contain keys, personal addresses and listings.
 
 use std::io::IsTerminal;
 
@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::process;
 
-/// File descriptors kept for tables, the store and sockets of other kinds.
+/// File descriptors reserved for tables, the store and other sockets.
 const DESCRIPTORS_BESIDE: u64 = 256;
 
 /// `[log]`
@@ -19,7 +19,7 @@ const DESCRIPTORS_BESIDE: u64 = 256;
 pub struct LogSettings {
     /// `text` or `json`.
     pub format: LogFormat,
-    /// A level, or directives of `tracing`'s filter.
+    /// A level, or filter directives of `tracing`.
     pub level: String,
 }
 
@@ -32,23 +32,23 @@ impl Default for LogSettings {
     }
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Starts logging; a program that embeds this crate and logs by itself keeps what it has.
+/// Starts logging. If the embedding program has already installed a subscriber, that one stays in place.
 pub fn start(log: &LogSettings) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
-    // Fails where a subscriber is there already, which then keeps its place.
+    // Fails if a subscriber is already installed, which then stays in place.
     let _ = match log.format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
         LogFormat::Json => lines
@@ -60,14 +60,14 @@ pub fn start(log: &LogSettings) {
     };
 }
 
-/// Warns where the system lets this process open fewer files than its connections may need.
+/// Logs a warning if the process may open fewer files than its connections may need.
 pub fn warn_of_few_descriptors(connections_max: usize) {
     let needed = connections_max as u64 + DESCRIPTORS_BESIDE;
     if let Some(allowed) = process::descriptors_max().filter(|allowed| *allowed < needed) {
         tracing::warn!(
             allowed,
             needed,
-            "the limit of open files is below server.connections_max and what tables need: raise it (ulimit -n)"
+            "the limit on open files is too low for server.connections_max and the tables; raise it (ulimit -n)"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus: counted where things happen, read where they stand when `/metrics` is asked.
+//! Prometheus metrics: counters are incremented as events happen, gauges are read when `/metrics` is requested.
 //!
 //! A [`Metric`] is a name and its help text, a constant beside the code that records it. A [`Metrics`] belongs to one
 //! service and is cheap to clone. Requests cost one look into a map of some dozens of series, about 0.2 µs. Labels come
@@ -28,7 +28,7 @@ pub use metric::{Labels, Metric};
 pub use metrics::{Counter, Gauge, Histogram};
 pub use requests::{OpenConnection, Refusal};
 
-/// Upper bounds of the classes of latency, in seconds.
+/// Upper bounds of the latency buckets, in seconds.
 const LATENCY_BOUNDS_S: [f64; 15] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
@@ -40,7 +40,7 @@ const RESIDENT_BYTES: Metric<Gauge> =
 const OPEN_FDS: Metric<Gauge> = Metric::gauge("process_open_fds", "File descriptors open.");
 const THREADS: Metric<Gauge> = Metric::gauge("process_threads", "Threads.");
 
-/// The numbers of one service. Cheap to clone.
+/// The metrics of one service. Cheap to clone.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -57,10 +57,10 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Numbers that all stand at nothing.
+    /// Creates metrics that are all zero.
     ///
     /// # Errors
-    /// None but a fault in the table of latency classes.
+    /// Only if the table of latency buckets is invalid.
     pub fn new() -> Result<Self, BuildError> {
         let recorder = PrometheusBuilder::new()
             .set_buckets(&LATENCY_BOUNDS_S)?
@@ -77,12 +77,13 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Has `observer` asked for gauges whenever the numbers are rendered. It may block for as long as a small read.
+    /// Registers `observer`, which sets gauges each time the metrics are rendered. It may block for as long as a small
+    /// read.
     pub fn observe(&self, observer: impl Fn(&Gauges<'_>) + Send + Sync + 'static) {
         self.0.observers.write().push(Box::new(observer));
     }
 
-    /// Everything in Prometheus' text format. Blocks for as long as the observers do.
+    /// Renders all metrics in Prometheus' text format. Blocks for as long as the observers do.
     pub fn render(&self) -> String {
         let gauges = Gauges(self);
         let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -103,8 +104,8 @@ impl Metrics {
         self.0.handle.render()
     }
 
-    /// Folds the latencies recorded since the last time into their classes; without it they would gather in memory
-    /// while nobody asks for them.
+    /// Sorts the latencies recorded since the last call into their buckets. Without it they would accumulate in memory
+    /// while `/metrics` is not requested.
     pub fn upkeep(&self) {
         self.0.handle.run_upkeep();
     }
@@ -160,7 +161,7 @@ mod tests {
         Metric::counter("toise_column_cache_lookups_total", "Columns asked for.");
 
     #[test]
-    fn observed_numbers_are_those_of_the_moment() {
+    fn observed_gauges_are_current() {
         let metrics = Metrics::new().unwrap();
         let rows = Arc::new(RwLock::new(5u64));
         let observed = Arc::clone(&rows);

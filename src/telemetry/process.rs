@@ -1,8 +1,8 @@
-//! What the operating system knows of this process; nothing where it does not tell in `/proc`.
+//! Figures about this process from `/proc`; `None` where the system has none.
 
 use std::fs;
 
-/// Bytes of memory resident.
+/// Resident memory, in bytes.
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -12,17 +12,17 @@ pub(super) fn resident_bytes() -> Option<u64> {
     Some(kib * 1_024)
 }
 
-/// File descriptors open.
+/// Number of open file descriptors.
 pub(super) fn open_descriptors() -> Option<u64> {
     Some(fs::read_dir("/proc/self/fd").ok()?.count() as u64)
 }
 
-/// Threads.
+/// Number of threads.
 pub(super) fn threads() -> Option<u64> {
     Some(fs::read_dir("/proc/self/task").ok()?.count() as u64)
 }
 
-/// File descriptors this process may open.
+/// Maximum number of open file descriptors.
 pub(super) fn descriptors_max() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits

@@ -249,7 +249,7 @@ fn an_operator_merges_what_is_one_and_splits_what_is_two() {
         .output()
         .unwrap();
     assert!(
-        errors(&again).contains("is resolved already"),
+        errors(&again).contains("is already resolved"),
         "{}",
         errors(&again)
     );

@@ -142,7 +142,7 @@ async fn what_is_no_listing_is_rejected_free_of_charge_and_remembered() {
         ),
         (portal.url("/login"), "login_required: "),
         (portal.url("/refused"), "refused: the portal answered 403"),
-        (portal.url("/circle"), "redirects: it redirects in a circle"),
+        (portal.url("/circle"), "redirects: it redirects in a loop"),
         (
             portal.url("/far/0"),
             "redirects: it redirects more than 5 times",

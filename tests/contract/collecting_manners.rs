@@ -49,7 +49,7 @@ async fn passing_failures_are_tried_again_and_given_up_in_the_end() {
     let (_, data) = told(get(&service, "adverts", &portal.url("/cut")).await, 422).await;
     let reason = data["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("unreachable: the page broke off"),
+        reason.starts_with("unreachable: the connection broke off"),
         "{reason}"
     );
 }
@@ -64,7 +64,7 @@ async fn a_page_that_comes_a_byte_at_a_time_is_not_waited_for() {
     .await;
     portal.set("/drip", Act::Drip);
     told(get(&service, "adverts", &portal.url("/drip")).await, 202).await;
-    let late = "SELECT count(*) FROM jobs WHERE reason LIKE 'no whole page within 1 s'";
+    let late = "SELECT count(*) FROM jobs WHERE reason LIKE 'no complete page within 1 s'";
     until("the end of patience", async || service.stored(late) == [1]).await;
 }
 

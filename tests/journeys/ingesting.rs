@@ -139,7 +139,7 @@ fn what_cannot_be_done_says_what_can() {
         ),
         (
             &["ingest", "-", "--format", "csv"],
-            "no column is mapped to url; name it with --map url=COLUMN",
+            "no column is mapped to url; map one with --map url=COLUMN",
         ),
         (&["explain", nobody, nobody], "no advert 019bb126"),
         (

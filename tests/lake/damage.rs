@@ -103,7 +103,7 @@ fn a_part_with_fewer_rows_than_the_snapshot_says_is_refused() {
         snapshot.checksum = whole_digest(&serde_json::to_vec(&snapshot).unwrap());
         fs::write(&own, serde_json::to_vec(&snapshot).unwrap()).unwrap();
     });
-    assert!(refusal(folder.path(), &path).contains("599 rows, the snapshot says 600"));
+    assert!(refusal(folder.path(), &path).contains("599 rows, expected 600 as in the snapshot"));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_part_of_another_table_is_refused_whole_as_it_is() {
     });
     let reason = refusal(folder.path(), &path.with_extension("sums"));
     assert!(
-        reason.contains("not the checksums the snapshot names"),
+        reason.contains("not the checksum file of the snapshot"),
         "{reason}"
     );
 }

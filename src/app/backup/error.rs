@@ -1,4 +1,4 @@
-//! What taking and restoring backups can be refused for.
+//! Errors of taking and restoring backups.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,58 +6,58 @@ use std::path::{Path, PathBuf};
 use toise_lake as lake;
 use toise_store as store;
 
-/// Why there is no backup, or no data folder from one.
+/// Why a backup or a restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A table refused.
+    /// A table could not be read.
     #[error(transparent)]
     Lake(#[from] lake::Error),
-    /// The store refused.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
     /// There is nothing to back up.
-    #[error("{}: no data here: neither a store nor tables", .0.display())]
+    #[error("{}: no data found: neither a store nor tables", .0.display())]
     NoData(PathBuf),
     /// Backups are never overwritten.
-    #[error("{}: is there already; name another place or remove it", .0.display())]
+    #[error("{}: already exists; choose another path or remove it", .0.display())]
     Exists(PathBuf),
     /// Data folders are never overwritten.
-    #[error("{}: is not empty; restore into a new folder with --data DIR", .0.display())]
+    #[error("{}: not empty; restore into a new folder with --data DIR", .0.display())]
     NotEmpty(PathBuf),
     /// Another backup of the same folder is running.
-    #[error("{}: another backup is running; wait for it to end", .0.display())]
+    #[error("{}: another backup is running; wait until it ends", .0.display())]
     Busy(PathBuf),
     /// Tables or models were published faster than their files could be linked.
-    #[error("{}: changes too fast to be copied; try again when imports and trainings pause", .0.display())]
+    #[error("{}: modified repeatedly during the backup; retry when imports and training are idle", .0.display())]
     Unsettled(PathBuf),
-    /// What names the estimator's model in use cannot be read.
-    #[error("{}: names no model: {reason}; train again: toise train", path.display())]
+    /// The file that names the estimator's current model cannot be read.
+    #[error("{}: names no model: {reason}; train again with `toise train`", path.display())]
     NamesNoModel {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// What is wrong with it.
         reason: String,
     },
-    /// Not something `toise backup` made.
+    /// The path is not a backup created by `toise backup`.
     #[error("{}: not a backup that can be restored: {reason}", path.display())]
     NotABackup {
-        /// What was given.
+        /// The path given.
         path: PathBuf,
-        /// Why it is none.
+        /// Why it is not a backup.
         reason: String,
     },
-    /// A file is not what the manifest or its snapshot says it is.
+    /// A file does not match the manifest or its snapshot.
     #[error("{}: damaged: {reason}; use another backup", path.display())]
     Damaged {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -65,7 +65,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An input or output error at a path.
+    /// Creates an input or output error at a path.
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Error::Io { path, source }

@@ -1,4 +1,4 @@
-//! Backups: a data folder as it stood at one moment, taken while the service runs, and a data folder made from one.
+//! Backups: copies a data folder while the service runs, and restores a data folder from a copy.
 //!
 //! A backup is staged as a folder that is itself a data folder ([`stage`]): first the snapshot of every table with the
 //! files it names, hard-linked where the file system allows since they never change, likewise the estimator's model and
@@ -18,19 +18,19 @@ use serde::{Deserialize, Serialize};
 
 pub use error::Error;
 
-/// Name of the manifest in a backup.
+/// File name of the manifest in a backup.
 pub const MANIFEST_FILE: &str = "backup.json";
-/// Format of backups this version writes.
+/// Format version of backups that this version writes.
 const FORMAT: u32 = 1;
-/// Bytes moved at a time.
+/// Size of the copy buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 /// Folder of the tables.
 const LAKE: &str = "lake";
-/// Folder of the estimator's models, which of them is in use, and the folder of their report cards.
+/// Folder of the estimator's models, the file that names the current one, and the folder of the report cards.
 const MODELS: &str = "models";
 const MODEL_IN_USE: &str = "current.json";
 const REPORT_CARDS: &str = "reports";
-/// What of a data folder goes along beside store and tables: what cannot be fetched or computed again.
+/// Other contents of a data folder that are backed up: what cannot be downloaded or computed again.
 const COMPANIONS: [&str; 4] = [
     crate::config::FILE_NAME,
     "reference",
@@ -41,37 +41,37 @@ const COMPANIONS: [&str; 4] = [
 /// Result of a backup operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Format number.
+    /// Format version.
     pub format: u32,
-    /// Version that made it.
+    /// Version of toise that created it.
     pub version: String,
-    /// When it was begun, ISO 8601.
+    /// Time at which the backup started, ISO 8601.
     pub created_at: String,
-    /// Every file but the manifest.
+    /// Every file except the manifest.
     pub files: Vec<Entry>,
 }
 
 /// One file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Path in the data folder, with `/` between its parts.
+    /// Path in the data folder, separated by `/`.
     pub path: String,
-    /// Length.
+    /// Length, in bytes.
     pub bytes: u64,
     /// BLAKE3 of the content, hexadecimal.
     pub blake3: String,
 }
 
 impl Manifest {
-    /// Bytes of all files.
+    /// Total length of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Reads a manifest; refuses what this version cannot restore.
+    /// Parses a manifest; refuses one that this version cannot restore.
     fn parse(text: &[u8], from: &Path) -> Result<Self> {
         let unreadable = |reason: String| Error::NotABackup {
             path: from.to_owned(),
@@ -82,28 +82,30 @@ impl Manifest {
         if manifest.format > FORMAT {
             let found = manifest.format;
             return Err(unreadable(format!(
-                "made by a newer version (format {found}, this one reads {FORMAT})"
+                "created by a newer version (format {found}, this one reads {FORMAT})"
             )));
         }
         for file in &manifest.files {
             if !is_inside(&file.path) {
                 let path = &file.path;
-                return Err(unreadable(format!("names {path:?}, which is not in it")));
+                return Err(unreadable(format!(
+                    "names {path:?}, which is outside the backup"
+                )));
             }
         }
         Ok(manifest)
     }
 }
 
-/// Whether a path names something in the folder it is laid over.
+/// Whether a relative path stays inside the folder it is joined to.
 fn is_inside(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Copies a file's bytes while hashing them; returns their number and BLAKE3.
+/// Copies a file's bytes while hashing them; returns the number of bytes and the BLAKE3 digest.
 ///
-/// Told apart are failures to read (the left of [`Err`]) and to write.
+/// The error distinguishes failures to read from failures to write.
 fn copy_hashed(
     reader: &mut dyn Read,
     writer: &mut dyn Write,
@@ -129,7 +131,7 @@ fn copy_hashed(
     Ok((total, hasher.finalize().to_hex().to_string()))
 }
 
-/// Which side of a copy failed.
+/// A read or write failure of a copy.
 #[derive(Debug)]
 enum CopyError {
     Read(io::Error),
@@ -137,7 +139,7 @@ enum CopyError {
 }
 
 impl CopyError {
-    /// Names the file of the side that failed.
+    /// Adds the path of the file that failed.
     fn at(self, from: &Path, to: &Path) -> Error {
         match self {
             CopyError::Read(error) => Error::io(from)(error),
@@ -158,7 +160,7 @@ fn sync_folder(folder: &Path) -> Result<()> {
         .map_err(Error::io(folder))
 }
 
-/// The folder a path lies in; `.` for a bare name.
+/// The parent folder of a path; `.` for a bare name.
 fn parent_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),

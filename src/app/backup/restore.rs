@@ -1,4 +1,4 @@
-//! Restoring a backup: every byte checked against the manifest, then one rename makes the data folder.
+//! Restores a backup: verifies every byte against the manifest, then renames the result to the data folder.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -13,12 +13,12 @@ use super::{
 };
 use toise_store as store;
 
-/// Name of the restored folder in its stage, which nobody else may look into.
+/// Name of the restored folder inside its stage, which only the owner can read.
 const INNER: &str = "data";
-/// Bytes a manifest has at most: some hundred thousand files.
+/// Maximum length of a manifest, in bytes: some hundred thousand files.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
-/// A data folder restored but not in its place yet; dropped before, it leaves nothing.
+/// A restored data folder that is not in its final place yet. Dropping it deletes it.
 #[derive(Debug)]
 pub struct Restored {
     stage: TempDir,
@@ -27,10 +27,10 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Copies a backup, a folder or a tar file, to a stage beside the data folder it will be. Blocks.
+    /// Copies a backup, a folder or a tar file, to a stage next to the future data folder. Blocks.
     ///
     /// # Errors
-    /// A data folder that holds anything, something that is no backup, a file that is not what the manifest says.
+    /// A data folder that is not empty, a path that is not a backup, a file that does not match the manifest.
     pub fn prepare(from: &Path, data: &Path, progress: &ProgressBar) -> Result<Self> {
         refuse_unless_empty(data)?;
         let beside = parent_of(data);
@@ -55,18 +55,18 @@ impl Restored {
         })
     }
 
-    /// The restored folder, for checks before it takes its place.
+    /// The restored folder, for checks before publication.
     pub fn folder(&self) -> PathBuf {
         self.stage.path().join(INNER)
     }
 
-    /// Gives the data folder its name; durable on return.
+    /// Renames the restored folder to the data folder. Returns once the rename is durable.
     ///
     /// # Errors
-    /// A data folder that came to hold something meanwhile.
+    /// The data folder is no longer empty.
     pub fn publish(self) -> Result<Manifest> {
         refuse_unless_empty(&self.data)?;
-        // Renaming takes the place of an empty folder, and of nothing else.
+        // A rename replaces an empty folder and nothing else.
         fs::rename(self.folder(), &self.data).map_err(Error::io(&self.data))?;
         sync_folder(&parent_of(&self.data))?;
         Ok(self.manifest)
@@ -108,7 +108,7 @@ fn from_tar(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> 
     )
 }
 
-/// Checks every byte of a tar file against the manifest in it.
+/// Verifies every byte of a tar file against the manifest in it.
 pub(super) fn check_tar(from: &Path) -> Result<()> {
     let check = |entry: &Entry, from: &Path, content: &mut dyn Read| {
         let found =
@@ -118,7 +118,7 @@ pub(super) fn check_tar(from: &Path) -> Result<()> {
     read_tar(from, |_| (), check).map(drop)
 }
 
-/// Reads a tar file in order: the manifest, then each file it names, given to `take`.
+/// Reads a tar file in order: the manifest, then each file it lists, which is passed to `take`.
 fn read_tar(
     from: &Path,
     begin: impl FnOnce(&Manifest),
@@ -139,7 +139,9 @@ fn read_tar(
             file.read_to_end(&mut text).map_err(Error::io(from))?;
         }
         _ => {
-            let reason = format!("{MANIFEST_FILE} is not its first file; unpacked, it may be one");
+            let reason = format!(
+                "{MANIFEST_FILE} is not its first file; unpack it and restore from the folder"
+            );
             return Err(not_a_backup(reason));
         }
     }
@@ -180,7 +182,7 @@ fn put(
     fs::create_dir_all(&inside).map_err(Error::io(&inside))?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    // The store holds secrets, the ledger what customers did.
+    // The store holds secrets, and the ledger the usage of customers.
     #[cfg(unix)]
     if [store::FILE_NAME, store::LEDGER_FILE_NAME].contains(&entry.path.as_str()) {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -200,6 +202,6 @@ fn refuse_unless_same(entry: &Entry, from: &Path, found: &(u64, String)) -> Resu
     }
     Err(Error::Damaged {
         path: from.to_owned(),
-        reason: "its content is not what was backed up".into(),
+        reason: "content differs from the backup's manifest".into(),
     })
 }

@@ -1,4 +1,4 @@
-//! Taking a backup: a stage beside its final place, filled, verified, then renamed or written as one tar file.
+//! Takes a backup: fills and verifies a stage, then renames it or writes it as one tar file.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
@@ -17,27 +17,27 @@ use toise_base::clock::Clock;
 use toise_lake::snapshot::{self, Snapshot};
 use toise_store::{self as store, Store};
 
-/// How often a table or model is tried again when it is published anew while its files are linked.
+/// Maximum attempts for a table or model that is published again while its files are linked.
 const LINK_ATTEMPTS: usize = 20;
-/// Pause between two attempts at a model: training puts a folder in the place of another.
+/// Pause between two attempts at a model; training may be replacing its folder.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
-/// Lock of the data folder under which backups run.
+/// Lock file in the data folder that a running backup holds.
 const LOCK_FILE: &str = "backup.lock";
-/// What the names of stages in the data folder begin with.
+/// Prefix of the names of stages.
 const STAGE_PREFIX: &str = ".backup-";
 /// Mode of the files in a tar file: readable by their owner only, because the store holds secrets.
 const OWNER_ONLY: u32 = 0o600;
 /// Bytes gathered before they are written to a tar file.
 const TAR_BUFFER_BYTES: usize = 1 << 20;
 
-/// Where a backup goes.
+/// Destination of a backup.
 #[derive(Clone, Debug)]
 enum Target {
     Folder(PathBuf),
     Tar(PathBuf),
 }
 
-/// A backup that is complete but has not taken its place yet; dropped before, it leaves nothing.
+/// A complete backup that is not in its final place yet. Dropping it deletes it.
 #[derive(Debug)]
 pub struct Stage {
     folder: TempDir,
@@ -47,10 +47,10 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Copies a data folder as it stands, beside whatever reads and writes it. Blocks.
+    /// Copies a data folder while other processes read and write it. Blocks.
     ///
     /// # Errors
-    /// A target that is there already, a folder without data, a table or store that cannot be read.
+    /// A target that already exists, a folder without data, a table or store that cannot be read.
     pub fn take(data: &Path, target: &Path, clock: &Clock, progress: &ProgressBar) -> Result<Self> {
         if !data.join(store::FILE_NAME).exists() && !data.join(LAKE).exists() {
             return Err(Error::NoData(data.to_owned()));
@@ -65,7 +65,7 @@ impl Stage {
         let (target, beside) = if is_tar {
             (Target::Tar(target.to_owned()), data.to_owned())
         } else {
-            // Beside its place, so that a rename suffices; links need the data folder's file system.
+            // Staged next to the target, so that a rename suffices. Hard links require the data folder's file system.
             (Target::Folder(target.to_owned()), parent_of(target))
         };
         let folder = tempfile::Builder::new()
@@ -100,19 +100,19 @@ impl Stage {
         })
     }
 
-    /// The staged backup, a data folder by itself, for checks before it takes its place.
+    /// The staged backup, itself a data folder, for checks before publication.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Gives the backup its name; durable on return.
+    /// Moves the backup to its target. Returns once it is durable.
     ///
     /// # Errors
-    /// A target that cannot be written.
+    /// The target exists by now, or cannot be written.
     pub fn publish(self) -> Result<Manifest> {
         match &self.target {
             Target::Folder(path) => {
-                // Renaming a folder onto an empty one would succeed: it was not there a moment ago, and is not ours.
+                // A rename would replace an empty folder created in the meantime, which is not ours.
                 if fs::symlink_metadata(path).is_ok() {
                     return Err(Error::Exists(path.clone()));
                 }
@@ -133,7 +133,7 @@ impl Stage {
         let mut out =
             tar::Builder::new(BufWriter::with_capacity(TAR_BUFFER_BYTES, draft.as_file()));
         let names = self.manifest.files.iter().map(|file| file.path.as_str());
-        // The manifest comes first, so that a reader knows what to expect.
+        // The manifest comes first, so that a reader can verify the following files.
         for name in std::iter::once(MANIFEST_FILE).chain(names) {
             let from = self.folder.path().join(name);
             let mut file = File::open(&from).map_err(Error::io(&from))?;
@@ -193,7 +193,7 @@ fn modified_s(metadata: &fs::Metadata) -> u32 {
     since_1970.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
 }
 
-/// Lets one backup of a data folder run at a time, and clears what a killed one left there.
+/// Takes the lock that allows one backup of a data folder at a time, and deletes what a killed backup left there.
 fn lock(data: &Path) -> Result<File> {
     let path = data.join(LOCK_FILE);
     let lock = File::create(&path).map_err(Error::io(&path))?;
@@ -215,7 +215,7 @@ fn lock(data: &Path) -> Result<File> {
     Ok(lock)
 }
 
-/// Every folder under `lake` that holds a snapshot is a table.
+/// Copies every table: each folder under `lake` that holds a snapshot.
 fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
     let tables = match fs::read_dir(lake) {
         Ok(tables) => tables,
@@ -232,10 +232,10 @@ fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Links the files of a table's present snapshot.
+/// Links the files of a table's current snapshot.
 ///
-/// A publication swaps the snapshot before it moves any file away: as long as the snapshot is the one read at first,
-/// all its files were there.
+/// A publication replaces the snapshot before it moves any file away. So if the snapshot is unchanged after linking,
+/// all its files were present.
 fn copy_table(table: &Path, to: &Path) -> Result<()> {
     let path = table.join(snapshot::FILE_NAME);
     for _attempt in 0..LINK_ATTEMPTS {
@@ -256,7 +256,7 @@ fn copy_table(table: &Path, to: &Path) -> Result<()> {
     Err(Error::Unsettled(table.to_owned()))
 }
 
-/// Links the files of every live part: rows, id index, checksums.
+/// Links the files of every data file in the snapshot: rows, id index, checksums.
 fn link_parts(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
     for part in &snapshot.parts {
         for name in part.files() {
@@ -268,17 +268,17 @@ fn link_parts(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
         if found != part.bytes {
             return Err(Error::Damaged {
                 path: table.join(&part.file),
-                reason: format!("{found} bytes, the snapshot says {}", part.bytes),
+                reason: format!("{found} bytes, expected {} as in the snapshot", part.bytes),
             });
         }
     }
     Ok(())
 }
 
-/// Links the estimator's model in use, and copies the report cards.
+/// Links the estimator's current model, and copies the report cards.
 ///
-/// Training names a model once it is whole, and deletes older ones later: as long as the same model is named, all its
-/// files were there, but for the moment in which the same model takes its own place.
+/// Training names a model once it is complete, and deletes older ones later. So if the named model is unchanged after
+/// linking, all its files were present, except for the moment in which a model is replaced by itself.
 fn copy_models(models: &Path, to: &Path) -> Result<()> {
     copy_tree(&models.join(REPORT_CARDS), &to.join(REPORT_CARDS))?;
     let path = models.join(MODEL_IN_USE);
@@ -303,7 +303,7 @@ fn copy_models(models: &Path, to: &Path) -> Result<()> {
     Err(Error::Unsettled(models.to_owned()))
 }
 
-/// The folder of the model in use.
+/// The folder name of the current model.
 fn version_named(path: &Path, text: &[u8]) -> Result<String> {
     let no_model = |reason: String| Error::NamesNoModel {
         path: path.to_owned(),
@@ -317,7 +317,7 @@ fn version_named(path: &Path, text: &[u8]) -> Result<String> {
     }
 }
 
-/// Links the files of a folder that has no folders.
+/// Links the files of a folder without subfolders.
 fn link_folder(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(Error::io(to))?;
     for entry in fs::read_dir(from).map_err(Error::io(from))? {
@@ -327,7 +327,7 @@ fn link_folder(from: &Path, to: &Path) -> Result<()> {
     sync_folder(to)
 }
 
-/// Links a file that never changes; copies it where links do not reach.
+/// Links an immutable file; copies it if the file system does not allow the link.
 fn link_or_copy(from: &Path, to: &Path) -> Result<()> {
     if fs::hard_link(from, to).is_ok() {
         return Ok(());
@@ -342,7 +342,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .map_err(Error::io(to))
 }
 
-/// Copies a file or a folder with all it holds; what is not there is left out.
+/// Copies a file or a folder with its contents; does nothing if it does not exist.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     if from.is_file() {
         return copy(from, to);
@@ -358,7 +358,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     sync_folder(to)
 }
 
-/// Lists the files under a folder in the order of their names, reading each to its end.
+/// Lists the files under a folder in name order, with their lengths and digests. Reads every file completely.
 fn list(folder: &Path, prefix: &str, into: &mut Vec<Entry>, progress: &ProgressBar) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
     let mut names = entries

@@ -1,4 +1,4 @@
-//! A backup comes back byte for byte, or not at all.
+//! A backup is restored byte for byte, or not at all.
 
 use std::fs;
 
@@ -65,7 +65,7 @@ fn left_over(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Publishes a snapshot of one part.
+/// Publishes a snapshot of one data file.
 fn publish_snapshot(folder: &Path) {
     let table = folder.join("data/lake/made_up");
     let part = PartEntry {
@@ -163,11 +163,11 @@ fn nothing_is_ever_overwritten() {
 }
 
 #[test]
-fn a_backup_waits_for_the_model_in_use_and_refuses_what_names_none() {
+fn a_backup_waits_for_the_current_model_and_refuses_an_invalid_one() {
     let folder = data_folder();
     let path = folder.path();
     let models = path.join("data/models");
-    // A training is about to put the same model in its place.
+    // A training is about to replace the model by itself.
     fs::rename(models.join("used"), models.join("used.new")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -193,7 +193,7 @@ fn a_backup_waits_for_the_model_in_use_and_refuses_what_names_none() {
 }
 
 #[test]
-fn what_a_killed_backup_left_goes_with_the_next_and_two_do_not_run_at_once() {
+fn a_backup_deletes_leftovers_of_a_killed_one_and_two_do_not_run_at_once() {
     let folder = data_folder();
     let data = folder.path().join("data");
     fs::create_dir_all(data.join(".backup-killed/lake")).unwrap();
@@ -202,7 +202,7 @@ fn what_a_killed_backup_left_goes_with_the_next_and_two_do_not_run_at_once() {
     let first = take("one.tar").unwrap();
     assert!(!data.join(".backup-killed").exists());
     assert!(matches!(take("two"), Err(Error::Busy(_))));
-    // Given up before it is published, it leaves nothing.
+    // A stage dropped before publication leaves nothing.
     drop(first);
     assert!(left_over(&data).is_empty() && !folder.path().join("one.tar").exists());
     take("two").unwrap().publish().unwrap();
@@ -219,7 +219,7 @@ fn a_backup_with_one_byte_changed_makes_no_data_folder() {
         let mut changed = whole.clone();
         changed[at] ^= 0x10;
         fs::write(path.join("changed.tar"), &changed).unwrap();
-        // Bytes between and after files carry nothing.
+        // Bytes between and after files are padding.
         if restore(&path.join("changed.tar"), &path.join("new")).is_ok() {
             for entry in ["store.sqlite", "lake/made_up/000001-0000.parquet"] {
                 restore_equals(path, entry);
@@ -324,7 +324,7 @@ fn restore_equals(path: &Path, entry: &str) {
 }
 
 #[test]
-fn what_is_no_backup_is_refused_by_name() {
+fn a_path_that_is_not_a_backup_is_named_in_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("notes.tar"), "not a tar at all").unwrap();
@@ -339,7 +339,7 @@ fn what_is_no_backup_is_refused_by_name() {
         );
     }
     assert!(restore(&path.join("missing"), &path.join("data")).is_err());
-    // A manifest that points outside the backup.
+    // A manifest with a path outside the backup.
     let manifest = r#"{"format":1,"version":"x","created_at":"x","files":[{"path":"../up","bytes":0,"blake3":""}]}"#;
     fs::write(path.join("empty").join(MANIFEST_FILE), manifest).unwrap();
     let error = restore(&path.join("empty"), &path.join("data"))

@@ -1,4 +1,4 @@
-//! The layers of values: defaults, file, environment, flags, each over the one before.
+//! The layers of configuration values: defaults, file, environment, flags. Later layers take precedence.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use toml::de::{DeTable, DeValue};
 use super::settings::{self, SECTIONS, SETTINGS, Setting};
 use super::{Config, ENVIRONMENT_PREFIX, Error, FILE_NAME, Origin, Value};
 
-/// Where values are looked for beside the defaults.
+/// Sources of configuration values other than the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// The file; `None` for `toise.toml` in the data folder, if it is there.
+    /// Configuration file; `None` for `toise.toml` in the data folder, if it exists.
     pub file: Option<PathBuf>,
     /// Environment variables; those without the prefix are ignored.
     pub environment: Vec<(String, String)>,
-    /// Flags, in the order given: the last one wins.
+    /// Flags in the order given; the last one takes precedence.
     pub flags: Vec<Flag>,
 }
 
 impl Sources {
-    /// The environment of the process and nothing else.
+    /// The environment of the process only.
     pub fn of_process() -> Self {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
@@ -40,11 +40,11 @@ pub struct Flag {
     pub name: &'static str,
     /// `section.key`.
     pub path: String,
-    /// The text given.
+    /// The value as given.
     pub text: String,
 }
 
-/// Every setting with its value, in the table's order; without a data folder, no file is looked for in it.
+/// Returns every setting with its value, in the order of the table. Without a data folder, no file is read from it.
 pub(super) fn apply(data: Option<&Path>, sources: &Sources) -> Result<Vec<Value>, Error> {
     let mut values = Values::defaults()?;
     let in_data = data.map(|data| data.join(FILE_NAME));
@@ -97,7 +97,7 @@ impl Values {
         self.0.insert(setting.path(), value);
     }
 
-    /// Sets a value given as text.
+    /// Parses and sets a value given as text.
     fn read(
         &mut self,
         setting: &'static Setting,
@@ -134,7 +134,7 @@ impl Values {
                 return Err(unknown_section(at, name));
             }
             let DeValue::Table(keys) = content.get_ref() else {
-                return Err(refused(at, format!("{name} is a section: write [{name}]")));
+                return Err(refused(at, format!("{name} is a section; write [{name}]")));
             };
             for (key, value) in keys {
                 let at = place(key.span().start);
@@ -169,7 +169,8 @@ impl Values {
                 self.read(setting, text, origin, || format!("environment {name}"))?;
                 continue;
             }
-            // Variables of other parts have no section; one that only lacks an underscore is meant for this part.
+            // Variables of other programs have no section. A name that differs only by a missing underscore is taken
+            // for a typo.
             let single = |name: &str| name.replace("__", "_");
             let lacks_one = known.keys().any(|other| single(other) == single(name));
             if rest.contains("__") || lacks_one {
@@ -182,7 +183,7 @@ impl Values {
     }
 }
 
-/// A value without its place; `None` for a type that no setting takes.
+/// A value without its position; `None` for a type that no setting has.
 fn plain(value: &DeValue<'_>) -> Option<toml::Value> {
     match value {
         DeValue::String(text) => Some(toml::Value::String(text.to_string())),
@@ -199,7 +200,7 @@ fn refused(place: String, fault: String) -> Error {
 }
 
 fn unknown_key(place: String, dotted: &str) -> Error {
-    // Where the section is right, the key is meant to be in it.
+    // If the section is known, suggest only keys of that section.
     let section = dotted.split('.').next().unwrap_or_default();
     let is_known = SECTIONS.iter().any(|(known, _)| *known == section);
     let candidates = SETTINGS
@@ -212,10 +213,10 @@ fn unknown_key(place: String, dotted: &str) -> Error {
 
 fn unknown_section(place: String, name: &str) -> Error {
     let known = SECTIONS.iter().map(|(section, _)| (*section).to_owned());
-    // A key written above every section belongs to one.
+    // A key written before the first section header.
     let as_key = SETTINGS.iter().find(|setting| setting.key == name);
     let fault = match as_key {
-        Some(setting) => format!("{name} stands outside its section [{}]", setting.section),
+        Some(setting) => format!("{name} must be in its section [{}]", setting.section),
         None => {
             let nearest = settings::nearest(name, known);
             format!("unknown section [{name}]; the nearest known one is [{nearest}]")

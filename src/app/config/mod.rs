@@ -1,10 +1,10 @@
-//! The configuration of the service: one commented TOML file, the environment and flags, over the defaults.
+//! The configuration of the service: one commented TOML file, the environment and flags, on top of the defaults.
 //!
-//! A setting has a section, a key, a kind and one sentence, all in [`settings`]: that table checks values, writes the
-//! commented file and finds the nearest known key of a mistyped one. Values come in four layers, each over the one
-//! before: default, file (`--config FILE`, or `toise.toml` in the data folder when it is there), environment
-//! (`TOISE_SERVER__LISTEN` is `server.listen`), flags. A key that is not in the table is refused, with the place it
-//! stands at. `toise config` prints the outcome with where each value came from.
+//! A setting has a section, a key, a kind and one sentence of documentation, all in [`settings`]. That table is used to
+//! check values, to write the commented file and to find the nearest known key of a mistyped one. Values come from four
+//! layers, of which the later take precedence: default, file (`--config FILE`, or `toise.toml` in the data folder if it
+//! exists), environment (`TOISE_SERVER__LISTEN` is `server.listen`), flags. A key that is not in the table is refused,
+//! and the error gives its position. `toise config` prints the result with the origin of each value.
 
 mod layers;
 pub mod print;
@@ -29,21 +29,21 @@ use toise_telemetry::logs::LogSettings;
 
 /// Name of the configuration file in the data folder.
 pub const FILE_NAME: &str = "toise.toml";
-/// What the names of environment variables begin with; section and key follow, joined by two underscores.
+/// Prefix of environment variables; followed by section and key, joined by two underscores.
 pub const ENVIRONMENT_PREFIX: &str = "TOISE_";
 
-/// What a configuration can be refused for.
+/// Errors of a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file could not be read.
     #[error("{path}: {source}")]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A key, value or line that is not allowed; the text begins with where it stands.
+    /// A key, value or line that is not allowed; the message starts with its position.
     #[error("{place}: {fault}")]
     Refused {
         /// File and line, environment variable, or flag.
@@ -51,15 +51,15 @@ pub enum Error {
         /// What is wrong and what is allowed.
         fault: String,
     },
-    /// Settings that contradict one another.
+    /// Settings that contradict each other.
     #[error("configuration: {0}")]
     Contradiction(&'static str),
-    /// The table of settings and the structure they fill disagree.
+    /// The table of settings does not match the structure that it fills.
     #[error("configuration: {0}")]
     Structure(String),
 }
 
-/// Everything an operator may set.
+/// All settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -67,19 +67,19 @@ pub struct Config {
     pub server: ServerSettings,
     /// Log lines.
     pub log: LogSettings,
-    /// Memory and threads of questions.
+    /// Memory and threads of queries.
     pub engine: EngineSettings,
-    /// What new keys get unless they are made with values of their own.
+    /// Defaults for new keys.
     pub limits: Limits,
-    /// What alerts may be.
+    /// Limits of alerts.
     pub alerts: AlertLimits,
-    /// Values of homes.
+    /// Valuation of homes.
     pub estimate: EstimateSettings,
     /// Deliveries of alerts.
     pub webhooks: WebhookSettings,
     /// Pages of listings, collected on demand.
     pub collect: CollectSettings,
-    /// Credits by consumption type; every type is in it.
+    /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
 
@@ -99,21 +99,21 @@ impl Default for Config {
     }
 }
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// Not set.
     Default,
     /// A line of a file.
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
     },
     /// An environment variable.
     Environment(String),
-    /// A flag of the command line.
+    /// A command-line flag.
     Flag(String),
 }
 
@@ -128,39 +128,39 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One setting as it stands.
+/// A setting with its value.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// Which setting.
+    /// The setting.
     pub setting: &'static Setting,
     /// Its value.
     pub value: toml::Value,
-    /// Where that came from.
+    /// Origin of the value.
     pub origin: Origin,
 }
 
-/// The configuration in effect, and where it came from.
+/// The configuration in effect, with the origin of each value.
 #[derive(Clone, Debug)]
 pub struct Effective {
-    /// For the program.
+    /// Typed configuration, for the program.
     pub config: Config,
-    /// For people, in the order of the table of settings.
+    /// Values with their origins, in the order of the table of settings, for printing.
     pub values: Vec<Value>,
 }
 
 impl Effective {
-    /// The configuration for a data folder.
+    /// Loads the configuration for a data folder.
     ///
     /// # Errors
-    /// A file that cannot be read, an unknown key, a value out of its range, settings that contradict one another.
+    /// A file that cannot be read, an unknown key, a value out of range, settings that contradict each other.
     pub fn load(data: &Path, sources: &Sources) -> Result<Self, Error> {
         Self::from_values(layers::apply(Some(data), sources)?)
     }
 
-    /// The configuration without anything set.
+    /// The configuration with defaults only.
     ///
     /// # Errors
-    /// None: a test holds the defaults against the table of settings.
+    /// None: a test checks the defaults against the table of settings.
     pub fn defaults() -> Result<Self, Error> {
         Self::from_values(layers::apply(None, &Sources::default())?)
     }
@@ -180,7 +180,7 @@ impl Effective {
         let server = &config.server;
         if server.tls_certificate.is_empty() != server.tls_key.is_empty() {
             return Err(Error::Contradiction(
-                "server.tls_certificate and server.tls_key go together: set both, or neither",
+                "server.tls_certificate and server.tls_key go together; set both or neither",
             ));
         }
         Ok(Self { config, values })

@@ -1,29 +1,29 @@
-//! The configuration as people and programs read it: commented TOML that can be used as a file, or JSON.
+//! Prints the configuration: as commented TOML that can be used as a file, or as JSON.
 
 use serde_json::json;
 
 use super::settings::SECTIONS;
 use super::{Effective, Origin, Value};
 
-/// Columns a comment takes at most.
+/// Maximum columns of a comment line.
 const COMMENT_COLUMNS: usize = 116;
 
 const HEAD: &str = "\
 # Configuration of toise. `toise serve` reads it from toise.toml in the data folder, or from --config FILE.
-# An environment variable goes before this file: TOISE_SERVER__LISTEN sets listen in [server], and so on for every
-# section and key. A flag goes before both: --listen HOST:PORT, --price TYPE=CREDITS, --set SECTION.KEY=VALUE.
+# Environment variables take precedence over this file: TOISE_SERVER__LISTEN sets listen in [server], and so on for every
+# section and key. Flags take precedence over both: --listen HOST:PORT, --price TYPE=CREDITS, --set SECTION.KEY=VALUE.
 ";
 
-/// What is told of where values came from.
+/// Whether origins of values are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origins {
-    /// Nothing: the text is a file to start from.
+    /// Not printed; the text can be used as a configuration file.
     Hidden,
-    /// At the end of each line.
+    /// Printed at the end of each line.
     Shown,
 }
 
-/// Commented TOML with every setting.
+/// Formats every setting as commented TOML.
 pub fn as_toml(effective: &Effective, origins: Origins) -> String {
     let mut text = HEAD.to_owned();
     for (section, about) in SECTIONS {
@@ -44,7 +44,7 @@ pub fn as_toml(effective: &Effective, origins: Origins) -> String {
     text
 }
 
-/// `{section: {key: {value, from}}}`.
+/// Formats the settings as `{section: {key: {value, from}}}`.
 pub fn as_json(effective: &Effective) -> serde_json::Value {
     let mut sections = serde_json::Map::new();
     for (section, _) in SECTIONS {
@@ -67,7 +67,7 @@ fn of_section<'e>(effective: &'e Effective, section: &str) -> impl Iterator<Item
         .filter(move |value| value.setting.section == section)
 }
 
-/// A sentence cut into lines at spaces, with its full stop.
+/// Wraps a sentence at spaces and adds its full stop.
 fn wrapped(sentence: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in sentence.split(' ') {

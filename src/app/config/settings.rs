@@ -1,7 +1,7 @@
-//! The table of settings: what each is called, what it may be, and what it does.
+//! The table of settings: name, kind and documentation of each.
 //!
-//! Adding a setting is adding a row here and a field of the same name to the section's structure; a test holds the two
-//! against each other. Defaults are those of the structure.
+//! To add a setting, add a row here and a field of the same name to the section's structure; a test compares the two.
+//! Defaults are those of the structure.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;
@@ -13,43 +13,43 @@ use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
 use toise_net::receiver::Allowed;
 
-/// Longest time a setting takes: a day.
+/// Maximum of a setting in seconds: a day.
 const SECONDS_MAX: u64 = 86_400;
-/// Greatest price of a call.
+/// Maximum price of a call, in credits.
 const CREDITS_MAX: u64 = 1_000_000;
-/// Greatest rate of a key, requests a second.
+/// Maximum rate of a key, in requests per second.
 const RATE_PER_S_MAX: u64 = 100_000;
-/// Greatest quota of a key, calls a month.
+/// Maximum quota of a key, in calls per month.
 const MONTHLY_QUOTA_MAX: u64 = 1_000_000_000_000;
-/// Greatest number of estimates of a key at once.
+/// Maximum concurrent estimates of a key.
 const ESTIMATES_MAX: u64 = 1_000;
-/// Greatest number of alerts of an account.
+/// Maximum alerts of an account.
 const ALERTS_MAX: u64 = 10_000_000;
-/// Greatest number of conditions of an alert.
+/// Maximum conditions of an alert.
 const CONDITIONS_MAX: u64 = 100_000;
-/// Longest time notifications are kept, in days: ten years.
+/// Maximum retention of notifications, in days: ten years.
 const RETENTION_DAYS_MAX: u64 = 3_650;
-/// Greatest number of notifications kept.
+/// Maximum notifications in the outbox.
 const OUTBOX_MAX: u64 = 1_000_000_000;
-/// Longest time collection takes: a year.
+/// Maximum of a setting of collection, in seconds: a year.
 const COLLECT_SECONDS_MAX: u64 = 31_536_000;
-/// Longest text that goes into a header, characters.
+/// Maximum length of a text that goes into a header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
-/// Greatest memory setting: 16 TiB.
+/// Maximum memory setting, in MiB: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
-/// What a setting may be.
+/// Kind of values that a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `HOST:PORT`.
     Address,
-    /// A file; empty for none.
+    /// Path of a file; empty for none.
     Path,
-    /// A level, or directives of `tracing`'s filter.
+    /// A level, or filter directives of `tracing`.
     Level,
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// A whole number between these, both included.
+    /// A whole number in this range, bounds included.
     Whole(u64, u64),
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
@@ -62,27 +62,27 @@ pub enum Kind {
 /// One setting.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Section it stands in.
+    /// Section.
     pub section: &'static str,
-    /// Its key there.
+    /// Key in the section.
     pub key: &'static str,
-    /// What it may be.
+    /// Kind of values it accepts.
     pub kind: Kind,
-    /// What it does, in a sentence with its unit.
+    /// Documentation: one sentence with the unit.
     pub doc: String,
 }
 
-/// What a section is about.
+/// The sections and their titles.
 pub const SECTIONS: [(&str, &str); 9] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
-    ("engine", "Memory and threads of questions"),
+    ("engine", "Memory and threads of queries"),
     (
         "limits",
-        "What a key gets when it is made, unless it is made with values of its own",
+        "Defaults for new keys; existing keys do not change",
     ),
-    ("alerts", "What alerts may be"),
-    ("estimate", "Values of homes"),
+    ("alerts", "Limits of alerts"),
+    ("estimate", "Valuation of homes"),
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("collect", "Pages of listings, collected on demand"),
     ("prices", "Credits by consumption type"),
@@ -93,87 +93,87 @@ const ROWS: [(&str, &str, Kind, &str); 40] = [
     ("server", "listen", Kind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", Kind::Path,
-        "PEM file with the certificate chain, leaf first; with tls_key it turns TLS on. Both are read again on SIGHUP"),
+        "PEM file with the certificate chain, leaf first; with tls_key it turns TLS on. SIGHUP reloads both"),
     ("server", "tls_key", Kind::Path,
         "PEM file with the private key of the certificate"),
     ("server", "tls_handshake_timeout_s", Kind::Whole(1, SECONDS_MAX),
-        "Longest TLS handshake, in seconds"),
+        "Maximum duration of a TLS handshake, in seconds"),
     ("server", "connections_max", Kind::Whole(1, 1_000_000),
-        "Connections open at once; more wait in the backlog. The limit of open files (ulimit -n) must allow them"),
+        "Maximum open connections; more wait in the backlog. The limit on open files (ulimit -n) must allow them"),
     ("server", "header_read_timeout_s", Kind::Whole(1, SECONDS_MAX),
-        "Longest wait for a whole request head once a connection or a head has begun, in seconds"),
+        "Maximum time to receive a request head, from the start of the connection or the head, in seconds"),
     ("server", "keep_alive_idle_s", Kind::Whole(1, SECONDS_MAX),
-        "Longest a connection may stay idle between two requests, in seconds"),
+        "Maximum idle time of a connection between two requests, in seconds"),
     ("server", "request_timeout_s", Kind::Whole(1, SECONDS_MAX),
-        "Longest a request may take, its body included, in seconds"),
+        "Maximum duration of a request including its body, in seconds"),
     ("server", "drain_timeout_s", Kind::Whole(0, SECONDS_MAX),
-        "Longest wait for running requests when the service is told to stop, in seconds"),
+        "Maximum wait for running requests when the service stops, in seconds"),
     ("log", "format", Kind::OneOf(&["text", "json"]),
-        "text for people, json for one object a line"),
+        "text for people, json for one object per line"),
     ("log", "level", Kind::Level,
-        "error, warn, info, debug, trace or off, also by module (info,toise::http=debug); RUST_LOG goes before it"),
+        "error, warn, info, debug, trace or off, also by module (info,toise::http=debug); RUST_LOG takes precedence"),
     ("engine", "column_cache_mib", Kind::Whole(1, MEBIBYTES_MAX),
-        "Decoded columns kept in memory, in MiB"),
+        "Maximum size of the cache of decoded columns, in MiB"),
     ("engine", "sql_memory_mib", Kind::Whole(16, MEBIBYTES_MAX),
-        "What SQL queries may hold before they spill to disk, in MiB"),
+        "Memory of SQL queries before they spill to disk, in MiB"),
     ("engine", "query_threads", Kind::Whole(0, 1_024),
-        "Threads that questions compute on; 0 for one per core"),
+        "Query threads; 0 for one per core"),
     ("engine", "query_queue_max", Kind::Whole(0, 1_000_000),
-        "Questions that may wait for a thread; past it the answer is 503 with Retry-After"),
+        "Maximum queries waiting for a thread; past it the response is 503 with Retry-After"),
     ("limits", "test_rate_per_s", Kind::Whole(1, RATE_PER_S_MAX),
-        "Requests a second of a test key"),
+        "Requests per second of a test key"),
     ("limits", "test_monthly_quota", Kind::Whole(0, MONTHLY_QUOTA_MAX),
-        "Calls a month of a test key; 0 for no quota"),
+        "Calls per month of a test key; 0 for no quota"),
     ("limits", "production_rate_per_s", Kind::Whole(1, RATE_PER_S_MAX),
-        "Requests a second of a production key"),
+        "Requests per second of a production key"),
     ("limits", "production_monthly_quota", Kind::Whole(0, MONTHLY_QUOTA_MAX),
-        "Calls a month of a production key; 0 for no quota"),
+        "Calls per month of a production key; 0 for no quota"),
     ("limits", "concurrent_estimates_max", Kind::Whole(1, ESTIMATES_MAX),
-        "Estimates of one key that may run at once"),
+        "Maximum concurrent estimates of one key"),
     ("alerts", "per_account_max", Kind::Whole(0, ALERTS_MAX),
-        "Active alerts an account may have"),
+        "Maximum active alerts per account"),
     ("alerts", "kept_per_account_max", Kind::Whole(0, ALERTS_MAX),
-        "Alerts an account may have, ended ones included: these keep their history and may be taken up again"),
+        "Maximum alerts per account including ended ones, which keep their history and can be reactivated"),
     ("alerts", "conditions_max", Kind::Whole(1, CONDITIONS_MAX),
-        "Conditions an alert may hold: every code, value, range and place of its filter counts"),
+        "Maximum conditions per alert; every code, value, range and place of its filter counts"),
     ("estimate", "adjustments", Kind::Flag,
-        "Whether what recorded sales cannot teach (balcony, lift, condition, ...) moves the price, within bounds"),
+        "Whether features that sales do not record (balcony, lift, condition, ...) adjust the price, within bounds"),
     ("webhooks", "allow_hosts", Kind::Hosts,
-        "Hosts that webhooks may reach wherever they are, also over plain http: for trials, never on a public service"),
+        "Hosts that webhooks may reach at any address, also over plain http; for trials, never on a public service"),
     ("webhooks", "retention_days", Kind::Whole(1, RETENTION_DAYS_MAX),
-        "Days that notifications are kept, delivered or not, so that they can be replayed"),
+        "Retention of notifications for replays, delivered or not, in days"),
     ("webhooks", "outbox_max", Kind::Whole(1_000, OUTBOX_MAX),
-        "Notifications kept; past it delivered ones leave first, then dead ones, then those of the account with most \
-          waiting. About 150 bytes each, and 1 KiB an advert"),
+        "Maximum notifications in the outbox; past it, delivered ones are evicted first, then dead ones, then those of the \
+          account with most waiting. About 150 bytes each, and 1 KiB per advert"),
     ("collect", "allow_hosts", Kind::Hosts,
-        "Hosts whose pages may be fetched wherever they are, on any port, also over plain http: for trials"),
+        "Hosts whose pages may be fetched at any address and port, also over plain http; for trials"),
     ("collect", "plain_http", Kind::OneOf(&["refused", "allowed"]),
-        "Whether pages are fetched over plain http; where it is refused they are asked for over https"),
+        "Whether pages are fetched over plain http; if refused, they are requested over https"),
     ("collect", "hosts", Kind::OneOf(&["any", "portals"]),
-        "any public host, or only those of portals there are rules for"),
+        "any for every public host, portals for hosts of portals with rules"),
     ("collect", "fresh_s", Kind::Whole(0, COLLECT_SECONDS_MAX),
-        "How long after it was seen an advert is given without looking at its page again, in seconds"),
+        "Age up to which an advert is returned without fetching its page again, in seconds"),
     ("collect", "wait_s", Kind::Whole(0, 600),
-        "Longest a call waits for its page before it is answered 202, in seconds"),
+        "Maximum wait of a call for its page before the response is 202, in seconds"),
     ("collect", "page_timeout_s", Kind::Whole(1, 30),
-        "Longest a page may take, redirects and body included, in seconds"),
+        "Maximum time to fetch a page, redirects and body included, in seconds"),
     ("collect", "rejected_for_s", Kind::Whole(0, COLLECT_SECONDS_MAX),
-        "How long it is remembered that a page is no listing, in seconds"),
+        "How long a rejected page is not fetched again, in seconds"),
     ("collect", "running_max", Kind::Whole(1, 10_000),
-        "Pages fetched at once"),
+        "Maximum pages fetched concurrently"),
     ("collect", "per_host_max", Kind::Whole(1, 1_000),
-        "Pages fetched at once of one host"),
+        "Maximum pages fetched concurrently from one host"),
     ("collect", "host_delay_ms", Kind::Whole(0, 600_000),
-        "Least time between two fetches of one host, in milliseconds; robots.txt and Retry-After may ask for more"),
+        "Minimum time between two fetches from one host, in milliseconds; robots.txt and Retry-After may demand more"),
     ("collect", "waiting_per_account_max", Kind::Whole(1, 1_000_000),
-        "Pages of one account that may wait; past it the answer is 503 with Retry-After"),
+        "Maximum waiting pages of one account; past it the response is 503 with Retry-After"),
     ("collect", "keep_pages_days", Kind::Whole(0, RETENTION_DAYS_MAX),
-        "Days that pages are kept as they were fetched, for disputes; 0 for none kept"),
+        "Retention of fetched pages, for disputes, in days; 0 stores none"),
     ("collect", "contact", Kind::Header,
-        "Address of a page or mailbox that portals find in the name this program gives itself; empty for none"),
+        "Web or email address for portals, added to the user agent; empty for none"),
 ];
 
-/// Every setting, section by section.
+/// All settings, section by section.
 pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
     let rows = ROWS.iter().map(|(section, key, kind, doc)| Setting {
         section,
@@ -204,7 +204,7 @@ impl Setting {
 }
 
 impl Kind {
-    /// Reads a value given as text, by the environment or a flag.
+    /// Parses a value given as text, by the environment or a flag.
     ///
     /// # Errors
     /// What the value must be.
@@ -224,7 +224,7 @@ impl Kind {
         Ok(value)
     }
 
-    /// Whether a value is allowed.
+    /// Checks whether a value is allowed.
     ///
     /// # Errors
     /// What the value must be.
@@ -254,7 +254,7 @@ impl Kind {
         }
     }
 
-    /// What a value must be, and what was found instead.
+    /// Message with what a value must be and what was found.
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
             Kind::Address => "HOST:PORT in quotes, as in \"127.0.0.1:8080\"".into(),
@@ -274,7 +274,7 @@ impl Kind {
     }
 }
 
-/// Whether a text is a host and a port; the host's name is not looked up.
+/// Whether a text is a host and a port; the host name is not resolved.
 fn is_address(text: &str) -> bool {
     if text.parse::<SocketAddr>().is_ok() {
         return true;
@@ -288,7 +288,7 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// The setting with a path, if there is one.
+/// The setting with a path, as `section.key`.
 pub fn find(path: &str) -> Option<&'static Setting> {
     let (section, key) = path.split_once('.')?;
     SETTINGS

@@ -1,4 +1,4 @@
-//! What operators rely on: every setting has a default and a place, layers win in order, nothing unknown passes.
+//! Every setting has a default and a place, layers take precedence in order, unknown keys are refused.
 
 use super::print::{Origins, as_json, as_toml};
 use super::settings::SETTINGS;
@@ -36,7 +36,7 @@ fn from(effective: &Effective, path: &str) -> String {
 }
 
 #[test]
-fn the_table_of_settings_and_the_structure_name_the_same_settings() {
+fn the_table_and_the_structure_have_the_same_settings() {
     let defaults = toml::Table::try_from(Config::default()).unwrap();
     let mut fields: Vec<String> = Vec::new();
     for (section, keys) in &defaults {
@@ -55,7 +55,7 @@ fn the_table_of_settings_and_the_structure_name_the_same_settings() {
 }
 
 #[test]
-fn without_anything_set_the_defaults_hold_and_their_file_says_the_same() {
+fn defaults_apply_and_their_printed_file_is_equal() {
     let folder = tempfile::tempdir().unwrap();
     let nothing = load(folder.path(), &[], &[]).unwrap();
     assert_eq!(nothing.config, Config::default());
@@ -69,7 +69,7 @@ fn without_anything_set_the_defaults_hold_and_their_file_says_the_same() {
 }
 
 #[test]
-fn a_flag_goes_before_the_environment_and_that_before_the_file() {
+fn flags_override_the_environment_which_overrides_the_file() {
     let folder = folder_with(
         "[server]\nlisten = \"0.0.0.0:1\"\nconnections_max = 10\ndrain_timeout_s = 1\n\
          [prices]\nAPI_ANALYTICS = 3\n",
@@ -111,7 +111,7 @@ fn a_flag_goes_before_the_environment_and_that_before_the_file() {
 }
 
 #[test]
-fn a_fault_in_the_file_is_told_with_its_line_and_the_nearest_known_key() {
+fn a_fault_in_the_file_is_reported_with_its_line_and_the_nearest_known_key() {
     let cases = [
         (
             "[server]\nlisen = \"x:1\"",
@@ -123,9 +123,9 @@ fn a_fault_in_the_file_is_told_with_its_line_and_the_nearest_known_key() {
         ),
         (
             "listen = \"x:1\"",
-            "1: listen stands outside its section [server]",
+            "1: listen must be in its section [server]",
         ),
-        ("server = 3", "1: server is a section: write [server]"),
+        ("server = 3", "1: server is a section; write [server]"),
         (
             "[prices]\nAPI_ESTIMATE = 2",
             "2: unknown key prices.API_ESTIMATE; the nearest known one is prices.API_ANALYTICS",

@@ -1,4 +1,4 @@
-//! `toise alerts list` and `show`: the alerts there are, and how it goes with one.
+//! `toise alerts list` and `show`: lists alerts, or shows one alert with its delivery status.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use toise_alerts::overview::{self, Overview, answer};
 use toise_contract::listings::codes::FlxId;
 use toise_store::Store;
 
-/// Lists the alerts of an account, or of all.
+/// Lists the alerts of one account, or of all accounts.
 pub(super) fn list(
     common: &Common,
     store: &Store,
@@ -38,7 +38,7 @@ pub(super) fn list(
     let names = account::list(store)?;
     let mut table = crate::table();
     table.set_header([
-        "alert", "account", "name", "about", "state", "tells", "receiver", "changed",
+        "alert", "account", "name", "listings", "state", "events", "receiver", "updated",
     ]);
     for alert in &alerts {
         let owner = names.iter().find(|known| known.account_id == alert.account);
@@ -57,7 +57,7 @@ pub(super) fn list(
     Ok(())
 }
 
-/// Shows one alert of whatever account.
+/// Shows one alert of any account.
 pub(super) fn show(common: &Common, store: &Store, id: FlxId) -> CommandResult {
     let found = overview::show(store, id)?.ok_or_else(|| format!("no alert {id}"))?;
     match common.json {
@@ -80,13 +80,13 @@ fn print(store: &Store, found: &Overview) -> CommandResult {
         ("alert", alert.id.to_string()),
         ("account", format!("{} ({})", owner.name, owner.account_id)),
         ("name", alert.search_name.clone()),
-        ("about", alert.listing.table().to_owned()),
+        ("listings", alert.listing.table().to_owned()),
         ("state", state(alert)),
         ("search", serde_json::to_string_pretty(&alert.search_query)?),
-        ("tells", alert.match_kinds.join("\n")),
+        ("events", alert.match_kinds.join("\n")),
         ("receiver", alert.webhook_url.clone()),
-        ("made", alert.created_at.to_string()),
-        ("changed", alert.updated_at.to_string()),
+        ("created", alert.created_at.to_string()),
+        ("updated", alert.updated_at.to_string()),
         ("matches", found.matches.to_string()),
         (
             "waiting",
@@ -102,7 +102,7 @@ fn print(store: &Store, found: &Overview) -> CommandResult {
         ),
     ];
     if let Some(context) = &alert.context {
-        rows.push(("echoes", serde_json::to_string_pretty(context)?));
+        rows.push(("context", serde_json::to_string_pretty(context)?));
     }
     if let Some(since) = found.failing_since {
         rows.push(("failing", format!("since {since}")));
@@ -115,7 +115,7 @@ fn print(store: &Store, found: &Overview) -> CommandResult {
     Ok(())
 }
 
-/// Whether it is active, and why not.
+/// Whether the alert is active; if not, why.
 fn state(alert: &Alert) -> String {
     match alert.deactivated {
         None => "active".into(),

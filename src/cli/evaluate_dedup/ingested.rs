@@ -1,7 +1,7 @@
-//! The same made-up adverts taken by ingestion itself, every sighting of them, into a store that is thrown away after.
+//! Runs the full ingestion of every sighting of the synthetic adverts, into a temporary store.
 //!
-//! What the scorer alone cannot show takes part: completion, what adverts say later, joins of properties that a new
-//! advert connects, groups prepared beside one another.
+//! This covers what the scorer alone does not: completion, later changes of adverts, merges of properties that a new
+//! advert connects, and groups prepared in parallel.
 
 use std::collections::HashMap;
 
@@ -17,23 +17,24 @@ use toise_lab::synth::adverts::{Market, UNTIL_S};
 use toise_listings::Listings;
 use toise_store::Store;
 
-/// Sightings taken together.
+/// Sightings ingested together.
 const BATCH: usize = 4_096;
 /// Records read back together.
 const READ_TOGETHER: usize = 1_000;
 
-/// What an advert's record says of where it ended.
+/// The property that an advert's record was assigned to.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Ended {
     property_flx_id: FlxId,
 }
 
-/// Takes all sightings of a market in, and holds the properties there are then against its assets. `block_done` is called
+/// Ingests all sightings of a market and compares the resulting properties with its assets. `block_done` is called
 /// after each block.
 ///
 /// # Errors
-/// A folder that cannot be written, or an advert that ingestion refuses: the market makes none that it should.
+/// A folder that cannot be written, or an advert that ingestion rejects; the market generates no invalid
+/// adverts.
 pub(super) fn grouping(market: &Market, mut block_done: impl FnMut()) -> Result<Grouping, Boxed> {
     let folder = tempfile::tempdir()?;
     let clock = Clock::steered(DateTime::from_timestamp(UNTIL_S, 0).unwrap_or_default());
@@ -56,7 +57,7 @@ pub(super) fn grouping(market: &Market, mut block_done: impl FnMut()) -> Result<
     let mut placed = Vec::with_capacity(ids.len());
     for (ids, assets) in ids.chunks(READ_TOGETHER).zip(assets.chunks(READ_TOGETHER)) {
         for (record, asset) in listings.adverts(ids)?.into_iter().zip(assets) {
-            let record = record.ok_or("an advert that was taken is not there")?;
+            let record = record.ok_or("an ingested advert is missing from the store")?;
             let Ended { property_flx_id } = serde_json::from_slice(&record)?;
             let next = numbers.len() as u64;
             placed.push((*numbers.entry(property_flx_id).or_insert(next), *asset));
@@ -71,7 +72,7 @@ mod tests {
     use toise_lab::synth::adverts::{Level, Request, Spread};
 
     #[test]
-    fn ingestion_as_a_whole_makes_the_right_properties() {
+    fn full_ingestion_finds_the_right_properties() {
         let market = Market::new(Request {
             spread: Spread::Dense,
             ..Request::new(2_048, 11, Level::Middle)

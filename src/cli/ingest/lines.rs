@@ -1,27 +1,27 @@
-//! Lines of a file as adverts not yet looked at.
+//! Reads the lines of a file as unvalidated adverts.
 
 use std::io::{BufRead, BufReader, Read};
 
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
-/// Longest line, bytes: an advert of more is no advert.
+/// Maximum line length, in bytes; longer lines are rejected.
 const LINE_BYTES_MAX: u64 = 4 << 20;
-/// Read buffer.
+/// Size of the read buffer, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
-/// First bytes of a gzip file.
+/// Magic number of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A line that was read.
 #[derive(Debug)]
 pub struct Line {
-    /// Where it stands, from 1.
+    /// Line number, from 1.
     pub number: u64,
-    /// The advert, or why it cannot be read as one.
+    /// The advert, or why the line cannot be read as one.
     pub advert: Result<Value, String>,
 }
 
-/// The input without its compression, which its first bytes tell.
+/// Decompresses the input if its first bytes are those of gzip.
 pub fn unpack<'r>(input: impl Read + Send + 'r) -> std::io::Result<Box<dyn BufRead + Send + 'r>> {
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
     if input.fill_buf()?.starts_with(&GZIP) {
@@ -31,14 +31,14 @@ pub fn unpack<'r>(input: impl Read + Send + 'r) -> std::io::Result<Box<dyn BufRe
     Ok(Box::new(input))
 }
 
-/// Reads one JSON object a line; empty lines are passed over.
+/// Reads one JSON object per line; skips empty lines.
 pub struct NdJson<R> {
     input: R,
     number: u64,
 }
 
 impl<R: BufRead> NdJson<R> {
-    /// Over an input.
+    /// Reads from an input.
     pub fn new(input: R) -> Self {
         Self { input, number: 0 }
     }
@@ -83,7 +83,7 @@ impl<R: BufRead> Iterator for NdJson<R> {
 }
 
 impl<R: BufRead> NdJson<R> {
-    /// Passes over the rest of a line that is too long, without keeping it.
+    /// Skips the rest of a line that is too long, without buffering it.
     fn skip_line(&mut self) -> std::io::Result<()> {
         self.input.skip_until(b'\n').map(drop)
     }
@@ -103,20 +103,20 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_as_they_stand_and_a_bad_one_does_not_stop_the_rest() {
+    fn lines_keep_their_numbers_and_a_bad_line_does_not_stop_the_rest() {
         let text = b"\xef\xbb\xbf{\"url\": 1}\n\n{broken\n  [3]  \r\n{\"last\": 1}";
         assert_eq!(read(text), [(1, true), (3, false), (4, true), (5, true)]);
     }
 
     #[test]
-    fn a_line_without_end_is_refused_without_being_kept() {
+    fn an_endless_line_is_rejected_without_being_buffered() {
         let mut text = vec![b'a'; LINE_BYTES_MAX as usize + 10];
         text.extend_from_slice(b"\n{}\n");
         assert_eq!(read(&text), [(1, false), (2, true)]);
     }
 
     #[test]
-    fn gzip_is_told_from_the_first_bytes() {
+    fn gzip_is_recognised_by_its_first_bytes() {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(b"{}\n{}\n").unwrap();
         assert_eq!(read(&packed.finish().unwrap()), [(1, true), (2, true)]);

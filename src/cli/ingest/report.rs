@@ -1,4 +1,4 @@
-//! What an ingestion did, for people and for machines: no line that was read may vanish without being counted here.
+//! The report of an ingestion, as text and as JSON. Every line that was read is counted here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,35 +10,35 @@ use toise_base::reports;
 use toise_contract::enums::WireEnum;
 use toise_listings::load::ingest::Outcome;
 
-/// Examples kept for each reason.
+/// Maximum examples stored per reason.
 const EXAMPLES_MAX: usize = 3;
-/// Different reasons kept apart; the rest count together.
+/// Maximum distinct reasons; further ones are counted together.
 const REASONS_MAX: usize = 200;
-/// Under what the reasons beyond that count.
+/// Label under which further reasons are counted.
 const OTHER_REASONS: &str = "other reasons";
 
-/// A line something happened to.
+/// A line, as an example of a rejection or warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Example {
     file: String,
     line: u64,
 }
 
-/// How often something happened, with the first cases.
+/// How often a reason occurred, with the first examples.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     count: u64,
     examples: Vec<Example>,
 }
 
-/// One file.
+/// What was read from one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileReport {
     name: String,
     adverts: u64,
 }
 
-/// What an ingestion read and did.
+/// What an ingestion read and changed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IngestReport {
     table: &'static str,
@@ -50,18 +50,18 @@ pub struct IngestReport {
     unchanged: u64,
     rejected: u64,
     events: BTreeMap<&'static str, u64>,
-    /// Adverts not taken, by reason.
+    /// Rejected adverts, by reason.
     rejections: BTreeMap<String, Tally>,
-    /// Adverts taken with something to tell, by what.
+    /// Ingested adverts with a warning, by warning.
     warnings: BTreeMap<String, Tally>,
-    /// Columns that fill no field, in the order met.
+    /// Columns that map to no field, in the order they were found.
     unknown_columns: Vec<String>,
     /// Wall time, seconds.
     pub seconds: f64,
 }
 
 impl IngestReport {
-    /// An empty report.
+    /// Creates an empty report.
     pub fn begin(started_at: String) -> Self {
         Self {
             table: "adverts",
@@ -70,7 +70,7 @@ impl IngestReport {
         }
     }
 
-    /// What follows is of this file.
+    /// Starts the count of a file; the following lines belong to it.
     pub fn begin_file(&mut self, name: &str) {
         self.files.push(FileReport {
             name: name.to_owned(),
@@ -78,7 +78,7 @@ impl IngestReport {
         });
     }
 
-    /// Notes columns that fill no field, each once.
+    /// Adds columns that map to no field, each once.
     pub fn unknown_columns(&mut self, names: &[String]) {
         for name in names {
             if !self.unknown_columns.contains(name) {
@@ -87,14 +87,14 @@ impl IngestReport {
         }
     }
 
-    /// Counts a line that is no advert.
+    /// Counts a line that is no advert as rejected.
     pub fn unreadable(&mut self, line: u64, reason: &str) {
         let example = self.count(line);
         self.rejected += 1;
         tally(&mut self.rejections, reason, example);
     }
 
-    /// Counts an advert.
+    /// Counts an advert by the outcome of its ingestion.
     pub fn add(&mut self, line: u64, outcome: &Outcome) {
         let example = self.count(line);
         let receipt = match outcome {
@@ -134,13 +134,13 @@ impl IngestReport {
         }
     }
 
-    /// Writes the report as JSON to `<data>/reports/ingest-adverts-<timestamp>.json` and says where.
+    /// Writes the report as JSON to `<data>/reports/ingest-adverts-<timestamp>.json` and returns the path.
     pub fn write(&self, data: &Path) -> std::io::Result<PathBuf> {
         let name = format!("ingest-{}", self.table);
         reports::write(data, &name, &self.started_at, self)
     }
 
-    /// The report as a table for people.
+    /// Formats the report as a text table.
     pub fn to_text(&self) -> String {
         let mut table = crate::table();
         let counts = [
@@ -174,7 +174,7 @@ impl IngestReport {
         if !self.unknown_columns.is_empty() {
             let _ = writeln!(
                 text,
-                "unknown columns, left out: {}",
+                "unknown columns, ignored: {}",
                 self.unknown_columns.join(", ")
             );
         }

@@ -1,6 +1,6 @@
-//! Rows of a CSV file as adverts: each mapped column fills one field, read as what that field takes.
+//! Converts rows of a CSV file to adverts: each mapped column fills one field and is parsed as the field's type.
 //!
-//! What a field takes is asked of the wire type itself, so there is no second list of fields and types here.
+//! The type of a field is found by probing the wire type itself, so there is no second list of fields and types here.
 
 use std::io::{BufRead, Read};
 
@@ -11,9 +11,9 @@ use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::read::read;
 
-/// Separates the items of a list in a cell.
+/// Separator of list items in a cell.
 const LIST_SEPARATOR: char = '|';
-/// Greatest index of an item in a field's path.
+/// Maximum index of an item in a field's path.
 const INDEX_MAX: usize = 99;
 
 /// One step of a field's path.
@@ -23,7 +23,7 @@ enum Step {
     Item(usize),
 }
 
-/// What a field takes.
+/// Type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -32,23 +32,23 @@ enum Kind {
     Texts,
 }
 
-/// A field of the advert.
+/// A field of the advert: its path and type.
 #[derive(Clone, Debug)]
 struct Field {
     path: Vec<Step>,
     kind: Kind,
 }
 
-/// Which field each column fills.
+/// Maps columns to fields.
 pub struct Mapping {
     given: Vec<(Field, String)>,
 }
 
 impl Mapping {
-    /// Reads pairs of field and column.
+    /// Parses pairs of field and column.
     ///
     /// # Errors
-    /// A field that no advert has.
+    /// A field that does not exist in an advert.
     pub fn new(pairs: &[(String, String)]) -> Result<Self, String> {
         let field = |ours: &str| field(ours).map_err(|fault| format!("--map: {fault}"));
         let given = pairs
@@ -59,7 +59,7 @@ impl Mapping {
         })
     }
 
-    /// The fields of each column, and the columns that fill none.
+    /// Returns the fields of each column, and the columns that map to no field.
     fn of_header(
         &self,
         header: &csv::StringRecord,
@@ -67,7 +67,7 @@ impl Mapping {
         for (_, theirs) in &self.given {
             if !header.iter().any(|column| column == theirs) {
                 return Err(format!(
-                    "--map: no column {theirs:?}; there are: {}",
+                    "--map: no column {theirs:?}; columns: {}",
                     header.iter().collect::<Vec<_>>().join(", ")
                 ));
             }
@@ -88,7 +88,7 @@ impl Mapping {
     }
 }
 
-/// Reads a field's name, as in `location.locationCoordinate.location[0]`, and asks what it takes.
+/// Parses a field's path, as in `location.locationCoordinate.location[0]`, and finds its type.
 fn field(name: &str) -> Result<Field, Fault> {
     let mut path = Vec::new();
     for part in name.split('.') {
@@ -116,7 +116,7 @@ fn field(name: &str) -> Result<Field, Fault> {
             Err(refused) => fault = refused,
         }
     }
-    // A text of some form: a date, a code, one of a list.
+    // The field exists but takes a specific form of text: a date, a code or an enum value.
     if fault.message.contains("unknown field") {
         return Err(fault);
     }
@@ -129,7 +129,7 @@ fn field(name: &str) -> Result<Field, Fault> {
 fn probe_of(path: &[Step], probe: &Value) -> Result<(), Fault> {
     let mut record = Value::Object(Map::new());
     put(&mut record, path, probe.clone());
-    // The other items of a list are numbers where one is.
+    // If the path ends in a list item, the other items must be valid too.
     if let Some(Step::Item(_)) = path.last()
         && let Some(Value::Array(items)) = path_value(&mut record, &path[..path.len() - 1])
     {
@@ -146,7 +146,7 @@ fn path_value<'v>(record: &'v mut Value, path: &[Step]) -> Option<&'v mut Value>
     })
 }
 
-/// Puts a value at a path, making what leads there.
+/// Sets a value at a path, creating the objects and arrays on the way.
 fn put(record: &mut Value, path: &[Step], value: Value) {
     let mut here = record;
     for step in path {
@@ -174,7 +174,8 @@ fn put(record: &mut Value, path: &[Step], value: Value) {
     *here = value;
 }
 
-/// A cell as what its field takes; one that cannot be read as that stays a text, and is refused with its path later.
+/// Parses a cell as the field's type. A cell that does not parse stays a text, which validation later rejects with its
+/// path.
 fn cell(text: &str, kind: Kind) -> Value {
     match kind {
         Kind::Text => json!(text),
@@ -201,7 +202,7 @@ fn cell(text: &str, kind: Kind) -> Value {
     }
 }
 
-/// Reads a header and rows.
+/// Reads the header and rows of a CSV file.
 pub struct Rows<R> {
     rows: csv::StringRecordsIntoIter<R>,
     columns: Vec<Vec<Field>>,
@@ -209,10 +210,10 @@ pub struct Rows<R> {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// Reads the header of an input; the separator is the one of comma, semicolon and tab that it holds most of.
+    /// Reads the header of an input. The separator is whichever of comma, semicolon and tab is most frequent in it.
     ///
     /// # Errors
-    /// A header that cannot be read, or has no column for a mapping or for `url`.
+    /// A header that cannot be read, that lacks a mapped column, or in which no column is mapped to `url`.
     pub fn new(mut input: R, mapping: &Mapping) -> Result<Self, String> {
         let start = input.fill_buf().map_err(|error| error.to_string())?;
         let first = start
@@ -234,7 +235,7 @@ impl<R: BufRead> Rows<R> {
         let (columns, unknown) = mapping.of_header(header)?;
         let is_url = |field: &Field| field.path == [Step::Field("url".into())];
         if !columns.iter().flatten().any(is_url) {
-            return Err("no column is mapped to url; name it with --map url=COLUMN".into());
+            return Err("no column is mapped to url; map one with --map url=COLUMN".into());
         }
         Ok(Self {
             rows: reader.into_records(),
@@ -243,7 +244,7 @@ impl<R: BufRead> Rows<R> {
         })
     }
 
-    /// Columns that fill no field.
+    /// Columns that map to no field.
     pub fn unknown_columns(&self) -> &[String] {
         &self.unknown
     }
@@ -259,7 +260,7 @@ impl<R: Read> Iterator for Rows<R> {
                 let number = error.position().map_or(0, csv::Position::line);
                 let reason = match error.kind() {
                     csv::ErrorKind::UnequalLengths { expected_len, .. } => {
-                        format!("row must have {expected_len} cells, as the header has")
+                        format!("row must have {expected_len} cells, like the header")
                     }
                     csv::ErrorKind::Utf8 { .. } => "row must be UTF-8".to_owned(),
                     _ => error.to_string(),
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_become_what_their_field_takes() {
+    fn cells_are_parsed_as_the_type_of_their_field() {
         let text = "\u{feff}link;type;prix;surface;tags;isPro;vu;lon;lat;note\n\
                     https://p.example/1;CLASS_FLAT;250 000 €;61,35;cave | balcon;oui;2026-03-01;4.85;45.76;x\n\
                     https://p.example/2;CLASS_FLAT;;;;;;;;\n";
@@ -325,12 +326,12 @@ mod tests {
         assert_eq!(
             second,
             json!({"url": "https://p.example/2", "type": "CLASS_FLAT"}),
-            "an empty cell says nothing"
+            "an empty cell sets no field"
         );
     }
 
     #[test]
-    fn mappings_that_cannot_be_are_refused_with_what_there_is() {
+    fn invalid_mappings_are_rejected_with_the_valid_names() {
         let error = mapping(&[("currentPrice.amount", "prix")]).err().unwrap();
         assert!(
             error.starts_with("--map: currentPrice.amount: unknown field; must be one of: value"),
@@ -339,7 +340,7 @@ mod tests {
         let none = Rows::new(&b"a,b\n"[..], &mapping(&[("url", "link")]).unwrap())
             .err()
             .unwrap();
-        assert_eq!(none, "--map: no column \"link\"; there are: a, b");
+        assert_eq!(none, "--map: no column \"link\"; columns: a, b");
         let none = Rows::new(&b"a,b\n"[..], &mapping(&[]).unwrap())
             .err()
             .unwrap();
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_another_width_is_told_and_the_rest_read() {
+    fn a_row_of_another_width_is_reported_and_the_rest_is_read() {
         let text = "url,title\nhttps://p.example/1\nhttps://p.example/2,T3\n";
         let rows = Rows::new(text.as_bytes(), &mapping(&[]).unwrap()).unwrap();
         let read: Vec<bool> = rows.map(|line| line.unwrap().advert.is_ok()).collect();

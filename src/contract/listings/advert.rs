@@ -1,4 +1,4 @@
-//! The advert: one listing on one portal.
+//! The advert: one posting of an asset on one portal.
 
 use super::codes::{FlxId, Timestamp};
 use super::habitation::TypeHabitation;

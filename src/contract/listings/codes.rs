@@ -1,4 +1,4 @@
-//! Identifiers, codes, moments and positions of listings: JSON strings and pairs whose form is checked once, here.
+//! Identifiers, codes, moments and positions of listings: JSON strings and pairs whose format is validated once, here.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,12 +16,12 @@ use super::scalars::write_number;
 use crate::dates::{DATE_RULE, Moment};
 use toise_geo::departments;
 
-/// Characters of a UUID with its hyphens.
+/// Length of a UUID with hyphens, in characters.
 const UUID_CHARS: usize = 36;
 
-/// A text of one form.
+/// A text with a fixed format.
 trait Coded: Sized {
-    /// What it must be, after "must be".
+    /// The rule, as it follows "must be".
     const RULE: &'static str;
 
     fn parse(text: &str) -> Option<Self>;
@@ -80,7 +80,8 @@ macro_rules! coded {
     };
 }
 
-/// Identifier of a property, an advert, a seller or an alert: a UUID, version 7 (sortable by creation) when it is ours.
+/// Identifier of a property, advert, seller or alert: a UUID; those created by toise have version 7 (sortable by
+/// creation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlxId(pub Uuid);
 
@@ -88,7 +89,7 @@ impl Coded for FlxId {
     const RULE: &'static str = "a UUID, such as \"019a53c0-7a55-7c40-8a11-0a5e5f6b7c81\"";
 
     fn parse(text: &str) -> Option<Self> {
-        // The parser also takes braces, prefixes and bare digits.
+        // The parser also accepts braces, prefixes and bare digits.
         if text.len() != UUID_CHARS {
             return None;
         }
@@ -105,12 +106,12 @@ coded!(
         .description(Some("Identifier, a UUID"))
 );
 
-/// A moment, UTC, to the millisecond. A date without a time is its midnight, a time without an offset is UTC.
+/// A moment in UTC, in milliseconds. A date without a time is midnight; a time without an offset is UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {
-    /// The moment, cut to the millisecond.
+    /// Creates a timestamp, truncated to the millisecond.
     pub fn new(moment: DateTime<Utc>) -> Self {
         Self(DateTime::from_timestamp_millis(moment.timestamp_millis()).unwrap_or_default())
     }
@@ -197,7 +198,7 @@ fn has_digits(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Digits, but for Corsica's letter in second place.
+/// Whether a text consists of digits, except for Corsica's letter in second place.
 fn is_place_code(text: &str, length: usize) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == length
@@ -213,12 +214,12 @@ pub struct Position {
     latitude: f64,
 }
 
-/// What a position must be, after "must be".
+/// The rule for positions, as it follows "must be".
 const POSITION_RULE: &str =
     "[longitude, latitude], two numbers between -180 and 180 and between -90 and 90";
 
 impl Position {
-    /// A position, degrees; `None` when it is not on the globe.
+    /// Creates a position from degrees; `None` if it is not on the globe.
     pub fn new(longitude: f64, latitude: f64) -> Option<Self> {
         let on_globe = (-180.0..=180.0).contains(&longitude) && (-90.0..=90.0).contains(&latitude);
         on_globe.then_some(Self {
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_have_their_form() {
+    fn codes_must_have_their_format() {
         for code in ["48095", "2A004", "97411", "75113"] {
             assert!(InseeCode::parse(code).is_some(), "{code}");
         }

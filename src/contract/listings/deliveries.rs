@@ -1,4 +1,4 @@
-//! Bodies of webhook deliveries. `created` and `updated` are always there, and one body carries one alert.
+//! Bodies of webhook deliveries. `created` and `updated` are always present, and one body belongs to one alert.
 
 use serde_json::{Map, Value};
 

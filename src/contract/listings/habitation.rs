@@ -1,4 +1,4 @@
-//! What a dwelling is like.
+//! The dwelling of a listing: rooms, areas, features, condition, energy.
 
 use super::codes::Timestamp;
 use super::record::record;

@@ -1,4 +1,4 @@
-//! Land and parking places.
+//! Land and parking places of a listing.
 
 use super::record::record;
 use super::scalars::{Count, SquareMetres};

@@ -1,4 +1,4 @@
-//! The short property of lite searches: what a list on a small screen shows.
+//! The lite property of lite searches: the fields for a list on a small screen.
 
 use super::codes::FlxId;
 use super::habitation::TypeHabitation;

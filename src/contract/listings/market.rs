@@ -1,4 +1,4 @@
-//! Who offers an asset, how, and since when it was seen.
+//! The market side of a listing: the seller, the offer, and when it was seen.
 
 use super::codes::{FlxId, Siren, Timestamp};
 use super::record::record;

@@ -1,4 +1,4 @@
-//! Pictures and visits of a listing. Pictures are not stored: their hashes tell whether two show the same.
+//! Pictures and visits of a listing. Pictures are not stored; their hashes show whether two pictures are alike.
 
 use super::record::record;
 

@@ -1,12 +1,13 @@
-//! Records of listings as the contract writes them: properties, adverts, their parts, and what webhooks deliver.
+//! Records of listings as the contract defines them: properties, adverts, their parts, and the bodies of webhooks.
 //!
-//! One type serves reading, writing and the OpenAPI document, so the three cannot disagree. Unknown scalars and objects
-//! are left out, lists are always there, moments are UTC to the millisecond, positions are `[lng, lat]`. Read a record
-//! with [`super::read::read`], which names the first fault by its path; `serde_json::to_string` writes it.
+//! One type is used for reading, writing and the OpenAPI document, so these always agree. Unknown scalars and objects
+//! are omitted, lists are always present, moments are UTC in milliseconds, positions are `[lng, lat]`. Use
+//! [`super::read::read`] to read a record, which reports the first fault with its path, and `serde_json::to_string` to
+//! write it.
 //!
-//! `record` says how a record is declared; [`scalars`] and [`codes`] hold the numbers, codes and moments with their
-//! ranges; [`property`] and [`advert`] are the two records, [`lite`] the short one, the rest their parts. [`filters`]
-//! says what may be asked of them.
+//! The macro `record!` declares records. [`scalars`] and [`codes`] define numbers, codes and moments with their ranges.
+//! [`property`] and [`advert`] are the two records, [`lite`] the short one; the other modules define their parts.
+//! [`filters`] defines what searches may filter on.
 
 pub mod advert;
 pub mod codes;

@@ -1,4 +1,4 @@
-//! Where an asset is. Properties and adverts name these models differently; their fields are the same.
+//! The location of an asset. Properties and adverts use different names for these models; their fields are the same.
 
 use super::codes::{Department, InseeCode, IrisCode, Position, PostalCode};
 use super::record::record;

@@ -1,4 +1,4 @@
-//! What an asset costs: prices, how they moved, and the charges beside them.
+//! Prices of an asset, their changes, and additional charges.
 
 use super::codes::FlxId;
 use super::record::record;

@@ -1,4 +1,4 @@
-//! The property: one asset, with the adverts that offer it.
+//! The property: one asset, with its adverts.
 
 use super::codes::{FlxId, Position, Timestamp};
 use super::habitation::TypeHabitation;

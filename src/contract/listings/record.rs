@@ -1,9 +1,10 @@
-//! How a record of the contract is declared: its fields, and nothing of how unset ones are read and written.
+//! The macro that declares a record of the contract by its fields, and implements how unset fields are read and
+//! written.
 //!
-//! Inside [`record!`] a field's type says all: `Option<T>` is left out when unknown, and read from `null` as unknown;
-//! `Vec<T>` is always written, and read from nothing or `null` as empty; a bare type is required. Keys are the fields'
-//! names in camel case; unknown keys are refused. Doc comments become the descriptions of the OpenAPI document, so
-//! they give unit and range.
+//! Inside [`record!`] the type of a field decides: `Option<T>` is omitted when unknown, and `null` is read as unknown;
+//! `Vec<T>` is always written, and absent or `null` is read as empty; any other type is required. Keys are the field
+//! names in camel case; unknown keys are refused. Doc comments become the descriptions of the OpenAPI document, so they
+//! give unit and range.
 
 use serde::{Deserialize, Deserializer};
 

@@ -1,7 +1,7 @@
-//! Numbers of listings, each with its unit and range: what is out of range never becomes a value.
+//! Numbers of listings, each with its unit and range; values out of range are refused.
 //!
-//! All are JSON numbers, written as integers where they are whole. Ranges are wide enough for any real listing; they
-//! keep nonsense out of sums and columns, not doubtful prices, which are for the anomaly rules.
+//! All are JSON numbers, written as integers if they are whole. Ranges are wide enough for any real listing. They
+//! exclude nonsense from sums and columns; doubtful prices are left to the anomaly rules.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,10 +11,10 @@ use serde::ser::{Serialize, Serializer};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-/// Integers up to here are exact in a double.
+/// Largest integer up to which all integers are exact in a double.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Writes a number without the `.0` of whole ones.
+/// Writes a number; whole numbers without `.0`.
 pub(super) fn write_number<S: Serializer>(number: f64, serializer: S) -> Result<S::Ok, S::Error> {
     if number.fract() == 0.0 && number.abs() <= EXACT_INTEGER_MAX {
         serializer.serialize_i64(number as i64)
@@ -23,9 +23,9 @@ pub(super) fn write_number<S: Serializer>(number: f64, serializer: S) -> Result<
     }
 }
 
-/// A number of one unit and range.
+/// A number with a unit and a range.
 trait Bounded: Sized {
-    /// What it must be, after "must be".
+    /// The rule, as it follows "must be".
     const RULE: &'static str;
 
     fn new(number: f64) -> Option<Self>;
@@ -63,12 +63,12 @@ macro_rules! numbers {
         pub struct $name(f64);
 
         impl $name {
-            /// The least it may be.
+            /// Minimum value.
             pub const LEAST: i64 = $least;
-            /// The greatest it may be.
+            /// Maximum value.
             pub const GREATEST: i64 = $greatest;
 
-            /// The number as one of these; `None` when it is out of range.
+            /// Creates the value; `None` if the number is out of range.
             pub fn new(number: f64) -> Option<Self> {
                 <Self as Bounded>::new(number)
             }
@@ -86,7 +86,7 @@ macro_rules! numbers {
                 let whole = matches!(Type::$kind, Type::Integer);
                 let fits = (Self::LEAST as f64..=Self::GREATEST as f64).contains(&number)
                     && (!whole || number.fract() == 0.0);
-                // Adding zero turns a negative zero into the usual one.
+                // Adding zero turns negative zero into zero.
                 fits.then_some(Self(number + 0.0))
             }
         }
@@ -148,7 +148,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn whole_numbers_are_written_without_a_fraction_and_others_as_they_are() {
+    fn whole_numbers_are_written_without_a_fraction() {
         for (given, written) in [
             (json!(250_000.0), "250000"),
             (json!(250_000), "250000"),
@@ -163,7 +163,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_number_comes_back_from_its_text_unchanged(number in -1e9..1e9_f64) {
+        fn numbers_survive_the_round_trip_through_text(number in -1e9..1e9_f64) {
             let change = EurChange::new(number).unwrap();
             let text = serde_json::to_string(&change).unwrap();
             let read_back: EurChange = serde_json::from_str(&text).unwrap();

@@ -1,8 +1,8 @@
-//! Every form of an address that reaches no public host is refused, when it is given and when it is connected to.
+//! Every form of a URL that reaches no public host is refused, when it is submitted and when it is connected to.
 
 use super::*;
 
-/// Forms that reach no public host, each written as a customer might.
+/// URLs that reach no public host, each as a customer might write it.
 const REFUSED: [&str; 96] = [
     // Schemes.
     "http://hooks.example.com/",
@@ -22,7 +22,7 @@ const REFUSED: [&str; 96] = [
     "https://hooks.example.com:0/",
     "https://hooks.example.com:65536/",
     "https://hooks.example.com:https/",
-    // The machine itself, in the notations of IPv4.
+    // Loopback, in the notations of IPv4.
     "https://127.0.0.1/",
     "https://127.0.0.1:8443/",
     "https://127.0.0.1./",
@@ -47,7 +47,7 @@ const REFUSED: [&str; 96] = [
     "https:127.0.0.1/",
     " https://127.0.0.1/",
     "https://127.0.0\t.1/",
-    // Networks of one's own.
+    // Private networks.
     "https://10.0.0.1/",
     "https://10.255.255.255/",
     "https://0xa000001/",
@@ -110,7 +110,7 @@ const REFUSED: [&str; 96] = [
     "https://app.localhost/",
 ];
 
-/// Forms of public hosts.
+/// URLs of public hosts.
 const TAKEN: [&str; 12] = [
     "https://hooks.example.com/",
     "https://hooks.example.com:8443/path?token=1#part",
@@ -139,11 +139,11 @@ fn gate(list: &str) -> Gate {
 }
 
 #[tokio::test]
-async fn no_form_of_an_address_that_is_not_public_is_taken() {
+async fn no_form_of_a_non_public_address_is_accepted() {
     let gate = gate("");
     for form in REFUSED {
         let checked = gate.check(form).await;
-        assert!(checked.is_err(), "{form} was taken as {checked:?}");
+        assert!(checked.is_err(), "{form} was accepted as {checked:?}");
     }
     for form in TAKEN {
         let checked = gate.check(form).await;
@@ -154,7 +154,7 @@ async fn no_form_of_an_address_that_is_not_public_is_taken() {
 }
 
 #[tokio::test]
-async fn a_name_is_judged_by_every_address_it_stands_for() {
+async fn a_name_is_checked_by_every_address_it_resolves_to() {
     let gate = gate("");
     for name in ["inside.example.com", "both.example.com"] {
         let refused = gate.check(&format!("https://{name}/")).await;
@@ -168,13 +168,13 @@ async fn a_name_is_judged_by_every_address_it_stands_for() {
     assert_eq!(
         admitted,
         Ok(vec!["8.8.8.8".parse().unwrap()]),
-        "a connection goes to the public one only"
+        "a connection uses the public address only"
     );
     assert!(gate.admitted("inside.example.com").await.is_err());
 }
 
 #[tokio::test]
-async fn exactly_the_hosts_an_operator_names_may_be_local_and_plain() {
+async fn only_exempt_hosts_may_be_local_and_use_plain_http() {
     let gate = gate("127.0.0.1, trial.lan,[::1], LOCALHOST ,");
     for form in [
         "http://127.0.0.1:9000/hook",
@@ -199,7 +199,7 @@ async fn exactly_the_hosts_an_operator_names_may_be_local_and_plain() {
         "http://user@127.0.0.1/",
     ] {
         let checked = gate.check(form).await;
-        assert!(checked.is_err(), "{form} was taken as {checked:?}");
+        assert!(checked.is_err(), "{form} was accepted as {checked:?}");
     }
     assert!(gate.admitted("trial.lan").await.is_ok());
 }

@@ -1,7 +1,7 @@
-//! What is counted of deliveries to webhooks.
+//! Metrics of webhook deliveries.
 //!
-//! The label `endpoint` is the host of a receiver, for the first [`ENDPOINTS_MAX`] hosts a process meets: paths and
-//! queries hold what only their owners should read, and labels must not grow with customers.
+//! The label `endpoint` is the host of a receiver, for the first [`ENDPOINTS_MAX`] hosts of a process. Paths and
+//! queries may contain secrets of their owners, and the number of series must not grow with customers.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 
 use super::{Metric, Metrics};
 
-/// Hosts that get a series of their own; the others share one.
+/// Maximum hosts with a series of their own; the others share one.
 const ENDPOINTS_MAX: usize = 100;
-/// The label of those.
+/// Label of the shared series.
 const OTHER_ENDPOINTS: &str = "other";
 
 const ATTEMPTS: Metric<Counter> = Metric::counter(
@@ -33,18 +33,18 @@ const EXPIRED: Metric<Counter> = Metric::counter(
     "Notifications that left the outbox before they were delivered, for their age or their number.",
 );
 
-/// How an attempt to deliver ended.
+/// Outcome of a delivery attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryOutcome {
-    /// Taken.
+    /// The receiver accepted it.
     Delivered,
-    /// Answered with a status that is no success.
+    /// The receiver responded with a status that is not a success.
     Refused,
-    /// Not connected or not answered in time.
+    /// No connection or no response in time.
     Timeout,
-    /// No connection, or one that broke.
+    /// The connection failed or broke off.
     Unreachable,
-    /// Answered 410.
+    /// The receiver responded with 410.
     Gone,
 }
 
@@ -60,12 +60,12 @@ impl DeliveryOutcome {
     }
 }
 
-/// The hosts that have a series of their own.
+/// The hosts with a series of their own.
 #[derive(Debug, Default)]
 pub(super) struct Endpoints(Mutex<HashSet<String>>);
 
 impl Endpoints {
-    /// The label of a receiver's URL.
+    /// The label for a receiver's URL.
     fn label(&self, url: &str) -> String {
         let host = url::Url::parse(url).ok().and_then(|url| {
             let host = url.host_str()?.to_owned();
@@ -87,7 +87,7 @@ impl Endpoints {
 }
 
 impl Metrics {
-    /// Counts an attempt to deliver to a receiver's URL.
+    /// Counts an attempt to deliver to a URL.
     pub fn record_attempt(&self, url: &str, outcome: DeliveryOutcome) {
         let labels = vec![
             Label::new("endpoint", self.0.endpoints.label(url)),
@@ -96,17 +96,17 @@ impl Metrics {
         self.series_of(ATTEMPTS, labels).increment(1);
     }
 
-    /// Notes the time from a match to the first byte of its first delivery.
+    /// Records the time from a match to the first byte of its first delivery.
     pub fn record_delivery_lag(&self, lag: Duration) {
         self.series(LAG, &[]).record(lag.as_secs_f64());
     }
 
-    /// Counts a delivery whose last attempt failed.
+    /// Counts a delivery that became a dead letter.
     pub fn record_dead_delivery(&self) {
         self.series(DEAD, &[]).increment(1);
     }
 
-    /// Counts notifications that had to leave before they were delivered.
+    /// Counts notifications evicted before they were delivered.
     pub fn record_expired_notifications(&self, notifications: u64) {
         self.series(EXPIRED, &[]).increment(notifications);
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_are_counted_by_host_and_outcome_and_hosts_do_not_grow_without_bound() {
+    fn attempts_are_counted_by_host_and_outcome_for_a_bounded_number_of_hosts() {
         let metrics = Metrics::new().unwrap();
         metrics.record_attempt(
             "https://hooks.example.com:8443/secret?token=1",

@@ -1,6 +1,6 @@
-//! The bodies that carry a filter of listings: searches, counts, analytics, alerts; and those that name properties.
+//! Bodies with a filter of listings (searches, counts, analytics, alerts), and bodies with identifiers of properties.
 //!
-//! Shape comes first: a cursor is only opened once the whole body is known, because it is bound to the question asked.
+//! The whole body is validated first; the cursor is verified last, because it is bound to the query.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -20,35 +20,35 @@ use crate::position::Position;
 use crate::read::read;
 use crate::walk::{At, list, number_between, object, text};
 
-/// Properties a page of a search may hold.
+/// Maximum properties per page of a search.
 pub const SEARCH_SIZE_MAX: usize = 100;
-/// Properties a page of a lite search may hold.
+/// Maximum properties per page of a lite search.
 pub const LITE_SIZE_MAX: usize = 25;
-/// Similar properties one answer may hold.
+/// Maximum similar properties per response.
 pub const SIMILARS_SIZE_MAX: usize = 100;
-/// Keywords, and full texts, of a search.
+/// Maximum keywords, and maximum full texts, of a search.
 pub const TEXTS_MAX: usize = 20;
-/// Longest keyword or full text, characters.
+/// Maximum length of a keyword or full text, in characters.
 pub const TEXT_CHARS_MAX: usize = 200;
-/// Words of all full texts of a search: each is compared with every word there is.
+/// Maximum words in all full texts of a search; each is compared with every word of the text index.
 pub const FULL_TEXT_WORDS_MAX: usize = 64;
-/// Identifiers of one `_many` call.
+/// Maximum identifiers in a `_many` call.
 pub const MANY_MAX: usize = 100;
 
 /// Keys of a search body.
 pub const SEARCH_BODY_KEYS: [&str; 5] = ["size", "sortBy", "orderBy", "search", "searchAfterHash"];
 
-/// The two kinds of listings.
+/// The two kinds of listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
     /// One asset.
     Property,
-    /// One listing on one portal.
+    /// One posting on one portal.
     Advert,
 }
 
 impl Listing {
-    /// Name of its table.
+    /// Name of the table.
     pub fn table(self) -> &'static str {
         match self {
             Listing::Property => "properties",
@@ -56,7 +56,7 @@ impl Listing {
         }
     }
 
-    /// Key of its filter in a search.
+    /// Key of the filter in a search.
     pub fn filter_key(self) -> &'static str {
         match self {
             Listing::Property => "filterProperty",
@@ -64,7 +64,7 @@ impl Listing {
         }
     }
 
-    /// Its filter.
+    /// Model of the filter.
     pub fn filter_model(self) -> &'static Model {
         match self {
             Listing::Property => &FILTER_PROPERTY,
@@ -72,7 +72,7 @@ impl Listing {
         }
     }
 
-    /// The column a list is sorted by; of relevance, the one it falls back to where no text is asked for.
+    /// Column that a list is sorted by. For relevance, the column used when the search has no text.
     pub fn sort_column(self, sort_by: EnumSearchRequestSortBy) -> &'static str {
         use EnumSearchRequestSortBy::{FirstSeenAt, LastSeenAt, LastUpdatedAt, Price, Relevance};
         match (sort_by, self) {
@@ -85,34 +85,34 @@ impl Listing {
     }
 }
 
-/// What is asked of listings: a filter, and texts.
+/// A search of listings: a filter and texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Search {
-    /// What they must be like.
+    /// Filter.
     pub filter: Filter,
-    /// Terms each of which must occur.
+    /// Keywords, each of which must occur.
     pub keywords: Vec<String>,
-    /// Texts any of which may occur, with tolerance.
+    /// Texts of which any may occur, with tolerance for spelling.
     pub full_texts: Vec<String>,
 }
 
-/// A page of a search.
+/// A request for one page of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchRequest {
-    /// What is asked.
+    /// Filter and texts.
     pub search: Search,
-    /// What the list is sorted by.
+    /// Sort criterion.
     pub sort_by: EnumSearchRequestSortBy,
-    /// Greatest first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
-    /// Records of a page.
+    /// Page size.
     pub size: usize,
-    /// Where the page before ended.
+    /// Position at which the previous page ended; `None` for the first page.
     pub after: Option<Position>,
 }
 
 impl SearchRequest {
-    /// What cursors of this question are bound to; the page size does not count.
+    /// Digest of the query, to which cursors are bound; independent of the page size.
     pub fn digest(&self, listing: Listing) -> QuestionDigest {
         text_question_digest(
             listing.table(),
@@ -124,28 +124,28 @@ impl SearchRequest {
     }
 }
 
-/// Properties similar to one.
+/// A request for properties similar to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarsRequest {
-    /// The property.
+    /// Identifier of the property.
     pub flx_id: Uuid,
-    /// Most properties to answer.
+    /// Maximum number of properties to return.
     pub size: usize,
 }
 
-/// Figures over what a search finds.
+/// A request for statistics over the results of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnalyticsRequest {
-    /// What is asked.
+    /// Filter and texts.
     pub search: Search,
-    /// What is studied.
+    /// The quantity studied.
     pub studied_data: EnumStudiedData,
 }
 
-/// Reads the body of a property search: all of it, or what lite searches take. `cursors` opens its cursor.
+/// Parses the body of a property search; `part` limits a lite search. `cursors` verifies the cursor.
 ///
 /// # Errors
-/// The first fault in document order; missing keys come last, and a cursor of another question after them.
+/// The first fault in document order, then missing keys, then a cursor that is invalid for the query.
 pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<SearchRequest, Fault> {
     let at = At::Body;
     let size_max = match part {
@@ -184,7 +184,7 @@ pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<Sea
     Ok(request)
 }
 
-/// Reads the body of a count: `{search}`.
+/// Parses the body of a count: `{search}`.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -203,7 +203,7 @@ pub fn parse_count(body: &Value) -> Result<Search, Fault> {
     required(asked, "search", at)
 }
 
-/// Reads the body of an analysis: `{search, studiedData}`.
+/// Parses the body of an analysis: `{search, studiedData}`.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -224,7 +224,7 @@ pub fn parse_analytics(body: &Value) -> Result<AnalyticsRequest, Fault> {
     })
 }
 
-/// Reads the body of similars: `{flxId, similarityStrategy, size}`.
+/// Parses the body of a request for similar properties: `{flxId, similarityStrategy, size}`.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -248,7 +248,7 @@ pub fn parse_similars(body: &Value) -> Result<SimilarsRequest, Fault> {
     })
 }
 
-/// Reads the body of `_many`: `{flxIds: […]}`, or the bare list. Identifiers stay in the order of the request.
+/// Parses the body of `_many`: `{flxIds: […]}`, or the bare list. Identifiers stay in the order of the request.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -267,7 +267,8 @@ pub fn parse_many(body: &Value) -> Result<Vec<Uuid>, Fault> {
     required(found, "flxIds", at)
 }
 
-/// Reads the `search_query` of an alert, `{filterProperty}` or `{filterAd}`; paths start with `search_query`.
+/// Parses the `search_query` of an alert, `{filterProperty}` or `{filterAd}`; paths of faults start with
+/// `search_query`.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -285,7 +286,7 @@ pub fn parse_search_query(listing: Listing, value: &Value) -> Result<Filter, Fau
     required(filter, listing.filter_key(), at)
 }
 
-/// Reads the `search` of a body.
+/// Parses the `search` of a body.
 fn search(listing: Listing, part: Part, value: &Value, at: At<'_>) -> Result<Search, Fault> {
     let mut filter = None;
     let (mut keywords, mut full_texts) = (Vec::new(), Vec::new());
@@ -329,7 +330,7 @@ fn texts(value: &Value, at: At<'_>) -> Result<Vec<String>, Fault> {
         .collect()
 }
 
-/// Texts that have few words, taken apart as the index of words does.
+/// Checks the total number of words, tokenised like the text index.
 fn few_words(texts: Vec<String>, at: At<'_>) -> Result<Vec<String>, Fault> {
     let words = texts.iter().flat_map(|text| {
         let words = text.split(|letter: char| !letter.is_alphanumeric());

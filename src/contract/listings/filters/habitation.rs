@@ -1,4 +1,4 @@
-//! FilterTypeHabitation and its parts: what a dwelling must be like.
+//! FilterTypeHabitation and its models: the filter of dwellings.
 
 use super::model::Takes::{AnyModel, AnyOf, Flag, Model as One, Moments, OneOf, Range, Year};
 use super::model::{Model, field};

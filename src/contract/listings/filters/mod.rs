@@ -1,9 +1,9 @@
-//! What may be asked of properties and adverts: filters, and the bodies that carry them.
+//! Filters of properties and adverts, and the bodies that contain them.
 //!
-//! [`tables`] states FilterProperty and FilterAdvert once, as [`model`]s whose fields say what they take and which
-//! column they constrain. [`parse`] reads a filter against them into the engine's [`crate::filter::Filter`],
-//! [`bodies`] reads searches, counts, analytics and the queries of alerts, and the OpenAPI document is written from the
-//! same tables. Lite searches take the fields that say so.
+//! [`tables`] defines FilterProperty and FilterAdvert once, as [`model`]s whose fields have a type and the column they
+//! constrain. [`parse`] translates a filter to the engine's [`crate::filter::Filter`] with them, [`bodies`] parses
+//! searches, counts, analytics and the queries of alerts, and the OpenAPI document is generated from the same tables.
+//! Lite searches accept only the fields marked as lite.
 
 pub mod bodies;
 mod habitation;

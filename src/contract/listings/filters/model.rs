@@ -1,8 +1,8 @@
-//! How a filter of listings is stated: models of fields, each with what it takes and the column it constrains.
+//! The description of a filter of listings: models of fields, each with its type and the column it constrains.
 //!
-//! The tables made of these are the only statement of the filters: [`super::parse`] validates with them, the OpenAPI
-//! document is written from them, and [`leaves`] lists what they constrain. A field's column is its path in snake case
-//! unless it says otherwise, as the columns of the tables are named after the paths of records.
+//! These tables are the only definition of the filters: [`super::parse`] validates with them, the OpenAPI document is
+//! generated from them, and [`leaves`] lists the columns they constrain. The column of a field is its path in snake
+//! case unless specified otherwise, since table columns are named after the paths of records.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,14 +11,14 @@ use crate::enums::Enumeration;
 use crate::fault::Fault;
 use crate::read::read;
 
-/// An object of a filter: its fields are combined with AND.
+/// An object of a filter; its fields are combined with AND.
 #[derive(Debug)]
 pub struct Model {
     /// Name in the contract and in the OpenAPI document.
     pub name: &'static str,
-    /// What it constrains, for the reference.
+    /// Description, for the reference.
     pub about: &'static str,
-    /// Its fields; other keys are refused.
+    /// Fields; other keys are refused.
     pub fields: &'static [Field],
 }
 
@@ -27,35 +27,35 @@ pub struct Model {
 pub struct Field {
     /// Key in the object.
     pub key: &'static str,
-    /// What it takes.
+    /// Type of value.
     pub takes: Takes,
     /// Meaning and unit, for the reference.
     pub about: &'static str,
-    /// Its step of the column's name, where that is not the key in snake case.
+    /// Its component of the column name, if that is not the key in snake case.
     column: Option<&'static str>,
-    /// Whether lite searches take it.
+    /// Whether lite searches accept it.
     pub lite: Lite,
 }
 
-/// What of a field lite searches take.
+/// How much of a field lite searches accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lite {
-    /// Nothing: they refuse the key.
+    /// Nothing; the key is refused.
     Nothing,
-    /// Those of its fields that say so themselves.
+    /// Only the subfields that are marked themselves.
     Part,
     /// All of it.
     Whole,
 }
 
-/// What a field takes. Lists are combined with OR; an empty list and a range without bounds do not constrain.
+/// Type of a field. Lists are combined with OR; an empty list and a range without bounds do not constrain.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
     /// `true` or `false`.
     Flag,
-    /// `{min?, max?}`: numbers, both included.
+    /// `{min?, max?}` with numbers, both included.
     Range,
-    /// `{min?, max?}`: moments, both included; a bare date as `max` includes that day.
+    /// `{min?, max?}` with moments, both included; a bare date as `max` includes that day.
     Moments,
     /// A list of ranges of moments.
     AnyMoments,
@@ -69,35 +69,35 @@ pub enum Takes {
     Text,
     /// A list of texts, compared exactly.
     AnyText,
-    /// A text of a certain form, compared exactly.
+    /// A text of a certain format, compared exactly.
     Code(Code),
-    /// A list of texts of a certain form.
+    /// A list of texts of a certain format.
     AnyCode(Code),
     /// An object.
     Model(&'static Model),
     /// A list of objects.
     AnyModel(&'static Model),
-    /// A list of objects, each of which asks for one item of a list that fulfils all of it.
+    /// A list of objects; each one matches if some item of the record's list satisfies all of it.
     SomeItem(&'static Model),
     /// A box or a circle around the position of this name.
     LatLng(&'static str),
-    /// An object with a `location` that is such a box or circle.
+    /// An object whose `location` is such a box or circle.
     Point(&'static str),
-    /// Whatever it holds is ignored.
+    /// Accepted with any value and ignored.
     Ignored,
 }
 
-/// A text whose form a type of records checks.
+/// A text whose format is validated by a type of records.
 #[derive(Clone, Copy)]
 pub struct Code {
     /// Name of the type in the OpenAPI document.
     pub name: &'static str,
-    /// Reads a text, as records write it.
+    /// Parses a text and normalises it as in records.
     pub read: fn(&Value) -> Result<String, Fault>,
 }
 
 impl Code {
-    /// The form of a type of records.
+    /// Creates the format of a type of records.
     pub const fn of<T: DeserializeOwned + ToString>(name: &'static str) -> Self {
         Self {
             name,
@@ -123,7 +123,7 @@ pub(super) const fn field(key: &'static str, takes: Takes, about: &'static str) 
 }
 
 impl Field {
-    /// Lite searches take all of it.
+    /// Marks the whole field as accepted by lite searches.
     pub(super) const fn lite(self) -> Self {
         Self {
             lite: Lite::Whole,
@@ -131,7 +131,7 @@ impl Field {
         }
     }
 
-    /// Lite searches take some of its fields.
+    /// Marks the field as accepted by lite searches with some of its subfields.
     pub(super) const fn partly_lite(self) -> Self {
         Self {
             lite: Lite::Part,
@@ -139,7 +139,7 @@ impl Field {
         }
     }
 
-    /// Its step of the column's name; empty for none.
+    /// Sets its component of the column name; empty for none.
     pub(super) const fn on(self, column: &'static str) -> Self {
         Self {
             column: Some(column),
@@ -147,7 +147,7 @@ impl Field {
         }
     }
 
-    /// The column it constrains, or the start of the names of those its fields do; `outer` comes before it.
+    /// The column it constrains, or the prefix of its subfields' columns; `outer` is prepended.
     pub fn column(&self, outer: &str) -> String {
         let step = match self.column {
             Some(step) => step.to_owned(),
@@ -160,12 +160,12 @@ impl Field {
         }
     }
 
-    /// Whether a model that is taken in part or whole has it.
+    /// Whether the field is accepted in this part of its model.
     pub(super) fn is_in(&self, part: Part) -> bool {
         part == Part::Whole || self.lite != Lite::Nothing
     }
 
-    /// How much of its model is taken where the field is in a model taken in part or whole.
+    /// How much of the field's model is accepted in this part of the outer model.
     pub(super) fn part(&self, outer: Part) -> Part {
         match (outer, self.lite) {
             (Part::Lite, Lite::Part | Lite::Nothing) => Part::Lite,
@@ -174,17 +174,17 @@ impl Field {
     }
 }
 
-/// How much of a model a body takes.
+/// How much of a model a body accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// All fields.
     Whole,
-    /// What lite searches take.
+    /// The fields that lite searches accept.
     Lite,
 }
 
 impl Part {
-    /// The fields of a model that are taken.
+    /// The accepted fields of a model.
     pub fn fields(self, model: &'static Model) -> impl Iterator<Item = &'static Field> {
         model.fields.iter().filter(move |field| field.is_in(self))
     }
@@ -193,15 +193,16 @@ impl Part {
 /// A leaf of a filter.
 #[derive(Clone, Debug)]
 pub struct Leaf {
-    /// Keys from the model down; those of lists end in `[]`.
+    /// Path of keys from the model; keys of lists end in `[]`.
     pub path: String,
-    /// What it takes.
+    /// Type of value.
     pub takes: Takes,
-    /// The column it constrains; of a place, its position. Fields of items come after their list: `adverts.is_online`.
+    /// The column it constrains; for a place, its position. Fields of items are prefixed with their list:
+    /// `adverts.is_online`.
     pub column: String,
 }
 
-/// Every leaf of a model, in the order of the tables.
+/// Lists every leaf of a model, in the order of the tables.
 pub fn leaves(model: &'static Model, part: Part) -> Vec<Leaf> {
     let mut found = Vec::new();
     gather(model, part, "", "", "", &mut found);

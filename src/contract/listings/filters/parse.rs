@@ -1,7 +1,7 @@
-//! The walk through a filter, in document order, up to its first fault; what comes out is the engine's filter.
+//! Parses a filter in document order up to its first fault, and translates it to the engine's filter.
 //!
-//! Fields are combined with AND, entries of a list with OR. What does not constrain leaves nothing behind: an empty
-//! list, a range without bounds, an object without keys; an entry without keys frees its whole list.
+//! Fields are combined with AND, entries of a list with OR. An empty list, a range without bounds and an object without
+//! keys produce no clause. An entry without keys matches everything, so its whole list produces no clause.
 
 use serde_json::Value;
 
@@ -15,12 +15,12 @@ use crate::listings::scalars::Year;
 use crate::read::read;
 use crate::walk::{At, flag, list, number, object, text};
 
-/// Most items a list of a filter may hold.
+/// Maximum items in a list of a filter.
 pub const ITEMS_MAX: usize = 1_000;
-/// Longest text of a filter, characters.
+/// Maximum length of a text of a filter, in characters.
 pub const TEXT_CHARS_MAX: usize = 2_048;
 
-/// Reads an object of a filter; the columns of its fields start with `outer`.
+/// Parses an object of a filter; the columns of its fields are prefixed with `outer`.
 pub(super) fn model(
     value: &Value,
     model: &'static Model,
@@ -39,7 +39,7 @@ pub(super) fn model(
     Ok(filter)
 }
 
-/// Reads the value of a field.
+/// Parses the value of a field.
 fn read_field(
     value: &Value,
     field: &'static Field,
@@ -101,7 +101,7 @@ fn clauses(column: &str, test: Option<Test>) -> Filter {
     clause.into_iter().collect()
 }
 
-/// The items of a list, each with its place.
+/// Parses the items of a list, each with its path.
 fn items<T>(
     value: &Value,
     at: At<'_>,
@@ -117,7 +117,7 @@ fn items<T>(
         .collect()
 }
 
-/// A list of entries of which one must hold.
+/// Parses a list of entries, at least one of which must hold.
 fn any(
     value: &Value,
     at: At<'_>,
@@ -126,7 +126,7 @@ fn any(
     Ok(Clause::any(items(value, at, read)?))
 }
 
-/// A list of texts of which one must be the record's.
+/// Parses a list of texts, one of which must equal that of the record.
 fn any_of(
     value: &Value,
     at: At<'_>,
@@ -138,7 +138,7 @@ fn any_of(
     Ok((!texts.is_empty()).then_some(Test::OneOf(texts)))
 }
 
-/// A value of an enumeration in any of its spellings, as it is written.
+/// Parses a value of an enumeration in any spelling and returns it as written.
 pub(super) fn value_of(
     value: &Value,
     enumeration: &'static Enumeration,
@@ -163,7 +163,7 @@ fn code_of(value: &Value, code: Code, at: At<'_>) -> Result<String, Fault> {
     (code.read)(value).map_err(|fault| at.fault(fault.message))
 }
 
-/// The two bounds of a range, read one by one.
+/// Parses the two bounds of a range.
 fn bounds<T: Copy>(
     value: &Value,
     at: At<'_>,
@@ -208,7 +208,7 @@ fn moments(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
     }
 }
 
-/// `{location: …}` around a position.
+/// Parses `{location: …}` around a position.
 fn point(value: &Value, position: &'static str, at: At<'_>) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
     for (key, value) in object(value, at)? {

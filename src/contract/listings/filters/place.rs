@@ -1,7 +1,7 @@
-//! FilterLatLng: a box, a circle around a pin, a circle around the centre of a commune.
+//! FilterLatLng: a box, a circle around a pin, or a circle around the centre of a commune.
 //!
-//! Coordinates are `{lat, lon}` objects, degrees. Distances are planar, boundaries included. Several keys are combined
-//! with AND.
+//! Coordinates are `{lat, lon}` objects in degrees. Distances are planar, boundaries included. Several keys are
+//! combined with AND.
 
 use serde_json::Value;
 
@@ -14,10 +14,10 @@ use toise_geo::communes;
 
 /// The keys of a FilterLatLng.
 pub const LAT_LNG_KEYS: [&str; 3] = ["geoBoundingBox", "geoDistance", "geoInseeCodeDistance"];
-/// What `distanceKm` must be.
+/// The rule for `distanceKm`.
 pub const DISTANCE_KM_RULE: &str = "must be a number above 0";
 
-/// Reads a box or circles around a position.
+/// Parses a box or circles around a position.
 pub(super) fn lat_lng(value: &Value, position: &'static str, at: At<'_>) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
     for (key, value) in object(value, at)? {
@@ -106,11 +106,11 @@ fn metres(value: &Value, at: At<'_>) -> Result<f64, Fault> {
         .ok()
         .filter(|kilometres| *kilometres > 0.0);
     let kilometres = kilometres.ok_or_else(|| at.fault(DISTANCE_KM_RULE))?;
-    // Beyond all numbers is as far as beyond the earth.
+    // Limits the radius to a finite number; it is beyond the earth anyway.
     Ok((kilometres * 1_000.0).min(f64::MAX))
 }
 
-/// Latitude and longitude of `{lat, lon}`.
+/// Parses `{lat, lon}` to latitude and longitude.
 fn degrees(value: &Value, at: At<'_>) -> Result<(f64, f64), Fault> {
     let (mut lat, mut lon) = (None, None);
     for (key, value) in object(value, at)? {

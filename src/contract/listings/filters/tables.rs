@@ -1,7 +1,7 @@
-//! FilterProperty and FilterAdvert, and the models they are made of but the dwelling's.
+//! FilterProperty and FilterAdvert, with all their models except that of dwellings.
 //!
-//! The names are the contract's, with their oddities: `have…` for land where records say `has…`, arrays of ranges for
-//! two moments of an advert, one location there and several here.
+//! The names are the contract's, with their irregularities: `have…` for land where records have `has…`, arrays of
+//! ranges for two moments of an advert, one location for adverts and several for properties.
 
 use super::habitation::FILTER_TYPE_HABITATION;
 use super::model::Takes::{
@@ -15,14 +15,14 @@ use crate::enums::{
 };
 use crate::listings::codes::{Department, FlxId, InseeCode, IrisCode, PostalCode, Siren};
 
-/// Name of the position of the centre of a commune.
+/// Name of the position of a commune's centre.
 pub const CITY_POSITION: &str = "city";
 /// Name of the position of the asset.
 pub const ASSET_POSITION: &str = crate::filter::POSITION;
 
 const FLX_ID: Code = Code::of::<FlxId>("FlxId");
 
-/// What a property search or alert asks for.
+/// Filter of a property search or alert.
 #[rustfmt::skip]
 pub static FILTER_PROPERTY: Model = Model {
     name: "FilterProperty",
@@ -45,7 +45,7 @@ pub static FILTER_PROPERTY: Model = Model {
     ],
 };
 
-/// What an advert alert asks for.
+/// Filter of an advert alert.
 #[rustfmt::skip]
 pub static FILTER_ADVERT: Model = Model {
     name: "FilterAdvert",
@@ -248,7 +248,7 @@ static FILTER_SOURCE: Model = Model {
     ],
 };
 
-/// The same for adverts, whose records have its three fields of their own.
+/// FilterSource for adverts, whose records hold its three fields at the top level.
 #[rustfmt::skip]
 static FILTER_ADVERT_SOURCE: Model = Model {
     name: "FilterSource",

@@ -1,4 +1,4 @@
-//! Each kind of fault by its path, and what each kind of field becomes.
+//! Each kind of fault with its path, and the clause of each kind of field.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn parsed(part: Part, body: &str) -> Result<SearchRequest, Fault> {
     parse_search(part, &body, &key())
 }
 
-/// The filter of a search, or its fault with the path from the filter on.
+/// The filter of a search, or its fault with the path relative to the filter.
 fn filter(text: &str) -> Result<Vec<Clause>, String> {
     match parsed(Part::Whole, &search_of(text)) {
         Ok(request) => Ok(request.search.filter),
@@ -43,7 +43,7 @@ fn one_of(column: &'static str, texts: &[&str]) -> Clause {
 }
 
 #[test]
-fn each_kind_of_field_becomes_its_clause() {
+fn each_kind_of_field_gives_its_clause() {
     let at_least = |column: &'static str, min: f64| {
         let test = Test::Number {
             min: Some(min),
@@ -121,7 +121,7 @@ fn each_kind_of_field_becomes_its_clause() {
 }
 
 #[test]
-fn what_does_not_constrain_leaves_nothing_behind() {
+fn empty_conditions_give_no_clause() {
     for text in [
         "{}",
         r#"{"type": [], "adverts": [], "habitation": {"roomCount": {}, "characteristics": {}}, "location": []}"#,
@@ -136,7 +136,7 @@ fn what_does_not_constrain_leaves_nothing_behind() {
 
 #[test]
 #[rustfmt::skip]
-fn each_kind_of_fault_is_named_by_its_path_with_what_is_allowed() {
+fn each_kind_of_fault_has_its_path_and_what_is_allowed() {
     let pin = r#"{"lat": 44.5, "lon": 3.5}"#;
     let around = |shape: &str| format!(r#"{{"location": [{{"locationCoordinate": {{"location": {shape}}}}}]}}"#);
     let at = "location[0].locationCoordinate.location";
@@ -229,7 +229,7 @@ fn the_first_fault_in_document_order_is_reported() {
 
 #[test]
 #[rustfmt::skip]
-fn bodies_need_their_keys_and_bound_their_sizes_and_texts() {
+fn bodies_require_their_keys_and_limit_sizes_and_texts() {
     let whole = |size: &str, search: &str| {
         format!(r#"{{"size": {size}, "sortBy": "PRICE", "orderBy": "ASC", "search": {search}}}"#)
     };
@@ -261,7 +261,7 @@ fn bodies_need_their_keys_and_bound_their_sizes_and_texts() {
 }
 
 #[test]
-fn lite_searches_take_their_part_of_the_filter_alone() {
+fn lite_searches_accept_only_their_part_of_the_filter() {
     let lite: Vec<String> = leaves(Listing::Property.filter_model(), Part::Lite)
         .into_iter()
         .map(|leaf| leaf.path)
@@ -326,7 +326,7 @@ fn lite_searches_take_their_part_of_the_filter_alone() {
 
 #[test]
 #[rustfmt::skip]
-fn adverts_have_one_place_and_lists_of_moments() {
+fn advert_filters_have_one_place_and_lists_of_moments() {
     let query = |filter: Value| {
         parse_search_query(Listing::Advert, &json!({ "filterAd": filter }))
             .map_err(|fault| fault.to_string())
@@ -358,7 +358,7 @@ fn adverts_have_one_place_and_lists_of_moments() {
 }
 
 #[test]
-fn bodies_that_name_properties_are_read_in_order() {
+fn identifiers_stay_in_the_order_of_the_request() {
     let ids = [
         "019a53c0-7a55-7c40-8a11-0a5e5f6b7c81",
         "00000000-0000-0000-0000-000000000001",
@@ -383,7 +383,7 @@ fn bodies_that_name_properties_are_read_in_order() {
 }
 
 #[test]
-fn counts_and_analytics_carry_a_search() {
+fn counts_and_analytics_contain_a_search() {
     let search = json!({"filterProperty": {"isUrgent": true}, "keywords": ["mer"]});
     let count = parse_count(&json!({ "search": search })).unwrap();
     assert_eq!(count.filter, [Clause::new("is_urgent", Test::Is(true))]);
@@ -398,7 +398,7 @@ fn counts_and_analytics_carry_a_search() {
 }
 
 #[test]
-fn a_cursor_opens_only_for_its_own_question() {
+fn a_cursor_is_valid_only_for_its_own_query() {
     let body = |search: Value, cursor: Option<&str>| {
         let mut body = json!({"size": 10, "sortBy": "PRICE", "orderBy": "DESC", "search": search});
         if let Some(cursor) = cursor {
@@ -429,7 +429,7 @@ fn a_cursor_opens_only_for_its_own_question() {
 }
 
 #[test]
-fn leaves_name_what_they_constrain() {
+fn leaves_give_the_column_they_constrain() {
     let leaves = leaves(Listing::Property.filter_model(), Part::Whole);
     let column = |path: &str| {
         let leaf = leaves.iter().find(|leaf| leaf.path == path);
