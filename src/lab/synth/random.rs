@@ -1,8 +1,8 @@
-//! The generator's own stream of pseudo-random numbers.
+//! The generator's own pseudo-random numbers.
 //!
-//! Not the `rand` crate's: its small generators may change between versions, while the same seed must give the same
-//! bytes whatever is upgraded. SplitMix64, one addition and three mixes a number; a stream per block makes the output
-//! the same whatever the number of threads.
+//! The `rand` crate's small generators may change between versions, while the same seed must always give the same
+//! bytes. SplitMix64 costs one addition and three mixes per number; one stream per block makes the output independent
+//! of the number of threads.
 
 /// Mixes 64 bits so that neighbouring inputs give unrelated outputs.
 pub fn mix(value: u64) -> u64 {
@@ -17,7 +17,7 @@ pub fn mix2(first: u64, second: u64) -> u64 {
     mix(mix(first) ^ second.wrapping_mul(0xD6E8_FEB8_6659_FD93))
 }
 
-/// The number in [0, 1) that 64 mixed bits stand for.
+/// Maps 64 mixed bits to a number in [0, 1).
 pub fn to_unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
@@ -36,58 +36,58 @@ impl Stream {
         }
     }
 
-    /// 64 bits.
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let drawn = mix(self.state);
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         drawn
     }
 
-    /// Uniform in [0, 1).
+    /// A number, uniform in [0, 1).
     pub fn unit(&mut self) -> f64 {
         to_unit(self.bits())
     }
 
-    /// True with this probability.
+    /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Uniform in [0, `bound`); 0 for an empty range.
+    /// An index, uniform in [0, `bound`); 0 for an empty range.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// Uniform among the whole numbers from `least` to `greatest`, both included.
+    /// An integer, uniform from `least` to `greatest`, both inclusive.
     pub fn between(&mut self, least: i64, greatest: i64) -> i64 {
         least + self.below((greatest - least + 1).max(1) as usize) as i64
     }
 
-    /// Approximately normal, mean 0 and deviation 1, within ±3.46: the sum of four uniforms, cheap and without
-    /// absurd tails.
+    /// Approximately normal with mean 0 and standard deviation 1, within ±3.46: the sum of four uniform numbers, which
+    /// is cheap and has no extreme tails.
     pub fn normal(&mut self) -> f64 {
         let bits = self.bits();
         let quarter = |shift: u32| f64::from(((bits >> shift) & 0xFFFF) as u32) / 65_536.0;
         (quarter(0) + quarter(16) + quarter(32) + quarter(48) - 2.0) * 3f64.sqrt()
     }
 
-    /// A factor around 1 whose logarithm has this deviation.
+    /// A factor around 1 whose logarithm has the given standard deviation.
     pub fn spread(&mut self, deviation: f64) -> f64 {
         (self.normal() * deviation).exp()
     }
 
-    /// Index drawn in proportion to `weights`.
+    /// An index, drawn in proportion to `weights`.
     pub fn weighted(&mut self, weights: &[f64]) -> usize {
         weighted_at(self.unit(), weights)
     }
 
-    /// One of these; `choices` is never empty.
+    /// One of `choices`, which is never empty.
     pub fn pick<T: Copy, const N: usize>(&mut self, choices: &[T; N]) -> T {
         choices[self.below(N)]
     }
 }
 
-/// Index at quantile `unit` of the distribution `weights`.
+/// The index at quantile `unit` of the distribution `weights`.
 pub fn weighted_at(unit: f64, weights: &[f64]) -> usize {
     let mut left = unit * weights.iter().sum::<f64>();
     for (index, weight) in weights.iter().enumerate() {
