@@ -1,15 +1,16 @@
-//! The dispatcher: takes notifications from the outbox to their receivers.
+//! The dispatcher: delivers notifications from the outbox to their receivers.
 //!
-//! One thread decides and talks to the store; attempts run on the service's runtime and tell it how they ended. A turn
-//! is one reading (`look`: what is new or due, grouped for endpoints with room, see `state`) and one transaction
-//! (`record`: how attempts ended, which deliveries begin), however many deliveries it holds; then the new ones are
-//! sent. So a delivery is on disk with its identifier before its first byte leaves, and again when it ended: what is
-//! killed in between is sent once more under the same identifier.
+//! One thread plans and writes to the store; attempts run on the service's runtime and report back to it. A turn
+//! consists of one read (`look`: what is new or due, grouped for endpoints with capacity, see `state`) and one
+//! transaction (`record`: outcomes of attempts, new deliveries), however many deliveries it contains; then the new
+//! deliveries are sent. A delivery is therefore on disk with its identifier before its first byte is sent, and again
+//! after it ended. If the process is killed in between, the delivery is sent again under the same identifier.
 //!
-//! One process of a data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the system
-//! gives back when a process dies. Leases of single deliveries back that up: an attempt that nobody tells the end of is
-//! due again after 30 s. Turns come with commits of this process, with ends of attempts, and every 25 ms for what
-//! other processes commit. On two cores a delivery costs about 0.1 ms of the thread and its share of a commit.
+//! One process per data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
+//! system releases when a process ends. Leases of single deliveries are a second safeguard: an attempt without a
+//! reported outcome is due again after 30 s. Turns are triggered by commits of this process and by ends of attempts,
+//! and run every 25 ms for commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and its
+//! share of a commit.
 
 mod addresses;
 mod attempt;
@@ -43,34 +44,34 @@ use toise_net::post::{Posted, Poster};
 use toise_store::Store;
 use toise_telemetry::Metrics;
 
-/// The file whose lock the dispatching process holds, in the data folder.
+/// File in the data folder whose lock the dispatching process holds.
 pub const LOCK_FILE: &str = "dispatcher.lock";
-/// How often what other processes commit is looked for.
+/// Interval at which commits of other processes are checked.
 const TICK: Duration = Duration::from_millis(25);
-/// After how long an attempt whose end nobody tells counts as lost; no attempt takes so long.
+/// Time after which an attempt without a reported outcome counts as lost; no attempt takes that long.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// What a dispatcher works with.
+/// What a dispatcher needs.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The data folder.
     pub data: PathBuf,
-    /// Its store.
+    /// The store in the data folder.
     pub store: Store,
-    /// Tells the time.
+    /// The clock.
     pub clock: Clock,
-    /// Sends.
+    /// Posts deliveries.
     pub poster: Poster,
-    /// What deliveries cost.
+    /// Prices of deliveries.
     pub prices: Arc<Prices>,
-    /// What the outbox keeps.
+    /// Limits of the outbox.
     pub retention: Retention,
-    /// What the service counts.
+    /// Metrics of the service.
     pub metrics: Metrics,
 }
 
 enum Message {
-    /// Something was committed in this process.
+    /// This process committed a change.
     Committed,
     /// An attempt ended.
     Ended {
@@ -81,8 +82,8 @@ enum Message {
     Stop,
 }
 
-/// A running dispatcher. Dropping it ends it: nothing new begins, and what is under way is waited for, some seconds at
-/// most.
+/// A running dispatcher. Dropping it stops it: no new delivery starts, and those in flight are awaited for up to some
+/// seconds.
 #[derive(Debug)]
 pub struct Dispatcher {
     inbox: Sender<Message>,
@@ -93,7 +94,7 @@ impl Dispatcher {
     /// Starts dispatching, on a thread of its own and a runtime for the requests.
     ///
     /// # Errors
-    /// A thread or the lock's file that cannot be had.
+    /// The thread cannot be started, or the lock file cannot be opened.
     pub fn start(setup: Setup, runtime: Handle) -> std::io::Result<Self> {
         let lock = OpenOptions::new()
             .write(true)
@@ -105,7 +106,7 @@ impl Dispatcher {
         let (wake, asleep) = (inbox.clone(), Arc::clone(&woken));
         setup.store.on_commit(move || {
             if !asleep.swap(true, Ordering::AcqRel) {
-                // After the end of the dispatcher nobody listens.
+                // After the dispatcher has ended nothing receives the message.
                 let _ = wake.send(Message::Committed);
             }
         });
@@ -124,7 +125,7 @@ impl Dispatcher {
 
 impl Drop for Dispatcher {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The dispatcher may have ended already.
         let _ = self.inbox.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -132,7 +133,7 @@ impl Drop for Dispatcher {
     }
 }
 
-/// Has the depth of the outbox told when the numbers are asked for.
+/// Registers the gauges of the outbox.
 fn observe(setup: &Setup, traffic: Arc<Traffic>) {
     let (store, clock, retention) = (setup.store.clone(), setup.clock.clone(), setup.retention);
     setup.metrics.observe(move |gauges| {
@@ -175,7 +176,7 @@ fn observe(setup: &Setup, traffic: Arc<Traffic>) {
     });
 }
 
-/// What the dispatcher tells of itself between turns.
+/// Numbers of the dispatcher, published between turns.
 #[derive(Debug, Default)]
 struct Traffic {
     under_way: AtomicUsize,

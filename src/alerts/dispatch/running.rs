@@ -1,4 +1,4 @@
-//! The dispatcher's thread: hears what happens, reads, writes, sends; turn after turn.
+//! The dispatcher's thread: receives messages, plans, writes and sends, turn after turn.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -23,19 +23,19 @@ use crate::retention::{self, Due};
 use toise_net::post::Posted;
 use toise_store as store;
 
-/// How often a process that does not dispatch tries to.
+/// Interval at which a process that does not dispatch tries to take the lock.
 const LOCK_EVERY: Duration = Duration::from_millis(500);
-/// How often it is looked for what has to leave the outbox, and idle endpoints are forgotten.
+/// Interval of upkeep: retention of the outbox, and eviction of idle endpoints.
 const UPKEEP_EVERY: Duration = Duration::from_secs(10);
-/// Pause after the store failed.
+/// Pause after a store error.
 const ERROR_PAUSE: Duration = Duration::from_millis(500);
-/// How long attempts under way are waited for at the end: as long as one can take, and a commit.
+/// How long attempts in flight are awaited at the end: the longest attempt plus a commit.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A delivery under way.
+/// A delivery in flight.
 struct Sent {
     parcel: SentParcel,
-    /// When the oldest of its items was matched, where this is its first attempt.
+    /// Time of the oldest match in it, Unix milliseconds; only on its first attempt.
     matched_at_ms: Option<i64>,
     lost_at: Instant,
 }
@@ -53,7 +53,7 @@ pub(super) struct Running {
     stopping: bool,
     upkeep_at: Instant,
     due: Due,
-    /// Whether the store keeps what nobody needs.
+    /// Whether the store contains orphans.
     untidy: bool,
     traffic: Arc<Traffic>,
 }
@@ -83,16 +83,16 @@ impl Running {
         }
     }
 
-    /// Dispatches from when it is this process's turn until it is told to stop.
+    /// Waits for the lock, then dispatches until it receives the stop message.
     pub(super) fn run(mut self, lock: &File) {
         let mut said = false;
         while let Err(error) = lock.try_lock() {
             match error {
                 TryLockError::WouldBlock if !said => {
-                    tracing::info!("another process delivers; waiting for its end")
+                    tracing::info!("another process is dispatching; waiting for it to end")
                 }
                 TryLockError::Error(error) if !said => {
-                    tracing::error!(%error, "no delivery without a lock on {LOCK_FILE}")
+                    tracing::error!(%error, "cannot lock {LOCK_FILE}; deliveries are paused")
                 }
                 _ => {}
             }
@@ -103,7 +103,7 @@ impl Running {
             }
         }
         while let Err(error) = self.begin() {
-            tracing::error!(%error, "deliveries cannot begin");
+            tracing::error!(%error, "cannot start deliveries");
             self.hear(ERROR_PAUSE);
             if self.stopping {
                 return;
@@ -112,7 +112,7 @@ impl Running {
         let mut stop_by = None;
         loop {
             if let Err(error) = self.turn() {
-                tracing::error!(%error, "deliveries wait for the store");
+                tracing::error!(%error, "store error; deliveries are paused");
                 std::thread::sleep(ERROR_PAUSE);
             }
             if self.stopping {
@@ -126,13 +126,13 @@ impl Running {
         }
     }
 
-    /// Takes over from whoever dispatched before.
+    /// Takes over from the process that dispatched before.
     fn begin(&mut self) -> store::Result<()> {
         let voided = self.setup.store.write(void_leases)?;
         if voided > 0 {
             tracing::info!(
                 deliveries = voided,
-                "sending again what a former process left under way"
+                "resending deliveries that a previous process left in flight"
             );
         }
         let (state, now) = (&mut self.state, self.setup.clock.now());
@@ -141,7 +141,7 @@ impl Running {
             .read(|connection| look::begin(connection, state, now))
     }
 
-    /// Waits for a message, takes all there are.
+    /// Waits for a message, then receives all pending ones.
     fn hear(&mut self, patience: Duration) {
         match self.messages.recv_timeout(patience) {
             Ok(message) => self.take(message),
@@ -165,7 +165,7 @@ impl Running {
         }
     }
 
-    /// Takes what became of an attempt; it is written in the next turn.
+    /// Handles the end of an attempt, which is written in the next turn.
     fn ended(&mut self, delivery_id: Uuid, posted: &Posted, sent_at: Option<DateTime<Utc>>) {
         let Some(sent) = self.sent.remove(&delivery_id) else {
             return;
@@ -214,7 +214,7 @@ impl Running {
         }
     }
 
-    /// One reading, one transaction, and off they go.
+    /// Runs one turn: one read, one transaction, then sending.
     fn turn(&mut self) -> store::Result<()> {
         let now = self.setup.clock.now();
         let mut plan = Plan::default();
@@ -262,7 +262,7 @@ impl Running {
         }
     }
 
-    /// Looks from time to time for what has to leave.
+    /// Runs the periodic upkeep: lost attempts, idle endpoints, retention, orphans.
     fn keep_up(&mut self, now: DateTime<Utc>) -> store::Result<()> {
         self.traffic
             .under_way
@@ -302,7 +302,7 @@ impl Running {
         }
         for (receiver, alerts) in &written.ended {
             self.state.failing.remove(receiver);
-            tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days: its alerts have ended");
+            tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days; its alerts have been deactivated");
         }
         for buried in &work.plan.buried {
             self.state.put_back(buried.alert);
@@ -321,12 +321,12 @@ impl Running {
             metrics.record_expired_notifications(notifications as u64);
             tracing::warn!(
                 notifications,
-                "notifications left the outbox undelivered: it is full, or they were too old"
+                "undelivered notifications were evicted: the outbox is full, or they were too old"
             );
         }
     }
 
-    /// Gives back what was planned and not written.
+    /// Requeues what was planned but not written.
     fn undo(&mut self, plan: &Plan) {
         let buried = plan.buried.iter().map(|buried| buried.alert);
         for alert in plan.picked.iter().copied().chain(buried) {
@@ -382,7 +382,7 @@ impl Running {
         );
         self.runtime.spawn(async move {
             let (posted, sent_at) = attempt.make(&poster, &clock).await;
-            // After the end of the dispatcher nobody listens; the delivery is sent again by the next one.
+            // After the dispatcher has ended nothing receives the message; the next one sends the delivery again.
             let _ = back.send(Message::Ended {
                 delivery_id,
                 posted,
