@@ -1,4 +1,4 @@
-//! The few threads that read pages and take adverts in. They give way to searches and whoever else waits for an answer.
+//! The threads that read pages and ingest adverts. They yield to searches and other work that a client waits for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,20 +9,20 @@ use tokio::sync::oneshot;
 
 use toise_engine::priority;
 
-/// Pages read at once: most of that time goes by waiting for the disk.
+/// Number of threads: most of their time is spent waiting for the disk.
 const READERS: usize = 4;
 
 type Reading = Box<dyn FnOnce() + Send>;
 
-/// The threads; they end when the last of these is dropped. Cheap to clone.
+/// Handle of the threads, which end when the last handle is dropped. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Readers(Sender<Reading>);
 
 impl Readers {
-    /// Starts them.
+    /// Starts the threads.
     ///
     /// # Errors
-    /// A thread that cannot be had.
+    /// A thread cannot be started.
     pub fn start() -> std::io::Result<Self> {
         let (hand_in, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
@@ -35,17 +35,17 @@ impl Readers {
         Ok(Self(hand_in))
     }
 
-    /// Does something that blocks on one of them; `None` when it panicked.
+    /// Runs a blocking function on one of the threads; `None` if it panicked.
     pub async fn run<T: Send + 'static>(
         &self,
         reading: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let (tell, told) = oneshot::channel();
         let reading = move || {
-            // Whoever does not listen any more has stopped.
+            // The caller may have gone away, so a send error is ignored.
             let _ = tell.send(reading());
         };
-        // The threads stay as long as this does.
+        // The threads exist as long as this handle.
         let _ = self.0.send(Box::new(reading));
         told.await.ok()
     }
@@ -54,7 +54,7 @@ impl Readers {
 fn read_all(waiting: &Mutex<Receiver<Reading>>) {
     priority::lower();
     loop {
-        // Whoever panicked here took a reading or left it.
+        // A thread that panicked here has either taken a task or left it in place.
         let next = waiting
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_reading_that_panics_takes_no_thread_with_it() {
+    async fn a_panic_while_reading_does_not_end_a_thread() {
         let readers = Readers::start().unwrap();
         for _ in 0..2 * READERS {
             let panicked: Option<()> = readers.run(|| panic!("an unreadable page")).await;

@@ -1,8 +1,8 @@
-//! The thread that runs jobs: begins those that may, stores how they ended, tells whoever waits.
+//! The thread that runs jobs: starts those that may, stores their outcomes, and notifies waiting calls.
 //!
-//! One process of a data folder collects at a time: the one that holds the lock on [`LOCK_FILE`], which the system gives
-//! back when a process dies; it takes up every job that had not ended. A turn is one transaction: how jobs ended, which
-//! begin. Fetches run on the service's runtime and report back, also when they panic.
+//! One process per data folder collects at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
+//! system releases when a process ends. It takes over all unfinished jobs. A turn is one transaction with the outcomes
+//! of jobs and the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::PathBuf;
@@ -21,52 +21,52 @@ use toise_net::fetch::{PAGE_TIMEOUT, Trail};
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
-/// The file whose lock the collecting process holds, in the data folder.
+/// File in the data folder whose lock the collecting process holds.
 pub const LOCK_FILE: &str = "collector.lock";
-/// How often jobs of other processes are looked for, and the clock is.
+/// Interval at which jobs of other processes and due times are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// How often the lock is tried while another process holds it.
+/// Interval at which the lock is tried while another process holds it.
 const LOCK_EVERY: Duration = Duration::from_secs(1);
-/// Pause after a store that failed.
+/// Pause after a store error.
 const ERROR_PAUSE: Duration = Duration::from_secs(1);
-/// Jobs read in one turn.
+/// Maximum jobs read in one turn.
 const READ_MAX: usize = 5_000;
-/// Jobs begun in one turn.
+/// Maximum jobs started in one turn.
 const BEGIN_MAX: usize = 256;
-/// How long a job may run: its page and its reading.
+/// Maximum duration of a job: fetching and reading its page.
 const LEASE: Duration = Duration::from_secs(PAGE_TIMEOUT.as_secs() + 30);
-/// How often what is old is removed.
+/// Interval of upkeep, which deletes old jobs and pages.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 
-/// What a runner works with.
+/// What a runner needs.
 pub struct Setup {
     /// The data folder.
     pub data: PathBuf,
-    /// Its store.
+    /// The store in the data folder.
     pub store: Store,
-    /// Tells the time.
+    /// The clock.
     pub clock: Clock,
-    /// Does the work.
+    /// Runs jobs.
     pub worker: Worker,
-    /// How hosts and the machine are spared.
+    /// Politeness limits.
     pub manners: Manners,
-    /// Who waits for which job.
+    /// Calls that wait for jobs.
     pub waiting: Waiting,
-    /// How long pages are kept, where they are.
+    /// Retention of pages, if they are stored.
     pub pages_kept_for: Duration,
-    /// What the service counts.
+    /// Metrics of the service.
     pub metrics: Metrics,
 }
 
 pub(super) enum Message {
-    /// A job was made in this process.
+    /// This process created a job.
     Added,
-    /// An attempt came to its end.
+    /// An attempt ended.
     Done(Box<(Job, Done)>),
     Stop,
 }
 
-/// A running collector's thread. Dropping it ends it; jobs under way are taken up at the next start.
+/// The thread of a running collector. Dropping it stops the thread; running jobs are resumed at the next start.
 #[derive(Debug)]
 pub struct Runner {
     inbox: Sender<Message>,
@@ -77,7 +77,7 @@ impl Runner {
     /// Starts collecting on a thread of its own and a runtime for the fetches; `inbox` wakes it.
     ///
     /// # Errors
-    /// A thread or the lock's file that cannot be had.
+    /// The thread cannot be started, or the lock file cannot be opened.
     pub(super) fn start(
         setup: Setup,
         runtime: Handle,
@@ -112,7 +112,7 @@ impl Runner {
 
 impl Drop for Runner {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The thread may have ended already.
         let _ = self.inbox.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -129,7 +129,7 @@ fn observe(setup: &Setup) {
     });
 }
 
-/// An inbox of messages.
+/// Creates the channel for messages.
 pub(super) fn inbox() -> (Sender<Message>, Receiver<Message>) {
     channel()
 }
@@ -140,9 +140,9 @@ struct Running {
     back: Sender<Message>,
     messages: Receiver<Message>,
     queue: Queue,
-    /// Number of the last job read.
+    /// Row number of the last job read.
     read_through: i64,
-    /// How jobs ended, as long as the store does not know.
+    /// Outcomes of attempts that are not yet in the store.
     unsaved: Vec<(Job, Attempt)>,
     upkeep_at: Duration,
     stopping: bool,
@@ -152,7 +152,7 @@ impl Running {
     fn run(mut self, lock: &File) {
         while let Err(error) = lock.try_lock() {
             if let TryLockError::Error(error) = error {
-                tracing::error!(%error, "no collection without a lock on {LOCK_FILE}");
+                tracing::error!(%error, "cannot lock {LOCK_FILE}; collection is paused");
             }
             self.hear(LOCK_EVERY);
             if self.stopping {
@@ -161,7 +161,7 @@ impl Running {
         }
         while !self.stopping {
             if let Err(error) = self.turn() {
-                tracing::error!(%error, "collection waits for the store");
+                tracing::error!(%error, "store error; collection is paused");
                 std::thread::sleep(ERROR_PAUSE);
             }
             let now = self.setup.clock.monotonic();
@@ -170,11 +170,11 @@ impl Running {
         }
         let now_ms = self.setup.clock.now().timestamp_millis();
         if let Err(error) = self.save(&[], now_ms, false) {
-            tracing::warn!(%error, "pages that were collected last are fetched again at the next start");
+            tracing::warn!(%error, "cannot store the last outcomes; their pages are fetched again at the next start");
         }
     }
 
-    /// Waits for a message, takes all there are.
+    /// Waits for a message, then receives all pending ones.
     fn hear(&mut self, patience: Duration) {
         match self.messages.recv_timeout(patience) {
             Ok(message) => self.take(message),
@@ -235,7 +235,7 @@ impl Running {
         Ok(())
     }
 
-    /// Reads jobs made since.
+    /// Reads jobs created since the last call.
     fn read_new(&mut self, now: Duration, now_ms: i64) -> store::Result<()> {
         let after = self.read_through;
         let new = self
@@ -266,7 +266,7 @@ impl Running {
         })
     }
 
-    /// Tells whoever waits for a job that ended, and puts back one that is to be tried again.
+    /// Notifies the call that waits for an ended job, and requeues a job that is to be retried.
     fn settle(&mut self, mut job: Job, attempt: Attempt, now: Duration, now_ms: i64) {
         match attempt {
             Attempt::Ended { ended, .. } => {
@@ -278,7 +278,7 @@ impl Running {
                 self.queue.put(job, now);
             }
             Attempt::Again { due_at_ms, reason } => {
-                tracing::debug!(url = job.what.url, reason, "to be collected again");
+                tracing::debug!(url = job.what.url, reason, "collection will be retried");
                 job.attempts += 1;
                 job.trail = Trail::default();
                 let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
@@ -301,12 +301,12 @@ impl Running {
                 crawl_delay: None,
                 leave_alone: None,
             });
-            // After the end of the runner nobody listens: the job is taken up at the next start.
+            // After the runner has ended nothing receives the message; the job is resumed at the next start.
             let _ = back.send(Message::Done(Box::new((job, done))));
         });
     }
 
-    /// Removes pages that were kept long enough, and all where none are kept any more.
+    /// Deletes pages past their retention, or all of them if pages are not stored any more.
     fn sweep_pages(&self) {
         let folder = self.setup.data.join(PAGES_FOLDER);
         let Ok(entries) = std::fs::read_dir(folder) else {
@@ -322,7 +322,7 @@ impl Running {
             if modified.is_ok_and(is_old)
                 && let Err(error) = std::fs::remove_file(entry.path())
             {
-                tracing::warn!(%error, "a kept page cannot be removed");
+                tracing::warn!(%error, "cannot delete a stored page");
             }
         }
     }

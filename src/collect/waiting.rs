@@ -1,4 +1,5 @@
-//! Who waits for which job: one call each. A job that nobody waits for is taken over by the next call that asks for it.
+//! Calls that wait for jobs, at most one per job. A job without a waiting call is taken over by the next call for its
+//! URL.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,11 +9,11 @@ use uuid::Uuid;
 
 use super::jobs::Ended;
 
-/// Calls that wait in this process. Cheap to clone.
+/// The waiting calls of this process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting(Arc<Mutex<HashMap<Uuid, oneshot::Sender<Ended>>>>);
 
-/// A call's place; given up when dropped.
+/// The place of a waiting call; released when dropped.
 #[derive(Debug)]
 pub struct Place {
     waiting: Waiting,
@@ -21,7 +22,7 @@ pub struct Place {
 }
 
 impl Waiting {
-    /// Takes the place at a job; `None` when another call has it.
+    /// Takes the place at a job; `None` if another call has it.
     pub fn take(&self, job: Uuid) -> Option<Place> {
         let mut places = self.lock();
         if places.contains_key(&job) {
@@ -36,27 +37,27 @@ impl Waiting {
         })
     }
 
-    /// Tells the call that waits for a job how it ended.
+    /// Sends the outcome of a job to the call that waits for it.
     pub fn tell(&self, job: Uuid, ended: Ended) {
         if let Some(tell) = self.lock().remove(&job) {
-            // Whoever went away is not told.
+            // The caller may have gone away, so a send error is ignored.
             let _ = tell.send(ended);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, oneshot::Sender<Ended>>> {
-        // Nothing panics while the map is held half-changed, so a poisoned one is still sound.
+        // No code panics while the map is inconsistent, so a poisoned lock is still usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Place {
-    /// The job.
+    /// Identifier of the job.
     pub fn job(&self) -> Uuid {
         self.job
     }
 
-    /// How the job ended, once it has; `None` when nobody will tell.
+    /// Waits for the end of the job; `None` if it will not be reported.
     pub async fn told(&mut self) -> Option<Ended> {
         (&mut self.told).await.ok()
     }
