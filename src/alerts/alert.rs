@@ -106,7 +106,7 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     let reason: Option<String> = row.get(4)?;
     let known = |reason: String| {
         let found = Reason::ALL.into_iter().find(|one| one.as_str() == reason);
-        found.ok_or_else(|| malformed(4, "no reason known here"))
+        found.ok_or_else(|| malformed(4, "unknown reason"))
     };
     let context: Option<String> = row.get(9)?;
     let written = json(row, 8)?;
@@ -114,7 +114,8 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     Ok(Alert {
         number: row.get(0)?,
         id: FlxId(Uuid::from_bytes(row.get(1)?)),
-        account: Uuid::try_parse(&account).map_err(|_| malformed(2, "no account's identifier"))?,
+        account: Uuid::try_parse(&account)
+            .map_err(|_| malformed(2, "invalid account identifier"))?,
         listing,
         deactivated: reason.map(known).transpose()?,
         search_query: json(row, 5)?,
@@ -138,7 +139,7 @@ pub(super) fn listing_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Listi
     [Listing::Property, Listing::Advert]
         .into_iter()
         .find(|listing| kind_of(*listing) == kind)
-        .ok_or_else(|| malformed(column, "no kind of alert"))
+        .ok_or_else(|| malformed(column, "unknown kind of alert"))
 }
 
 /// Spelling in the store of what an alert searches.

@@ -202,8 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requested_pause_applies_to_all_deliveries_whatever_the_receiver_responds_meanwhile()
-    {
+    fn a_requested_pause_applies_to_all_deliveries_whatever_the_receiver_responds_meanwhile() {
         let mut endpoint = Endpoint::default();
         endpoint.begin();
         endpoint.begin();

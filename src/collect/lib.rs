@@ -77,10 +77,10 @@ pub enum Error {
     #[error(transparent)]
     Client(#[from] toise_net::Error),
     /// A blocking task ended unexpectedly.
-    #[error("a reading did not end: {0}")]
+    #[error("a blocking task did not finish: {0}")]
     Broken(#[from] tokio::task::JoinError),
     /// Collection has already been started.
-    #[error("collection runs already")]
+    #[error("collection is already running")]
     Started,
     /// A thread cannot be started, or a file cannot be opened.
     #[error("collection cannot start: {0}")]

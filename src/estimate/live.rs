@@ -96,7 +96,7 @@ impl LiveModel {
         }
     }
 
-    /// Starts a thread that checks for a new model every [`LOOK_EVERY`], until the returned handle is dropped.
+    /// Starts a thread that checks for a new model every `LOOK_EVERY`, until the returned handle is dropped.
     ///
     /// # Errors
     /// The operating system cannot start a thread.

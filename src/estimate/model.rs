@@ -36,7 +36,7 @@ pub enum Error {
     },
     /// No recorded sale has been imported yet.
     #[error(
-        "{folder}: no recorded sales; import them: toise import dvf, or look at invented ones: toise demo"
+        "{folder}: no recorded sales; import them: toise import dvf, or generate synthetic data: toise demo"
     )]
     NoSales {
         /// The data folder.
@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// Too few sales to train on.
     #[error(
-        "{sales} sales of homes to learn from, {needed} are needed; import more: toise import dvf"
+        "{sales} sales of homes to train on, {needed} are needed; import more: toise import dvf"
     )]
     TooFew {
         /// Number of sales available.
@@ -69,9 +69,7 @@ pub enum Error {
         first: String,
     },
     /// No held-out sales to evaluate a model on.
-    #[error(
-        "no sale from {from} to {to} that the model did not train on; import later sales, or train until earlier"
-    )]
+    #[error("no held-out sale from {from} to {to}; import later sales, or train until earlier")]
     NothingToJudge {
         /// First day of the period: `YYYY-MM-DD`.
         from: String,

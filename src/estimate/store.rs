@@ -121,13 +121,13 @@ impl Model {
         let trees = |name: &str| -> Result<Option<Boosted>, Error> {
             file(name)?.map(|bytes| Boosted::decode(&bytes)).transpose()
         };
-        let sales = file(SALES)?.ok_or_else(|| damaged(&path, "it names no sales"))?;
+        let sales = file(SALES)?.ok_or_else(|| damaged(&path, "no sales are listed"))?;
         let (sales, quality) =
             read_sales(sales).map_err(|error| damaged(&folder.join(SALES), error))?;
         let grown = match (trees(OWN)?, PLACE.map(&trees), trees(GAP)?) {
             (Some(own), [one, other], Some(gap)) => {
                 let place = one?.zip(other?).map(|(one, other)| [one, other]);
-                let place = place.ok_or_else(|| damaged(&path, "it names no trees of place"))?;
+                let place = place.ok_or_else(|| damaged(&path, "no trees of place are listed"))?;
                 let hedonic = Hedonic { own, place };
                 Some(Grown { hedonic, gap })
             }
@@ -333,7 +333,7 @@ fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Quality), Box<dyn std::error::Er
         let (latitudes, longitudes) = (integers("latitude_e6")?, integers("longitude_e6")?);
         for row in 0..batch.num_rows() {
             sales.push(Sale {
-                id: id_of(ids.value(row)).ok_or("an id that is none")?,
+                id: id_of(ids.value(row)).ok_or("an invalid id")?,
                 day: days.value(row),
                 class: if classes.value(row) == CLASSES[1] {
                     Class::House

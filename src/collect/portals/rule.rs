@@ -85,7 +85,7 @@ impl Rule {
         }
         if !fits(&path, &Value::Null) {
             return Err(format!(
-                "path: {path:?} is no field of an advert, such as \"habitation.surface.total\""
+                "path: {path:?} is not a field of an advert, such as \"habitation.surface.total\""
             ));
         }
         for value in map.values() {

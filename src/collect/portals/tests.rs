@@ -95,7 +95,7 @@ fn an_invalid_file_is_rejected_with_name_and_position() {
         (
             "currentPrice.value",
             "price",
-            "portail.toml: field[0]: path: \"price\" is no field of an advert",
+            "portail.toml: field[0]: path: \"price\" is not a field of an advert",
         ),
         (
             "CLASS_FLAT",

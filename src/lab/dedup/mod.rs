@@ -227,7 +227,7 @@ impl Market {
         self.mistakes.extend(mistakes);
     }
 
-    /// The first wrong decisions, at most [`MISTAKES_MAX`].
+    /// The first wrong decisions, at most `MISTAKES_MAX`.
     pub fn mistakes(&self) -> &[Mistake] {
         &self.mistakes
     }

@@ -67,10 +67,7 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
                 let column = field.and_then(|field| self.header.names.get(field));
                 let place =
                     Place::line(&self.name, line).column(column.cloned().unwrap_or_default());
-                return Err(Error::malformed(
-                    place,
-                    "binary data: zero byte in text",
-                ));
+                return Err(Error::malformed(place, "binary data: zero byte in text"));
             }
             block.push_record(&self.record, line);
         }
