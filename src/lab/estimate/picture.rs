@@ -1,5 +1,6 @@
-//! Draws the report card as an image: the error of each baseline as a bar, the coverage of each segment as a dot over
-//! its allowed range. The format is SVG: any browser shows it, and no font has to be installed to write it.
+//! Draws the report card as an image: the error of the estimator and of each baseline as a bar, the coverage of each
+//! segment as a dot over its allowed range. The format is SVG: any browser shows it, and no font has to be installed to
+//! write it.
 
 use std::path::Path;
 
