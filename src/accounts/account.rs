@@ -1,7 +1,7 @@
-//! Accounts in the store: made, listed, looked up, their signing secret replaced.
+//! Accounts in the store: creating, listing, finding them, and rotating their signing secret.
 //!
-//! An account is named once and for all, and has a webhook key and a signing secret from its first moment. Every call
-//! blocks; those that change something return once it is durable.
+//! An account's name never changes. It has a webhook key and a signing secret from its creation. Every call blocks;
+//! calls that change something return once the change is durable.
 
 use std::time::Duration;
 
@@ -14,29 +14,30 @@ use super::{moment, uuid};
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
-/// Greatest length of a name, characters.
+/// Maximum length of an account name, in characters.
 pub const NAME_CHARS_MAX: usize = 100;
-/// What a name must be.
+/// What an account name must be.
 pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters, \
                              blanks at the ends or the form of a UUID";
-/// How long a replaced secret signs beside the new one.
+/// How long a rotated secret stays valid beside the new one.
 pub const SECRET_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
-/// Secrets that sign at once, at most: replacing one more often within the overlap ends the oldest early.
+/// Maximum number of secrets that are valid at once: if a secret is rotated more often within the overlap, the oldest
+/// ends early.
 const SIGNING_MAX: u32 = 4;
 
-/// What a call about accounts can refuse.
+/// Why a call about accounts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A name that accounts may not have.
+    /// The name is not a valid account name.
     #[error("account name: {NAME_RULE}")]
     BadName,
-    /// Another account has the name.
+    /// Another account already has the name.
     #[error("account name: another account has it already")]
     NameTaken,
-    /// No such account.
+    /// There is no such account.
     #[error("no such account")]
     NoAccount,
 }
@@ -49,24 +50,24 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Account {
     /// Identifier.
     pub account_id: Uuid,
-    /// Name, unlike every other account's.
+    /// Name, unique among accounts.
     pub name: String,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: DateTime<Utc>,
-    /// What its deliveries carry in `x-webhook-key`.
+    /// Value of the `x-webhook-key` header on its deliveries.
     pub webhook_key: WebhookKey,
 }
 
-/// A secret that signs, and until when.
+/// A signing secret with its validity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signing {
     /// The secret.
     pub secret: SigningSecret,
-    /// When it stops; `None` for the present one.
+    /// End of its validity; `None` for the current secret.
     pub valid_until: Option<DateTime<Utc>>,
 }
 
-/// Whether a text may name an account (see [`NAME_RULE`]).
+/// Whether a text is a valid account name (see [`NAME_RULE`]).
 pub fn is_name(text: &str) -> bool {
     let length = text.chars().count();
     (1..=NAME_CHARS_MAX).contains(&length)
@@ -75,7 +76,7 @@ pub fn is_name(text: &str) -> bool {
         && Uuid::try_parse(text).is_err()
 }
 
-/// Makes an account and tells its signing secret.
+/// Creates an account and returns its signing secret.
 pub fn create(store: &Store, clock: &Clock, name: &str) -> Result<(Account, SigningSecret)> {
     if !is_name(name) {
         return Err(Error::BadName);
@@ -90,7 +91,7 @@ pub fn create(store: &Store, clock: &Clock, name: &str) -> Result<(Account, Sign
     made.ok_or(Error::NameTaken)
 }
 
-/// The account of a name, made when there is none.
+/// Returns the account with a name, creating it if there is none.
 pub fn find_or_create(store: &Store, clock: &Clock, name: &str) -> Result<Account> {
     if !is_name(name) {
         return Err(Error::BadName);
@@ -99,7 +100,7 @@ pub fn find_or_create(store: &Store, clock: &Clock, name: &str) -> Result<Accoun
     Ok(store.write(move |transaction| named(transaction, &name, now))?)
 }
 
-/// The account of a valid name, made when there is none, in the caller's transaction.
+/// Returns the account with a valid name, creating it if there is none, in the caller's transaction.
 pub(super) fn named(
     transaction: &Transaction<'_>,
     name: &str,
@@ -119,7 +120,7 @@ fn insert(
     let account = Account {
         account_id: Uuid::now_v7(),
         name: name.to_owned(),
-        // As the store will tell it.
+        // Rounded to milliseconds, as the store returns it.
         created_at: moment(now.timestamp_millis()),
         webhook_key: WebhookKey::draw(),
     };
@@ -151,7 +152,7 @@ fn insert_secret(
 const SELECT: &str = "SELECT account_id, name, created_at_ms, webhook_keys.value FROM accounts \
                       JOIN webhook_keys USING (account_id)";
 
-/// Every account, oldest first.
+/// All accounts, oldest first.
 pub fn list(store: &Store) -> Result<Vec<Account>> {
     Ok(store.read(|connection| {
         connection
@@ -168,7 +169,7 @@ pub fn get(store: &Store, account_id: Uuid) -> Result<Account> {
         .ok_or(Error::NoAccount)
 }
 
-/// The account with a name, or with an id written as text.
+/// The account with a name, or with an id given as text.
 pub fn get_named(store: &Store, name_or_id: &str) -> Result<Account> {
     let found = store.read(|connection| match Uuid::try_parse(name_or_id) {
         Ok(account_id) => find(connection, account_id),
@@ -177,7 +178,7 @@ pub fn get_named(store: &Store, name_or_id: &str) -> Result<Account> {
     found.ok_or(Error::NoAccount)
 }
 
-/// The account with an id, if there is one.
+/// The account with an id; `None` if there is none.
 pub(super) fn find(connection: &Connection, account_id: Uuid) -> rusqlite::Result<Option<Account>> {
     connection
         .prepare_cached(&format!("{SELECT} WHERE account_id = ?1"))?
@@ -192,7 +193,7 @@ fn find_by_name(connection: &Connection, name: &str) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// Replaces the signing secret of an account and tells the new one; the former signs beside it for
+/// Rotates the signing secret of an account and returns the new one; the previous secret stays valid for
 /// [`SECRET_OVERLAP`].
 pub fn rotate_secret(
     store: &Store,
@@ -221,7 +222,7 @@ pub fn rotate_secret(
     rotated.ok_or(Error::NoAccount)
 }
 
-/// The secrets that sign an account's deliveries at a moment, the present one first; none for an unknown account.
+/// The secrets that sign an account's deliveries at a moment, the current one first; empty for an unknown account.
 pub fn signing_secrets(
     store: &Store,
     account_id: Uuid,
@@ -245,7 +246,8 @@ fn signing_at(
         .collect()
 }
 
-/// What deliveries of an account carry at a moment: its webhook key, and the secrets that sign, the present one first.
+/// The webhook key and signing secrets of an account's deliveries at a moment, the current secret first; `None` for an
+/// unknown account.
 pub fn credentials(
     connection: &Connection,
     account_id: Uuid,
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_found_as_it_was_made() {
+    fn an_account_is_read_as_it_was_created() {
         let (_folder, store, clock) = store();
         let (made, secret) = create(&store, &clock, "Agence du Mont").unwrap();
         assert_eq!(get(&store, made.account_id).unwrap(), made);
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_confuse_are_refused() {
+    fn confusing_names_are_rejected() {
         let (_folder, store, clock) = store();
         let long = "x".repeat(NAME_CHARS_MAX + 1);
         let uuid = Uuid::now_v7().to_string();
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_secret_signs_for_a_day_beside_the_new_one() {
+    fn a_rotated_secret_stays_valid_for_a_day() {
         let (_folder, store, clock) = store();
         let (account, first) = create(&store, &clock, "a").unwrap();
         let (_, second) = rotate_secret(&store, &clock, account.account_id).unwrap();
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_sign_at_once_are_bounded() {
+    fn the_number_of_valid_secrets_is_limited() {
         let (_folder, store, clock) = store();
         let (account, first) = create(&store, &clock, "a").unwrap();
         for _ in 0..10 {

@@ -1,6 +1,6 @@
-//! What operators get: accounts, keys, consumption, over HTTP and in the JSON of the command line.
+//! Accounts, keys and consumption as JSON, for the operators' endpoints and the command line.
 //!
-//! What is not set is left out. A secret is written only where the caller hands it in.
+//! Unset values are left out. A secret is written only if the caller passes it.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::key::KeyRecord;
 use crate::signing::SigningSecret;
 use crate::usage::TypeUsage;
 
-/// An account; its signing secret only when just made or replaced.
+/// An account as JSON; `secret` is passed only after it was created or rotated.
 pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Value {
     let mut answer = json!({
         "account_id": account.account_id,
@@ -25,7 +25,7 @@ pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Valu
     answer
 }
 
-/// A key; its text only when just made. What is not set is left out.
+/// A key as JSON; `key`, its text, is passed only when it was just created. Unset values are left out.
 pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
     let mut answer = json!({
         "key_id": record.key_id,
@@ -58,7 +58,7 @@ fn grant_names(grants: Grants) -> Vec<&'static str> {
     grants.iter().map(Grant::as_str).collect()
 }
 
-/// Totals of consumption and their parts by type.
+/// Total consumption, and its parts by type.
 pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
     let total: u64 = parts.iter().map(|part| part.credits).sum();
     let by_type: Vec<Value> = parts
@@ -68,7 +68,7 @@ pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
     json!({"total_credits": total, "consumption_per_type": by_type})
 }
 
-/// Consumption of one account among others.
+/// Consumption of one account in a list of accounts.
 pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
     let mut answer = json!({"account_id": account.account_id, "name": account.name});
     let consumption = consumption_answer(parts);
@@ -78,7 +78,7 @@ pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
     answer
 }
 
-/// A moment as answers spell it: ISO 8601, UTC, milliseconds.
+/// A moment as the contract writes it: ISO 8601, UTC, milliseconds.
 pub fn moment(moment: DateTime<Utc>) -> Value {
     Value::from(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
 }

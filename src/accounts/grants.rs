@@ -1,13 +1,13 @@
-//! Grants: what a key may do, as scopes and as single endpoints.
+//! Grants: what a key may use, as scopes and as single endpoints.
 //!
-//! A scope opens every endpoint of its part of the service; an endpoint named by itself is open whatever the scopes.
-//! Names that a later version added open nothing in this one.
+//! A scope grants every endpoint of its part of the service; an endpoint granted by name is allowed regardless of
+//! scopes. Names that a later version added are ignored by this one.
 
 use std::fmt;
 
 use super::scopes::{Scope, Scopes};
 
-/// Every endpoint a grant may name.
+/// All endpoints that can be granted.
 pub const ENDPOINTS: [&str; 51] = [
     "properties.search",
     "properties.search.lite",
@@ -62,7 +62,7 @@ pub const ENDPOINTS: [&str; 51] = [
     "admin.alerts.retry",
 ];
 
-/// What the names of the operators' endpoints begin with.
+/// Prefix of the names of the operators' endpoints.
 const ADMIN_PREFIX: &str = "admin.";
 
 /// Whether a text names an endpoint; at compile time too.
@@ -92,7 +92,7 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     true
 }
 
-/// One thing a key may do.
+/// One item that a key may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
     /// Every endpoint of a scope.
@@ -110,7 +110,7 @@ impl Grant {
         }
     }
 
-    /// Whether this opens something of the operators'.
+    /// Whether this grants an operators' endpoint.
     pub fn is_admin(self) -> bool {
         match self {
             Grant::Scope(scope) => scope == Scope::Admin,
@@ -119,12 +119,12 @@ impl Grant {
     }
 }
 
-/// A text that names neither a scope nor an endpoint.
+/// A text that is neither a scope nor an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown grant {0:?}; {rule}", rule = grant_rule())]
 pub struct UnknownGrant(pub String);
 
-/// What a grant must be; the end of the message about one that is not.
+/// The rule for a grant, used at the end of the message about an invalid one.
 pub fn grant_rule() -> String {
     format!(
         "must be one of the scopes: {}; or of the endpoints: {}",
@@ -156,12 +156,12 @@ pub struct Endpoints(u128);
 const _: () = assert!(ENDPOINTS.len() <= u128::BITS as usize);
 
 impl Endpoints {
-    /// Whether the set holds an endpoint.
+    /// Whether the set contains an endpoint.
     pub fn contains(self, name: &str) -> bool {
         self.0 != 0 && self.iter().any(|held| held == name)
     }
 
-    /// The endpoints held, in the order of [`ENDPOINTS`].
+    /// The endpoints in the set, in the order of [`ENDPOINTS`].
     pub fn iter(self) -> impl Iterator<Item = &'static str> {
         ENDPOINTS
             .into_iter()
@@ -174,14 +174,14 @@ impl Endpoints {
 /// A set of grants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// Scopes held.
+    /// Granted scopes.
     pub scopes: Scopes,
-    /// Endpoints held by name.
+    /// Endpoints granted by name.
     pub endpoints: Endpoints,
 }
 
 impl Grants {
-    /// Reads a list separated by commas.
+    /// Parses a comma-separated list.
     pub fn parse(text: &str) -> Result<Self, UnknownGrant> {
         text.split(',')
             .map(str::trim)
@@ -190,30 +190,30 @@ impl Grants {
             .collect()
     }
 
-    /// Reads a list separated by commas, leaving out what this version does not know.
+    /// Parses a comma-separated list and ignores names that this version does not know.
     pub(super) fn parse_known(text: &str) -> Self {
         text.split(',')
             .filter_map(|name| name.parse::<Grant>().ok())
             .collect()
     }
 
-    /// Whether an endpoint of a scope is open.
+    /// Whether an endpoint of a scope is granted.
     pub fn allow(self, scope: Scope, endpoint: &str) -> bool {
         self.scopes.contains(scope) || self.endpoints.contains(endpoint)
     }
 
-    /// The grants held: scopes first.
+    /// The grants in the set, scopes first.
     pub fn iter(self) -> impl Iterator<Item = Grant> {
         let scopes = self.scopes.iter().map(Grant::Scope);
         scopes.chain(self.endpoints.iter().map(Grant::Endpoint))
     }
 
-    /// What either set holds.
+    /// The union of two sets.
     pub fn union(self, other: Self) -> Self {
         self.iter().chain(other.iter()).collect()
     }
 
-    /// Whether any of them opens something of the operators'.
+    /// Whether any grant includes an operators' endpoint.
     pub fn hold_admin(self) -> bool {
         self.iter().any(Grant::is_admin)
     }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_open_by_its_scope_or_by_its_name_and_opens_no_other() {
+    fn an_endpoint_is_granted_by_scope_or_name_and_grants_no_other() {
         let grants = Grants::parse("ai,properties.search").unwrap();
         assert!(grants.allow(Scope::Ai, "estimate.property.lite"));
         assert!(grants.allow(Scope::Search, "properties.search"));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_grants_are_known_by_scope_and_by_name() {
+    fn admin_grants_are_recognised_by_scope_and_name() {
         for text in ["admin", "search,admin.usage"] {
             assert!(Grants::parse(text).unwrap().hold_admin(), "{text}");
         }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn every_endpoint_is_named_once_in_words_joined_by_dots() {
+    fn every_endpoint_has_one_name_of_words_joined_by_dots() {
         for (index, name) in ENDPOINTS.into_iter().enumerate() {
             let words: Vec<&str> = name.split('.').collect();
             let formed = words.iter().all(|word| {

@@ -1,4 +1,4 @@
-//! What a key is: its kind, what it may do and how much it may use; and what is asked when one is made or changed.
+//! API keys: their kind, grants and limits, and the parameters to create or change one.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::scopes::{Scope, Scopes};
 use super::secret::KeyHash;
 use crate::limits::Limits;
 
-/// How long a test key lives.
+/// Lifetime of a test key.
 pub const TEST_KEY_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Greatest rate a key may be given, requests a second.
+/// Maximum rate of a key, requests per second.
 pub const RATE_PER_S_MAX: u32 = 100_000;
-/// Greatest quota a key may be given, calls a month.
+/// Maximum quota of a key, calls per month.
 pub const MONTHLY_QUOTA_MAX: u64 = 1_000_000_000_000;
-/// Greatest number of concurrent estimates a key may be given.
+/// Maximum number of concurrent estimates of a key.
 pub const ESTIMATES_MAX: u32 = 1_000;
-/// Greatest length of a key's name, characters.
+/// Maximum length of a key's name, in characters.
 pub const NAME_CHARS_MAX: usize = 100;
-/// Name of the keys that a demo makes at its start and the next demo revokes.
+/// Name of the key that each demo creates at its start; the next demo revokes it.
 pub const DEMO_NAME: &str = "demo";
 /// What the name of a key must be.
 pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters or blanks at the ends, \
@@ -29,17 +29,17 @@ pub const NAME_RULE: &str = "must be 1 to 100 characters, without control charac
 /// The two kinds of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
-    /// Free trial: 7 days.
+    /// Free trial key, valid for 7 days.
     Test,
-    /// No expiry.
+    /// Key without expiry.
     Production,
 }
 
 impl Kind {
-    /// Both, as lists print them.
+    /// Both kinds, in the order of lists.
     pub const ALL: [Kind; 2] = [Kind::Test, Kind::Production];
 
-    /// The spelling in the store and in answers.
+    /// The spelling in the store and in responses.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Test => "test",
@@ -47,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// Scopes of a key made without naming any: never `admin`.
+    /// Default scopes of a new key; never includes `admin`.
     pub fn default_scopes(self) -> Scopes {
         let withheld: &[Scope] = match self {
             Kind::Test => &[Scope::Alerts, Scope::Admin],
@@ -59,7 +59,7 @@ impl Kind {
             .collect()
     }
 
-    /// What a key made without saying may use.
+    /// Default limits of a new key.
     pub fn default_allowance(self, limits: &Limits) -> Allowance {
         let (rate_per_s, monthly_quota) = match self {
             Kind::Test => (limits.test_rate_per_s, limits.test_monthly_quota),
@@ -76,14 +76,14 @@ impl Kind {
     }
 }
 
-/// How much a key may use.
+/// The limits of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Requests a second, from 1 to [`RATE_PER_S_MAX`].
+    /// Requests per second, from 1 to [`RATE_PER_S_MAX`].
     pub rate_per_s: u32,
-    /// Counted calls a month, up to [`MONTHLY_QUOTA_MAX`]; `None`: no bound.
+    /// Counted calls per month, at most [`MONTHLY_QUOTA_MAX`]; `None` means unlimited.
     pub monthly_quota: Option<u64>,
-    /// Estimates that run at once, from 1 to [`ESTIMATES_MAX`].
+    /// Concurrent estimates, from 1 to [`ESTIMATES_MAX`].
     pub estimates_max: u32,
 }
 
@@ -96,28 +96,28 @@ pub struct KeyRecord {
     pub account_id: Uuid,
     /// Name of that account.
     pub account: String,
-    /// What it was called, if anything.
+    /// Name of the key, if it has one.
     pub name: Option<String>,
     /// Kind.
     pub kind: Kind,
     /// SHA-256 of its text.
     pub hash: KeyHash,
-    /// Scopes it holds.
+    /// Granted scopes.
     pub scopes: Scopes,
-    /// Endpoints it holds by name, beside its scopes.
+    /// Endpoints granted by name, in addition to its scopes.
     pub endpoints: Endpoints,
-    /// How much it may use.
+    /// Its limits.
     pub allowance: Allowance,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: DateTime<Utc>,
-    /// When it stops working.
+    /// Time of expiry; `None` if it does not expire.
     pub expires_at: Option<DateTime<Utc>>,
-    /// When it was revoked.
+    /// Time of revocation; `None` if it is not revoked.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
 impl KeyRecord {
-    /// Whether the key works at a moment.
+    /// Whether the key is valid at a moment.
     pub fn works_at(&self, moment: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| moment < end)
     }
@@ -127,7 +127,7 @@ impl KeyRecord {
         self.grants().allow(scope, endpoint)
     }
 
-    /// What it may do.
+    /// Its grants.
     pub fn grants(&self) -> Grants {
         Grants {
             scopes: self.scopes,
@@ -136,27 +136,27 @@ impl KeyRecord {
     }
 }
 
-/// Who is to own a new key.
+/// The owner of a new key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The account of a name, made when there is none.
+    /// The account with a name, created if there is none.
     Named(String),
-    /// An account there is.
+    /// An existing account.
     Id(Uuid),
 }
 
-/// A key to be made.
+/// Parameters of a new key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRequest {
-    /// Who is to own it.
+    /// Its owner.
     pub owner: Owner,
     /// Its name, if any (see [`is_name`]).
     pub name: Option<String>,
     /// Kind.
     pub kind: Kind,
-    /// What it may do; `None`: what its kind may.
+    /// Its grants; `None` means the default of its kind.
     pub grants: Option<Grants>,
-    /// How much it may use.
+    /// Its limits.
     pub allowance: Allowance,
 }
 
@@ -173,7 +173,7 @@ impl KeyRequest {
     }
 }
 
-/// A key just made; its text is known now and never again.
+/// A new key. Its text is returned only this once.
 #[derive(Clone)]
 pub struct NewKey {
     /// The text to send in `x-api-key`.
@@ -184,31 +184,31 @@ pub struct NewKey {
     pub account_id: Uuid,
 }
 
-/// What is to change of a key; `None` leaves a thing as it is.
+/// Changes to a key; `None` leaves a value unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyChange {
-    /// What it may do.
+    /// New grants.
     pub grants: Option<GrantChange>,
-    /// Requests a second.
+    /// New rate, requests per second.
     pub rate_per_s: Option<u32>,
-    /// Counted calls a month; `Some(None)` lifts the bound.
+    /// New quota, counted calls per month; `Some(None)` removes the limit.
     pub monthly_quota: Option<Option<u64>>,
-    /// Estimates that run at once.
+    /// New number of concurrent estimates.
     pub estimates_max: Option<u32>,
-    /// Its name (see [`is_name`]).
+    /// New name (see [`is_name`]).
     pub name: Option<String>,
 }
 
-/// A change of what a key may do.
+/// A change of a key's grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantChange {
-    /// These beside those it has.
+    /// Adds grants.
     Add(Grants),
-    /// These and no others.
+    /// Replaces all grants.
     Set(Grants),
 }
 
-/// Whether a text may name a key (see [`NAME_RULE`]).
+/// Whether a text is a valid key name (see [`NAME_RULE`]).
 pub fn is_name(text: &str) -> bool {
     (1..=NAME_CHARS_MAX).contains(&text.chars().count())
         && text.trim() == text

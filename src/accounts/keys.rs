@@ -1,8 +1,8 @@
-//! Keys in the store: made, listed, changed, given a new text, revoked. The command line and the admin endpoints call
-//! these.
+//! API keys in the store: creating, listing, changing, rotating and revoking them. The command line and the admin
+//! endpoints call these functions.
 //!
-//! Every call blocks; those that change something return once it is durable. Each change of a row is counted in the
-//! store, so a running server (see [`super::verify`]) follows within a second.
+//! Every call blocks; calls that change something return once the change is durable. The store counts each change of a
+//! key, so a running server (see [`super::verify`]) applies it within a second.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
@@ -18,25 +18,25 @@ use crate::limits::Limits;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
-/// What a call about keys can refuse.
+/// Why a call about keys failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// No account for the key.
+    /// The account of the key cannot be found or created.
     #[error(transparent)]
     Account(#[from] account::Error),
-    /// No key with that text or id.
+    /// There is no key with that text or id.
     #[error("no such key")]
     NoKey,
-    /// The key is revoked: nothing about it changes any more.
+    /// The key is revoked and cannot be changed any more.
     #[error("the key is revoked; make a new one")]
     Revoked,
-    /// The key no longer works, so a new text would not either.
+    /// The key is revoked or expired, so rotating it would have no effect.
     #[error("the key is revoked or expired; make a new one")]
     Ended,
-    /// A test key was to administer.
+    /// A test key cannot have admin grants.
     #[error("a test key cannot hold the scope admin or its endpoints")]
     AdminOnTestKey,
 }
@@ -44,8 +44,8 @@ pub enum Error {
 /// Result of a call about keys.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Makes a key with the limits its kind has unless configured for the named account, making the account too when there
-/// is none.
+/// Creates a key with the default limits of its kind, for the account named `account`, which is created if there is
+/// none.
 pub fn create(
     store: &Store,
     clock: &Clock,
@@ -60,7 +60,7 @@ pub fn create(
     make(store, clock, request)
 }
 
-/// Makes a key and tells its text, now and never again.
+/// Creates a key and returns its text, only this once.
 pub fn make(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey> {
     let KeyRequest {
         owner, name, kind, ..
@@ -125,7 +125,7 @@ const SELECT: &str = "SELECT key_id, account_id, accounts.name, kind, sha256, gr
                       expires_at_ms, revoked_at_ms, keys.name, rate_per_s, monthly_quota, max_concurrent_estimates \
                       FROM keys JOIN accounts USING (account_id)";
 
-/// Every key, oldest first.
+/// All keys, oldest first.
 pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
     store.read(|connection| {
         connection
@@ -135,7 +135,7 @@ pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
     })
 }
 
-/// The keys of an account, oldest first; none for an unknown account.
+/// The keys of an account, oldest first; empty for an unknown account.
 pub fn list_of(store: &Store, account_id: Uuid) -> store::Result<Vec<KeyRecord>> {
     store.read(|connection| {
         connection
@@ -147,7 +147,7 @@ pub fn list_of(store: &Store, account_id: Uuid) -> store::Result<Vec<KeyRecord>>
     })
 }
 
-/// The key with a hash, revoked and expired ones included.
+/// The key with a hash, including revoked and expired ones.
 pub fn find(connection: &Connection, hash: &KeyHash) -> rusqlite::Result<Option<KeyRecord>> {
     connection
         .prepare_cached(&format!("{SELECT} WHERE sha256 = ?1"))?
@@ -162,7 +162,7 @@ fn find_by_id(connection: &Connection, key_id: Uuid) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// A key as a person names it.
+/// A key as an operator specifies it: by text or id.
 #[derive(Clone, Copy)]
 enum Named {
     Hash(KeyHash),
@@ -183,14 +183,14 @@ impl Named {
     }
 }
 
-/// The key given by its text or its id, revoked and expired ones included.
+/// The key with the given text or id, including revoked and expired ones.
 pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
     let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
     let found = store.read(move |connection| named.find(connection))?;
     found.ok_or(Error::NoKey)
 }
 
-/// Changes a key given by its text or its id, and tells it as it is now.
+/// Changes the key with the given text or id, and returns the changed record.
 pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRecord> {
     let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
     store.write(move |transaction| {
@@ -225,8 +225,8 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
     })?
 }
 
-/// Gives a key a new text: the same key, grants, limits and expiry. The old text stops working at once; to move over
-/// without a gap, make a second key instead and revoke the first when nothing uses it.
+/// Rotates a key: it keeps grants, limits and expiry and gets a new text. The old text stops working at once. To switch
+/// without a gap, create a second key instead and revoke the first one when it is not used any more.
 pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
     let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
     let now = clock.now();
@@ -250,9 +250,9 @@ pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
     })?
 }
 
-/// Revokes a key given by its text or its id; `None` when there is no such key.
+/// Revokes the key with the given text or id; `None` if there is no such key.
 ///
-/// A key that was already revoked keeps its first moment of revocation.
+/// A key that was already revoked keeps its original time of revocation.
 pub fn revoke(store: &Store, clock: &Clock, key_or_id: &str) -> store::Result<Option<Uuid>> {
     let Some(named) = Named::parse(key_or_id) else {
         return Ok(None);
@@ -270,7 +270,7 @@ pub fn revoke(store: &Store, clock: &Clock, key_or_id: &str) -> store::Result<Op
     })
 }
 
-/// Revokes the keys that earlier demos made.
+/// Revokes the keys that earlier demos created.
 pub fn revoke_demo_keys(store: &Store, clock: &Clock) -> store::Result<()> {
     let now_ms = clock.now().timestamp_millis();
     store.write(move |transaction| {
@@ -282,7 +282,7 @@ pub fn revoke_demo_keys(store: &Store, clock: &Clock) -> store::Result<()> {
     Ok(())
 }
 
-/// SQLite's integers are signed; quotas are bounded far below where that matters.
+/// SQLite integers are signed; the maximum quota is far below their limit.
 fn stored_quota(quota: Option<u64>) -> Option<i64> {
     quota.map(|quota| i64::try_from(quota).unwrap_or(i64::MAX))
 }
@@ -290,7 +290,7 @@ fn stored_quota(quota: Option<u64>) -> Option<i64> {
 fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
     let kind: String = row.get(3)?;
     let grants: String = row.get(5)?;
-    // A grant this version does not know opens nothing here.
+    // Grants that this version does not know are ignored.
     let Grants { scopes, endpoints } = Grants::parse_known(&grants);
     Ok(KeyRecord {
         key_id: uuid(row, 0)?,

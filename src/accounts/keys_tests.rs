@@ -1,4 +1,4 @@
-//! Keys in the store, made, changed and ended.
+//! API keys in the store: created, changed, rotated and revoked.
 
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ fn made(store: &Store, clock: &Clock, kind: Kind) -> NewKey {
 }
 
 #[test]
-fn a_key_has_the_grants_and_limits_of_its_kind_unless_told() {
+fn a_key_has_the_default_grants_and_limits_of_its_kind() {
     let (_folder, store, clock) = store();
     let test = get(&store, &made(&store, &clock, Kind::Test).key).unwrap();
     assert_eq!(
@@ -58,7 +58,7 @@ fn a_key_has_the_grants_and_limits_of_its_kind_unless_told() {
 }
 
 #[test]
-fn a_change_touches_what_it_names_and_nothing_else() {
+fn a_change_affects_only_the_values_it_names() {
     let (_folder, store, clock) = store();
     let id = made(&store, &clock, Kind::Test).key_id.to_string();
     let before = get(&store, &id).unwrap();
@@ -101,7 +101,7 @@ fn a_change_touches_what_it_names_and_nothing_else() {
 }
 
 #[test]
-fn a_test_key_never_administers() {
+fn a_test_key_never_has_admin_grants() {
     let (_folder, store, clock) = store();
     let id = made(&store, &clock, Kind::Test).key_id.to_string();
     for text in ["admin", "search,admin.usage"] {
@@ -123,7 +123,7 @@ fn a_test_key_never_administers() {
 }
 
 #[test]
-fn a_new_text_replaces_the_old_and_keeps_the_rest() {
+fn rotating_replaces_the_text_and_keeps_the_rest() {
     let (_folder, store, clock) = store();
     let old = made(&store, &clock, Kind::Test);
     let before = get(&store, &old.key).unwrap();
@@ -151,7 +151,7 @@ fn a_new_text_replaces_the_old_and_keeps_the_rest() {
 }
 
 #[test]
-fn a_key_for_an_account_that_is_not_there_is_not_made() {
+fn a_key_for_an_unknown_account_is_not_created() {
     let (_folder, store, clock) = store();
     let request = KeyRequest::new(
         Kind::Production,

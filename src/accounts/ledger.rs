@@ -1,13 +1,13 @@
-//! The ledger: one row for each call that was answered and counts, written before the answer leaves.
+//! The ledger: one row for each answered call that counts, written before the response is sent.
 //!
-//! A row that charges credits, and a stored answer, are on disk by then. One of a free call is in the file: a killed
-//! process loses none, a machine that stops may lose the free calls of the last second or so ([`Outlasts`]). So what
-//! costs nothing does not wait for the disk.
+//! Before the response is sent, a row that charges credits and a stored response are on disk. The row of a free call is
+//! only written to the file: it survives the end of the process, but a machine failure may lose the free calls of about
+//! the last second ([`Outlasts`]). Free calls therefore do not wait for the disk.
 //!
-//! Calls of the API have a file of their own ([`Store::ledger`]), so an answer never waits behind the adverts of
-//! another call; rows that wait at the same moment share a commit. The same change adds to the totals by day, which
-//! reports and quotas read: they cannot drift from the rows. A stored answer (see [`StoredAnswer`]) is part of it too,
-//! so a repeated call is either charged and stored, or neither.
+//! Calls of the API have a file of their own ([`Store::ledger`]), so a response never waits for another call to write
+//! its adverts; rows that wait at the same time share a commit. The same transaction adds to the daily totals that
+//! reports and quotas read, so they always agree with the rows. It also writes the stored response (see
+//! [`StoredAnswer`]), so a repeated call is either charged and stored, or neither.
 //!
 //! What deliveries cost is in tables of the same names in the store, because it must be written with how they ended.
 //! Whoever reads totals adds up both.
@@ -19,33 +19,33 @@ use uuid::Uuid;
 use crate::prices::Consumption;
 use toise_store::{self as store, Database, Outlasts, Store};
 
-/// How long a stored answer is given again.
+/// How long a stored response is replayed.
 pub const ANSWER_LIFE: chrono::Duration = chrono::Duration::hours(24);
 
-/// Stands for the key where there is none: deliveries are paid by an account, not asked for with a key.
+/// Key id of entries without a key: deliveries are paid by an account and not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
 
-/// One row.
+/// A row of the ledger.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The call, or the delivery.
+    /// Identifier of the call or delivery.
     pub request_id: Uuid,
-    /// Who pays.
+    /// Account that is charged.
     pub account_id: Uuid,
-    /// With which key, or [`NO_KEY`].
+    /// Key used, or [`NO_KEY`].
     pub key_id: Uuid,
-    /// For what.
+    /// Type of consumption.
     pub consumption: Consumption,
-    /// How much.
+    /// Credits charged.
     pub credits: u64,
-    /// When.
+    /// Time of the call.
     pub at: DateTime<Utc>,
 }
 
-/// A final answer kept for a client that may ask again under the same `Idempotency-Key`.
+/// A response stored for a client that may repeat the request with the same `Idempotency-Key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAnswer {
-    /// The client's key.
+    /// The client's idempotency key.
     pub idempotency_key: String,
     /// Digest of the request: method, path, query and body.
     pub request_digest: [u8; 32],
@@ -57,20 +57,20 @@ pub struct StoredAnswer {
     pub body: bytes::Bytes,
 }
 
-/// What one call leaves behind.
+/// The call record: what one call writes to the ledger.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Who asked.
+    /// Account of the caller.
     pub account_id: Uuid,
-    /// When.
+    /// Time of the call.
     pub at: DateTime<Utc>,
-    /// The row, when the call counts.
+    /// The row, if the call counts.
     pub entry: Option<Entry>,
-    /// The answer, when the client may ask again.
+    /// The response, if the client may repeat the request.
     pub answer: Option<StoredAnswer>,
 }
 
-/// The row was not written; nothing was charged.
+/// The row could not be written; nothing was charged.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// As many rows wait as may.
@@ -99,7 +99,7 @@ impl From<rusqlite::Error> for LedgerError {
     }
 }
 
-/// Writes rows of calls. Cheap to clone.
+/// Writes call records. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Ledger(Database);
 
@@ -109,8 +109,8 @@ impl Ledger {
         Self(store.ledger().clone())
     }
 
-    /// Writes what a call leaves; on return credits and stored answers are on disk, and whatever it is outlasts the
-    /// process. A caller that goes away while it waits may be charged or not, but never twice.
+    /// Writes a call record. On return, charged credits and stored responses are synced, and any other record is
+    /// written. If the caller goes away while waiting, the call may or may not be charged, but never twice.
     pub async fn record(&self, record: Record) -> Result<(), LedgerError> {
         let is_charged = record.entry.as_ref().is_some_and(|entry| entry.credits > 0);
         let outlasts = match is_charged || record.answer.is_some() {
@@ -195,7 +195,7 @@ fn insert_answer(
     Ok(())
 }
 
-/// The answer stored under a client's key, when it is not past its life. Blocks.
+/// The response stored under an idempotency key, unless it has expired. Blocks.
 pub fn stored_answer(
     store: &Store,
     account_id: Uuid,
@@ -245,7 +245,7 @@ fn stored_in(
         .optional()
 }
 
-/// Calls a key made in the month of a moment. Blocks.
+/// Number of counted calls of a key in the month of `now`. Blocks.
 pub fn calls_of_month(store: &Store, key_id: Uuid, now: DateTime<Utc>) -> store::Result<u64> {
     let month = format!("{:04}-{:02}-%", now.year(), now.month());
     let read = |connection: &Connection| {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_row_waits_for_no_change_of_the_store() {
+    async fn a_row_does_not_wait_for_changes_of_the_store() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let (begun, has_begun) = std::sync::mpsc::channel();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_row_written_twice_is_refused_and_those_beside_it_stand() {
+    async fn a_duplicate_row_is_rejected_and_others_are_written() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stored_answer_is_found_for_a_day() {
+    async fn a_stored_response_is_available_for_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let ledger = Ledger::of(&store);

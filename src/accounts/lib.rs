@@ -1,6 +1,6 @@
-//! Accounts and the keys they hold. What a key may do is decided here; the HTTP layer only asks.
+//! Accounts and their API keys. This crate decides what a key may use; the HTTP layer calls it.
 //!
-//! An account owns keys, what they consume, a webhook key and a signing secret. A key made without naming an account
+//! An account owns keys, their consumption, a webhook key and a signing secret. A key created without an account name
 //! belongs to the account [`DEFAULT_ACCOUNT`].
 
 pub mod account;
@@ -25,10 +25,10 @@ use chrono::{DateTime, Utc};
 use rusqlite::Row;
 use uuid::Uuid;
 
-/// The account of keys made without naming one.
+/// Account of keys created without an account name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
-/// An identifier as the store spells it.
+/// Reads an identifier from a column.
 fn uuid(row: &Row<'_>, index: usize) -> rusqlite::Result<Uuid> {
     let text: String = row.get(index)?;
     Uuid::try_parse(&text).map_err(|error| {
@@ -40,7 +40,7 @@ fn uuid(row: &Row<'_>, index: usize) -> rusqlite::Result<Uuid> {
     })
 }
 
-/// A moment as the store keeps it.
+/// Converts stored milliseconds since 1970 to a moment.
 fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or_default()
 }

@@ -1,20 +1,20 @@
-//! What new keys may use unless they are made with values of their own: section `[limits]`.
+//! Default limits of new keys: the `[limits]` section.
 
 use serde::{Deserialize, Serialize};
 
-/// `[limits]`
+/// The `[limits]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Requests a second of a test key.
+    /// Rate of a test key, requests per second.
     pub test_rate_per_s: u32,
-    /// Calls a month of a test key; 0 for no quota.
+    /// Quota of a test key, calls per month; 0 for unlimited.
     pub test_monthly_quota: u64,
-    /// Requests a second of a production key.
+    /// Rate of a production key, requests per second.
     pub production_rate_per_s: u32,
-    /// Calls a month of a production key; 0 for no quota.
+    /// Quota of a production key, calls per month; 0 for unlimited.
     pub production_monthly_quota: u64,
-    /// Estimates of one key that may run at once.
+    /// Maximum concurrent estimates of one key.
     pub concurrent_estimates_max: u32,
 }
 

@@ -1,8 +1,8 @@
-//! What each key uses while the process runs: its rate, its calls of the month, its estimates at work.
+//! Usage of each key while the process runs: rate, calls in the month, concurrent estimates.
 //!
-//! Rates are a leaky bucket (GCRA) that holds one second's worth of calls. Quotas count the calls the ledger counts:
-//! the month's sum is read once from the store and then kept here, with a place reserved for each call in flight, so
-//! that concurrent calls cannot pass a quota together.
+//! Rates are a leaky bucket (GCRA) that holds the calls of one second. Quotas count the same calls as the ledger: the
+//! sum of the month is read once from the store and then maintained in memory. Each call in flight holds a reservation,
+//! so concurrent calls cannot exceed a quota together.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -23,14 +23,14 @@ use super::ledger;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
-/// Estimates of one key that may wait for their turn.
+/// Maximum estimates of one key that wait for a slot.
 const ESTIMATES_WAITING_MAX: usize = 8;
-/// How long an estimate may wait for its turn.
+/// Maximum wait of an estimate for a slot.
 const ESTIMATE_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Shares of a quota, in percent, from which answers carry a warning.
+/// Percentages of a quota from which responses carry a warning.
 const WARNING_PERCENTS: [u64; 2] = [90, 75];
 
-/// The clock as the rate limiter reads it.
+/// The clock, adapted to the rate limiter.
 #[derive(Clone, Debug)]
 struct RateClock(Clock);
 
@@ -44,34 +44,34 @@ impl governor::clock::Clock for RateClock {
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, RateClock, StateInformationMiddleware>;
 
-/// State of a key's rate, as the headers tell it.
+/// State of a key's rate limit, for the response headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateState {
-    /// Calls a second.
+    /// Calls per second.
     pub limit: u32,
-    /// Calls that may follow at once.
+    /// Calls that can be made at once.
     pub remaining: u32,
-    /// Seconds until all of them may, rounded up.
+    /// Seconds until the full burst is available again, rounded up.
     pub reset_s: u64,
 }
 
-/// A refusal, with the seconds after which to ask again.
+/// A rejected call, with the time to wait before retrying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// At least 1.
+    /// Seconds to wait, at least 1.
     pub retry_after_s: u64,
 }
 
-/// Calls of a month.
+/// Calls of a key in a month.
 #[derive(Debug, Default)]
 struct Month {
-    /// Its first day; `None`: not read yet.
+    /// First day of the month; `None` if not yet read from the store.
     first: Option<NaiveDate>,
     /// Calls counted and reserved.
     calls: u64,
 }
 
-/// What one key uses.
+/// Usage of one key.
 #[derive(Debug)]
 pub struct Meter {
     key_id: Uuid,
@@ -83,18 +83,18 @@ pub struct Meter {
     estimates_admitted: Arc<Semaphore>,
 }
 
-/// A place in a month's quota: given back when dropped, unless the call counted.
+/// A reservation in the month's quota; released when dropped, unless the call counts.
 #[derive(Debug)]
 #[must_use = "the place is given back when this is dropped"]
 pub struct Reservation {
     month: Option<Arc<Mutex<Month>>>,
     first: NaiveDate,
-    /// Percent of the quota used, when a warning is due.
+    /// Percentage of the quota used, if a warning is due.
     pub warning_percent: Option<u64>,
 }
 
 impl Reservation {
-    /// The call counted: its place stays taken.
+    /// Keeps the reservation, because the call counts.
     pub fn keep(mut self) {
         self.month = None;
     }
@@ -111,7 +111,7 @@ impl Drop for Reservation {
     }
 }
 
-/// A turn to estimate, until dropped.
+/// A permit to run an estimate; released when dropped.
 #[derive(Debug)]
 pub struct EstimateTurn {
     _running: OwnedSemaphorePermit,
@@ -140,12 +140,16 @@ impl Meter {
         }
     }
 
-    /// State of the rate as the last call left it.
+    /// State of the rate limit after the last call.
     pub fn rate(&self) -> RateState {
         *self.rate.lock()
     }
 
-    /// Counts a call against the rate.
+    /// Counts a call against the rate limit.
+    ///
+    /// # Errors
+    ///
+    /// The rate is exceeded.
     pub fn admit(&self) -> Result<RateState, Refused> {
         let limit = self.allowance.rate_per_s.max(1);
         match self.limiter.check() {
@@ -154,7 +158,7 @@ impl Meter {
                 let state = RateState {
                     limit,
                     remaining,
-                    // All places are back after as long as the taken ones take: less than a second.
+                    // The full burst is available again in less than a second.
                     reset_s: u64::from(remaining < limit),
                 };
                 *self.rate.lock() = state;
@@ -259,7 +263,7 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// No key has used anything yet.
+    /// Creates meters without any usage.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -267,7 +271,7 @@ impl Meters {
         }
     }
 
-    /// The meter of a key; begun anew, but for the month, when what the key may use has changed.
+    /// The meter of a key. If the limits of the key have changed, it is created again and keeps only the month's calls.
     pub fn of(&self, key_id: Uuid, allowance: Allowance) -> Arc<Meter> {
         let known = self.meters.read().get(&key_id).cloned();
         if let Some(meter) = &known
@@ -316,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn five_calls_a_second_pass_and_the_sixth_waits_its_turn() {
+    fn five_calls_per_second_pass_and_the_sixth_has_to_wait() {
         let clock = Clock::steered(Utc::now());
         let meter = Meters::new(clock.clone()).of(Uuid::now_v7(), allowance(5, None));
         let remaining: Vec<u32> = (0..5).map(|_| meter.admit().unwrap().remaining).collect();
@@ -371,7 +375,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn estimates_beyond_the_turns_wait_and_beyond_the_queue_are_refused() {
+    async fn estimates_wait_for_a_slot_and_are_rejected_if_the_queue_is_full() {
         let meter = Meters::new(Clock::system()).of(Uuid::now_v7(), allowance(5, None));
         let first = meter.estimate_turn().await.unwrap();
         let _second = meter.estimate_turn().await.unwrap();
@@ -387,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_allowance_keeps_the_month() {
+    fn changed_limits_keep_the_calls_of_the_month() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(Utc::now());

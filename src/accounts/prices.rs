@@ -1,18 +1,18 @@
-//! What a call consumes and what it costs: the types of consumption, what each counts, and the price list.
+//! Consumption types, their units, and the price list.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a call, or a delivery, counts as.
+/// The consumption type of a call or delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Consumption {
-    /// A property by id, `_many` included.
+    /// A property read by id, including `_many`.
     PropertiesGetById,
-    /// The property that holds an advert.
+    /// The property that contains an advert.
     PropertiesGetByAdvertId,
-    /// An advert by its address on the portal.
+    /// An advert read by its URL on the portal.
     AdvertsGetByUrl,
-    /// A property by the address of one of its adverts.
+    /// A property read by the URL of one of its adverts.
     PropertiesGetByUrl,
     /// A check of an advert.
     AdvertsCheck,
@@ -24,7 +24,7 @@ pub enum Consumption {
     PropertiesSearch,
     /// A lite property search.
     PropertiesSearchLite,
-    /// An advert by id.
+    /// An advert read by id.
     AdvertsGetById,
     /// A search of diagnostics.
     OpendataDpeSearch,
@@ -38,7 +38,7 @@ pub enum Consumption {
     GeocodingSearch,
     /// A reverse geocoding.
     GeocodingReverse,
-    /// A file of geocodings.
+    /// Geocoding of a file.
     GeocodingCsv,
     /// Statistics.
     Analytics,
@@ -50,14 +50,14 @@ pub enum Consumption {
     WebhookAlertAdverts,
     /// A delivery of properties that match for the first time.
     WebhookAlertPropertiesMatchCreated,
-    /// A delivery of matched properties that an advert joined.
+    /// A delivery of properties that match and were joined by an advert.
     WebhookAlertPropertiesMatchMerged,
 }
 
 use Consumption::*;
 
 impl Consumption {
-    /// Every type, in the order of the price list.
+    /// All types, in the order of the price list.
     pub const ALL: [Consumption; 23] = [
         PropertiesGetById,
         PropertiesGetByAdvertId,
@@ -113,7 +113,7 @@ impl Consumption {
         }
     }
 
-    /// What one unit is.
+    /// Description of one unit.
     pub fn unit(self) -> &'static str {
         match self {
             PropertiesGetById => "record returned, `_many` too",
@@ -142,7 +142,7 @@ impl Consumption {
         }
     }
 
-    /// Credits of one unit unless the price list says otherwise.
+    /// Default price of one unit, in credits.
     pub fn default_price(self) -> u32 {
         match self {
             PropertiesGetById
@@ -163,7 +163,7 @@ impl fmt::Display for Consumption {
     }
 }
 
-/// A text that names no type of consumption.
+/// A text that is not a consumption type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown consumption type {0:?}; the types are: {types}", types = all_names())]
 pub struct UnknownConsumption(pub String);
@@ -183,7 +183,7 @@ impl std::str::FromStr for Consumption {
     }
 }
 
-/// Credits of one unit of each type.
+/// Price of one unit of each type, in credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prices([u32; Consumption::ALL.len()]);
 
@@ -194,7 +194,7 @@ impl Default for Prices {
 }
 
 impl From<&BTreeMap<String, u32>> for Prices {
-    /// Prices by name of type; a type that is not named keeps its default, a name of no type says nothing.
+    /// Prices by name of type; missing types keep their default, unknown names are ignored.
     fn from(list: &BTreeMap<String, u32>) -> Self {
         let mut prices = Self::default();
         for consumption in Consumption::ALL {
@@ -207,18 +207,18 @@ impl From<&BTreeMap<String, u32>> for Prices {
 }
 
 impl Prices {
-    /// Credits of one unit.
+    /// Price of one unit, in credits.
     pub fn of(&self, consumption: Consumption) -> u32 {
         self.0[consumption as usize]
     }
 
-    /// Changes a price.
+    /// Sets a price.
     pub fn set(&mut self, consumption: Consumption, credits: u32) {
         self.0[consumption as usize] = credits;
     }
 }
 
-/// The price list unless configured, by name of type.
+/// The default price list, by name of type.
 pub fn default_prices() -> BTreeMap<String, u32> {
     Consumption::ALL
         .into_iter()
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_is_listed_where_its_price_is_kept() {
+    fn every_type_is_listed_at_the_index_of_its_price() {
         for (index, consumption) in Consumption::ALL.into_iter().enumerate() {
             assert_eq!(consumption as usize, index);
             assert_eq!(consumption.as_str().parse(), Ok(consumption));

@@ -1,7 +1,7 @@
-//! The operators' bodies and queries: accounts, keys, consumption. [`crate::answers`] writes what they get.
+//! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
 //!
-//! Bodies are read like those of open data: in document order, up to the first fault. `monthly_quota` alone takes
-//! `null`, which means no bound; there is no other way to ask a production key's bound away.
+//! Bodies are parsed like those of open data: in document order, up to the first fault. Only `monthly_quota` accepts
+//! `null`, which means unlimited and is the only way to remove a production key's limit.
 
 use chrono::NaiveDate;
 use serde_json::Value;
@@ -20,9 +20,9 @@ use toise_contract::dates::{DATE_RULE, Moment};
 use toise_contract::fault::Fault;
 use toise_contract::walk::{At, list, number_between, object, one_of, text};
 
-/// Fields of the body that makes an account.
+/// Fields of the body that creates an account.
 pub const ACCOUNT_FIELDS: [&str; 1] = ["name"];
-/// Fields of the body that makes a key.
+/// Fields of the body that creates a key.
 pub const KEY_FIELDS: [&str; 7] = [
     "account_id",
     "kind",
@@ -40,15 +40,15 @@ pub const KEY_CHANGE_FIELDS: [&str; 5] = [
     "max_concurrent_estimates",
     "name",
 ];
-/// Parameters of a period.
+/// Query parameters of a period.
 pub const PERIOD_PARAMETERS: [&str; 2] = ["from_date", "to_date"];
-/// Grants one body may list.
+/// Maximum grants in one body.
 pub const GRANTS_MAX: usize = 100;
 
 const ADMIN_ON_TEST_KEY: &str = "must not be admin or one of its endpoints on a test key";
 const UUID_RULE: &str = "must be a UUID";
 
-/// Reads the body that makes an account: its name.
+/// Parses the body that creates an account and returns the name.
 pub fn parse_account(body: &Value) -> Result<String, Fault> {
     let at = At::Body;
     let mut name = None;
@@ -66,7 +66,7 @@ pub fn parse_account(body: &Value) -> Result<String, Fault> {
     name.ok_or_else(|| At::Key(&at, "name").fault("is required"))
 }
 
-/// Reads the body that makes a key; what it does not say of its limits is what `limits` say.
+/// Parses the body that creates a key; missing limits are taken from `limits`.
 pub fn parse_key(body: &Value, limits: &Limits) -> Result<KeyRequest, Fault> {
     let at = At::Body;
     let (mut owner, mut kind, mut change) = (None, None, KeyChange::default());
@@ -98,7 +98,7 @@ pub fn parse_key(body: &Value, limits: &Limits) -> Result<KeyRequest, Fault> {
     Ok(request)
 }
 
-/// Reads the body that changes a key, whose kind the caller knows.
+/// Parses the body that changes a key of a known kind.
 pub fn parse_key_change(body: &Value, kind: Kind) -> Result<KeyChange, Fault> {
     let at = At::Body;
     let mut change = KeyChange::default();
@@ -117,7 +117,7 @@ pub fn parse_key_change(body: &Value, kind: Kind) -> Result<KeyChange, Fault> {
     Ok(change)
 }
 
-/// Reads a field that makes and changes of keys have in common.
+/// Parses a field that exists both when creating and when changing a key.
 fn set(
     change: &mut KeyChange,
     key: &str,
@@ -189,8 +189,8 @@ fn refuse_admin(listed: &[Grant]) -> Result<(), Fault> {
     }
 }
 
-/// Reads the query of a report: `from_date` and `to_date`, both included. A date-time stands for its day, UTC; without
-/// either, the bounds are those of the month of the other, and of the present month without both.
+/// Parses the query of a report: `from_date` and `to_date`, both inclusive. A date-time stands for its day in UTC. A
+/// missing bound is the first or last day of the other bound's month; without both, the period is the current month.
 pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
     today: NaiveDate,
@@ -228,7 +228,7 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     Ok(period)
 }
 
-/// Reads the query of the list of keys: `account_id`, when only one account's are wanted.
+/// Parses the query of the list of keys: the optional `account_id` that restricts it to one account.
 pub fn parse_key_list<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
 ) -> Result<Option<Uuid>, Fault> {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_body_takes_the_defaults_of_its_kind() {
+    fn a_key_body_uses_the_defaults_of_its_kind() {
         let request = parse_key(&body(r#"{"kind": "test"}"#), &Limits::default()).unwrap();
         let owner = Owner::Named(DEFAULT_ACCOUNT.to_owned());
         assert_eq!(
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_of_a_key_body_is_named_with_what_is_allowed() {
+    fn the_first_fault_of_a_key_body_is_reported_with_the_allowed_values() {
         let cases = [
             ("[]", "body: must be an object"),
             ("{}", "kind: is required"),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_names_what_changes() {
+    fn a_change_contains_only_the_given_fields() {
         let none = parse_key_change(&json!({}), Kind::Test).unwrap();
         assert_eq!(none, KeyChange::default());
         let text = r#"{"grants": ["admin"], "monthly_quota": null}"#;
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_is_whole_days_and_the_present_month_unless_told() {
+    fn a_period_is_whole_days_and_by_default_the_current_month() {
         let today: NaiveDate = "2026-11-21".parse().unwrap();
         let period = |query: &[(&str, &str)]| {
             parse_period(query, today)

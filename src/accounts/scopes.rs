@@ -1,13 +1,13 @@
-//! Scopes: the parts of the service a key may use.
+//! Scopes: the parts of the service that a key may use.
 
 use std::fmt;
 
 /// A part of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// Property and advert reads, searches, open data.
+    /// Reading properties and adverts, searches, open data.
     Search,
-    /// On-demand collection, check, report.
+    /// Collecting, checking and reporting on demand.
     Refetch,
     /// Statistics.
     Analytics,
@@ -22,7 +22,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Every scope, in the order lists print them.
+    /// All scopes, in the order of lists.
     pub const ALL: [Scope; 7] = [
         Scope::Search,
         Scope::Refetch,
@@ -47,7 +47,7 @@ impl Scope {
     }
 }
 
-/// A text that names no scope.
+/// A text that is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown scope {0:?}; must be one of: search, refetch, analytics, ai, geocoding, alerts, admin"
@@ -70,19 +70,19 @@ impl std::str::FromStr for Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Whether the set holds a scope.
+    /// Whether the set contains a scope.
     pub fn contains(self, scope: Scope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }
 
-    /// The scopes held, in the order of [`Scope::ALL`].
+    /// The scopes in the set, in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
             .into_iter()
             .filter(move |scope| self.contains(*scope))
     }
 
-    /// Reads a list separated by commas.
+    /// Parses a comma-separated list.
     pub fn parse(text: &str) -> Result<Self, UnknownScope> {
         text.split(',')
             .map(str::trim)

@@ -1,8 +1,8 @@
-//! The text of a key: a prefix that says whose it is, 256 random bits, and a checksum.
+//! The text of a key: a prefix that identifies toise, 256 random bits, and a checksum.
 //!
-//! `toise_live_` or `toise_test_`, then 43 letters and digits drawn at random, then 6 that check the rest. Scanners
-//! recognise leaked keys by the prefix, and a mistyped key is refused by the checksum without asking the store. Only
-//! the SHA-256 is ever stored: with 256 random bits nothing slower is needed.
+//! `toise_live_` or `toise_test_`, then 43 random letters and digits, then 6 checksum characters. Scanners recognise
+//! leaked keys by the prefix, and a mistyped key is rejected by the checksum without reading the store. Only the
+//! SHA-256 is stored: for 256 random bits a slower hash is not needed.
 
 use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};
@@ -11,35 +11,35 @@ use super::key::Kind;
 
 const LIVE_PREFIX: &str = "toise_live_";
 const TEST_PREFIX: &str = "toise_test_";
-/// 62^43 > 2^256.
+/// Random characters in a key: 62^43 > 2^256.
 const RANDOM_CHARS: usize = 43;
 const CHECKSUM_CHARS: usize = 6;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// SHA-256 of a key's text: what the store keeps of it.
+/// SHA-256 of a key's text; the store holds only this.
 pub type KeyHash = [u8; 32];
 
-/// Draws the text of a new key.
+/// Generates the text of a new key.
 fn draw(kind: Kind) -> String {
     let prefix = match kind {
         Kind::Production => LIVE_PREFIX,
         Kind::Test => TEST_PREFIX,
     };
-    // The thread's generator is ChaCha, seeded and reseeded by the operating system.
+    // The thread's generator is ChaCha, seeded and reseeded from the operating system.
     let random = Alphanumeric.sample_string(&mut rand::rng(), RANDOM_CHARS);
     let body = format!("{prefix}{random}");
     let check = checksum(&body);
     body + &check
 }
 
-/// Draws the text of a new key, with what the store is to keep of it.
+/// Generates the text of a new key, and the hash to store.
 pub fn draw_with_hash(kind: Kind) -> (String, KeyHash) {
     let key = draw(kind);
     let hash = Sha256::digest(&key).into();
     (key, hash)
 }
 
-/// The hash of a text that has the form of a key; `None` for any other text.
+/// The hash of a text in the format of a key; `None` for any other text.
 pub fn hash_of(text: &str) -> Option<KeyHash> {
     let random_and_check = text
         .strip_prefix(LIVE_PREFIX)
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawn_key_has_its_form_and_a_mistyped_one_has_not() {
+    fn a_generated_key_is_valid_and_a_mistyped_one_is_not() {
         let key = draw(Kind::Test);
         assert!(key.starts_with("toise_test_") && key.len() == 60, "{key}");
         assert!(hash_of(&key).is_some());

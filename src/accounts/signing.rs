@@ -1,36 +1,37 @@
-//! What the receivers of an account's deliveries know it by: a webhook key to compare, a secret to check signatures.
+//! The credentials of an account's deliveries: a webhook key that receivers compare, and a secret with which they
+//! verify signatures.
 //!
-//! Both must be read back to be used, so unlike keys they are stored as they are, in a file only its owner may read.
-//! They are secrets all the same: neither prints itself. A master key, where one is configured, belongs between
-//! `SigningSecret::stored` and `SigningSecret::from_stored`, the only ways in and out of the store.
+//! Both must be readable to be used, so unlike keys they are stored as they are, in a file that only its owner can
+//! read. They are still secret: neither can be printed by accident. Encryption with a master key would be added in
+//! `SigningSecret::stored` and `SigningSecret::from_stored`, the only functions that write and read them.
 
 use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Bytes of a signing secret: what Standard Webhooks recommends at least is 24.
+/// Length of a signing secret, bytes; Standard Webhooks recommends at least 24.
 const SECRET_BYTES: usize = 32;
 const SECRET_PREFIX: &str = "whsec_";
 const WEBHOOK_KEY_PREFIX: &str = "whk_";
 
-/// The secret under which deliveries are signed (HMAC-SHA256).
+/// The secret with which deliveries are signed (HMAC-SHA256).
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningSecret([u8; SECRET_BYTES]);
 
 impl SigningSecret {
-    /// Draws a new one.
+    /// Generates a new secret.
     pub fn draw() -> Self {
-        // The thread's generator is ChaCha, seeded and reseeded by the operating system.
+        // The thread's generator is ChaCha, seeded and reseeded from the operating system.
         Self(rand::random())
     }
 
-    /// The bytes to sign with.
+    /// The bytes of the HMAC key.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The spelling of Standard Webhooks, to show to the account's owner: `whsec_` and the bytes in base64.
+    /// The secret as Standard Webhooks writes it, to show to the account's owner: `whsec_` and the bytes in base64.
     pub fn reveal(&self) -> String {
         format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0))
     }
@@ -50,12 +51,12 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// What deliveries carry in `x-webhook-key`.
+/// Value of the `x-webhook-key` header on deliveries.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookKey(String);
 
 impl WebhookKey {
-    /// Draws a new one.
+    /// Generates a new key.
     pub fn draw() -> Self {
         let random: [u8; SECRET_BYTES] = rand::random();
         let mut text = WEBHOOK_KEY_PREFIX.to_owned();
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_spelled_as_standard_webhooks_asks_and_never_prints_itself() {
+    fn a_secret_has_the_standard_webhooks_format_and_is_not_printed() {
         let secret = SigningSecret::draw();
         let text = secret.reveal();
         let base64 = text.strip_prefix("whsec_").unwrap();
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_key_fits_a_header_and_never_prints_itself() {
+    fn a_webhook_key_fits_a_header_and_is_not_printed() {
         let key = WebhookKey::draw();
         assert!(key.reveal().starts_with("whk_") && key.reveal().len() == 68);
         assert!(key.reveal().bytes().all(|byte| byte.is_ascii_graphic()));

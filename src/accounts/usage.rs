@@ -1,4 +1,4 @@
-//! What accounts and keys consumed, to the day, read from the totals that calls leave behind.
+//! Consumption of accounts and keys per day, read from the totals in the ledger and the store.
 
 use chrono::{Datelike, Days, Months, NaiveDate};
 use rusqlite::{Connection, Row};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::uuid;
 use toise_store::{self as store, Store};
 
-/// Days, both included.
+/// A range of days, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// First day, UTC.
@@ -17,7 +17,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// The whole month a day falls in.
+    /// The month that contains a day.
     pub fn month_of(day: NaiveDate) -> Self {
         let from = day.with_day(1).unwrap_or(day);
         let to = from
@@ -28,18 +28,18 @@ impl Period {
     }
 }
 
-/// Whose consumption.
+/// Whose consumption to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consumer {
-    /// Every account's.
+    /// All accounts.
     All,
-    /// One account's.
+    /// One account.
     Account(Uuid),
-    /// One key's.
+    /// One key.
     Key(Uuid),
 }
 
-/// What one key consumed of one type.
+/// Consumption of one type by one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// Account that owns the key.
@@ -54,7 +54,7 @@ pub struct Usage {
     pub calls: u64,
 }
 
-/// What was consumed of one type.
+/// Consumption of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeUsage {
     /// Type of consumption.
@@ -65,8 +65,7 @@ pub struct TypeUsage {
     pub calls: u64,
 }
 
-/// What a consumer used of each type, by account, key and type: calls and deliveries together, which have files of
-/// their own. Blocks.
+/// Consumption by account, key and type: calls from the ledger and deliveries from the store together. Blocks.
 pub fn by_key(store: &Store, consumer: Consumer, period: Period) -> store::Result<Vec<Usage>> {
     let read = |connection: &Connection| read(connection, consumer, period);
     let mut usage = store.ledger().read(read)?;
@@ -114,7 +113,7 @@ fn usage(row: &Row<'_>) -> rusqlite::Result<Usage> {
     })
 }
 
-/// Adds up by type, in the order of their names.
+/// Sums by type, in the order of their names.
 pub fn by_type<'u>(usage: impl IntoIterator<Item = &'u Usage>) -> Vec<TypeUsage> {
     let mut types: Vec<TypeUsage> = Vec::new();
     for part in usage {
@@ -160,11 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn consumption_adds_up_by_consumer_type_and_day() {
+    fn consumption_is_summed_by_consumer_type_and_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let [account, other, first, second, third] = [(); 5].map(|()| Uuid::now_v7());
-        // In one file or the other, and of one key and day in both.
+        // Rows in one of the two files, and for one key and day in both.
         for (nth, (account, key, kind, day, credits, calls)) in [
             (account, first, "API_B", "2026-10-31", 100, 100),
             (account, first, "API_B", "2026-11-01", 1, 1),

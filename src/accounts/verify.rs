@@ -1,8 +1,8 @@
-//! From the text of a header to the key it names: the check every protected request passes.
+//! Verifies the API key of a request header; every protected request passes through here.
 //!
-//! A known key costs one SHA-256 and a look into memory. What was read from the store is kept until a key changes
-//! there: at most every `CHANGE_CHECK_EVERY` the store is asked whether any process committed something, and if so
-//! whether it touched a key, so a revocation elsewhere is noticed well within a second.
+//! A cached key costs one SHA-256 and a memory lookup. Records read from the store are cached until a key changes: at
+//! most every `CHANGE_CHECK_EVERY` the store is checked for commits of any process, and then for changes of keys. A
+//! revocation by another process therefore takes effect well within a second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -17,9 +17,9 @@ use super::secret::{self, KeyHash};
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
-/// How stale what is remembered about keys may be.
+/// Maximum staleness of cached keys.
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
-/// Keys remembered.
+/// Maximum number of cached keys.
 const REMEMBERED_MAX: u64 = 10_000;
 
 /// Verifies keys. Cheap to clone.
@@ -27,12 +27,12 @@ const REMEMBERED_MAX: u64 = 10_000;
 pub struct Verifier {
     store: Store,
     clock: Clock,
-    /// Records, each with the count of key changes known when it was read.
+    /// Cached records, each with the key change count when it was read.
     remembered: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
     watch: Arc<Watch>,
 }
 
-/// Tells whether keys changed since it last looked.
+/// Detects whether keys have changed since the last check.
 struct Watch {
     connection: Mutex<Looking>,
     /// The count of key changes last seen.
@@ -97,7 +97,7 @@ impl Watch {
                 .prepare_cached(sql)?
                 .query_row([], |row| row.get(0))
         };
-        // Cheap, and still when nothing was committed at all; the count tells changes of keys from other commits.
+        // Cheap, and unchanged if nothing was committed; the count distinguishes key changes from other commits.
         let data_version = number("PRAGMA data_version")?;
         if data_version != looking.data_version {
             let changes = number("SELECT count FROM key_changes")?;
@@ -119,7 +119,7 @@ pub enum Recalled {
 }
 
 impl Verifier {
-    /// A verifier over the keys of a store.
+    /// Creates a verifier for the keys of a store.
     pub fn new(store: Store, clock: Clock) -> store::Result<Self> {
         let watch = Watch::new(store.connect_reader()?)?;
         Ok(Self {
@@ -130,12 +130,12 @@ impl Verifier {
         })
     }
 
-    /// The store whose keys these are.
+    /// The store that holds the keys.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What tells when keys expire.
+    /// The clock that decides on expiry.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -157,7 +157,7 @@ impl Verifier {
 
     /// The working key a text names; `None` when it is unknown, revoked or expired.
     ///
-    /// Blocks on a read of the store for a key not seen lately, and for microseconds otherwise.
+    /// Blocks on a read of the store for a key that is not cached, and for microseconds otherwise.
     pub fn verify(&self, text: &str) -> store::Result<Option<Arc<KeyRecord>>> {
         let Some(hash) = secret::hash_of(text) else {
             return Ok(None);
@@ -197,7 +197,7 @@ mod tests {
     use crate::scopes::{Scope, Scopes};
 
     #[test]
-    fn what_another_process_does_to_a_key_counts_within_a_second() {
+    fn key_changes_by_another_process_apply_within_a_second() {
         let folder = tempfile::tempdir().unwrap();
         let server = Store::open(folder.path()).unwrap();
         let command = Store::open(folder.path()).unwrap();

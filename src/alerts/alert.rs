@@ -1,4 +1,4 @@
-//! An alert as the store keeps it, and how its columns are read.
+//! An alert as stored, and how its columns are read.
 
 use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
@@ -16,45 +16,45 @@ use toise_contract::listings::filters::Listing;
 /// A saved search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
-    /// Its number in the store.
+    /// Row number in the store.
     pub number: i64,
-    /// Its identifier, both `alert_id` and `flxId` of the contract.
+    /// Identifier, both `alert_id` and `flxId` of the contract.
     pub id: FlxId,
-    /// The account it belongs to.
+    /// Account that owns it.
     pub account: Uuid,
-    /// What it is about.
+    /// Whether it searches properties or adverts.
     pub listing: Listing,
-    /// Why it is not active; `None` for one that is.
+    /// Why it is inactive; `None` if it is active.
     pub deactivated: Option<Reason>,
     /// The search as it was sent.
     pub search_query: Value,
-    /// Where matches are posted.
+    /// URL that matches are posted to.
     pub webhook_url: String,
-    /// Its name, for people.
+    /// Display name.
     pub search_name: String,
-    /// Kinds of match it subscribes to.
+    /// Match kinds it subscribes to.
     pub match_kinds: Vec<&'static str>,
-    /// What deliveries echo.
+    /// Metadata that its deliveries echo.
     pub context: Option<AlertContext>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it last changed, by whatever hand.
+    /// Time of the last change, by the account, an operator or the dispatcher.
     pub updated_at: Timestamp,
 }
 
-/// Why an alert is not active.
+/// Why an alert is inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its owner ended it.
+    /// Its owner deleted it.
     Deleted,
-    /// Its receiver answered 410.
+    /// Its receiver responded with 410.
     Gone,
-    /// Its receiver failed for days.
+    /// All attempts at its receiver failed for days.
     Failing,
 }
 
 impl Alert {
-    /// The alert as answers carry it.
+    /// The alert as JSON for responses.
     pub fn answer(&self) -> Value {
         let mut answer = json!({
             "alert_id": self.id,
@@ -75,10 +75,10 @@ impl Alert {
 }
 
 impl Reason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Reason; 3] = [Reason::Deleted, Reason::Gone, Reason::Failing];
 
-    /// As the store spells it.
+    /// The spelling in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::Deleted => "deleted",
@@ -88,14 +88,14 @@ impl Reason {
     }
 }
 
-/// Number of the last change of any alert; 0 when there is none.
+/// Sequence of the last change of any alert; 0 if there is none.
 pub(super) fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
         .query_row([], |row| row.get(0))
 }
 
-/// The columns [`alert`] reads, in its order.
+/// The columns that [`alert`] reads, in its order.
 pub(super) const COLUMNS: &str = "alert, alert_id, account_id, kind, deactivated_because, search_query, webhook_url, \
      search_name, match_kinds, context, created_at_ms, updated_at_ms";
 
@@ -106,7 +106,7 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     let reason: Option<String> = row.get(4)?;
     let known = |reason: String| {
         let found = Reason::ALL.into_iter().find(|one| one.as_str() == reason);
-        found.ok_or_else(|| malformed(4, "no reason known here"))
+        found.ok_or_else(|| malformed(4, "unknown reason"))
     };
     let context: Option<String> = row.get(9)?;
     let written = json(row, 8)?;
@@ -114,7 +114,8 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     Ok(Alert {
         number: row.get(0)?,
         id: FlxId(Uuid::from_bytes(row.get(1)?)),
-        account: Uuid::try_parse(&account).map_err(|_| malformed(2, "no account's identifier"))?,
+        account: Uuid::try_parse(&account)
+            .map_err(|_| malformed(2, "invalid account identifier"))?,
         listing,
         deactivated: reason.map(known).transpose()?,
         search_query: json(row, 5)?,
@@ -132,16 +133,16 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     })
 }
 
-/// What a column says an alert is about.
+/// Reads what an alert searches from a column.
 pub(super) fn listing_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Listing> {
     let kind = row.get_ref(column)?.as_str()?;
     [Listing::Property, Listing::Advert]
         .into_iter()
         .find(|listing| kind_of(*listing) == kind)
-        .ok_or_else(|| malformed(column, "no kind of alert"))
+        .ok_or_else(|| malformed(column, "unknown kind of alert"))
 }
 
-/// As the store spells what an alert is about.
+/// Spelling in the store of what an alert searches.
 pub(super) fn kind_of(listing: Listing) -> &'static str {
     match listing {
         Listing::Property => "PROPERTY",
@@ -149,7 +150,7 @@ pub(super) fn kind_of(listing: Listing) -> &'static str {
     }
 }
 
-/// What an alert that subscribes to these kinds of match wants to be told.
+/// The events that an alert with these match kinds wants.
 pub(super) fn wants(match_kinds: &Value) -> Wants {
     let has = |kind: &str| {
         let mut kinds = match_kinds.as_array().into_iter().flatten();

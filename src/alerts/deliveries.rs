@@ -1,7 +1,7 @@
-//! Deliveries as the store knows them: listed, and those that are dead asked for again.
+//! Deliveries in the store: listing them, and retrying dead ones.
 //!
-//! Callers see to it that whoever asks owns the alert. Every call blocks; those that change something return once it is
-//! durable, and the dispatcher takes it up within a moment, in whichever process it runs.
+//! Callers check that the requesting account owns the alert. Every call blocks; calls that change something return once
+//! the change is durable. The dispatcher, in whichever process it runs, picks the change up shortly after.
 
 use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
@@ -15,25 +15,25 @@ use toise_base::clock::Clock;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_store::{self as store, Store};
 
-/// Why a dead delivery is not sent again.
+/// Why a dead delivery cannot be retried.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// No such delivery.
+    /// There is no such delivery.
     #[error("no such delivery; it may have left the outbox")]
     NoDelivery,
-    /// It is not dead.
+    /// The delivery is not dead.
     #[error("the delivery is {}: only dead ones are sent again", .0.as_str())]
     NotDead(DeliveryStatus),
-    /// Its alert is not active.
+    /// The alert of the delivery is not active.
     #[error("the alert is not active: activate it first")]
     Inactive,
 }
 
 impl Page {
-    /// What SQL calls limit and offset.
+    /// SQL limit and offset of the page.
     pub(super) fn bounds(self) -> (i64, i64) {
         let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         (bound(self.take.min(TAKE_MAX)), bound(self.skip))
@@ -43,12 +43,12 @@ impl Page {
 const SELECT: &str = "SELECT delivery_id, alert_id, status, attempts, next_attempt_at_ms, last_status, last_error, \
                       deliveries.created_at_ms, delivered_at_ms, items FROM deliveries JOIN alerts USING (alert)";
 
-/// Whether there is such an alert.
+/// Whether an alert exists.
 pub fn is_alert(store: &Store, alert_id: FlxId) -> store::Result<bool> {
     store.read(|connection| Ok(find_alert(connection, alert_id)?.is_some()))
 }
 
-/// Deliveries of an alert, newest first, of one status or all.
+/// Deliveries of an alert, newest first, with one status or all.
 pub fn of_alert(
     store: &Store,
     alert_id: FlxId,
@@ -69,7 +69,7 @@ pub fn of_alert(
     })
 }
 
-/// Dead deliveries of every alert, newest first.
+/// Dead letters of all alerts, newest first.
 pub fn dead(store: &Store, page: Page) -> store::Result<Vec<Delivery>> {
     let (take, skip) = page.bounds();
     let sql = format!("{SELECT} WHERE {IS_DEAD} ORDER BY delivery DESC LIMIT ?1 OFFSET ?2");
@@ -81,10 +81,10 @@ pub fn dead(store: &Store, page: Page) -> store::Result<Vec<Delivery>> {
     })
 }
 
-/// Begins the schedule of a dead delivery anew, under its identifier.
+/// Restarts the schedule of a dead delivery, under the same identifier.
 ///
 /// # Errors
-/// No such delivery, one that is not dead, an alert that is not active.
+/// There is no such delivery, it is not dead, or its alert is not active.
 pub fn retry(store: &Store, clock: &Clock, delivery_id: Uuid) -> Result<(), Error> {
     let now_ms = clock.now().timestamp_millis();
     let found = store.write(move |transaction| {
@@ -111,7 +111,7 @@ pub fn retry(store: &Store, clock: &Clock, delivery_id: Uuid) -> Result<(), Erro
     }
 }
 
-/// Begins the schedule of all dead deliveries of active alerts anew; gives how many.
+/// Restarts the schedule of all dead deliveries of active alerts; returns their number.
 pub fn retry_all(store: &Store, clock: &Clock) -> store::Result<usize> {
     let now_ms = clock.now().timestamp_millis();
     store.write(move |transaction| {
@@ -122,7 +122,7 @@ pub fn retry_all(store: &Store, clock: &Clock) -> store::Result<usize> {
     })
 }
 
-/// As the index of what has settled knows it.
+/// Condition for a dead letter, as in the index of settled deliveries.
 const IS_DEAD: &str = "status = 'dead' AND next_attempt_at_ms IS NULL";
 
 const REVIVE: &str =
@@ -153,7 +153,7 @@ fn timestamp(ms: i64) -> Timestamp {
     Timestamp::new(DateTime::<Utc>::from_timestamp_millis(ms).unwrap_or_default())
 }
 
-/// The number of an alert in the store, and whether it is active.
+/// The row number of an alert and whether it is active; `None` if there is none.
 pub(super) fn find_alert(
     connection: &Connection,
     alert_id: FlxId,

@@ -1,4 +1,4 @@
-//! A delivery as those who own the alert, and operators, see it.
+//! A delivery, as the owner of the alert and operators see it.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -20,7 +20,7 @@ pub enum DeliveryStatus {
 }
 
 impl DeliveryStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [DeliveryStatus; 4] = [
         DeliveryStatus::Pending,
         DeliveryStatus::Delivered,
@@ -28,7 +28,7 @@ impl DeliveryStatus {
         DeliveryStatus::Dead,
     ];
 
-    /// As it is written.
+    /// The contract's spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             DeliveryStatus::Pending => "pending",
@@ -38,7 +38,7 @@ impl DeliveryStatus {
         }
     }
 
-    /// The status of a name.
+    /// The status with a name; `None` for an unknown name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }

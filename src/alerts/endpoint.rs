@@ -1,49 +1,50 @@
-//! How much a receiver is asked at once, so that a slow or dead one takes nothing from the others.
+//! The delivery window and circuit breaker of one endpoint, so that a slow or dead receiver does not slow down the
+//! others.
 //!
-//! An endpoint is one URL of one account. It may have a window of deliveries under way: the window grows with each that
-//! is taken and halves with each that is not. After [`FAILURES_TO_OPEN`] failures in a row its circuit is open: one
-//! delivery at a time, and new ones only as trials, ever more seldom, until one is taken. Deliveries that failed keep
-//! their own schedule. A pause that it asks for holds for all of them, whatever else it answers meanwhile. Nothing here
-//! does I/O or asks the time.
+//! An endpoint is one URL of one account. Its window is the number of deliveries it may have in flight: it grows with
+//! each success and is halved with each failure. After [`FAILURES_TO_OPEN`] failures in a row its circuit breaker
+//! opens. Then only one delivery at a time is in flight, and new deliveries are sent only as probes, at growing
+//! intervals, until one succeeds. Failed deliveries keep their own schedule. A pause that the receiver asks for applies
+//! to all its deliveries, whatever else it responds meanwhile. This module does no I/O and reads no clock.
 
 use std::collections::VecDeque;
 
-/// Deliveries under way at an endpoint nothing is known of.
+/// Initial window of an unknown endpoint, deliveries in flight.
 const WINDOW_FIRST: usize = 8;
-/// Deliveries under way at an endpoint that takes all it gets.
+/// Maximum window of an endpoint, deliveries in flight.
 const WINDOW_MAX: usize = 64;
-/// Failures in a row that open the circuit.
+/// Consecutive failures that open the circuit breaker.
 const FAILURES_TO_OPEN: u32 = 5;
-/// First pause between two trials; it doubles with each that fails.
+/// First pause between two probes, in milliseconds; it doubles with each failed probe.
 const TRIAL_PAUSE_MS_FIRST: i64 = 5_000;
-/// Longest pause between two trials.
+/// Maximum pause between two probes, in milliseconds.
 const TRIAL_PAUSE_MS_MAX: i64 = 600_000;
-/// For how long an endpoint that nothing is sent to is remembered: three days.
+/// How long an idle endpoint is remembered: three days, in milliseconds.
 const REMEMBERED_MS: i64 = 3 * 24 * 3_600_000;
 
-/// What is known of a receiver.
+/// The state of an endpoint.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     window: usize,
     under_way: usize,
     failures_in_a_row: u32,
-    /// No new delivery before: the pause of an open circuit.
+    /// Earliest time of a new delivery, because of an open circuit breaker; Unix milliseconds.
     resumes_at_ms: i64,
-    /// Nothing before: the pause it asked for.
+    /// Earliest time of any delivery, because the receiver asked for a pause; Unix milliseconds.
     asked_until_ms: i64,
     trial_pause_ms: i64,
-    /// Whether the last answer was a good one.
+    /// Whether the last attempt succeeded.
     proven: bool,
-    /// When it last answered or failed to.
+    /// Time of the last response or failure, Unix milliseconds.
     used_at_ms: i64,
-    /// Whether it is in line itself, for its alerts.
+    /// Whether the endpoint itself is queued for its turn, on behalf of its alerts.
     pub(super) in_turn: bool,
-    /// Alerts with something to tell it, in turn.
+    /// Alerts with pending notifications, in order of their turn.
     pub(super) waiting: VecDeque<i64>,
 }
 
 impl Default for Endpoint {
-    /// One nothing is known of.
+    /// The state of an unknown endpoint.
     fn default() -> Self {
         Self {
             window: WINDOW_FIRST,
@@ -61,7 +62,7 @@ impl Default for Endpoint {
 }
 
 impl Endpoint {
-    /// New deliveries that may begin.
+    /// Number of new deliveries that may start.
     pub(super) fn room(&self, now_ms: i64) -> usize {
         match now_ms < self.resumes_at_ms {
             true => 0,
@@ -69,7 +70,7 @@ impl Endpoint {
         }
     }
 
-    /// Deliveries that failed before and may begin again.
+    /// Number of failed deliveries that may be retried.
     pub(super) fn room_to_retry(&self, now_ms: i64) -> usize {
         match now_ms < self.asked_until_ms {
             true => 0,
@@ -77,17 +78,17 @@ impl Endpoint {
         }
     }
 
-    /// Whether its last answer was a good one: it may use what is kept from the others.
+    /// Whether the last attempt succeeded, so that it may use slots that other endpoints may not.
     pub(super) fn is_proven(&self) -> bool {
         self.proven
     }
 
-    /// Whether the circuit is open.
+    /// Whether the circuit breaker is open.
     pub(super) fn is_open(&self) -> bool {
         self.failures_in_a_row >= FAILURES_TO_OPEN
     }
 
-    /// How long a retry that finds no room is put off.
+    /// Delay of a retry that finds no capacity, in milliseconds.
     pub(super) fn put_off_ms(&self, now_ms: i64) -> i64 {
         let pause_ms = match self.is_open() {
             true => self.trial_pause_ms,
@@ -96,32 +97,32 @@ impl Endpoint {
         pause_ms.max(self.asked_until_ms.saturating_sub(now_ms))
     }
 
-    /// Whether nothing is under way to it and nothing waits.
+    /// Whether it has no deliveries in flight and no pending notifications.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way == 0 && self.waiting.is_empty() && !self.in_turn
     }
 
-    /// Whether what is known of an idle one is kept.
+    /// Whether an idle endpoint should still be remembered.
     pub(super) fn is_remembered(&self, now_ms: i64) -> bool {
         now_ms < self.used_at_ms.saturating_add(REMEMBERED_MS)
     }
 
-    /// What is kept rather of two: proven ones, and those used later.
+    /// Eviction order: healthy endpoints and those used more recently are worth more.
     pub(super) fn worth(&self) -> (bool, i64) {
         (self.proven, self.used_at_ms)
     }
 
-    /// A delivery begins.
+    /// Records the start of a delivery.
     pub(super) fn begin(&mut self) {
         self.under_way += 1;
     }
 
-    /// A delivery ends without the receiver being asked.
+    /// Records the end of a delivery without an attempt at the receiver.
     pub(super) fn abandon(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
     }
 
-    /// A delivery was taken.
+    /// Records a successful delivery.
     pub(super) fn taken(&mut self, now_ms: i64) {
         self.abandon();
         self.used_at_ms = now_ms;
@@ -132,7 +133,7 @@ impl Endpoint {
         self.proven = true;
     }
 
-    /// A delivery was not taken; the receiver may ask for a pause.
+    /// Records a failed delivery; `asked_ms` is the pause the receiver asks for, in milliseconds.
     pub(super) fn failed(&mut self, now_ms: i64, asked_ms: i64) {
         self.abandon();
         self.used_at_ms = now_ms;
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_that_takes_all_gets_more_and_one_that_fails_gets_less() {
+    fn the_window_grows_with_success_and_shrinks_with_failure() {
         let mut endpoint = Endpoint::default();
         assert_eq!(endpoint.room(0), WINDOW_FIRST);
         for _ in 0..100 {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_circuit_lets_one_trial_pass_ever_more_seldom_until_one_is_taken() {
+    fn an_open_circuit_sends_single_probes_at_growing_intervals_until_one_succeeds() {
         let mut endpoint = Endpoint::default();
         for _ in 0..FAILURES_TO_OPEN {
             endpoint.begin();
@@ -201,8 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_a_receiver_asks_for_holds_for_all_its_deliveries_whatever_it_answers_meanwhile()
-    {
+    fn a_requested_pause_applies_to_all_deliveries_whatever_the_receiver_responds_meanwhile() {
         let mut endpoint = Endpoint::default();
         endpoint.begin();
         endpoint.begin();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_remembered_for_days_after_it_was_used() {
+    fn an_endpoint_is_remembered_for_days_after_its_last_use() {
         let mut endpoint = Endpoint::default();
         assert!(endpoint.is_idle() && !endpoint.is_remembered(0));
         endpoint.begin();

@@ -1,10 +1,10 @@
-//! Alerts: saved searches, and what their receivers are told.
+//! Alerts: saved searches and the delivery of their matches to receivers.
 //!
-//! Accounts keep their alerts in the [`registry`]. Whoever writes a listing has it percolated ([`percolate`]) in the
-//! same transaction: what matched is remembered (`matches`) and put in the [`outbox`], so a match is never without its
-//! notification and none is sent that was not committed. [`dispatch`] takes notifications to their receivers, signed
-//! ([`signature`]), again and again where need be (`schedule`, `endpoint`); [`deliveries`], [`overview`] and [`replay`]
-//! are what accounts and operators see and do of that, and [`retention`] bounds it.
+//! Accounts manage their alerts in the [`registry`]. Code that writes a listing percolates it ([`percolate`]) in the
+//! same transaction: matches are recorded (`matches`) and put in the [`outbox`], so every match has its notification
+//! and nothing uncommitted is sent. [`dispatch`] delivers notifications to their receivers, signed ([`signature`]) and
+//! retried where necessary (`schedule`, `endpoint`). [`deliveries`], [`overview`] and [`replay`] let accounts and
+//! operators inspect and repeat deliveries, and [`retention`] bounds the outbox.
 
 pub mod alert;
 pub mod deliveries;

@@ -1,8 +1,8 @@
-//! What each alert has matched: written with the match, read when something happens to the item.
+//! The items that each alert has matched: written with the match, read when something happens to the item.
 //!
-//! A property is remembered under the identifier it was announced with. When properties turn out to be one, the asset
-//! is known to every alert that matched any of them; when they are taken apart again, each is known to its own. So no
-//! row ever moves, and an identifier is announced to an alert once.
+//! A property match is stored under the identifier it was notified with. After a merge, every alert that matched one of
+//! the properties has matched the merged one; after a split, each property again has its own alerts. No row therefore
+//! ever moves, and an alert is notified of an identifier only once.
 
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::request::queries::Page;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::Listing;
 
-/// The alerts that matched a property, or another that was joined to it; in ascending order.
+/// The alerts that matched a property, or one that was merged into it, in ascending order.
 pub(super) fn of_property(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
     let sql = "SELECT alert FROM property_matches WHERE property = ?1
          UNION SELECT alert FROM properties JOIN property_matches USING (property) WHERE merged_into = ?1
@@ -30,7 +30,7 @@ fn alerts(connection: &Connection, sql: &str, item: i64) -> rusqlite::Result<Vec
     statement.query_map([item], |row| row.get(0))?.collect()
 }
 
-/// Identifiers of what an alert matched, the newest first match first; see
+/// Identifiers of the items that an alert matched, latest first match first; see
 /// [`Alerts::history`](super::registry::Alerts::history).
 pub(super) fn history(
     connection: &Connection,
@@ -48,7 +48,7 @@ pub(super) fn history(
     statement.query_map((alert, take, skip), id)?.collect()
 }
 
-/// A property that was joined to another is left out where that other, or one joined to it before, is in the history.
+/// A merged property is left out if the surviving one, or one merged into it earlier, is in the history.
 const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matches matched
      JOIN properties own ON own.property = matched.property
      JOIN properties survivor ON survivor.property = coalesce(own.merged_into, own.property)
@@ -61,7 +61,7 @@ const PROPERTY_HISTORY: &str = "SELECT survivor.property_id FROM property_matche
 const ADVERT_HISTORY: &str = "SELECT advert_id FROM advert_matches JOIN adverts USING (advert)
      WHERE alert = ?1 ORDER BY matched_at_ms DESC, advert DESC LIMIT ?2 OFFSET ?3";
 
-/// Remembers that an alert matched a property, which it has not matched before.
+/// Records that an alert matched a property for the first time.
 pub(super) fn remember_property(
     transaction: &Transaction<'_>,
     property: i64,
@@ -74,7 +74,7 @@ pub(super) fn remember_property(
     Ok(())
 }
 
-/// Remembers that an alert matched an advert, which it has not matched before.
+/// Records that an alert matched an advert for the first time.
 pub(super) fn remember_advert(
     transaction: &Transaction<'_>,
     advert: i64,

@@ -1,24 +1,25 @@
-//! The outbox: what receivers are to be told, written in the transaction that caused it.
+//! The outbox: notifications for receivers, written in the transaction that caused them.
 //!
-//! A notification is one item of one alert. Its number gives the order in which an alert's receiver learns of things.
-//! Adverts are told as they were at that moment, so their text is kept beside, once for all alerts that matched.
+//! A notification is one item of one alert. Its number determines the order in which the alert's receiver gets the
+//! items. Adverts are delivered as they were at that moment, so their text is stored as a snapshot, once for all alerts
+//! that matched.
 
 use rusqlite::{Connection, Error, Transaction};
 
 use toise_contract::listings::codes::FlxId;
 use toise_store::document;
 
-/// Which array of a delivery's body tells of an item.
+/// The array of a delivery's body that an item belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branch {
     /// A first match.
     Created,
-    /// What happened to an item that the alert matched before.
+    /// An event on an item that the alert matched before.
     Updated,
 }
 
 impl Branch {
-    /// The name of the array.
+    /// Name of the array.
     pub fn as_str(self) -> &'static str {
         match self {
             Branch::Created => "created",
@@ -26,7 +27,7 @@ impl Branch {
         }
     }
 
-    /// The branch of a name.
+    /// The branch with a name; `None` for an unknown name.
     pub fn parse(text: &str) -> Option<Self> {
         [Branch::Created, Branch::Updated]
             .into_iter()
@@ -36,8 +37,8 @@ impl Branch {
 
 /// Puts an item in the outbox of an alert; durable with the caller's transaction.
 ///
-/// `item` identifies the property or advert. Advert alerts give the number of a [`snapshot`]: the whole record for
-/// [`Branch::Created`], the reduced one with its event for [`Branch::Updated`].
+/// `item` identifies the property or advert. For advert alerts `snapshot` is the number of a [`snapshot`]: the whole
+/// record for [`Branch::Created`], the reduced record with its event for [`Branch::Updated`].
 pub fn enqueue(
     transaction: &Transaction<'_>,
     alert: i64,
@@ -60,16 +61,16 @@ pub fn enqueue(
     Ok(())
 }
 
-/// Number of the last notification; 0 when there is none.
+/// Number of the last notification; 0 if there is none.
 pub(super) fn last_notification(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT coalesce(max(notification), 0) FROM outbox")?
         .query_row([], |row| row.get(0))
 }
 
-/// Keeps the JSON text of a record as it is told, and gives its number; durable with the caller's transaction.
+/// Stores the JSON text of a record and returns its number; durable with the caller's transaction.
 ///
-/// One snapshot serves every alert that is told of the same occurrence. The text goes into a body as it is.
+/// One snapshot serves every alert that is notified of the same event. The text is copied into the body unchanged.
 pub fn snapshot(transaction: &Transaction<'_>, record: &[u8]) -> rusqlite::Result<i64> {
     let document = document::compress(record)
         .map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))?;

@@ -1,4 +1,4 @@
-//! Alerts as operators see them: of any account, with what they matched and what becomes of it.
+//! Alerts for operators: of any account, with their matches and delivery status.
 //!
 //! Every call blocks.
 
@@ -14,23 +14,23 @@ use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::filters::Listing;
 use toise_store::{self as store, Store};
 
-/// An alert and how it goes with it.
+/// An alert with its delivery status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
     /// The alert.
     pub alert: Alert,
-    /// Items it matched.
+    /// Number of items it matched.
     pub matches: u64,
-    /// Notifications that are in no delivery yet.
+    /// Number of notifications that are not in a delivery yet.
     pub waiting: u64,
-    /// Deliveries of each status.
+    /// Number of deliveries with each status.
     pub deliveries: [(DeliveryStatus, u64); 4],
-    /// Since when its receiver has done nothing but fail.
+    /// Since when all attempts at its receiver have failed; `None` if the last one succeeded.
     pub failing_since: Option<Timestamp>,
 }
 
 impl Overview {
-    /// As operators are answered.
+    /// The overview as JSON for operators.
     pub fn answer(&self) -> Value {
         let mut answer = answer(&self.alert);
         answer["matches"] = json!(self.matches);
@@ -45,7 +45,7 @@ impl Overview {
     }
 }
 
-/// An alert as operators are answered: as its account is, and whose it is, what about, why it is not active.
+/// An alert as JSON for operators: as its account sees it, with the account, what it searches, and why it is inactive.
 pub fn answer(alert: &Alert) -> Value {
     let mut answer = alert.answer();
     answer["account_id"] = json!(alert.account);
@@ -56,7 +56,7 @@ pub fn answer(alert: &Alert) -> Value {
     answer
 }
 
-/// Alerts of an account, or of all, the newest first.
+/// Alerts of an account, or of all accounts, newest first.
 pub fn list(store: &Store, account: Option<Uuid>, page: Page) -> store::Result<Vec<Alert>> {
     let (take, skip) = page.bounds();
     let sql = format!(
@@ -70,7 +70,7 @@ pub fn list(store: &Store, account: Option<Uuid>, page: Page) -> store::Result<V
     })
 }
 
-/// An alert of any account; `None` when there is none of this identifier.
+/// An alert of any account; `None` if there is none with this identifier.
 pub fn show(store: &Store, id: FlxId) -> store::Result<Option<Overview>> {
     let sql = format!("SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1");
     store.read(|connection| {

@@ -1,6 +1,6 @@
-//! Bodies of deliveries, put together from texts: identifiers, and records as they were.
+//! Bodies of deliveries, composed of texts: identifiers, and records as they were.
 //!
-//! Snapshots are spliced in unparsed; [`toise_contract::listings::deliveries`] says what comes out.
+//! Snapshots are inserted without parsing; [`toise_contract::listings::deliveries`] defines the result.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -9,24 +9,24 @@ use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::Listing;
 use toise_store::document;
 
-/// Items of one delivery at most.
+/// Maximum items per delivery.
 pub const ITEMS_MAX: usize = 100;
-/// Bytes of the records of one delivery at most, but for a single one that is longer.
+/// Maximum size of the records in a delivery, bytes; a single longer record is allowed.
 pub const BYTES_MAX: usize = 512 * 1024;
 
 /// One item of a delivery.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
-    /// Its number in the outbox.
+    /// Number of its notification.
     pub notification: i64,
     branch: Branch,
     item: FlxId,
     snapshot: Option<i64>,
-    /// When it was matched, Unix milliseconds.
+    /// Time of the match, Unix milliseconds.
     pub created_at_ms: i64,
 }
 
-/// Columns of the outbox that make an item.
+/// Columns of the outbox that form an item.
 pub(super) const ITEM_COLUMNS: &str = "notification, branch, item, snapshot, outbox.created_at_ms";
 
 impl Item {
@@ -46,23 +46,23 @@ impl Item {
     }
 }
 
-/// Items of each branch, for what they cost.
+/// Number of items in each branch, for billing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// First matches.
+    /// Number of first matches.
     pub created: u64,
-    /// What happened to items matched before.
+    /// Number of events on items matched before.
     pub updated: u64,
 }
 
-/// Whose matches a body tells of.
+/// The alert whose matches a body contains.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     /// The alert.
     pub alert_id: FlxId,
-    /// What it is about.
+    /// Whether it searches properties or adverts.
     pub listing: Listing,
-    /// What it was given to echo, JSON.
+    /// Context that is echoed, as JSON.
     pub context: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn records(connection: &Connection, items: &[Item]) -> rusqlite::Resu
     items.iter().map(|item| record(connection, item)).collect()
 }
 
-/// The first of some items, as many as fit a body of [`BYTES_MAX`], one at least; and their texts.
+/// The first of `items`, as many as fit in [`BYTES_MAX`] but at least one, with their texts.
 pub(super) fn fitting(
     connection: &Connection,
     mut items: Vec<Item>,
@@ -89,7 +89,7 @@ pub(super) fn fitting(
     Ok((items, records))
 }
 
-/// The body that tells of items, oldest first, by their texts; and how many there are of each branch.
+/// The body for some items, oldest first, from their texts, and the number of items in each branch.
 pub(super) fn body(subject: &Subject, items: &[Item], records: &[Vec<u8>]) -> (Vec<u8>, Counts) {
     let mut counts = Counts::default();
     let mut body = br#"{"data":{"#.to_vec();
@@ -119,7 +119,7 @@ pub(super) fn body(subject: &Subject, items: &[Item], records: &[Vec<u8>]) -> (V
     (body, counts)
 }
 
-/// The alert's entry of a branch up to its first item.
+/// Writes the alert's entry of a branch up to its first item.
 fn open(body: &mut Vec<u8>, subject: &Subject) {
     let items = match subject.listing {
         Listing::Property => "properties",
@@ -142,9 +142,9 @@ fn record(connection: &Connection, item: &Item) -> rusqlite::Result<Vec<u8>> {
         .optional()?;
     Ok(match document.as_deref().map(document::decode) {
         Some(Ok(record)) => record,
-        // One damaged row must not hold up all deliveries: its receiver can still read the advert.
+        // One damaged row must not block all deliveries; the receiver can still read the advert by its identifier.
         damaged => {
-            tracing::error!(snapshot, item = %item.item, ?damaged, "a record cannot be read: its identifier is sent");
+            tracing::error!(snapshot, item = %item.item, ?damaged, "cannot read a record; sending its identifier instead");
             format!("{{\"flxId\":\"{}\"}}", item.item).into_bytes()
         }
     })

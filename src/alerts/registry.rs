@@ -1,9 +1,9 @@
-//! The alerts of accounts: made, read, changed, ended and taken up again.
+//! The alerts of accounts: creating, reading, changing, deleting and reactivating them.
 //!
-//! An alert belongs to one account; for every other it is not there. Every change gives it the next number of one
-//! sequence over all alerts, so that whoever keeps alerts compiled ([`super::percolate`]) finds those that changed.
-//! Ending is logical: history, deliveries and what was matched stay. Every call blocks; those that change something
-//! are durable on return, and count for what is written from then on.
+//! An alert belongs to one account and is invisible to all others. Every change gives it the next number of one
+//! sequence over all alerts, so that processes with compiled alerts ([`super::percolate`]) find what changed. Deleting
+//! is logical: history, deliveries and matches remain. Every call blocks. Calls that change something return once the
+//! change is durable, and it applies to everything written from then on.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::Listing;
 use toise_store::{self as store, Store};
 
-/// What a call about alerts can refuse.
+/// Why a call about alerts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -29,30 +29,30 @@ pub enum Error {
     /// The account has no such alert.
     #[error("no such alert")]
     NoAlert,
-    /// The body asks for more than an alert may.
+    /// The body exceeds the limits of an alert.
     #[error(transparent)]
     Refused(#[from] Fault),
-    /// The account has as many active alerts as it may.
+    /// The account has the maximum number of active alerts.
     #[error("the account has {max} active alerts, as many as it may; delete one first")]
     TooMany {
-        /// Active alerts an account may have.
+        /// Maximum active alerts per account.
         max: usize,
     },
-    /// The account has as many alerts as it may.
+    /// The account has the maximum number of alerts.
     #[error(
         "the account has {max} alerts with the ended ones, which keep their history, as many as it may; change an \
          ended one, which takes it up again"
     )]
     TooManyKept {
-        /// Alerts an account may have, ended ones included.
+        /// Maximum alerts per account, including inactive ones.
         max: usize,
     },
-    /// The alerts asked for do not fit one answer.
+    /// The requested alerts do not fit into one response.
     #[error("they exceed {} MiB: ask for a part with skip and take", LIST_BYTES_MAX >> 20)]
     TooLong,
 }
 
-/// Longest list of alerts, bytes of JSON.
+/// Maximum size of a list of alerts, bytes of JSON.
 pub const LIST_BYTES_MAX: usize = 16 << 20;
 
 /// Result of a call about alerts.
@@ -66,19 +66,19 @@ pub struct Alerts {
     limits: AlertLimits,
 }
 
-/// Which alert is meant, by whom.
+/// Identifies an alert for the account that requests it.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
-    /// The account that asks.
+    /// The requesting account.
     pub account: Uuid,
-    /// What the alert is about.
+    /// Whether the alert searches properties or adverts.
     pub listing: Listing,
-    /// Its identifier.
+    /// Identifier of the alert.
     pub id: FlxId,
 }
 
 impl Alerts {
-    /// The alerts in a store.
+    /// Opens the alerts in a store.
     pub fn new(store: Store, clock: Clock, limits: AlertLimits) -> Self {
         Self {
             store,
@@ -87,8 +87,8 @@ impl Alerts {
         }
     }
 
-    /// Makes an alert, active from now on, and gives its identifier. That its address may be called is for the caller
-    /// to check before.
+    /// Creates an active alert and returns its identifier. The caller checks beforehand that its webhook URL may be
+    /// called.
     ///
     /// # Errors
     /// [`Error::Refused`] for too many conditions, [`Error::TooMany`] and [`Error::TooManyKept`] for too many alerts.
@@ -97,10 +97,10 @@ impl Alerts {
         made.into_iter().next().unwrap_or(Err(Error::NoAlert))
     }
 
-    /// Makes several alerts at once, each of which is taken or refused on its own, in order.
+    /// Creates several alerts; each one is accepted or rejected independently, in order.
     ///
     /// # Errors
-    /// [`Error::Store`]: none was made.
+    /// [`Error::Store`]: no alert was created.
     pub fn create_many(
         &self,
         account: Uuid,
@@ -141,7 +141,7 @@ impl Alerts {
         Ok(made)
     }
 
-    /// An alert.
+    /// Returns an alert.
     ///
     /// # Errors
     /// [`Error::NoAlert`].
@@ -150,10 +150,10 @@ impl Alerts {
         found.ok_or(Error::NoAlert)
     }
 
-    /// The alerts of an account on such listings as answers carry them, oldest first: a page of them, or all.
+    /// The alerts of an account on properties or on adverts as JSON, oldest first: one page, or all.
     ///
     /// # Errors
-    /// [`Error::TooLong`] when they exceed [`LIST_BYTES_MAX`].
+    /// [`Error::TooLong`] if they exceed [`LIST_BYTES_MAX`].
     pub fn list(
         &self,
         account: Uuid,
@@ -180,12 +180,12 @@ impl Alerts {
         })?
     }
 
-    /// Changes what is named of an alert, in place, and has it active whatever it was before. What it matched stays
-    /// matched; a new filter decides about all other items from now on.
+    /// Changes the given fields of an alert and activates it, if it was inactive. Existing matches remain; a new filter
+    /// applies to all other items from now on.
     ///
     /// # Errors
-    /// [`Error::NoAlert`], [`Error::Refused`] for too many conditions, [`Error::TooMany`] when it was not active and
-    /// the account has no room for it.
+    /// [`Error::NoAlert`], [`Error::Refused`] for too many conditions, [`Error::TooMany`] if it was inactive and the
+    /// account has the maximum number of active alerts.
     pub fn patch(&self, address: Address, patch: AlertPatch) -> Result<()> {
         if let Some(search) = &patch.search {
             check(search, self.limits)?;
@@ -214,10 +214,10 @@ impl Alerts {
         })
     }
 
-    /// Has an alert active again; one that is stays as it is.
+    /// Activates an alert; no effect on an active one.
     ///
     /// # Errors
-    /// [`Error::NoAlert`], [`Error::TooMany`] when the account has no room for it.
+    /// [`Error::NoAlert`], [`Error::TooMany`] if the account has the maximum number of active alerts.
     pub fn activate(&self, address: Address) -> Result<()> {
         self.change(address, |transaction, number, change, now_ms| {
             transaction
@@ -229,7 +229,7 @@ impl Alerts {
         })
     }
 
-    /// Ends an alert: it matches and remembers nothing any more. What it matched, its history and its deliveries stay.
+    /// Deactivates an alert: it records no further matches. Its matches, history and deliveries remain.
     ///
     /// # Errors
     /// [`Error::NoAlert`].
@@ -245,7 +245,7 @@ impl Alerts {
         is_there.then_some(()).ok_or(Error::NoAlert)
     }
 
-    /// Changes an alert that is active afterwards.
+    /// Applies a change to an alert, which is active afterwards.
     fn change(
         &self,
         address: Address,
@@ -269,8 +269,8 @@ impl Alerts {
         })?
     }
 
-    /// Identifiers of what an alert matched, each item once, the newest first match first: of properties those that
-    /// stand for themselves, even when it was another that was matched and then joined to them.
+    /// Identifiers of the items an alert matched, each once, latest first match first. A property that was merged into
+    /// another is listed as the surviving one.
     ///
     /// # Errors
     /// [`Error::NoAlert`].
@@ -286,7 +286,8 @@ impl Alerts {
     }
 }
 
-/// Ends an alert that is active, in the caller's transaction; where a receiver is named, only if it still goes there.
+/// Deactivates an active alert, in the caller's transaction; if `receiver` is given, only if the alert still delivers
+/// to it.
 pub(super) fn deactivate(
     transaction: &Transaction<'_>,
     alert: i64,
@@ -351,10 +352,10 @@ fn find(connection: &Connection, address: Address) -> rusqlite::Result<Option<Al
         .optional()
 }
 
-/// Alerts of an account, on properties and adverts together.
+/// Number of alerts of an account, on properties and adverts together.
 struct Held {
     active: usize,
-    /// With the ended ones.
+    /// Including inactive ones.
     all: usize,
 }
 

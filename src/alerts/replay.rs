@@ -1,9 +1,9 @@
-//! A window of the past sent once more: what an alert was told then goes to its receiver again, as it was.
+//! Replays: sends the notifications of a past window to an alert's receiver again, unchanged.
 //!
-//! A replay puts the notifications of the window into the outbox anew, oldest first, so they travel like any other: in
-//! the same format, grouped, signed, retried, priced, under identifiers of their own. What is still to be delivered,
-//! and what a replay sent, is not sent again by one. While something of a replay waits, its alert begins no other, and
-//! an account has [`REPLAYS_MAX`] of which something waits: replays never fill the outbox.
+//! A replay puts the notifications of the window into the outbox again, oldest first. They are delivered like any
+//! others: in the same format, batched, signed, retried and charged, with identifiers of their own. Notifications still
+//! to be delivered, and those sent by a replay, are not replayed. An alert has at most one replay with pending
+//! notifications, and an account at most [`REPLAYS_MAX`], so that replays cannot fill the outbox.
 
 use rusqlite::Transaction;
 use uuid::Uuid;
@@ -14,52 +14,53 @@ use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
 use toise_store::{self as store, Store};
 
-/// Replays of one account of which something waits, at most.
+/// Maximum replays with pending notifications per account.
 pub const REPLAYS_MAX: usize = 10;
 
-/// Why a window is not replayed.
+/// Why a window cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// No such alert.
+    /// There is no such alert.
     #[error("no such alert")]
     NoAlert,
     /// The alert is not active.
     #[error("the alert is not active: activate it first")]
     Inactive,
-    /// Something of an earlier replay of the alert waits.
+    /// An earlier replay of the alert still has pending notifications.
     #[error("an earlier replay of this alert still waits for its receiver")]
     StillWaits,
-    /// Something of as many replays as may be waits.
+    /// The account has the maximum number of replays with pending notifications.
     #[error("{REPLAYS_MAX} replays of this account still wait for their receivers, as many as may")]
     TooMany,
 }
 
-/// A window of the past, in Unix milliseconds.
+/// A window of time, in Unix milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// First moment, included.
+    /// First moment, inclusive.
     pub from_ms: i64,
-    /// Last moment, included.
+    /// Last moment, inclusive.
     pub to_ms: i64,
 }
 
-/// A replay that was begun.
+/// A replay that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// Its identifier.
+    /// Identifier of the replay.
     pub replay_id: Uuid,
-    /// Items it sends.
+    /// Number of items it sends.
     pub items: usize,
 }
 
-/// Sends the items an alert matched in a window once more, oldest first, `items_max` at most ([`ITEMS_MAX`] at most).
-/// The caller sees to it that whoever asks owns the alert. Durable on return. Blocks.
+/// Replays the items that an alert matched in a window, oldest first and at most `items_max` (itself at most
+/// [`ITEMS_MAX`]). The caller checks that the requesting account owns the alert. Blocks; returns once the replay is
+/// durable.
 ///
 /// # Errors
-/// No such alert, one that is not active, or earlier replays that still wait.
+/// There is no such alert, it is not active, or earlier replays are still pending.
 pub fn replay(
     store: &Store,
     clock: &Clock,
@@ -103,7 +104,7 @@ pub fn replay(
     })?
 }
 
-/// Whether another replay of an alert may begin.
+/// Checks that another replay of an alert may start.
 fn check_waiting(transaction: &Transaction<'_>, alert: i64) -> rusqlite::Result<Result<(), Error>> {
     let waiting: Vec<i64> = transaction
         .prepare_cached(

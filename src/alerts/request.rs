@@ -1,7 +1,8 @@
-//! The bodies that save a search: SaveSearchPropertiesPayload, SaveSearchAdvertsPayload, several of them, part of one.
+//! Parses the bodies that create or change alerts: SaveSearchPropertiesPayload, SaveSearchAdvertsPayload, lists of
+//! them, and partial ones.
 //!
-//! The search itself is read as a search is, so an alert is refused for exactly what a search is refused for. Whether
-//! the address of a webhook may be called is not decided here: that takes the network.
+//! The search is parsed like any search, so an alert is rejected for exactly the same reasons. Whether the webhook URL
+//! may be called is not checked here, because that needs the network.
 
 pub mod queries;
 
@@ -15,14 +16,14 @@ use toise_contract::listings::deliveries::AlertContext;
 use toise_contract::listings::filters::{Listing, parse_search_query};
 use toise_contract::walk::{At, list, object, text};
 
-/// Alerts one call may make.
+/// Maximum alerts in one call.
 pub const ALERTS_MAX: usize = 100;
-/// Longest name of an alert, characters.
+/// Maximum length of an alert's name, in characters.
 pub const NAME_CHARS_MAX: usize = 200;
-/// Longest metadata of an alert, bytes of JSON: every delivery repeats it.
+/// Maximum size of an alert's metadata, bytes of JSON; every delivery repeats it.
 pub const METADATA_BYTES_MAX: usize = 16_384;
 
-/// Longest search of an alert, bytes of JSON: every process keeps the active ones, every list repeats them.
+/// Maximum size of an alert's search, bytes of JSON; every process holds the active ones, every list repeats them.
 pub const SEARCH_QUERY_BYTES_MAX: usize = 65_536;
 
 /// Keys of the body.
@@ -34,46 +35,46 @@ pub const ALERT_KEYS: [&str; 5] = [
     "context",
 ];
 
-/// What an alert asks for.
+/// The search of an alert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedSearch {
     /// The search as it was sent.
     pub sent: Value,
-    /// What listings must be like.
+    /// The parsed filter.
     pub filter: Filter,
 }
 
-/// An alert to make.
+/// An alert to be created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewAlert {
-    /// What it asks for.
+    /// The search.
     pub search: SavedSearch,
-    /// Where matches are posted; only its form was looked at.
+    /// URL that matches are posted to; only its syntax has been checked.
     pub webhook_url: String,
-    /// Kinds of match it subscribes to, at least one, as they are written.
+    /// Match kinds it subscribes to, at least one, in the contract's spelling.
     pub match_kinds: Vec<&'static str>,
-    /// Its name, for people.
+    /// Display name.
     pub search_name: String,
-    /// What deliveries echo.
+    /// Metadata that its deliveries echo.
     pub context: Option<AlertContext>,
 }
 
-/// What of an alert is to become something else.
+/// Changes to an alert; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AlertPatch {
-    /// What it asks for.
+    /// The search.
     pub search: Option<SavedSearch>,
-    /// Where matches are posted; only its form was looked at.
+    /// URL that matches are posted to; only its syntax has been checked.
     pub webhook_url: Option<String>,
-    /// Kinds of match it subscribes to, at least one, as they are written.
+    /// Match kinds it subscribes to, at least one, in the contract's spelling.
     pub match_kinds: Option<Vec<&'static str>>,
-    /// Its name, for people.
+    /// Display name.
     pub search_name: Option<String>,
-    /// What deliveries echo; an empty object ends it.
+    /// Metadata that its deliveries echo; an empty object removes it.
     pub context: Option<Option<AlertContext>>,
 }
 
-/// The kinds of match alerts on these listings may subscribe to.
+/// The match kinds that alerts on properties or adverts may subscribe to.
 pub fn match_kinds(listing: Listing) -> &'static Enumeration {
     match listing {
         Listing::Property => EnumAlertMatch::TABLE,
@@ -81,10 +82,10 @@ pub fn match_kinds(listing: Listing) -> &'static Enumeration {
     }
 }
 
-/// Reads the body that makes an alert.
+/// Parses the body that creates an alert.
 ///
 /// # Errors
-/// The first fault in document order; missing keys come last.
+/// The first fault in document order; missing keys are reported last.
 pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
     let at = At::Body;
     let patch = parse_patch(listing, body)?;
@@ -97,8 +98,8 @@ pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
     })
 }
 
-/// Reads the body that makes several alerts, `{alerts: […]}`; each is taken or refused on its own, with paths from its
-/// own body on.
+/// Parses the body that creates several alerts, `{alerts: […]}`. Each is accepted or rejected independently, with fault
+/// paths relative to its own body.
 ///
 /// # Errors
 /// The first fault of the list itself.
@@ -119,7 +120,7 @@ pub fn parse_alerts(listing: Listing, body: &Value) -> Result<Vec<Result<NewAler
     Ok(alerts.map(|alert| parse_alert(listing, alert)).collect())
 }
 
-/// Reads the body that changes an alert: any of its keys.
+/// Parses the body that changes an alert, with any of its keys.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -145,7 +146,7 @@ pub fn parse_patch(listing: Listing, body: &Value) -> Result<AlertPatch, Fault> 
     Ok(patch)
 }
 
-/// Conditions of a filter: every bound, place, flag and text it compares with counts.
+/// Number of conditions in a filter: every bound, place, flag and text counts.
 pub fn conditions(filter: &[Clause]) -> usize {
     let of_clause = |clause: &Clause| match &clause.test {
         Test::OneOf(texts) => texts.len(),
@@ -198,9 +199,9 @@ fn context(value: &Value, at: At<'_>) -> Result<Option<AlertContext>, Fault> {
     }))
 }
 
-/// A copy of what is kept as it was sent, of so many bytes of JSON at most.
+/// A copy of a value that is stored as it was sent, with at most `bytes_max` bytes of JSON.
 fn bounded<T: Serialize + Clone>(sent: &T, bytes_max: usize, at: At<'_>) -> Result<T, Fault> {
-    // JSON values always have a text.
+    // JSON values can always be serialised.
     let bytes = serde_json::to_vec(sent).map_or(usize::MAX, |text| text.len());
     match bytes > bytes_max {
         true => Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON"))),
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_becomes_an_alert_with_the_search_as_it_was_sent() {
+    fn a_body_is_parsed_to_an_alert_with_the_original_search() {
         let mut body = body();
         body["context"] = json!({"metadata": {"customer": 7}});
         let alert = parse_alert(Listing::Property, &body).unwrap();
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_search_refuses_an_alert_refuses_and_the_rest_has_limits() {
+    fn an_alert_is_rejected_like_a_search_and_its_other_fields_are_limited() {
         for (key, value, message) in [
             (
                 "search_query",
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_each_is_taken_or_refused_on_its_own() {
+    fn each_of_several_alerts_is_accepted_or_rejected_independently() {
         let alerts = parse_alerts(Listing::Property, &json!({"alerts": [body(), {}]})).unwrap();
         assert!(alerts[0].is_ok());
         assert_eq!(
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_holds_what_it_names() {
+    fn a_patch_contains_only_the_given_fields() {
         let patch = parse_patch(
             Listing::Advert,
             &json!({"match": ["ALERT_MATCH_ADVERT_EVENT", "ALERT_MATCH_ADVERT_EVENT"]}),

@@ -1,11 +1,11 @@
-//! What the outbox keeps, and for how long.
+//! Retention of the outbox: limits it by age and number.
 //!
-//! Notifications are kept after delivery so that a window of the past can be sent again. Two things bound them. By age
-//! the oldest leave, whatever became of them. By number what was delivered leaves first and then what is dead, the
-//! oldest first; when only that is left which still waits, the accounts with the most lose it, down to one level, each
-//! from its alert with the most, the oldest first. So no account costs another what it was not told yet. A delivery
-//! leaves whole, and a snapshot with the last notification that needs it. What had not been delivered is counted, and
-//! gauges of age and number tell before it comes to that.
+//! Notifications are retained after delivery so that a past window can be replayed. Above the age limit, the oldest are
+//! deleted whatever their status. Above the number limit, delivered ones are deleted first, then dead letters, oldest
+//! first. If only undelivered ones remain, they are evicted from the accounts with the most, down to one common level,
+//! each time from the account's alert with the most, oldest first. So an account never loses undelivered notifications
+//! because of another one. A delivery is deleted as a whole, and a snapshot with the last notification that uses it.
+//! Undelivered notifications that are evicted are counted, and gauges of age and number give an early warning.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,20 +14,20 @@ use rusqlite::{Connection, OptionalExtension, Params, Transaction};
 use super::outbox::last_notification;
 use crate::settings::WebhookSettings;
 
-/// Notifications that leave in one transaction at most, but for the rest of a delivery.
+/// Maximum notifications deleted per transaction, except to complete a delivery.
 const SWEEP_MAX: usize = 1_000;
-/// Deliveries picked at once to leave.
+/// Number of deliveries selected for deletion at once.
 const PICKED_MAX: usize = 100;
-/// Notifications that wait are counted up to here.
+/// Limit up to which waiting notifications are counted.
 const WAITING_COUNTED_MAX: i64 = 100_000;
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// Bounds of the outbox.
+/// Limits of the outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Age, in milliseconds.
+    /// Maximum age, in milliseconds.
     pub age_ms: i64,
-    /// Notifications.
+    /// Maximum number of notifications.
     pub notifications: i64,
 }
 
@@ -43,21 +43,21 @@ impl From<&WebhookSettings> for Retention {
 /// How full the outbox is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
-    /// Notifications kept.
+    /// Number of notifications.
     pub kept: i64,
-    /// Those that wait for a delivery, counted up to 100,000.
+    /// Number of notifications waiting for a delivery, counted up to 100,000.
     pub waiting: i64,
-    /// When the oldest was written, Unix milliseconds; `None` when there is none.
+    /// Time of the oldest notification, Unix milliseconds; `None` if there is none.
     pub oldest_at_ms: Option<i64>,
-    /// Deliveries not tried yet, or under way.
+    /// Number of deliveries not attempted yet, or in flight for the first time.
     pub pending: i64,
-    /// Deliveries that are to be tried again.
+    /// Number of failed deliveries that will be retried.
     pub failed: i64,
-    /// Dead deliveries.
+    /// Number of dead letters.
     pub dead: i64,
 }
 
-/// Reads how full the outbox is; costs a walk over what waits, and over the pages of an index.
+/// Reads how full the outbox is; scans the waiting notifications and the pages of an index.
 pub fn depth(connection: &Connection) -> rusqlite::Result<Depth> {
     let open = "SELECT count(*) FROM deliveries WHERE next_attempt_at_ms IS NOT NULL AND status";
     Ok(Depth {
@@ -84,12 +84,12 @@ fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
         .query_row([], |row| row.get(0))
 }
 
-/// Notifications kept: about 30 ms for five million.
+/// Number of notifications: about 30 ms for five million.
 fn kept(connection: &Connection) -> rusqlite::Result<i64> {
     number(connection, "SELECT count(*) FROM outbox")
 }
 
-/// Number and moment of the oldest notification.
+/// Number and time (Unix milliseconds) of the oldest notification.
 fn oldest(connection: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
     connection
         .prepare_cached(
@@ -99,26 +99,26 @@ fn oldest(connection: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
         .optional()
 }
 
-/// What has to leave.
+/// What has to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Due {
-    /// Whether some are too old.
+    /// Whether some notifications are too old.
     aged: bool,
-    /// Notifications beyond the number kept.
+    /// Number of notifications above the limit.
     excess: usize,
-    /// How many of an alert's undelivered ones are to leave when no others may.
+    /// Undelivered notifications to evict, by alert, used when no others can be deleted.
     undelivered: Vec<(i64, usize)>,
 }
 
 impl Due {
-    /// Whether nothing has to leave.
+    /// Whether nothing has to be deleted.
     pub(super) fn is_empty(&self) -> bool {
         !self.aged && self.excess == 0
     }
 }
 
-/// Looks for what has to leave. Two rows while there is room; else counts, and where undelivered ones have to leave
-/// walks over all that wait: half a second for millions.
+/// Determines what has to be deleted. Reads two rows while the outbox is within its limits; otherwise it counts, and if
+/// undelivered ones have to be evicted it scans all that wait: half a second for millions.
 pub(super) fn due(
     connection: &Connection,
     retention: Retention,
@@ -128,13 +128,13 @@ pub(super) fn due(
         return Ok(Due::default());
     };
     let aged = at_ms < now_ms.saturating_sub(retention.age_ms);
-    // Numbers have gaps only where some left before others.
+    // The numbers have gaps only where notifications were deleted out of order.
     let mut excess = last_notification(connection)? - first + 1 - retention.notifications;
     if excess > 0 {
         excess = kept(connection)? - retention.notifications;
     }
     let excess = usize::try_from(excess).unwrap_or_default();
-    // A delivery holds a notification at least.
+    // A delivery contains at least one notification.
     let settled: i64 = connection
         .prepare_cached(
             "SELECT coalesce(sum(items), 0)
@@ -152,7 +152,7 @@ pub(super) fn due(
     })
 }
 
-/// Undelivered notifications of each alert, with its account.
+/// Number of undelivered notifications of each alert, with its account.
 fn undelivered(connection: &Connection) -> rusqlite::Result<Vec<(String, i64, usize)>> {
     connection
         .prepare_cached(
@@ -169,7 +169,7 @@ fn undelivered(connection: &Connection) -> rusqlite::Result<Vec<(String, i64, us
         .collect()
 }
 
-/// How many each alert loses so that `missing` leave: those of the accounts with the most, down to one level.
+/// Evictions by alert that sum to `missing`, taken from the accounts with the most, down to one common level.
 fn to_lose(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usize)> {
     let mut of_account: HashMap<&str, usize> = HashMap::new();
     for (account, _, items) in &held {
@@ -201,16 +201,16 @@ fn to_lose(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usi
     of_alert.collect()
 }
 
-/// What one transaction let go.
+/// What one transaction deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Swept {
-    /// Notifications that were never delivered.
+    /// Number of notifications that were never delivered.
     pub undelivered: usize,
-    /// What still has to leave.
+    /// What still has to be deleted.
     pub left: Due,
 }
 
-/// Lets go of some of what has to leave.
+/// Deletes part of what has to be deleted.
 pub(super) fn sweep(
     transaction: &Transaction<'_>,
     retention: Retention,
@@ -241,7 +241,7 @@ struct Sweep<'t> {
 }
 
 impl Sweep<'_> {
-    /// Lets go of the oldest, up to a moment.
+    /// Deletes the oldest notifications, up to a moment.
     fn by_age(&mut self, before_ms: i64) -> rusqlite::Result<()> {
         let aged: Vec<(i64, Option<i64>, i64)> = self
             .transaction
@@ -268,7 +268,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Lets go of what is beyond the number kept.
+    /// Deletes notifications above the limit.
     fn by_number(&mut self) -> rusqlite::Result<()> {
         while self.left.excess > 0 && self.gone < SWEEP_MAX {
             let mut settled = self.settled("delivered")?;
@@ -281,14 +281,14 @@ impl Sweep<'_> {
                 }
             }
             if settled.is_empty() && !self.undelivered_of_one()? {
-                // Where more came meanwhile, the next look finds it.
+                // If more were written meanwhile, the next check finds them.
                 self.left.excess = 0;
             }
         }
         Ok(())
     }
 
-    /// Lets go of some undelivered ones of the alert whose turn it is; `false` when there is none.
+    /// Evicts undelivered notifications of the next alert; returns false if there is none.
     fn undelivered_of_one(&mut self) -> rusqlite::Result<bool> {
         let Some((alert, loss)) = self.left.undelivered.pop() else {
             return Ok(false);
@@ -318,7 +318,7 @@ impl Sweep<'_> {
         Ok(true)
     }
 
-    /// The oldest deliveries that ended so.
+    /// The oldest deliveries with a final status.
     fn settled(&self, status: &str) -> rusqlite::Result<Vec<i64>> {
         self.picked(
             "SELECT delivery FROM deliveries WHERE next_attempt_at_ms IS NULL AND status = ?1
@@ -332,7 +332,7 @@ impl Sweep<'_> {
         statement.query_map(parameters, |row| row.get(0))?.collect()
     }
 
-    /// Lets a notification go that is in no delivery.
+    /// Deletes a notification that is not in a delivery.
     fn let_go(&mut self, notification: i64) -> rusqlite::Result<()> {
         let gone = self.forget(
             "DELETE FROM outbox WHERE notification = ?1 AND delivery IS NULL RETURNING snapshot",
@@ -342,7 +342,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Lets a delivery go with all it holds.
+    /// Deletes a delivery with all its notifications.
     fn let_delivery_go(&mut self, delivery: i64) -> rusqlite::Result<()> {
         let gone = self.forget(
             "DELETE FROM outbox WHERE delivery = ?1 RETURNING snapshot",
@@ -361,7 +361,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Deletes notifications and the snapshots that only they needed; gives how many.
+    /// Deletes notifications and the snapshots that only they use; returns the number of notifications.
     fn forget(&mut self, sql: &str, number: i64) -> rusqlite::Result<usize> {
         let snapshots: Vec<Option<i64>> = self
             .transaction
@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_have_the_most_lose_it_down_to_one_level() {
+    fn accounts_with_the_most_notifications_lose_them_down_to_one_level() {
         let held = |items: &[(&str, usize)]| {
             let rows = (1..)
                 .zip(items)

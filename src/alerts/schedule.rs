@@ -1,17 +1,18 @@
-//! When a delivery that failed is tried again.
+//! The backoff schedule of failed deliveries.
 
 use std::time::Duration;
 
-/// Waits before each further attempt, in seconds; after the last attempt a delivery is dead.
+/// Wait before each further attempt, in seconds; after the last attempt a delivery is dead.
 const WAITS_S: [u64; 8] = [5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000];
-/// Share by which a wait may be shorter or longer, so that what failed together is not tried together.
+/// Jitter as a share of the wait, so that deliveries that failed together are not retried together.
 pub const JITTER: f64 = 0.2;
-/// Longest wait a receiver can ask for.
+/// Maximum wait that a receiver can ask for.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
-/// The wait after a number of failed attempts, from 1; `None` after the last.
+/// The wait after a number of failed attempts, from 1; `None` after the last one.
 ///
-/// `asked` is what the receiver asks for: the wait is no shorter, jitter or not. `draw` is between 0 and 1.
+/// `asked` is the wait that the receiver asks for: the result is never shorter, regardless of jitter. `draw` is a
+/// random number between 0 and 1.
 pub fn wait(failed_attempts: u32, asked: Option<Duration>, draw: f64) -> Option<Duration> {
     let index = usize::try_from(failed_attempts).ok()?.checked_sub(1)?;
     let scheduled = Duration::from_secs(*WAITS_S.get(index)?);
@@ -31,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_waits_follow_the_contract_within_a_fifth_and_then_it_is_over() {
+    fn eight_waits_follow_the_contract_within_the_jitter_and_then_end() {
         let waits: Vec<f64> = (1..ATTEMPTS_MAX)
             .map(|failed| seconds(failed, None, 0.5).unwrap())
             .collect();
@@ -50,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_asks_for_time_gets_it_up_to_an_hour() {
+    fn a_receiver_can_ask_for_a_wait_of_up_to_an_hour() {
         assert_eq!(seconds(1, Some(77), 0.0), Some(77.0));
         assert_eq!(seconds(1, Some(1), 0.5), Some(5.0));
         assert_eq!(seconds(1, Some(u64::MAX), 0.0), Some(3_600.0));

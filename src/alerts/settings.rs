@@ -1,17 +1,17 @@
-//! What alerts may be, and how their deliveries are kept: sections `[alerts]` and `[webhooks]`.
+//! Settings of alerts and their deliveries: the `[alerts]` and `[webhooks]` sections.
 
 use serde::{Deserialize, Serialize};
 use toise_net::receiver::Allowed;
 
-/// `[alerts]`
+/// The `[alerts]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AlertLimits {
-    /// Active alerts an account may have.
+    /// Maximum active alerts per account.
     pub per_account_max: usize,
-    /// Alerts an account may have, ended ones included.
+    /// Maximum alerts per account, including inactive ones.
     pub kept_per_account_max: usize,
-    /// Conditions an alert may hold.
+    /// Maximum conditions per alert.
     pub conditions_max: usize,
 }
 
@@ -25,15 +25,15 @@ impl Default for AlertLimits {
     }
 }
 
-/// `[webhooks]`
+/// The `[webhooks]` section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// Host names and addresses separated by commas.
+    /// Host names and addresses that webhooks may reach even if private, comma-separated.
     pub allow_hosts: String,
-    /// Days.
+    /// Retention of notifications, in days.
     pub retention_days: u64,
-    /// Notifications.
+    /// Maximum number of notifications in the outbox.
     pub outbox_max: u64,
 }
 
@@ -48,7 +48,7 @@ impl Default for WebhookSettings {
 }
 
 impl WebhookSettings {
-    /// The hosts that webhooks may reach wherever they are. The table of settings has checked the text.
+    /// The hosts that webhooks may always reach. The text was validated when the settings were read.
     pub fn allowed(&self) -> Allowed {
         Allowed::parse(&self.allow_hosts).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! Signatures of deliveries, after Standard Webhooks: HMAC-SHA256 of `id.timestamp.body`, in base64 after `v1,`.
 //!
-//! While a secret is being replaced, both sign and the signatures stand side by side, separated by a blank: a receiver
-//! takes a delivery when one of them is right.
+//! During the rotation of a secret, both secrets sign and the signatures are separated by a blank: a receiver accepts a
+//! delivery if one of them is valid.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,39 +10,39 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Header with the identifier, the same over retries.
+/// Header with the identifier, which is the same for all retries.
 pub const ID_HEADER: &str = "webhook-id";
-/// Header with the moment of the attempt, in seconds since 1970.
+/// Header with the time of the attempt, in seconds since 1970.
 pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
 /// Header with the signatures.
 pub const SIGNATURE_HEADER: &str = "webhook-signature";
-/// Header with the key that belongs to the account.
+/// Header with the webhook key of the account.
 pub const KEY_HEADER: &str = "x-webhook-key";
-/// How far the clocks of sender and receiver may be apart, in seconds.
+/// Maximum difference between the clocks of sender and receiver, in seconds.
 pub const TOLERANCE_S: u64 = 300;
 
 const VERSION: &str = "v1,";
 const SECRET_PREFIX: &str = "whsec_";
-/// Bytes of a block of SHA-256: longer secrets stand for their digest (RFC 2104).
+/// Block size of SHA-256, bytes: longer secrets are replaced by their digest (RFC 2104).
 const BLOCK_BYTES: usize = 64;
 
-/// Why a delivery is not to be believed.
+/// Why a delivery cannot be verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unverified {
     /// The timestamp is not a number of seconds.
     #[error("{TIMESTAMP_HEADER} is missing or not a number of seconds")]
     NoTimestamp,
-    /// The attempt is too old, or comes from the future.
+    /// The timestamp is too old, or in the future.
     #[error(
         "{TIMESTAMP_HEADER} is more than {TOLERANCE_S} s from now: an old delivery sent again, or a clock is wrong"
     )]
     Untimely,
-    /// No signature is that of the secret.
+    /// No signature matches the secret.
     #[error("no signature is right: another secret, or the body was changed")]
     Forged,
 }
 
-/// The header's value: one signature for each secret.
+/// The value of the signature header: one signature per secret.
 pub fn sign<'s>(
     secrets: impl IntoIterator<Item = &'s [u8]>,
     id: &str,
@@ -57,10 +57,10 @@ pub fn sign<'s>(
     signatures.join(" ")
 }
 
-/// Checks a delivery as a receiver does: its time, then its signatures in constant time.
+/// Verifies a delivery as a receiver does: its time, then its signatures in constant time.
 ///
 /// # Errors
-/// Why it is not to be believed.
+/// The reason why it cannot be verified.
 pub fn verify(
     secret: &[u8],
     id: &str,
@@ -85,7 +85,7 @@ pub fn verify(
     }
 }
 
-/// The bytes of a secret as it is shown to its owner: `whsec_` and base64.
+/// Decodes a secret in the format shown to its owner: `whsec_` and base64. `None` if it is malformed.
 pub fn read_secret(text: &str) -> Option<Vec<u8>> {
     let base64 = text.trim().strip_prefix(SECRET_PREFIX)?;
     STANDARD
@@ -95,7 +95,7 @@ pub fn read_secret(text: &str) -> Option<Vec<u8>> {
 }
 
 fn digest(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
-    // A secret of one block at most can be keyed without a fallible length check.
+    // Keying with exactly one block needs no fallible length check.
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     match secret.len() <= BLOCK_BYTES {
         true => block[..secret.len()].copy_from_slice(secret),
@@ -114,7 +114,7 @@ mod tests {
     use reqwest::header::HeaderMap;
     use standardwebhooks::Webhook;
 
-    // The vector that the libraries of Standard Webhooks test themselves with.
+    // The test vector of the Standard Webhooks libraries.
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const TIMESTAMP_S: i64 = 1_614_265_330;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_that_was_changed_aged_or_signed_by_another_is_not_believed() {
+    fn a_changed_old_or_foreign_delivery_is_rejected() {
         let secret = read_secret(SECRET).unwrap();
         let timestamp = TIMESTAMP_S.to_string();
         let verify = |id, timestamp, body, signatures, now| {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn both_secrets_sign_while_one_is_replaced() {
+    fn both_secrets_sign_during_a_rotation() {
         let (new, old) = ([7; 32], [9; 80]);
         let signatures = sign([new.as_slice(), &old], ID, TIMESTAMP_S, BODY);
         assert_eq!(signatures.split(' ').count(), 2);

@@ -1,7 +1,7 @@
-//! Jobs in the store: pages to be collected, so that none is lost whatever ends the process.
+//! Jobs in the store: pages to be collected, so that none is lost when a process ends.
 //!
-//! A job waits until it is due, is leased while it runs, and ends with its outcome in one transaction. A lease that runs
-//! out, or whose process died, makes the job due again: its page is then fetched once more, which does no harm.
+//! A job waits until it is due, is leased while it runs, and ends with its outcome in one transaction. When a lease
+//! expires, or its process has died, the job is due again; its page is then fetched a second time, which is harmless.
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde::Serialize;
@@ -13,11 +13,11 @@ use toise_contract::listings::codes::Timestamp;
 use toise_listings::adverts::identity::UrlDigest;
 use toise_net::fetch::Trail;
 
-/// Days that ended jobs are kept.
+/// Retention of ended jobs, in days.
 const KEPT_DAYS: i64 = 7;
-/// Days after which an address that leads to another's listing is looked at again.
+/// Validity of an alias (a URL that leads to another listing), in days.
 const ALIAS_DAYS: i64 = 30;
-/// Rejections remembered, and addresses that lead to another's listing; past it the oldest are forgotten.
+/// Maximum number of remembered rejections and aliases; beyond it the oldest are deleted.
 const REMEMBERED_MAX: i64 = 1_000_000;
 const DAY_MS: i64 = 24 * 3_600_000;
 
@@ -25,14 +25,14 @@ const DAY_MS: i64 = 24 * 3_600_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Someone asked for it.
+    /// A call requested the URL.
     Url,
-    /// A known advert is looked at again.
+    /// A known advert is checked.
     Check,
 }
 
 impl Kind {
-    /// As the store has it.
+    /// The spelling in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Url => "url",
@@ -41,40 +41,40 @@ impl Kind {
     }
 }
 
-/// A job to make.
+/// A job to be created.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// Its identifier.
+    /// Identifier of the job.
     pub id: Uuid,
-    /// Who asked.
+    /// Account that requested it.
     pub account: Uuid,
-    /// Why.
+    /// Reason for the collection.
     pub kind: Kind,
-    /// Digest of what identifies the address.
+    /// Digest of the identifying parts of the URL.
     pub digest: UrlDigest,
-    /// The address.
+    /// URL of the page.
     pub url: String,
-    /// Its host.
+    /// Host of the URL.
     pub host: String,
 }
 
 /// A job that is due.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its number.
+    /// Row number in the store.
     pub number: i64,
-    /// What it is to do.
+    /// Its description.
     pub what: NewJob,
-    /// When it is to be tried, Unix milliseconds.
+    /// Time of the next attempt, Unix milliseconds.
     pub due_at_ms: i64,
-    /// How often it was tried before.
+    /// Number of earlier attempts.
     pub attempts: u32,
-    /// How far this attempt has come.
+    /// Redirects followed so far in this attempt.
     pub trail: Trail,
 }
 
 impl Job {
-    /// The host that is asked next.
+    /// The host of the next request.
     pub fn host(&self) -> &str {
         self.trail.host().unwrap_or(&self.what.host)
     }
@@ -83,36 +83,36 @@ impl Job {
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The advert under this digest was taken.
+    /// The advert with this digest was ingested.
     Collected(UrlDigest),
     /// The page was no listing; why.
     Rejected(Rejected),
 }
 
-/// What an attempt came to.
+/// Outcome of an attempt.
 #[derive(Clone, Debug)]
 pub enum Attempt {
     /// The job ended.
     Ended {
-        /// How.
+        /// How it ended.
         ended: Ended,
-        /// JSON: where each field was found.
+        /// Origin of each field, as JSON.
         origins: Option<String>,
-        /// Until when a rejection is remembered, Unix milliseconds.
+        /// How long a rejection is remembered, until this time in Unix milliseconds.
         remembered_until_ms: i64,
     },
-    /// It goes on at another host, when it is its turn there.
+    /// The attempt continues at another host, in its turn there.
     Elsewhere(Trail),
-    /// It is to be tried again.
+    /// The job is to be retried.
     Again {
-        /// When, Unix milliseconds.
+        /// Time of the retry, Unix milliseconds.
         due_at_ms: i64,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
 }
 
-/// Inserts a job, due now; `false` when its account has as many waiting as it may.
+/// Inserts a job that is due now; returns false if its account has the maximum number of waiting jobs.
 pub fn insert(
     transaction: &Transaction<'_>,
     job: &NewJob,
@@ -144,7 +144,8 @@ pub fn insert(
     Ok(true)
 }
 
-/// Whether a check of an address waits already: one under way may have read its page before this was asked.
+/// Whether a check of a URL is already waiting. A running check does not count: it may have read the page before this
+/// request.
 pub fn check_waits(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
@@ -154,7 +155,7 @@ pub fn check_waits(connection: &Connection, digest: &UrlDigest) -> rusqlite::Res
         .query_row([digest], |row| row.get(0))
 }
 
-/// Jobs of an account for an address that somebody asked for and that have not ended, the oldest first.
+/// Unfinished jobs of an account for a requested URL, oldest first.
 pub fn waiting_for(
     connection: &Connection,
     account: Uuid,
@@ -167,7 +168,7 @@ pub fn waiting_for(
     rows.collect()
 }
 
-/// Jobs after a number, the oldest `limit` of them, that have not ended.
+/// The oldest `limit` unfinished jobs after a row number.
 pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Result<Vec<Job>> {
     let sql =
         "SELECT job, job_id, account_id, kind, url_digest, url, host, due_at_ms, attempts FROM jobs
@@ -197,7 +198,7 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
     rows.collect()
 }
 
-/// Leases jobs that begin; one that goes on at another host is the same attempt.
+/// Leases jobs that start. Continuing at another host is the same attempt.
 pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(
         "UPDATE jobs SET lease_until_ms = ?2, attempts = attempts + ?3 WHERE job = ?1 AND due_at_ms IS NOT NULL",
@@ -209,7 +210,7 @@ pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusq
     Ok(())
 }
 
-/// Stores what an attempt came to.
+/// Stores the outcome of an attempt.
 pub fn record(
     transaction: &Transaction<'_>,
     job: &Job,
@@ -269,7 +270,7 @@ pub fn record(
     Ok(())
 }
 
-/// How a job ended; `None` while it has not, and when there is none.
+/// How a job ended; `None` if it has not ended or does not exist.
 pub fn ending(connection: &Connection, job: Uuid) -> rusqlite::Result<Option<Ended>> {
     let sql = "SELECT outcome, reason, coalesce(target_digest, jobs.url_digest) FROM jobs
          LEFT JOIN url_aliases ON url_aliases.url_digest = jobs.url_digest
@@ -288,7 +289,7 @@ pub fn ending(connection: &Connection, job: Uuid) -> rusqlite::Result<Option<End
         .optional()
 }
 
-/// The rejection of an address that is remembered, and when it was.
+/// The remembered rejection of a URL, and its time in Unix milliseconds.
 pub fn rejection(
     connection: &Connection,
     digest: &UrlDigest,
@@ -304,7 +305,7 @@ pub fn rejection(
         .optional()
 }
 
-/// The digest an address leads to, its own where it is no alias.
+/// The digest that a URL leads to; its own if it is not an alias.
 pub fn target(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<UrlDigest> {
     let found = connection
         .prepare_cached("SELECT target_digest FROM url_aliases WHERE url_digest = ?1")?
@@ -313,7 +314,7 @@ pub fn target(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<U
     Ok(found.unwrap_or(*digest))
 }
 
-/// Removes what is old: jobs that ended days ago, what is not to be remembered any more.
+/// Deletes jobs that ended days ago, and expired rejections and aliases.
 pub fn prune(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
     transaction.execute(
         "DELETE FROM jobs WHERE ended_at_ms < ?1",
@@ -336,7 +337,7 @@ pub fn prune(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()>
     Ok(())
 }
 
-/// Jobs that have not ended.
+/// Number of unfinished jobs.
 pub fn waiting(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row(
         "SELECT count(*) FROM jobs WHERE due_at_ms IS NOT NULL",
@@ -345,34 +346,34 @@ pub fn waiting(connection: &Connection) -> rusqlite::Result<i64> {
     )
 }
 
-/// A job for an operator.
+/// A job as operators see it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Listed {
-    /// Its identifier.
+    /// Identifier of the job.
     pub job_id: Uuid,
-    /// Who asked.
+    /// Account that requested it.
     pub account_id: Uuid,
     /// `url` or `check`.
     pub kind: String,
-    /// The address.
+    /// URL of the page.
     pub url: String,
     /// `waiting`, `running`, `collected` or `rejected`.
     pub status: String,
-    /// Attempts so far.
+    /// Number of attempts so far.
     pub attempts: u32,
-    /// When it was asked for.
+    /// Time of the request.
     pub created_at: Timestamp,
-    /// When it is to be tried next.
+    /// Time of the next attempt.
     pub due_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time of its end.
     pub ended_at: Option<Timestamp>,
-    /// Why it was rejected, or what went wrong last.
+    /// Reason of the rejection, or the last error.
     pub reason: Option<String>,
-    /// Where on the page each field was found.
+    /// Origin of each field.
     pub origins: Option<serde_json::Value>,
 }
 
-/// Jobs, the newest first; of one status where one is given.
+/// Jobs, newest first, optionally of one status.
 pub fn list(
     connection: &Connection,
     status: Option<&str>,

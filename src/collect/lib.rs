@@ -1,10 +1,10 @@
-//! Collection on demand: a listing's address in, its advert and property out.
+//! Collection on demand: fetches the page of a listing's URL and returns its advert and property.
 //!
-//! A call for an address that is known and fresh is answered from the store. Any other makes a job ([`jobs`]) and waits
-//! for it a while; a call that left is taken over by the next one that asks. [`runner`] begins jobs in the order of
-//! [`queue`], [`work`] does them: [`toise_net::fetch`] gets the page, [`extract`] reads it by the rules of its portal
-//! ([`portals`]), [`toise_listings`] takes the advert in. Checks of known adverts are jobs too. [`reports`] is what
-//! accounts say is wrong with a listing.
+//! A call for a known and fresh URL is answered from the store. Any other call creates a job ([`jobs`]) and waits for
+//! it for a limited time; the job of a call that went away is taken over by the next call for the URL. [`runner`]
+//! starts jobs in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`]
+//! reads it by the rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known
+//! adverts are jobs too. [`reports`] holds the accounts' claims that a listing is wrong.
 
 pub mod extract;
 pub mod jobs;
@@ -50,41 +50,41 @@ use toise_net::receiver::Gate;
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
-/// Seconds after which a call whose page is still being collected is to be repeated.
+/// Seconds after which to repeat a call whose page is still being collected.
 pub const RETRY_AFTER_S: u64 = 5;
 /// How often a call that waits looks whether the service stops, and whether another process ended its job.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Calls that ask the store at once.
+/// Maximum calls that query the store at once.
 const ASKING_MAX: usize = 8;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// The moment of some Unix milliseconds.
+/// Converts Unix milliseconds to a moment.
 fn moment(ms: i64) -> Timestamp {
     Timestamp::new(DateTime::from_timestamp_millis(ms).unwrap_or_default())
 }
 
-/// Why collection failed: a failure of ours.
+/// Why collection failed internally.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The store refused.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Listings could not be read.
+    /// Listings cannot be read.
     #[error(transparent)]
     Listings(#[from] listings::Error),
-    /// A portal's file is wrong.
+    /// The file of a portal is invalid.
     #[error(transparent)]
     Portals(#[from] portals::Error),
-    /// The client for pages could not be set up.
+    /// The HTTP client cannot be set up.
     #[error(transparent)]
     Client(#[from] toise_net::Error),
-    /// A blocking thread ended early.
-    #[error("a reading did not end: {0}")]
+    /// A blocking task ended unexpectedly.
+    #[error("a blocking task did not finish: {0}")]
     Broken(#[from] tokio::task::JoinError),
-    /// It was started before.
-    #[error("collection runs already")]
+    /// Collection has already been started.
+    #[error("collection is already running")]
     Started,
-    /// A thread or file that cannot be had.
+    /// A thread cannot be started, or a file cannot be opened.
     #[error("collection cannot start: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -92,12 +92,12 @@ pub enum Error {
 /// Result of an operation here.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What came of a call for an address.
+/// Result of a call for a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// This advert is known, or is now.
+    /// The advert, known before or just collected.
     Known(FlxId),
-    /// Its page is still being collected.
+    /// The page is still being collected.
     Pending,
     /// Its page is no listing; the code of the reason, and what it means here.
     Rejected(Rejected),
@@ -123,7 +123,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector over listings and their store. Jobs are done once it is started, here or in another process.
+    /// Creates a collector over listings and their store. Its jobs run once a collector is started, in this or another
+    /// process.
     ///
     /// # Errors
     /// A portal's file that is wrong, no TLS on this machine.
@@ -139,7 +140,7 @@ impl Collector {
         Self::through(gate, store, listings, settings)
     }
 
-    /// The same through another gate.
+    /// Creates a collector with a given egress guard.
     ///
     /// # Errors
     /// As for [`Collector::new`].
@@ -166,7 +167,7 @@ impl Collector {
         })
     }
 
-    /// Starts doing jobs, once, on a thread of its own and this runtime.
+    /// Starts running jobs, once, on a thread of its own and the given runtime.
     ///
     /// # Errors
     /// It was started before; a thread or the lock's file cannot be had.
@@ -210,21 +211,21 @@ impl Collector {
         )?)
     }
 
-    /// Longest a call waits for its page.
+    /// Maximum time that a call waits for its page.
     pub fn wait(&self) -> Duration {
         Duration::from_secs(self.settings.wait_s)
     }
 
-    /// The portals there are rules for.
+    /// The portals with rules.
     pub fn portals(&self) -> &Portals {
         &self.portals
     }
 
-    /// The advert under an address: known and fresh, or collected by a job of this call's own. Waits until `deadline`,
-    /// or until `stopping`.
+    /// Returns the advert of a URL: known and fresh, or collected by a job. Waits until `deadline` or until `stopping`
+    /// returns true.
     ///
     /// # Errors
-    /// A store that fails.
+    /// The store fails.
     pub async fn collect(
         &self,
         account: Uuid,
@@ -285,19 +286,19 @@ impl Collector {
         }
     }
 
-    /// Asks the store on a thread that may block, as soon as few others do: each that does at once takes a connection
-    /// and keeps its memory, and hundreds of calls may wait for pages.
+    /// Runs a query of the store on a blocking thread, with a limited number at once: each takes a connection with its
+    /// memory, and hundreds of calls may wait for pages.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Self) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        // It is never closed.
+        // The semaphore is never closed.
         let _turn = self.asking.acquire().await.ok();
         let own = self.clone();
         tokio::task::spawn_blocking(move || question(&own)).await?
     }
 
-    /// What is known of an address without asking its portal. Blocks.
+    /// What is known of a URL without a request to its portal. Blocks.
     fn look_up(&self, digest: &UrlDigest) -> Result<Option<Answer>> {
         let now_ms = self.clock.now().timestamp_millis();
         let (target, rejection) = self.store.read(|connection| {
@@ -309,7 +310,7 @@ impl Collector {
         let known = self.listings.known(&target)?;
         let fresh_ms = self.settings.fresh_s as i64 * 1_000;
         let fresh = known.filter(|known| now_ms - known.observed_at_ms < fresh_ms);
-        // A page that could not be read says nothing of an advert that is fresh; one that is gone does.
+        // A rejection of an unreadable page does not affect a fresh advert; a listing that is gone does.
         let rejected = rejection.filter(|(reason, rejected_at_ms)| {
             let is_newer = known.is_none_or(|known| known.observed_at_ms <= *rejected_at_ms);
             is_newer && (fresh.is_none() || reason.code() == Some(RejectionCode::Gone))
@@ -321,8 +322,8 @@ impl Collector {
         })
     }
 
-    /// A place at the job of an earlier call that nobody waits for any more, or at a job of this call's own; `None`
-    /// when the account may have no more. Blocks.
+    /// Takes the place at a job whose caller went away, or creates a job for this call; `None` if the account has the
+    /// maximum number of waiting jobs. Blocks.
     fn begin(&self, job: NewJob) -> Result<Option<Place>> {
         let (account, digest) = (job.account, job.digest);
         let left = self
@@ -331,7 +332,8 @@ impl Collector {
         if let Some(place) = left.into_iter().find_map(|left| self.waiting.take(left)) {
             return Ok(Some(place));
         }
-        // Before the job is there, so that its end cannot be missed; the identifier is new, so the place is free.
+        // Taken before the job is inserted, so that its end cannot be missed; the identifier is new, so the place is
+        // free.
         let place = self.waiting.take(job.id);
         Ok(match self.insert(job)? {
             true => place,
@@ -373,11 +375,12 @@ impl Collector {
         }
     }
 
-    /// Has known adverts looked at again, by their addresses: those that are not public are left out, those that wait
-    /// already wait once. Gives how many there are; `None` when the account may have no more waiting. Blocks.
+    /// Queues checks of known adverts by their URLs: non-public ones are left out, and those already waiting are not
+    /// queued again. Returns the number of checks; `None` if the account has the maximum number of waiting jobs.
+    /// Blocks.
     ///
     /// # Errors
-    /// A store that fails.
+    /// The store fails.
     pub fn check(&self, account: Uuid, addresses: &[String]) -> Result<Option<usize>> {
         let mut count = 0;
         for address in addresses {

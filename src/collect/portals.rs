@@ -1,8 +1,9 @@
-//! Portals as data: a TOML file each, with its hosts, what identifies a listing, where fields stand, how the end shows.
+//! Portals as data: one TOML file per portal, with its hosts, the identifying parts of its URLs, the position of
+//! fields, and the signs of a listing's end.
 //!
-//! Those of `data/portals/` are in the executable; files of the same name in `<data>/portals/` take their place, others
-//! join them. Every file is checked when a command starts: a selector that does not parse, a field no advert has or a
-//! host claimed twice is an error that names the file. Pages of other hosts are read by the rules for all pages.
+//! The files in `data/portals/` are compiled into the executable; a file of the same name in `<data>/portals/` replaces
+//! one, others are added. Every file is validated when a command starts: a selector that cannot be parsed, an unknown
+//! field or a host claimed twice is an error that names the file. Pages of other hosts are read by the general rules.
 
 mod embedded;
 mod rule;
@@ -21,28 +22,28 @@ use super::extract::signs;
 use embedded::EMBEDDED;
 pub use rule::{As, Rule};
 
-/// Folder of an operator's own files in the data folder.
+/// Folder of an operator's own portal files, in the data folder.
 pub const FOLDER: &str = "portals";
-/// Greatest length of a file, bytes.
+/// Maximum size of a portal file, bytes.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
-/// What is wrong with the file of a portal.
+/// Why the file of a portal is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {fault}")]
 pub struct Error {
-    /// Which file.
+    /// Name of the file.
     file: String,
     /// What is wrong, and what is allowed.
     fault: String,
 }
 
-/// A portal as its file says.
+/// A portal as written in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    /// What adverts carry as their source: a host.
+    /// Source of its adverts: a host.
     name: String,
-    /// Hosts of its pages; `www.` and `m.` go without saying.
+    /// Hosts of its pages; `www.` and `m.` are implied.
     hosts: Vec<String>,
     #[serde(default)]
     identity: Identity,
@@ -56,9 +57,9 @@ struct Written {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Identity {
-    /// Parameters that say nothing of the listing.
+    /// Parameters that do not identify the listing.
     pub ignore_parameters: Vec<String>,
-    /// The only parameters that count, where any are named.
+    /// The only parameters that identify the listing; empty for all.
     pub only_parameters: Vec<String>,
 }
 
@@ -70,14 +71,14 @@ struct WrittenOffline {
     redirects_to: Vec<String>,
 }
 
-/// A portal.
+/// A portal with its rules.
 #[derive(Debug)]
 pub struct Portal {
-    /// What adverts carry as their source.
+    /// Source of its adverts.
     pub name: String,
     /// Hosts of its pages.
     pub hosts: Vec<String>,
-    /// Where its rules come from.
+    /// File that its rules come from.
     pub file: String,
     identity: Identity,
     offline_texts: Vec<String>,
@@ -94,7 +95,7 @@ impl Portal {
         };
         let written: Written = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
         if written.hosts.is_empty() {
-            return Err(refuse("hosts: must name a host at least".into()));
+            return Err(refuse("hosts: must name at least one host".into()));
         }
         for host in written.hosts.iter().chain([&written.name]) {
             let is_host = Url::parse(&format!("https://{host}/"))
@@ -129,12 +130,12 @@ impl Portal {
         })
     }
 
-    /// Whether the file says where fields stand.
+    /// Whether the file has rules for fields.
     pub fn has_fields(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// Notes what the portal's rules find on a page; whether its listing is off line.
+    /// Adds the values that the portal's rules find on a page; returns whether its listing is offline.
     pub fn read(&self, html: &Html, document: &Document, findings: &mut Findings) -> bool {
         for rule in &self.rules {
             if let Some(value) = rule.find(html) {
@@ -150,12 +151,12 @@ impl Portal {
         signs::says(&document.text, &self.offline_texts) || self.offline_selectors.iter().any(shown)
     }
 
-    /// Whether being sent to this path says that a listing is gone.
+    /// Whether a redirect to this path means that the listing is gone.
     pub fn is_end(&self, path: &str) -> bool {
         self.redirects_to.iter().any(|end| path == end)
     }
 
-    /// An address without the parameters that do not identify.
+    /// Removes the parameters that do not identify the listing.
     fn canonical(&self, url: &mut Url) {
         let Identity {
             ignore_parameters,
@@ -179,7 +180,7 @@ impl Portal {
     }
 }
 
-/// The portals there are rules for. Cheap to clone.
+/// All portals with rules. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Portals {
     all: Arc<Vec<Portal>>,
@@ -187,10 +188,10 @@ pub struct Portals {
 }
 
 impl Portals {
-    /// Those of the executable, and those of a data folder over them.
+    /// Loads the portals of the executable, and those of a data folder, which take precedence.
     ///
     /// # Errors
-    /// The first file that is not what it must be, by name and place.
+    /// The first invalid file, with its name and the position of the error.
     pub fn load(data: &Path) -> Result<Self, Error> {
         let folder = data.join(FOLDER);
         let mut files: Vec<(String, String, String)> = EMBEDDED
@@ -218,10 +219,10 @@ impl Portals {
         Self::of(portals.collect::<Result<_, _>>()?)
     }
 
-    /// These portals.
+    /// Builds the index of portals by host.
     ///
     /// # Errors
-    /// A host that two of them claim.
+    /// Two portals claim the same host.
     fn of(mut all: Vec<Portal>) -> Result<Self, Error> {
         all.sort_by(|one, other| one.name.cmp(&other.name));
         let mut by_host = HashMap::new();
@@ -245,22 +246,22 @@ impl Portals {
         })
     }
 
-    /// Every portal, by name.
+    /// All portals, sorted by name.
     pub fn all(&self) -> &[Portal] {
         &self.all
     }
 
-    /// The portal of a host.
+    /// The portal of a host; `None` if it has no rules.
     pub fn of_host(&self, host: &str) -> Option<&Portal> {
         self.by_host.get(bare(host)).map(|place| &self.all[*place])
     }
 
-    /// The portal of an address.
+    /// The portal of a URL; `None` if it has no rules.
     pub fn of_url(&self, url: &str) -> Option<&Portal> {
         self.of_host(Url::parse(url).ok()?.host_str()?)
     }
 
-    /// An address without what its portal says does not identify a listing.
+    /// A URL without the parts that do not identify a listing, by the rules of its portal.
     pub fn canonical(&self, url: &str) -> String {
         let Ok(mut parsed) = Url::parse(url.trim()) else {
             return url.to_owned();
@@ -271,14 +272,14 @@ impl Portals {
         parsed.into()
     }
 
-    /// What adverts of a host carry as their source.
+    /// The source of adverts from a host.
     pub fn source(&self, host: &str) -> String {
         self.of_host(host)
             .map_or_else(|| bare(host).to_owned(), |portal| portal.name.clone())
     }
 }
 
-/// A host without the labels in front that name the same portal.
+/// A host without leading labels such as `www.` that name the same portal.
 fn bare(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     ["www.", "m."]

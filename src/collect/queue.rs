@@ -1,9 +1,10 @@
-//! Which job begins next: politely to each host, fairly to each account. Pure: it is told the time.
+//! Decides which job starts next: politely to each host, fairly to each account. Reads no clock; callers pass the time.
 //!
-//! A host has at most so many fetches at once, with a pause between their starts, and is left alone for as long as it
-//! asks. At each host accounts take turns, and among hosts that may be asked the account with the fewest jobs running goes
-//! first: one that asks for ten thousand checks delays nobody who asks for one. Within an account, what someone waits for
-//! goes before checks. Starting a job looks at every host and account with work: microseconds for hundreds.
+//! Each host has a limit of concurrent fetches and a pause between their starts, and is not contacted while it asks to
+//! cool down. At each host accounts take turns, and among hosts that are free the account with the fewest running jobs
+//! goes first: an account with ten thousand checks does not delay one with a single check. Within an account, jobs that
+//! a call waits for go before checks. Starting a job examines every host and account with work: microseconds for
+//! hundreds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -12,35 +13,35 @@ use uuid::Uuid;
 
 use super::jobs::{Job, Kind};
 
-/// Hosts known at once; past it those without work are forgotten, also where they ask to be spared.
+/// Maximum number of known hosts; beyond it, hosts without work are forgotten, even if they asked to cool down.
 const HOSTS_MAX: usize = 100_000;
 
-/// How hosts and the machine are spared.
+/// Politeness limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manners {
-    /// Fetches at once.
+    /// Maximum concurrent fetches.
     pub running_max: usize,
-    /// Fetches at once of one host.
+    /// Maximum concurrent fetches per host.
     pub per_host_max: usize,
-    /// Time between two starts at one host.
+    /// Minimum time between two starts at one host.
     pub host_delay: Duration,
 }
 
-/// The waiting jobs of an account for a host; keys order what begins first.
+/// The waiting jobs of an account at a host, ordered by key: the first one starts first.
 type Waiting = BTreeMap<(bool, i64), Job>;
 
 #[derive(Debug, Default)]
 struct Host {
     accounts: HashMap<Uuid, Waiting>,
-    /// Number of the last job begun here of each account.
+    /// For each account, the number of the last of its jobs started at this host.
     turns: HashMap<Uuid, u64>,
     running: usize,
-    /// From when on it may be asked again.
+    /// Time from which the host may be contacted again.
     free_at: Duration,
     delay: Duration,
 }
 
-/// Jobs that wait, and how many run.
+/// The waiting jobs, and the number of running ones.
 #[derive(Debug)]
 pub struct Queue {
     manners: Manners,
@@ -52,7 +53,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(manners: Manners) -> Self {
         Self {
             manners,
@@ -64,17 +65,17 @@ impl Queue {
         }
     }
 
-    /// Puts a job in, to begin at a moment or later.
+    /// Adds a job that may start at `at` or later.
     pub fn put(&mut self, job: Job, at: Duration) {
         self.later.insert((at, job.number), job);
     }
 
-    /// Jobs running.
+    /// Number of running jobs.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// The job that begins now, if one may.
+    /// The job that starts now; `None` if none may start.
     pub fn begin(&mut self, now: Duration) -> Option<Job> {
         self.ripen(now);
         if self.running >= self.manners.running_max {
@@ -116,7 +117,7 @@ impl Queue {
         Some(job)
     }
 
-    /// A job ended, or its attempt did. The host may ask to be spared longer.
+    /// Records the end of a job or of its attempt. The host may ask for a longer pause.
     pub fn end(
         &mut self,
         job: &Job,
@@ -141,7 +142,7 @@ impl Queue {
                 host.free_at = host.free_at.max(now + leave_alone);
             }
         }
-        // A host without work is forgotten once it need not be spared any more.
+        // A host without work is forgotten when its pause is over.
         let are_too_many = self.hosts.len() > HOSTS_MAX;
         self.hosts.retain(|_, host| {
             let is_spared = host.free_at > now && !are_too_many;
@@ -149,7 +150,7 @@ impl Queue {
         });
     }
 
-    /// When something may begin that may not now; `None` when only an end can tell.
+    /// The next time at which a waiting job may start; `None` if that depends on the end of another job.
     pub fn next_at(&self, now: Duration) -> Option<Duration> {
         let ripe = self.later.first_key_value().map(|((at, _), _)| *at);
         if self.running >= self.manners.running_max {
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_asked_with_pauses_and_few_at_once() {
+    fn a_host_gets_few_concurrent_requests_with_pauses() {
         let mut queue = queue(10, 2);
         for number in 1..=4 {
             queue.put(job(number, 1, "a", Kind::Url), Duration::ZERO);
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_take_turns_and_whoever_waits_goes_before_checks() {
+    fn accounts_take_turns_and_waiting_calls_go_before_checks() {
         let mut queue = queue(3, 10);
         for number in 1..=100 {
             queue.put(

@@ -1,4 +1,4 @@
-//! The few threads that read pages and take adverts in. They give way to searches and whoever else waits for an answer.
+//! The threads that read pages and ingest adverts. They yield to searches and other work that a client waits for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tokio::sync::oneshot;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 use toise_engine::priority;
 
-/// Pages read at once: most of that time goes by waiting for the disk.
+/// Number of threads: most of their time is spent waiting for the disk.
 const READERS: usize = 4;
 
 type Reading = Box<dyn FnOnce() + Send>;
 
-/// The threads; they end when the last of these is dropped. Cheap to clone.
+/// Handle of the threads, which end when the last handle is dropped. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Readers {
     // Before the sender, so that the end of the threads is asked for before it comes.
@@ -24,7 +24,7 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// Starts them.
+    /// Starts the threads.
     ///
     /// # Errors
     /// A thread that cannot be had.
@@ -43,14 +43,14 @@ impl Readers {
         })
     }
 
-    /// Does something that blocks on one of them; `None` when it panicked.
+    /// Runs a blocking function on one of the threads; `None` if it panicked.
     pub async fn run<T: Send + 'static>(
         &self,
         reading: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let (tell, told) = oneshot::channel();
         let reading = move || {
-            // Whoever does not listen any more has stopped.
+            // The caller may have gone away, so a send error is ignored.
             let _ = tell.send(reading());
         };
         // The threads stay as long as this does.

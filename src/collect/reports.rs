@@ -1,4 +1,4 @@
-//! What accounts say is wrong with a listing, and what an operator did about it.
+//! Reports: accounts' claims that a listing is wrong, and how operators resolved them.
 
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
@@ -10,51 +10,51 @@ use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::filters::Listing;
 use toise_store::{self as store, Store};
 
-/// Reports of an account that may be open at once.
+/// Maximum open reports per account.
 pub const OPEN_PER_ACCOUNT_MAX: i64 = 10_000;
 
-/// A report to keep.
+/// A report to be stored.
 #[derive(Clone, Debug)]
 pub struct NewReport {
-    /// Who reports.
+    /// Account that reports.
     pub account: Uuid,
-    /// What kind of listing.
+    /// Whether it is about a property or an advert.
     pub listing: Listing,
-    /// Which one.
+    /// Identifier of the listing.
     pub item: FlxId,
-    /// What is wrong.
+    /// Reason of the report.
     pub reason: EnumAdvertReportReason,
-    /// In words.
+    /// Comment in words.
     pub comment: Option<String>,
-    /// When, Unix milliseconds.
+    /// Time of the report, Unix milliseconds.
     pub at_ms: i64,
 }
 
-/// A report as it is kept.
+/// A stored report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Its identifier.
+    /// Identifier of the report.
     pub report_id: Uuid,
-    /// Who reported.
+    /// Account that reported.
     pub account_id: Uuid,
     /// `ADVERT` or `PROPERTY`.
     pub kind: String,
     /// Identifier of the advert or property.
     pub item: Uuid,
-    /// What is wrong.
+    /// Reason of the report.
     pub reason: String,
-    /// In words.
+    /// Comment in words.
     pub comment: Option<String>,
-    /// When it was reported.
+    /// Time of the report.
     pub created_at: Timestamp,
-    /// When it was resolved.
+    /// Time of the resolution; `None` while open.
     pub resolved_at: Option<Timestamp>,
     /// What was done about it.
     pub resolution: Option<String>,
 }
 
-/// Keeps a report and gives its identifier; `None` when its account has as many open as it may. Durable on return.
-/// Blocks.
+/// Stores a report and returns its identifier; `None` if its account has the maximum number of open reports. Blocks;
+/// returns once the report is durable.
 pub fn keep(store: &Store, report: NewReport) -> store::Result<Option<Uuid>> {
     let id = Uuid::now_v7();
     store.write(move |transaction| {
@@ -94,7 +94,8 @@ fn kind(listing: Listing) -> &'static str {
 const COLUMNS: &str =
     "report_id, account_id, kind, item, reason, comment, created_at_ms, resolved_at_ms, resolution";
 
-/// Reports, newest first: those an operator is to look at (duplicates and what is wrong), or all; open ones, or all.
+/// Reports, newest first. `every_reason` includes reasons that operators need not handle (they handle duplicates and
+/// wrong listings); `resolved` includes resolved reports.
 pub fn list(
     connection: &Connection,
     every_reason: bool,
@@ -110,7 +111,7 @@ pub fn list(
     rows.collect()
 }
 
-/// The report with an identifier.
+/// The report with an identifier; `None` if there is none.
 pub fn get(connection: &Connection, id: Uuid) -> rusqlite::Result<Option<Report>> {
     let sql = format!("SELECT {COLUMNS} FROM reports WHERE report_id = ?1");
     connection
@@ -119,7 +120,7 @@ pub fn get(connection: &Connection, id: Uuid) -> rusqlite::Result<Option<Report>
         .optional()
 }
 
-/// Notes what was done about an open report; `false` when there is none. Durable on return. Blocks.
+/// Resolves an open report; returns false if there is none. Blocks; returns once the change is durable.
 pub fn resolve(store: &Store, id: Uuid, resolution: String, at_ms: i64) -> store::Result<bool> {
     store.write(move |transaction| {
         let changed = transaction.execute(

@@ -1,4 +1,4 @@
-//! What is asked about a listing's page: its address, and reports of what is wrong with it.
+//! Parses requests about a listing's page: its URL, and reports that it is wrong.
 
 use serde_json::Value;
 
@@ -6,23 +6,23 @@ use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
 use toise_contract::fault::Fault;
 use toise_contract::walk::{At, object, one_of, text};
 
-/// Characters a report's comment may have.
+/// Maximum length of a report's comment, in characters.
 pub const COMMENT_CHARS_MAX: usize = 2_000;
-/// The one parameter of a call for an address.
+/// The only query parameter of a call for a URL.
 pub const URL_PARAMETER: &str = "url";
 /// Keys of a report.
 pub const REPORT_KEYS: [&str; 2] = ["reason", "comment"];
 
-/// A report as it was sent.
+/// The body of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// What is wrong.
+    /// Reason of the report.
     pub reason: EnumAdvertReportReason,
-    /// In words.
+    /// Comment in words.
     pub comment: Option<String>,
 }
 
-/// Reads the query of a call for an address: `url`, once. Whether it is one of a page is for who looks it up.
+/// Parses the query of a call for a URL: `url`, exactly once. Whether it is the URL of a page is checked by the lookup.
 ///
 /// # Errors
 /// The first fault in the order of the query.
@@ -43,7 +43,7 @@ pub fn parse_url(query: &[(String, String)]) -> Result<String, Fault> {
     url.ok_or_else(|| Fault::new(URL_PARAMETER, "is required"))
 }
 
-/// Reads a report: `{reason, comment?}`.
+/// Parses a report: `{reason, comment?}`.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_address_is_one_parameter_and_faults_name_it() {
+    fn a_url_is_one_parameter_and_faults_name_it() {
         let parse = |pairs: &[(&str, &str)]| {
             let pairs: Vec<_> = pairs
                 .iter()
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_has_a_reason_and_may_have_words() {
+    fn a_report_has_a_reason_and_an_optional_comment() {
         let report = parse_report(&json!({"reason": "DUPLICATE", "comment": "deux fois"})).unwrap();
         assert_eq!(report.comment.as_deref(), Some("deux fois"));
         for (body, message) in [

@@ -1,8 +1,8 @@
-//! The thread that runs jobs: begins those that may, stores how they ended, tells whoever waits.
+//! The thread that runs jobs: starts those that may, stores their outcomes, and notifies waiting calls.
 //!
-//! One process of a data folder collects at a time: the one that holds the lock on [`LOCK_FILE`], which the system gives
-//! back when a process dies; it takes up every job that had not ended. A turn is one transaction: how jobs ended, which
-//! begin. Fetches run on the service's runtime and report back, also when they panic.
+//! One process per data folder collects at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
+//! system releases when a process ends. It takes over all unfinished jobs. A turn is one transaction with the outcomes
+//! of jobs and the jobs that start. Fetches run on the service's runtime and report back, even if they panic.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ use toise_net::fetch::{PAGE_TIMEOUT, Trail};
 use toise_store::{self as store, Store};
 use toise_telemetry::{Gauge, Metric, Metrics};
 
-/// The file whose lock the collecting process holds, in the data folder.
+/// File in the data folder whose lock the collecting process holds.
 pub const LOCK_FILE: &str = "collector.lock";
 /// Jobs of other processes are looked for at each tick. At the end, what is under way is left to the next start.
 const PACE: Pace = Pace {
@@ -31,41 +31,41 @@ const PACE: Pace = Pace {
 };
 /// Jobs read in one turn.
 const READ_MAX: usize = 5_000;
-/// Jobs begun in one turn.
+/// Maximum jobs started in one turn.
 const BEGIN_MAX: usize = 256;
-/// How long a job may run: its page and its reading.
+/// Maximum duration of a job: fetching and reading its page.
 const LEASE: Duration = Duration::from_secs(PAGE_TIMEOUT.as_secs() + 30);
-/// How often what is old is removed.
+/// Interval of upkeep, which deletes old jobs and pages.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 
-/// What a runner works with.
+/// What a runner needs.
 pub struct Setup {
     /// The data folder.
     pub data: PathBuf,
-    /// Its store.
+    /// The store in the data folder.
     pub store: Store,
-    /// Tells the time.
+    /// The clock.
     pub clock: Clock,
-    /// Does the work.
+    /// Runs jobs.
     pub worker: Worker,
-    /// How hosts and the machine are spared.
+    /// Politeness limits.
     pub manners: Manners,
-    /// Who waits for which job.
+    /// Calls that wait for jobs.
     pub waiting: Waiting,
-    /// How long pages are kept, where they are.
+    /// Retention of pages, if they are stored.
     pub pages_kept_for: Duration,
-    /// What the service counts.
+    /// Metrics of the service.
     pub metrics: Metrics,
 }
 
 pub(super) enum Message {
-    /// A job was made in this process.
+    /// This process created a job.
     Added,
-    /// An attempt came to its end.
+    /// An attempt ended.
     Done(Box<(Job, Done)>),
 }
 
-/// A running collector's thread. Dropping it ends it; jobs under way are taken up at the next start.
+/// The thread of a running collector. Dropping it stops the thread; running jobs are resumed at the next start.
 #[derive(Debug)]
 pub struct Runner {
     _leader: Leader<Message>,
@@ -75,7 +75,7 @@ impl Runner {
     /// Starts collecting on a thread of its own and a runtime for the fetches; `inbox` wakes it.
     ///
     /// # Errors
-    /// A thread or the lock's file that cannot be had.
+    /// The thread cannot be started, or the lock file cannot be opened.
     pub(super) fn start(
         supervisor: &Supervisor,
         setup: Setup,
@@ -123,9 +123,9 @@ struct Running {
     runtime: Handle,
     back: Notifier<Message>,
     queue: Queue,
-    /// Number of the last job read.
+    /// Row number of the last job read.
     read_through: i64,
-    /// How jobs ended, as long as the store does not know.
+    /// Outcomes of attempts that are not yet in the store.
     unsaved: Vec<(Job, Attempt)>,
     upkeep_at: Duration,
 }
@@ -229,7 +229,7 @@ impl Running {
         })
     }
 
-    /// Tells whoever waits for a job that ended, and puts back one that is to be tried again.
+    /// Notifies the call that waits for an ended job, and requeues a job that is to be retried.
     fn settle(&mut self, mut job: Job, attempt: Attempt, now: Duration, now_ms: i64) {
         match attempt {
             Attempt::Ended { ended, .. } => {
@@ -241,7 +241,7 @@ impl Running {
                 self.queue.put(job, now);
             }
             Attempt::Again { due_at_ms, reason } => {
-                tracing::debug!(url = job.what.url, reason, "to be collected again");
+                tracing::debug!(url = job.what.url, reason, "collection will be retried");
                 job.attempts += 1;
                 job.trail = Trail::default();
                 let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
@@ -269,7 +269,7 @@ impl Running {
         });
     }
 
-    /// Removes pages that were kept long enough, and all where none are kept any more.
+    /// Deletes pages past their retention, or all of them if pages are not stored any more.
     fn sweep_pages(&self) {
         let folder = self.setup.data.join(PAGES_FOLDER);
         let Ok(entries) = std::fs::read_dir(folder) else {
@@ -285,7 +285,7 @@ impl Running {
             if modified.is_ok_and(is_old)
                 && let Err(error) = std::fs::remove_file(entry.path())
             {
-                tracing::warn!(%error, "a kept page cannot be removed");
+                tracing::warn!(%error, "cannot delete a stored page");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The settings of collection: section `[collect]`.
+//! Settings of collection: the `[collect]` section.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub enum Hosts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CollectSettings {
-    /// Host names and addresses separated by commas.
+    /// Host names and addresses that may be fetched even if private, comma-separated.
     pub allow_hosts: String,
     /// `refused` or `allowed`.
     pub plain_http: PlainHttp,
@@ -39,23 +39,23 @@ pub struct CollectSettings {
     pub hosts: Hosts,
     /// Seconds.
     pub fresh_s: u64,
-    /// Seconds.
+    /// Maximum wait of a call for its page, in seconds.
     pub wait_s: u64,
-    /// Seconds.
+    /// Maximum duration of fetching a page, in seconds.
     pub page_timeout_s: u64,
-    /// Seconds.
+    /// How long a rejection is remembered, in seconds.
     pub rejected_for_s: u64,
-    /// Fetches at once.
+    /// Maximum concurrent fetches.
     pub running_max: usize,
-    /// Fetches at once of one host.
+    /// Maximum concurrent fetches per host.
     pub per_host_max: usize,
-    /// Milliseconds.
+    /// Minimum time between two fetches at one host, in milliseconds.
     pub host_delay_ms: u64,
-    /// Jobs of one account that wait.
+    /// Maximum waiting jobs per account.
     pub waiting_per_account_max: u64,
-    /// Days; 0 for none kept.
+    /// Retention of collected pages, in days; 0 to store none.
     pub keep_pages_days: u64,
-    /// Whom portals may ask.
+    /// Contact that portals can write to.
     pub contact: String,
 }
 
@@ -80,22 +80,22 @@ impl Default for CollectSettings {
 }
 
 impl CollectSettings {
-    /// The hosts whose pages may be fetched wherever they are. The table of settings has checked the text.
+    /// The hosts whose pages may always be fetched. The text was validated when the settings were read.
     pub fn allowed(&self) -> Allowed {
         Allowed::parse(&self.allow_hosts).unwrap_or_default()
     }
 
-    /// Whether pages are fetched over plain http too.
+    /// Whether pages may also be fetched over plain HTTP.
     pub fn plain_http(&self) -> bool {
         self.plain_http == PlainHttp::Allowed
     }
 
-    /// Whether only pages of portals there are rules for are fetched.
+    /// Whether only pages of portals with rules are fetched.
     pub fn portals_only(&self) -> bool {
         self.hosts == Hosts::Portals
     }
 
-    /// Longest a page may take.
+    /// Maximum duration of fetching a page.
     pub fn page_timeout(&self) -> Duration {
         Duration::from_secs(self.page_timeout_s)
     }

@@ -1,4 +1,5 @@
-//! Who waits for which job: one call each. A job that nobody waits for is taken over by the next call that asks for it.
+//! Calls that wait for jobs, at most one per job. A job without a waiting call is taken over by the next call for its
+//! URL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use uuid::Uuid;
 
 use super::jobs::Ended;
 
-/// Calls that wait in this process. Cheap to clone.
+/// The waiting calls of this process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting(Arc<Mutex<HashMap<Uuid, oneshot::Sender<Ended>>>>);
 
-/// A call's place; given up when dropped.
+/// The place of a waiting call; released when dropped.
 #[derive(Debug)]
 pub struct Place {
     waiting: Waiting,
@@ -22,7 +23,7 @@ pub struct Place {
 }
 
 impl Waiting {
-    /// Takes the place at a job; `None` when another call has it.
+    /// Takes the place at a job; `None` if another call has it.
     pub fn take(&self, job: Uuid) -> Option<Place> {
         let mut places = self.0.lock();
         if places.contains_key(&job) {
@@ -37,7 +38,7 @@ impl Waiting {
         })
     }
 
-    /// Tells the call that waits for a job how it ended.
+    /// Sends the outcome of a job to the call that waits for it.
     pub fn tell(&self, job: Uuid, ended: Ended) {
         if let Some(tell) = self.0.lock().remove(&job) {
             // Whoever went away is not told.
@@ -47,12 +48,12 @@ impl Waiting {
 }
 
 impl Place {
-    /// The job.
+    /// Identifier of the job.
     pub fn job(&self) -> Uuid {
         self.job
     }
 
-    /// How the job ended, once it has; `None` when nobody will tell.
+    /// Waits for the end of the job; `None` if it will not be reported.
     pub async fn told(&mut self) -> Option<Ended> {
         (&mut self.told).await.ok()
     }

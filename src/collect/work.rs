@@ -1,4 +1,4 @@
-//! What a job does: fetch its page, read it, take the advert in, or say why there is none.
+//! Runs a job: fetches its page, reads it, and ingests the advert or records why there is none.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,58 +18,58 @@ use toise_listings::adverts::identity::ListingUrl;
 use toise_listings::{self as listings, Listings};
 use toise_net::fetch::{Failure, Fetcher, Page};
 
-/// Waits between the attempts at a page that may be had another time; after the last it is rejected.
+/// Backoff between attempts at a page that may succeed later; after the last attempt it is rejected.
 const RETRY_AFTER: [Duration; 4] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
     Duration::from_secs(120),
     Duration::from_secs(600),
 ];
-/// Attempts after which a page is given up that never came to an end: it may be what ended the process.
+/// Number of unfinished attempts after which a page is given up: it may have crashed the process.
 const ATTEMPTS_MAX: u32 = 10;
-/// Share of a wait that chance may add, so that jobs that failed together do not come back together.
+/// Maximum random extension of a wait, as a share, so that jobs that failed together are not retried together.
 const JITTER: f64 = 0.2;
-/// Longest time a portal may ask to be left alone.
+/// Maximum cool down that a portal can ask for.
 const LEAVE_ALONE_MAX: Duration = Duration::from_secs(3_600);
-/// How long an address that could not be reached is not asked for again.
+/// How long an unreachable URL is not requested again.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(600);
-/// Folder of pages kept, in the data folder.
+/// Folder of stored pages, in the data folder.
 pub const PAGES_FOLDER: &str = "pages";
-/// zstd level of kept pages.
+/// Compression level (zstd) of stored pages.
 const PAGE_LEVEL: i32 = 9;
 
-/// What jobs work with. Cheap to clone.
+/// What jobs need. Cheap to clone.
 #[derive(Clone)]
 pub struct Worker {
-    /// Gets pages.
+    /// Fetches pages.
     pub fetcher: Fetcher,
     /// Rules of portals.
     pub portals: Portals,
-    /// Where adverts go.
+    /// Listings to ingest into.
     pub listings: Listings,
-    /// Tells the time.
+    /// The clock.
     pub clock: Clock,
     /// How long a rejection is remembered.
     pub rejected_for: Duration,
-    /// Where pages are kept, if they are.
+    /// Folder for stored pages; `None` if they are not stored.
     pub pages: Option<PathBuf>,
-    /// Threads that read pages and take adverts in.
+    /// Threads that read pages and ingest adverts.
     pub readers: Readers,
 }
 
-/// What came of an attempt, for the store and for the host.
+/// Result of an attempt, for the store and for the queue.
 #[derive(Debug)]
 pub struct Done {
-    /// What came of it.
+    /// Outcome of the attempt.
     pub attempt: Attempt,
-    /// Pause between requests that the host asks for.
+    /// Crawl delay that the host asks for.
     pub crawl_delay: Option<Duration>,
-    /// How long the host asks to be left alone.
+    /// Cool down that the host asks for.
     pub leave_alone: Option<Duration>,
 }
 
 impl Worker {
-    /// Tries a job once. Its advert, if there is one, is on disk on return; the job's end is not.
+    /// Makes one attempt at a job. When it returns, the advert, if any, is on disk; the end of the job is not.
     pub async fn attempt(&self, job: &Job) -> Done {
         if job.attempts >= ATTEMPTS_MAX {
             return Done {
@@ -96,7 +96,7 @@ impl Worker {
         }
     }
 
-    /// Reads a page and takes what it says in, on a thread that may block.
+    /// Reads a page and ingests its advert, on a blocking thread.
     async fn take(&self, job: &Job, page: Page) -> Attempt {
         let (worker, own) = (self.clone(), job.clone());
         let taken = self.readers.run(move || worker.read(&own, &page)).await;
@@ -127,8 +127,8 @@ impl Worker {
         }
     }
 
-    /// Takes an advert in under the address it is known by, else under the one its page was found at. Where both are
-    /// known they are two listings, of which the first is gone: portals send on from those to others.
+    /// Ingests an advert under its known URL, else under the URL at which its page was found. If both are known they
+    /// are two listings, and the first one is gone: portals redirect from an ended listing to another one.
     fn ingest(
         &self,
         job: &Job,
@@ -192,7 +192,7 @@ impl Worker {
         }
     }
 
-    /// The listing is gone: an advert that is known goes off line.
+    /// Records that the listing is gone: a known advert goes offline.
     fn gone(&self, job: &Job, why: &str, now: DateTime<Utc>) -> Attempt {
         let is_known = match self.listings.known(&job.what.digest) {
             Ok(known) => known.is_some(),
@@ -232,7 +232,7 @@ impl Worker {
         self.reject(Rejected::new(code, failure), self.rejected_for)
     }
 
-    /// Has a job tried again, as long as that may help.
+    /// Schedules a retry, as long as it may succeed.
     pub(super) fn again(
         &self,
         job: &Job,
@@ -263,7 +263,7 @@ impl Worker {
         }
     }
 
-    /// Keeps a page for disputes, where the operator wants that; one that cannot be kept is collected all the same.
+    /// Stores a page as evidence in disputes, if the operator enabled it; a failure does not affect the collection.
     fn keep(&self, job: &Job, page: &Page, now: DateTime<Utc>) {
         let Some(folder) = &self.pages else { return };
         let name = format!(
@@ -275,12 +275,12 @@ impl Worker {
             std::fs::create_dir_all(folder).and_then(|()| std::fs::write(folder.join(name), bytes))
         });
         if let Err(error) = kept {
-            tracing::warn!(%error, "a page is not kept");
+            tracing::warn!(%error, "cannot store a page");
         }
     }
 }
 
-/// Whether a listing's address was answered by the front page: so portals hide that it is gone.
+/// Whether a request for a listing was redirected to the home page, as some portals do when it is gone.
 fn leads_to_front(asked: &str, found: &Url) -> bool {
     let was_deeper =
         Url::parse(asked).is_ok_and(|asked| asked.path() != "/" || asked.query().is_some());

@@ -1,42 +1,42 @@
-//! What recorded sales cannot teach, because they do not tell it: balcony, lift, condition and the like enter as
-//! documented, bounded offsets on the logarithm of the price.
+//! Adjustments for what recorded sales do not record (balcony, lift, condition and the like): documented, bounded
+//! offsets on the logarithm of the price.
 //!
-//! A model learns from sales that tell nothing of these, so its price is that of a home which has each of them as often
-//! as homes do. Something worth `e` (log) that a share `p` of homes has therefore adds `(1 - p) e` to a home that has
-//! it, takes `p e` from one that has it not, and leaves alone a home of which it is unknown. Half of each published
-//! effect is taken ([`CARRIED`]): the other half is already in the place, the building's sales and the period of
-//! construction, which go along with it. The sum is bounded by [`SUM_MAX`].
+//! A model trained on sales without these fields prices a home that has each of them as often as the average home.
+//! Something worth `e` (log) that a share `p` of homes has therefore adds `(1 - p) e` where the home has it, subtracts
+//! `p e` where it does not, and changes nothing where this is unknown. Only half of each published effect is applied
+//! ([`CARRIED`]): the location, the sales of the building and the period of construction are correlated with it and
+//! already carry the other half. The sum is bounded by [`SUM_MAX`].
 //!
 //! Sources:
-//! - MeilleursAgents, study of 17 February 2022 on 150,000 sales since 2019 in the 51 largest cities, all else equal:
-//!   a balcony or terrace adds 9.6 % to a flat, a lift 3.5 %; a pool adds 8 % to a house, an outdoor space 4.5 %, a
+//! - MeilleursAgents, study of 17 February 2022 on 150,000 sales since 2019 in the 51 largest cities, all else equal: a
+//!   balcony or terrace adds 9.6 % to a flat, a lift 3.5 %; a pool adds 8 % to a house, an outdoor space 4.5 %, a
 //!   parking space 3.6 %.
-//! - INSEE Méthodes 128 (2014), "Les indices Notaires-Insee de prix des logements anciens": that such offsets on the
-//!   logarithm, stratum by stratum, are how French prices are brought to equal quality. Its coefficients are not used.
-//! - Where no figure is published (cellar, condition, furniture, all shares) a value is an order of magnitude, chosen
-//!   on the careful side, and its row says so.
+//! - INSEE Méthodes 128 (2014), "Les indices Notaires-Insee de prix des logements anciens": French prices are brought
+//!   to equal quality by such offsets on the logarithm, stratum by stratum. Its coefficients are not used.
+//! - Where no figure is published (cellar, condition, furniture, all shares) the value is a conservative order of
+//!   magnitude, and its row says so.
 
 use super::{Class, Condition, Furniture, Home};
 
-/// Part of a published effect that is not yet in what sales around the home say.
+/// Share of a published effect that is applied; nearby sales already carry the rest.
 pub const CARRIED: f64 = 0.5;
-/// Most the adjustments of a home come to, on the logarithm: a fifth of its price, about.
+/// Maximum absolute sum of a home's adjustments, in log price: about a fifth of the price.
 pub const SUM_MAX: f64 = 0.2;
-/// Storey at which a lift is worth what it is on average; in proportion below and above it.
+/// Storey at which a lift has its average effect; the effect is proportional to the storey.
 const LIFT_MEAN_FLOOR: f64 = 2.0;
-/// A lift is worth at most this many times its average.
+/// Maximum effect of a lift, as a multiple of its average.
 const LIFT_TIMES_MAX: f64 = 2.0;
 
-/// What something is worth, and to how many.
+/// The effect of a characteristic and how common it is.
 struct Worth {
-    /// Share it adds to the price.
+    /// Relative price increase it brings.
     adds: f64,
-    /// Share of homes that have it.
+    /// Share of homes that have it, 0 to 1.
     share: f64,
 }
 
 impl Worth {
-    /// The offset where it is known whether the home has it.
+    /// The offset in log price; 0 where it is unknown whether the home has it.
     fn offset(&self, has: Option<bool>) -> f64 {
         let effect = CARRIED * self.adds.ln_1p();
         match has {
@@ -47,43 +47,43 @@ impl Worth {
     }
 }
 
-/// Balcony or terrace of a flat: the study; every second flat.
+/// Balcony or terrace of a flat: effect from the study; every second flat has one.
 const OUTSIDE_OF_FLAT: Worth = Worth {
     adds: 0.096,
     share: 0.5,
 };
-/// Terrace or balcony of a house: the study's outdoor space; most houses.
+/// Terrace or balcony of a house: the study's outdoor space; most houses have one.
 const OUTSIDE_OF_HOUSE: Worth = Worth {
     adds: 0.045,
     share: 0.7,
 };
-/// Lift: the study; every second flat.
+/// Lift: effect from the study; every second flat has one.
 const LIFT: Worth = Worth {
     adds: 0.035,
     share: 0.5,
 };
-/// Pool of a house: the study; some three million pools on twenty million houses.
+/// Pool of a house: effect from the study; about three million pools on twenty million houses.
 const POOL: Worth = Worth {
     adds: 0.08,
     share: 0.15,
 };
-/// Garage or parking space of a house: the study; two houses in three.
+/// Garage or parking space of a house: effect from the study; two houses in three have one.
 const PARKING_OF_HOUSE: Worth = Worth {
     adds: 0.036,
     share: 0.67,
 };
-/// Garage or parking space of a flat: taken as of a house; two flats in five.
+/// Garage or parking space of a flat: effect taken from houses; two flats in five have one.
 const PARKING_OF_FLAT: Worth = Worth {
     adds: 0.036,
     share: 0.4,
 };
-/// Cellar: an order of magnitude; every second home.
+/// Cellar: an order of magnitude; every second home has one.
 const CELLAR: Worth = Worth {
     adds: 0.02,
     share: 0.5,
 };
 
-/// Names of all adjustments, in the words of the contract.
+/// Names of all adjustments, as in the contract.
 pub const NAMES: [&str; 9] = [
     "hasBalcony",
     "hasTerrace",
@@ -96,8 +96,7 @@ pub const NAMES: [&str; 9] = [
     "furniture",
 ];
 
-/// The adjustments of a home, each in the words of the contract with its offset on the logarithm of the price; those of
-/// 0 are left out. They sum to [`SUM_MAX`] at most, either way.
+/// The non-zero adjustments of a home: contract name and offset in log price. Their sum lies within ±[`SUM_MAX`].
 pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
     let extras = &home.extras;
     let (outside, parking) = match home.class {
@@ -131,8 +130,8 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
         .map(move |(name, offset)| (name, scale * offset))
 }
 
-/// Of two things of which one does for the other: who has a terrace does not miss a balcony, nor who has a garage a
-/// parking space. The pair counts once, by the one that the home has.
+/// Combines two amenities of which the greater replaces the lesser (a terrace for a balcony, a garage for a parking
+/// space), so that the pair counts once. Returns both values with one of them cleared.
 fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bool>) {
     match (lesser, greater) {
         (_, Some(true)) => (None, Some(true)),
@@ -142,15 +141,15 @@ fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bo
     }
 }
 
-/// How many times its average a lift is worth on a storey: nothing on the ground floor.
+/// Effect of a lift on a storey as a multiple of its average; 0 on the ground floor.
 fn lift_times(floor: Option<f64>) -> f64 {
     floor.map_or(1.0, |floor| {
         (floor / LIFT_MEAN_FLOOR).clamp(0.0, LIFT_TIMES_MAX)
     })
 }
 
-/// General condition against the good one most homes are sold in: orders of magnitude, about half of what agencies
-/// tell, because the period of construction and the diagnostic tell part of it.
+/// Offset for the general condition, relative to the good condition most homes are sold in. Orders of magnitude: about
+/// half of what agencies quote, because the period of construction and the diagnostic explain part of it.
 fn of_condition(condition: Condition) -> f64 {
     match condition {
         Condition::Decrepit => -0.15,
@@ -163,7 +162,8 @@ fn of_condition(condition: Condition) -> f64 {
     }
 }
 
-/// Furniture sold with the home: an order of magnitude, below the twentieth of a price it is commonly declared at.
+/// Offset for furniture sold with the home: an order of magnitude, below the usual declared value of a twentieth of the
+/// price.
 fn of_furniture(furniture: Furniture) -> f64 {
     match furniture {
         Furniture::Unfurnished => 0.0,
@@ -217,13 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_changes_nothing() {
+    fn unknown_characteristics_change_nothing() {
         assert_eq!(of(&home(Class::Flat, Extras::default())).count(), 0);
         assert_eq!(of(&home(Class::House, Extras::default())).count(), 0);
     }
 
     #[test]
-    fn having_something_adds_and_missing_it_takes() {
+    fn a_present_amenity_adds_and_an_absent_one_subtracts() {
         type Change = fn(&mut Extras, Option<bool>);
         let with = |change: Change, class, has| {
             let mut extras = Extras::default();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_count_once_and_a_lift_by_its_storey() {
+    fn pairs_count_once_and_a_lift_counts_by_storey() {
         let outside = |balcony, terrace| {
             let extras = Extras {
                 has_balcony: balcony,

@@ -1,8 +1,8 @@
-//! What an estimate says: a price, the interval that holds four sales in five, and why.
+//! The result of an estimate: a price, its 80 % interval, and what explains them.
 
 use chrono::NaiveDate;
 
-/// The value of a home.
+/// The estimated value of a home.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// Central estimate in EUR.
@@ -11,17 +11,17 @@ pub struct Estimate {
     pub lower: f64,
     /// Upper end of the interval in EUR.
     pub upper: f64,
-    /// By the width of the interval.
+    /// Confidence class, from the width of the interval.
     pub confidence: Confidence,
-    /// What stood in for local sales.
+    /// Which wider level replaced local sales, if any.
     pub fallback: Fallback,
-    /// Nearest recorded sales, best first; empty where not asked for.
+    /// Nearest recorded sales, best first; empty unless requested.
     pub comparables: Vec<Comparable>,
-    /// What moved the price, in EUR; they sum to `price`. Empty where not asked for.
+    /// Contributions to the price in EUR, which sum to `price`. Empty unless requested.
     pub contributions: Vec<Contribution>,
 }
 
-/// How narrow the interval is.
+/// How narrow the interval is, in three classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confidence {
     #[allow(missing_docs)]
@@ -32,18 +32,18 @@ pub enum Confidence {
     Low,
 }
 
-/// What an estimate rests on where no sale is within reach.
+/// The sales an estimate is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// Sales around the home.
+    /// Sales near the home; no fallback was needed.
     None,
-    /// Sales of the department.
+    /// Sales of the department, for lack of local ones.
     Department,
-    /// Sales of the country.
+    /// Sales of the whole country, for lack of local ones.
     National,
 }
 
-/// A recorded sale like the home.
+/// A recorded sale similar to the home.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparable {
     /// Identifier of the recorded sale in the lake.
@@ -52,26 +52,26 @@ pub struct Comparable {
     pub date: NaiveDate,
     /// Price in EUR.
     pub price: f64,
-    /// Living surface in square metres.
+    /// Habitable area in square metres.
     pub surface_m2: f64,
-    /// Metres from the home.
+    /// Distance from the home in metres.
     pub distance_m: f64,
 }
 
-/// A part of the price.
+/// What one input contributes to the price.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contribution {
-    /// The input, in the words of the contract where it has one.
+    /// The input, by its contract name where it has one.
     pub feature: &'static str,
-    /// EUR it adds or takes.
+    /// EUR it adds (positive) or subtracts (negative).
     pub eur: f64,
 }
 
-/// What an answer holds beside the price and its interval.
+/// Optional parts of an estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Nearest recorded sales wanted, at most five.
+    /// Number of comparables to return, at most five.
     pub comparables: usize,
-    /// Whether contributions are wanted.
+    /// Whether to return contributions.
     pub has_contributions: bool,
 }

@@ -1,7 +1,8 @@
-//! Bulk estimates: a portfolio of homes in, their values out, in the order of the input.
+//! Bulk estimates: reads a portfolio of homes and writes their values in input order.
 //!
-//! [`portfolio`] reads rows and writes answers; here each block of rows becomes homes, by the table that reads bodies
-//! too, and each home is asked of the same [`Valuer`] as over HTTP. A row that is no home has an error in its place.
+//! [`portfolio`] reads the rows and writes the results. This module converts each block of rows to homes, with the
+//! field table that also parses request bodies, and values each home with the same [`Valuer`] as HTTP. A row that
+//! cannot be valued gets an error message instead of a price.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,52 +22,52 @@ use crate::request::parse_cells;
 use toise_base::progress::Progress;
 use toise_opendata::portfolio::{self, Columns, Error, InputRows, Opened, Output, Portfolio};
 
-/// Comparables a row may have.
+/// Maximum comparables per row.
 pub const COMPARABLES_MAX: usize = 5;
-/// Column that names a row; without it rows are numbered.
+/// Column that identifies a row; rows are numbered if it is absent.
 const ID: &str = "id";
-/// Reasons of errors told apart in a report; more are counted together.
+/// Maximum distinct error reasons in a report; further ones are counted together.
 const REASONS_MAX: usize = 50;
-/// What errors beyond them are counted as.
+/// Reason under which errors beyond [`REASONS_MAX`] are counted.
 const OTHER_REASONS: &str = "other reasons";
 
-/// What a bulk estimate is asked for.
+/// Options of a bulk estimate.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Portfolio: CSV (gzip or not), Parquet or NDJSON, told from its first bytes.
+    /// Portfolio file: CSV (gzip or not), Parquet or NDJSON, detected from its first bytes.
     pub input: PathBuf,
-    /// Answer: `.parquet`, `.csv` or `.ndjson`.
+    /// Output file: `.parquet`, `.csv` or `.ndjson`.
     pub output: PathBuf,
-    /// Input column → column of a home.
+    /// Pairs of input column and the home column it stands for.
     pub renames: Vec<(String, String)>,
-    /// What answers hold beside prices.
+    /// Optional parts of each result.
     pub detail: Detail,
-    /// The day values are asked for where a row does not say.
+    /// Valuation date of rows that give none.
     pub today: NaiveDate,
-    /// Bar on standard error.
+    /// Progress bar on standard error.
     pub progress: Progress,
 }
 
-/// What a bulk estimate did.
+/// Result of a bulk estimate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Rows of the portfolio.
+    /// Rows read from the portfolio.
     pub rows: u64,
     /// Rows with a price.
     pub valued: u64,
-    /// Rows that are no home.
+    /// Rows that could not be valued.
     pub errors: u64,
-    /// Those by reason.
+    /// Rows that could not be valued, by reason.
     pub errors_by_reason: BTreeMap<String, u64>,
-    /// Prices by confidence.
+    /// Valued rows by confidence.
     pub confidence: BTreeMap<&'static str, u64>,
-    /// Prices by what they rest on.
+    /// Valued rows by fallback.
     pub fallback: BTreeMap<&'static str, u64>,
-    /// Columns of the portfolio that say nothing of a home.
+    /// Portfolio columns that were ignored.
     pub ignored_columns: Vec<String>,
-    /// From opening the portfolio to the answer on disk.
+    /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
-    /// Rows of the portfolio per second.
+    /// Portfolio rows processed per second.
     pub rows_per_second: f64,
 }
 
@@ -79,7 +80,7 @@ impl Report {
 
     fn error(&mut self, error: &str, count: u64) {
         self.errors += count;
-        // Rows that could not be read begin with where they stand, which is no reason.
+        // Unreadable rows: the message starts with the row's location, which is not part of the reason.
         let reason = match error
             .strip_prefix("line ")
             .and_then(|rest| rest.split_once(": "))
@@ -110,24 +111,24 @@ impl Report {
     }
 }
 
-/// What the threads of one run share.
+/// State shared by the threads of one run.
 struct Run {
     valuer: Valuer,
     detail: Detail,
     today: NaiveDate,
     schema: SchemaRef,
-    /// Input column of the id.
+    /// Input column that holds the id.
     id: Option<usize>,
-    /// Input columns that say something of a home.
+    /// Input columns that hold home fields.
     fields: Vec<(usize, &'static Field)>,
 }
 
-/// Values a portfolio; returns once the answer is whole on disk. Blocks, and computes on the global rayon pool: call it
-/// from a thread that is none of its workers.
+/// Values every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
+/// rayon pool, so it must not be called from one of its workers.
 ///
 /// # Errors
 ///
-/// See [`Error`]; nothing is left under the answer's name then. A row that is no home is no error.
+/// See [`Error`]; no output file is left in that case. A row that cannot be valued is not an error.
 pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
     let started = Instant::now();
     let names = columns().map(|field| field.column.to_owned());
@@ -161,7 +162,7 @@ pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
 
 impl Run {
     fn new(valuer: &Valuer, options: &Options, found: &Columns) -> Result<Self, Error> {
-        // The first name of the portfolio is the id, the others are the fields in their order.
+        // The first portfolio column is the id; the others are the fields in table order.
         let known: Vec<&'static Field> = columns().collect();
         let mut id = None;
         let mut fields = Vec::new();
@@ -188,7 +189,7 @@ impl Run {
         })
     }
 
-    /// Values the rows of a block. CPU work.
+    /// Values the rows of a block. CPU-bound.
     fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, Report), Error> {
         let mut table = Table::default();
         let mut counts = Report::default();
@@ -214,7 +215,7 @@ impl Run {
         Ok((table.finish(self)?, counts))
     }
 
-    /// The value of a row, or why it has none.
+    /// The estimate of one row, or why there is none.
     fn value(&self, rows: &InputRows, row: usize) -> Result<Estimate, String> {
         if let Some(fault) = rows.faults.get(&row) {
             return Err(fault.clone());
@@ -227,7 +228,7 @@ impl Run {
     }
 }
 
-/// Columns of the answer.
+/// Columns of the output.
 fn schema(detail: Detail) -> SchemaRef {
     let mut columns = vec![
         Column::new(ID, DataType::Utf8, false),
@@ -247,11 +248,11 @@ fn schema(detail: Detail) -> SchemaRef {
     Arc::new(Schema::new(columns))
 }
 
-/// The answer being laid out.
+/// The output columns under construction.
 #[derive(Default)]
 struct Table {
     ids: StringBuilder,
-    /// Price, lower and upper end.
+    /// Price, lower end and upper end, in EUR.
     euros: [Int64Builder; 3],
     confidences: StringBuilder,
     fallbacks: StringBuilder,

@@ -1,4 +1,4 @@
-//! Which recorded sales the estimator learns from, rule by rule, and how many each leaves.
+//! Selects the recorded sales to train on, rule by rule, and counts what each rule leaves.
 
 use std::collections::HashMap;
 
@@ -6,39 +6,40 @@ use serde::Serialize;
 
 use super::sale::Sale;
 
-/// Prices that are judged, EUR.
+/// Minimum accepted price, EUR.
 pub const PRICE_MIN: f64 = 15_000.0;
-/// Living surfaces, square metres.
+/// Accepted habitable areas, square metres.
 pub const SURFACE: std::ops::RangeInclusive<f64> = 9.0..=1_000.0;
-/// Prices per square metre, EUR.
+/// Accepted prices per square metre, EUR.
 pub const PRICE_PER_M2: std::ops::RangeInclusive<f64> = 300.0..=30_000.0;
-/// Cells in which prices per square metre are compared: 4 km, the department where there are too few sales.
+/// Cell level at which prices per square metre are compared: 4 km, or the department where a cell has too few sales.
 const CELL_LEVEL: u32 = 8;
-/// Sales a cell needs to say what is usual.
+/// Minimum sales in a cell to derive its usual price.
 const USUAL_MIN: usize = 20;
-/// Times the median price per square metre of the place and year, above or below, that is taken for an error.
+/// Maximum ratio, above or below, to the median price per square metre of the place and year; beyond it a sale is
+/// treated as an error.
 const FACTOR_MAX: f64 = 4.0;
-/// Days of a year.
+/// Days in a year.
 const YEAR_DAYS: i32 = 365;
 
-/// One rule and what it left.
+/// One rule and the number of sales it left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What had to hold.
+    /// The condition sales had to meet.
     pub rule: &'static str,
-    /// Sales left.
+    /// Sales that met it and all rules before.
     pub left: u64,
 }
 
-/// From all records to the sales learned from.
+/// The sequence of rules from all records to the training rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Funnel {
-    /// Rules in order.
+    /// Rules in the order of application.
     pub steps: Vec<Step>,
 }
 
 impl Funnel {
-    /// Notes what a rule left.
+    /// Records the number of sales a rule left.
     pub fn note(&mut self, rule: &'static str, left: usize) {
         self.steps.push(Step {
             rule,
@@ -47,8 +48,8 @@ impl Funnel {
     }
 }
 
-/// Leaves out sales that say nothing about the price of one home: far from what is usual at their place and time,
-/// several at one price on one day, and the same home again within a month.
+/// Removes sales that do not reveal the price of a single home: those far from the usual price of their place and time,
+/// several at one price on one day, and repeats of the same home within a month.
 pub fn clean(mut sales: Vec<Sale>, funnel: &mut Funnel) -> Vec<Sale> {
     let usual = Usual::new(&sales);
     sales.retain(|sale| usual.is_usual(sale));
@@ -96,16 +97,16 @@ pub fn clean(mut sales: Vec<Sale>, funnel: &mut Funnel) -> Vec<Sale> {
     sales
 }
 
-/// Days within which the same home at the same price is one sale recorded twice.
+/// Maximum days between two records of the same home at the same price that count as one sale recorded twice.
 const REPEATED_DAYS: i32 = 31;
 
-/// Medians of the logarithm of price per square metre.
+/// Medians of log price per square metre, by place.
 struct Usual {
     cells: HashMap<Place, f64>,
     departments: HashMap<Place, f64>,
 }
 
-/// Class, place and year.
+/// Class, cell or department, and year.
 type Place = (super::home::Class, u64, i32);
 
 fn per_m2(sale: &Sale) -> f64 {

@@ -1,9 +1,9 @@
-//! The recorded sales nearest to a home, of its class, before a day.
+//! Finds the recorded sales nearest to a home, of the same class and before a given day.
 //!
-//! Sales lie along a Morton curve, so a square of nine cells is nine ranges of rows. The size of the cells is the
-//! smallest whose own cell promises enough sales. Cells double until enough sales before the day lie nearer than any
-//! that the nine cells may have missed: so what is found depends on those sales alone. In towns some 1,000 sales are
-//! looked at: about 15 µs.
+//! Sales are sorted along a Morton curve, so a square of nine cells is nine ranges of rows. The search starts at the
+//! smallest cell size whose central cell holds enough sales. It doubles the cell size until enough earlier sales lie
+//! nearer than any sale outside the nine cells could, so the result depends on those sales alone. In towns this
+//! examines about 1,000 sales and takes about 15 µs.
 
 use std::ops::Range;
 
@@ -11,41 +11,41 @@ use super::home::Class;
 use super::place::{self, Position};
 use super::sale::Sales;
 
-/// Sales a home is compared with at most.
+/// Maximum comparables per home.
 const WANTED: usize = 128;
-/// So many of them wherever they are within reach, the others where they are near: a town tells more of its streets,
-/// a village nothing more of itself.
+/// Maximum comparables between [`NEAR_M`] and [`REACH_M`]. More sales improve the estimate only where they are close:
+/// in towns they add detail about the street, in villages they add nothing.
 const WANTED_FAR: usize = 64;
-/// How far sales beyond [`WANTED_FAR`] may be, metres.
+/// Maximum distance of comparables beyond the first [`WANTED_FAR`], metres.
 const NEAR_M: f32 = 300.0;
-/// How far a comparable may be, metres.
+/// Maximum distance of a comparable, metres.
 pub const REACH_M: f32 = 7_000.0;
-/// Cells of 8 km, a tenth less in the north: nine of them hold every sale within reach.
+/// Coarsest cell level: cells of 8 km, a tenth less in the north; nine of them cover [`REACH_M`].
 const COARSEST: u32 = 9;
 
 /// A sale near a home.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Row of the sale.
+    /// Row index of the sale.
     pub row: u32,
-    /// Square of its distance, square metres.
+    /// Squared distance, square metres.
     pub squared_m2: f32,
 }
 
-/// Orders by distance, then by row, in one comparison: the bits of numbers that are not negative lie as the numbers do.
+/// Sort key: distance, then row, in one integer. The bit patterns of non-negative floats order like the floats.
 fn order(one: &Neighbour) -> u64 {
     u64::from(one.squared_m2.to_bits()) << 32 | u64::from(one.row)
 }
 
-/// Finds sales by place.
+/// Spatial index of sales.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Places {
-    /// Morton codes of the rows.
+    /// Morton code of each row.
     codes: Vec<u64>,
 }
 
 impl Places {
-    /// Codes every sale.
+    /// Computes the code of every sale.
     pub fn new(sales: &Sales) -> Self {
         let codes = sales.position.iter().map(|at| at.morton()).collect();
         Self { codes }
@@ -59,7 +59,8 @@ impl Places {
         within.start + begin..within.start + end
     }
 
-    /// The sales nearest to a position, nearest first: [`WANTED_FAR`] up to [`REACH_M`], [`WANTED`] up to [`NEAR_M`].
+    /// Fills `found` with the sales nearest to a position, nearest first, that were made before day `before`: up to
+    /// [`WANTED_FAR`] within [`REACH_M`], and up to [`WANTED`] within [`NEAR_M`].
     pub fn nearest(
         &self,
         sales: &Sales,
@@ -99,7 +100,7 @@ impl Places {
         found.truncate(near.max(WANTED_FAR));
     }
 
-    /// The sales of nine cells that were made before a day.
+    /// Collects the sales in nine cells that were made before a day.
     fn around(
         &self,
         sales: &Sales,

@@ -1,6 +1,8 @@
-//! What the trees are shown: a home's own features, with its place for the trees of place, and for the last trees its
-//! surroundings against the level it was put at. Prices never fall with surface, land or a better energy class: the
-//! trees are bound to it, and nothing of the surroundings depends on these.
+//! Feature vectors of the trees.
+//!
+//! The trees of own features see the home, the trees of place also its position, and the residual trees also its
+//! surroundings relative to the level assigned to it. Prices never fall with surface, land or a better energy class:
+//! the trees are constrained monotonically, and no surroundings feature depends on these three.
 
 use std::f64::consts::{FRAC_PI_3, FRAC_PI_6};
 
@@ -10,14 +12,14 @@ use super::place::Position;
 use super::sale::Sales;
 use super::trees::Direction;
 
-/// A home's own features.
+/// A home's own features, without its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Own {
     /// Flat or house.
     pub class: Class,
-    /// Living surface, square metres.
+    /// Habitable area, square metres.
     pub surface_m2: f64,
-    /// Main rooms; NaN where unknown, as all that follow.
+    /// Main rooms; NaN where unknown, as for all fields below.
     pub rooms: f32,
     /// Land, square metres.
     pub land_m2: f32,
@@ -29,7 +31,7 @@ pub struct Own {
 
 impl From<&Home> for Own {
     fn from(home: &Home) -> Self {
-        // Main rooms are bedrooms and a living room where only the former are known.
+        // Main rooms are estimated as bedrooms plus a living room if only the bedrooms are known.
         let rooms = home.rooms.or(home.bedrooms.map(|bedrooms| bedrooms + 1.0));
         let number = |value: Option<f64>| value.map_or(f32::NAN, |value| value as f32);
         Self {
@@ -43,7 +45,7 @@ impl From<&Home> for Own {
     }
 }
 
-/// Part of a price a feature speaks of.
+/// The part of a price that a feature explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     Location,
@@ -56,7 +58,7 @@ pub enum Topic {
     Date,
 }
 
-/// Features a home has of itself.
+/// Topic and direction of a home's own features.
 pub const OWN: [(Topic, Direction); 6] = [
     (Topic::Surface, Direction::Free),
     (Topic::Surface, Direction::Up),
@@ -66,26 +68,26 @@ pub const OWN: [(Topic, Direction); 6] = [
     (Topic::ConstructionYear, Direction::Free),
 ];
 
-/// Axes a place is measured along beside longitude and latitude, radians against east: a tree cuts straight across
-/// the axes it is given, and towns do not lie along meridians.
+/// Additional axes along which position is measured, in radians from east: trees split perpendicular to the axes they
+/// are given, and towns are not aligned with meridians.
 const AXES: [f64; 4] = [FRAC_PI_6, FRAC_PI_3, -FRAC_PI_6, -FRAC_PI_3];
-/// A degree of longitude in degrees of latitude, in the middle of France.
+/// Length of a degree of longitude relative to a degree of latitude, in the middle of France.
 const LONGITUDE_SHARE: f64 = 0.69;
 
-/// Features of a place: longitude, latitude, axes.
+/// Number of place features: longitude, latitude and the axes.
 const PLACE: usize = 2 + AXES.len();
 
-/// Features of the trees of place: a home's own and those of its place.
+/// Number of features of the trees of place: own features and place features.
 pub const PLACED: usize = OWN.len() + PLACE;
 
-/// What a feature of the trees of place speaks of, and where it may move the price.
+/// Topic and direction of a feature of the trees of place.
 pub fn of_placed(feature: usize) -> (Topic, Direction) {
     let place = (Topic::Location, Direction::Free);
     OWN.get(feature).copied().unwrap_or(place)
 }
 
-/// What the surroundings tell, after a home's own features and those of its place; and last what the trees of place
-/// make of it, which grows with surface as they do.
+/// Topic and direction of the surroundings features, which follow the own and place features. The last one is the
+/// prediction of the trees of place, which grows with surface as those trees do.
 const TOLD: [(Topic, Direction); 18] = [
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
@@ -107,7 +109,7 @@ const TOLD: [(Topic, Direction); 18] = [
     (Topic::Location, Direction::Up),
 ];
 
-/// What a feature of the last trees speaks of, and where it may move the price.
+/// Topic and direction of a feature of the residual trees.
 pub fn of_all(feature: usize) -> (Topic, Direction) {
     match feature.checked_sub(PLACED) {
         None => of_placed(feature),
@@ -115,10 +117,10 @@ pub fn of_all(feature: usize) -> (Topic, Direction) {
     }
 }
 
-/// Features of the last trees.
+/// Number of features of the residual trees.
 pub const ALL: usize = PLACED + TOLD.len();
 
-/// The features a home has of itself.
+/// A home's own features as a row.
 pub fn own(own: &Own) -> [f32; OWN.len()] {
     [
         f32::from(own.class as u8),
@@ -130,7 +132,7 @@ pub fn own(own: &Own) -> [f32; OWN.len()] {
     ]
 }
 
-/// The features a home has of itself and of its place.
+/// A home's own and place features as a row.
 pub fn placed(home: &Own, position: Position) -> [f32; PLACED] {
     let mut row = [f32::NAN; PLACED];
     row[..OWN.len()].copy_from_slice(&own(home));
@@ -143,8 +145,8 @@ pub fn placed(home: &Own, position: Position) -> [f32; PLACED] {
     row
 }
 
-/// All features: what the trees of place were shown, the surroundings, and what these trees say of it, above the level
-/// of the country.
+/// The full row of the residual trees: the features of the trees of place, the surroundings, and the prediction of the
+/// trees of place in log price above the level of the country.
 pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; ALL] {
     let mut row = [f32::NAN; ALL];
     row[..PLACED].copy_from_slice(shown);

@@ -1,12 +1,12 @@
-//! The estimator itself, fitted to sales: features and place explain a price as far as trees can tell, the market says
-//! what similar homes there cost beyond, and last trees correct the two together.
+//! The estimator, fitted to sales: trees explain a price by features and place, the market supplies what similar homes
+//! nearby cost beyond that, and residual trees correct both.
 //!
-//! `ln price = slope · ln surface + hedonic trees + level + last trees`. The hedonic trees are of two kinds, mixed: of
-//! own features alone, which leave the place to the market, and of features and place, which see what the market's
-//! averages blur (large flats dear in one street, small ones in the next). Trees that see a place are cut at random
-//! thresholds: towns have few straight borders, and on splits inside the training years such trees err less. Each sale
-//! is shown the market as of a day before its own, up to a year before: data is published late, so that is how homes are
-//! valued.
+//! `ln price = slope · ln surface + hedonic trees + level + residual trees`. The hedonic trees are a mix of two kinds.
+//! Trees of own features leave the place to the market. Trees of features and place capture what the market's averages
+//! blur (large flats expensive in one street, small ones in the next). Trees that use the place are extra trees, split
+//! at random thresholds: towns have few straight borders, and on splits inside the training years these trees have
+//! lower errors. For each training sale the market is computed as of a day up to a year before the sale, because sales
+//! are published late and homes are valued under the same conditions.
 
 use std::collections::BTreeMap;
 
@@ -21,76 +21,76 @@ use super::place::Position;
 use super::sale::Sales;
 use super::trees::{Boosted, Matrix, Settings, Trees};
 
-/// The slope where there are no trees.
+/// The log-price slope over log surface when there are no trees, by class.
 const SLOPE_ALONE: [f64; 2] = [0.93, 0.65];
-/// Longest time between the last known sale and the one learned from, days.
+/// Maximum time between the last known sale and a training sale, days.
 const HORIZON_MAX_DAYS: f64 = 365.0;
-/// Share of the time covered by sales that the horizon may take.
+/// Maximum horizon as a share of the period covered by sales.
 const HORIZON_SHARE: f64 = 0.33;
-/// Sales of the first days have too little before them to learn from, as a share of all days.
+/// Share of the covered period at its start that is not used for training, because too few sales precede it.
 const LEAD_SHARE: f64 = 0.2;
-/// Days in which the weight of a sale learned from falls to 1/e.
+/// Days in which the weight of a training sale falls to 1/e.
 const FADING_DAYS: f64 = 1_500.0;
-/// Sales below which no trees are grown: comparables speak alone.
+/// Minimum sales to grow trees; below it only comparables are used.
 const TREES_MIN: usize = 1_000;
-/// Trees of own features, their depth and rate.
+/// Trees of own features, with their depth and learning rate.
 const OWN_TREES: usize = 80;
 const OWN_DEPTH: usize = 5;
 const OWN_RATE: f64 = 0.1;
-/// Trees of features and place of each fold, cut at random thresholds; their greatest depth and rate.
+/// Trees of features and place per fold (extra trees), with their maximum depth and learning rate.
 const PLACE_TREES: usize = 200;
 const PLACE_DEPTH_MAX: usize = 8;
 const PLACE_RATE: f64 = 0.12;
-/// Trees of all features, cut at random thresholds; their greatest depth and rate.
+/// Residual trees over all features (extra trees), with their maximum depth and learning rate.
 const TREES: usize = 250;
 const DEPTH_MAX: usize = 5;
 const RATE: f64 = 0.08;
-/// Least weight of sales in a leaf.
+/// Minimum weight of sales in a leaf.
 const LEAF_MIN: f64 = 40.0;
-/// Steps a fit tells of.
+/// Number of progress steps of a fit.
 pub const STEPS: u64 = 5;
 /// Surface of a typical home of a class without sales, square metres.
 const TYPICAL_SURFACE_M2: f64 = 75.0;
-/// Sales for one more leaf, roughly: trees of few sales are shallow.
+/// Approximate sales needed per additional leaf: few sales give shallow trees.
 const SALES_A_LEAF: usize = 60;
 
-/// The estimator without its interval.
+/// The fitted estimator, without its interval.
 #[derive(Debug)]
 pub struct Fitted {
-    /// The market it knows.
+    /// The market derived from the sales.
     pub market: Market,
     pub(super) trees: Option<Grown>,
     /// Logarithm of the surface of a typical home, by class.
     pub(super) typical: [f64; 2],
-    /// First day it knows nothing of.
+    /// First day after the known sales, days since 1970-01-01.
     pub end: i32,
 }
 
-/// The trees of an estimator.
+/// The trees of a fitted estimator.
 #[derive(Debug)]
 pub(super) struct Grown {
-    /// What features and place explain.
+    /// Trees that explain price by features and place.
     pub hedonic: Hedonic,
-    /// What is left between a home and its market.
+    /// Trees that correct the residual between a home and its market.
     pub gap: Boosted,
 }
 
-/// A price before its interval.
+/// An estimated price before its interval.
 #[derive(Clone, Debug)]
 pub struct Valued {
     /// Logarithm of the price.
     pub log_price: f64,
-    /// What of it the home's own features explain.
+    /// The part explained by the home's own features.
     pub own: f64,
-    /// What of it trees of place add to these.
+    /// The part that trees of place add to it.
     pub place: f64,
-    /// What the market said.
+    /// The market around the home.
     pub around: Surroundings,
-    /// What the last trees were shown.
+    /// The input row of the residual trees.
     pub row: [f32; ALL],
 }
 
-/// Room that is used again from one home to the next.
+/// Buffer reused from one home to the next.
 pub type Scratch = Vec<super::comparables::Neighbour>;
 
 /// Medians of the logarithm of surface.
@@ -106,13 +106,13 @@ pub(super) fn typical_surfaces(sales: &Sales) -> [f64; 2] {
     })
 }
 
-/// Depth of trees of so many sales.
+/// Tree depth for a number of sales, at most `greatest`.
 fn depth(sales: usize, greatest: usize) -> usize {
     let leaves = (sales / SALES_A_LEAF).max(4);
     (leaves.ilog2() as usize).clamp(2, greatest)
 }
 
-/// A number in 0..1 that depends on the sale alone.
+/// A hash unit: a number in [0, 1) derived from the sale's id alone.
 pub(super) fn chance(id: &[u8; super::sale::ID_BYTES]) -> f64 {
     let mut bits = 0u64;
     for byte in &id[..8] {
@@ -121,7 +121,7 @@ pub(super) fn chance(id: &[u8; super::sale::ID_BYTES]) -> f64 {
     toise_base::splitmix::to_unit(bits)
 }
 
-/// Sales to learn from, each with the day before which the market is shown to it.
+/// Training sales, each with the day before which its market is computed.
 struct Lessons {
     rows: Vec<(usize, i32)>,
     end: i32,
@@ -160,7 +160,7 @@ impl Lessons {
         market.around(&question, scratch)
     }
 
-    /// Trees of own features against the level of the place.
+    /// Grows the trees of own features on residuals from the level of the place.
     fn own_trees(&self, market: &Market) -> Result<Boosted, Error> {
         let labels: Vec<f64> = self
             .rows
@@ -191,7 +191,7 @@ impl Lessons {
         Boosted::grow(matrix, &settings)
     }
 
-    /// Trees of features and place against the level of the country, grown without a fold of the sales.
+    /// Grows the trees of features and place on residuals from the level of the country, leaving out fold `without`.
     fn place_trees(&self, market: &Market, without: usize) -> Result<Boosted, Error> {
         let sales = &market.sales;
         let mut matrix = Matrix::default();
@@ -219,7 +219,7 @@ impl Lessons {
         Boosted::grow(matrix, &settings)
     }
 
-    /// Trees of all features against the level of the place at equal quality.
+    /// Grows the residual trees over all features, against the level of the place at equal quality.
     fn gap_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<Boosted, Error> {
         let shown: Vec<([f32; ALL], f64)> = self
             .rows
@@ -257,10 +257,10 @@ impl Lessons {
 }
 
 impl Fitted {
-    /// Fits to sales, all of them before `end`; `step` is told of each of [`STEPS`] steps.
+    /// Fits to sales, all of which lie before `end`. Calls `step` after each of [`STEPS`] steps.
     ///
     /// # Errors
-    /// What the trees say.
+    /// Errors of the tree library.
     pub fn new(sales: Sales, end: i32, step: &dyn Fn()) -> Result<Self, Error> {
         let quality = (0..sales.len()).map(|row| {
             let surface = f64::from(sales.surface_m2[row]).ln();
@@ -305,7 +305,7 @@ impl Fitted {
         Ok(fitted)
     }
 
-    /// Values a home on a day, by what was known before a day.
+    /// Values a home on `day`, using only what was known before `before`.
     pub fn value(
         &self,
         home: &Own,
@@ -351,11 +351,11 @@ impl Fitted {
 }
 
 impl Fitted {
-    /// The logarithm of a valued price as a sum: that of a typical home of the class in the country, and what each
-    /// topic adds to it.
+    /// Decomposes the log price of a valued home into the log price of a typical home of the class in the country and
+    /// the offset of each topic.
     ///
     /// # Errors
-    /// What the trees say.
+    /// Errors of the tree library.
     pub fn terms(&self, home: &Own, valued: &Valued) -> Result<(f64, Vec<(Topic, f64)>), Error> {
         let around = &valued.around;
         let mut terms: BTreeMap<Topic, f64> = BTreeMap::new();
@@ -384,7 +384,7 @@ impl Fitted {
                 add(*topic, term);
             }
             if around.is_local() {
-                // What its place makes of a home's features is told as what the place is worth.
+                // The interaction of a home's features with its place counts as location.
                 add(Topic::Location, valued.place);
                 let gap = gap.attribute(&valued.row)?;
                 typical += gap[ALL];
@@ -393,7 +393,7 @@ impl Fitted {
                 }
             }
         }
-        // Attributions are rounded to single precision: the place takes what that leaves.
+        // Attributions are rounded to single precision; the location takes the remainder.
         let sum: f64 = typical + terms.values().sum::<f64>();
         *terms.entry(Topic::Location).or_default() += valued.log_price - sum;
         Ok((typical, terms.into_iter().collect()))

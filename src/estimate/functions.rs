@@ -1,9 +1,9 @@
-//! Estimates in SQL: what the routes and the bulk command answer, as scalar functions.
+//! Estimates as SQL scalar functions, with the results of the routes and the bulk command.
 //!
-//! `estimate_price(longitude, latitude, type, surface_m2, …)` is the price, `estimate(…)` a struct of the columns a bulk
-//! answer has. The optional arguments are the columns of a portfolio in their order, each up to the last one given;
-//! null says nothing. Rows are read as those of a portfolio, so a row that is no home has no price, and an error in the
-//! struct.
+//! `estimate_price(longitude, latitude, type, surface_m2, …)` returns the price; `estimate(…)` returns a struct with
+//! the columns of a bulk result. The optional arguments are the columns of a portfolio in their order; trailing ones
+//! may be omitted, and null means unknown. Arguments are parsed like the rows of a portfolio: an invalid row has no
+//! price, and an error in the struct.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -26,7 +26,7 @@ use super::{Detail, Estimate, Model};
 use crate::request::fields::{Field, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 
-/// The columns of the struct.
+/// Columns of the struct.
 static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
     Fields::from(vec![
         Column::new("price", DataType::Float64, true),
@@ -38,7 +38,7 @@ static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
     ])
 });
 
-/// The functions over the model of a data folder, which is opened by the first query that asks.
+/// The functions over the model of a data folder; the first query that calls one opens the model.
 pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate) -> Vec<ScalarUDF> {
     let source = Arc::new(Source {
         folder: data.join(FOLDER),
@@ -52,7 +52,7 @@ pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate)
         .collect()
 }
 
-/// Where estimates come from.
+/// Opens the model on first use.
 #[derive(Debug)]
 struct Source {
     folder: PathBuf,
@@ -73,7 +73,7 @@ impl Source {
     }
 }
 
-/// What a function gives.
+/// Which of the two results a function returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Gives {
     Price,
@@ -87,7 +87,7 @@ struct Function {
     signature: Signature,
 }
 
-// The functions of one session differ by what they give alone.
+// Functions of one session differ only in their output.
 impl PartialEq for Function {
     fn eq(&self, other: &Self) -> bool {
         self.gives == other.gives && Arc::ptr_eq(&self.source, &other.source)
@@ -107,7 +107,7 @@ impl Function {
         Self {
             gives,
             source,
-            // Any type is read as text, so only the number of arguments is checked.
+            // Arguments of any type are read as text, so only their number is checked.
             signature: Signature::user_defined(Volatility::Stable),
         }
     }

@@ -1,4 +1,4 @@
-//! What features and place explain of a price before the market does: trees of own features alone, mixed with trees of
+//! What features and place explain of a price before the market does: a mix of trees of own features and trees of
 //! features and place.
 
 use rayon::prelude::*;
@@ -9,17 +9,17 @@ use super::market::Quality;
 use super::sale::Sales;
 use super::trees::{Boosted, Trees};
 
-/// Part of the slope of price over surface that is taken off before trees: the trees, who may only add to it, grow the
-/// rest. By class.
+/// Part of the price's slope over surface that is subtracted before the trees, by class. The trees can only add to it,
+/// so they learn the rest.
 pub(super) const SLOPE: [f64; 2] = [0.7, 0.4];
-/// Trees of place are grown once for each fold of the sales, without it: what they leave of a sale is then left by
-/// trees that never saw it.
+/// Number of folds. Trees of place are grown once per fold without its sales, so the residual of each sale is out of
+/// fold.
 pub const FOLDS: usize = 2;
-/// What trees of place count beside those of own features. On sales inside the training years anything from a half to
-/// one does as well.
+/// Weight of the trees of place against the trees of own features. On sales inside the training years any value from
+/// one half to one performs equally well.
 const PLACE_SHARE: f64 = 0.65;
 
-/// The part of a price that goes with surface before trees.
+/// The log-price term in surface that is subtracted before the trees.
 pub(super) fn surface_term(home: &Own) -> f64 {
     SLOPE[home.class as usize] * home.surface_m2.ln()
 }
@@ -27,20 +27,20 @@ pub(super) fn surface_term(home: &Own) -> f64 {
 /// Trees that explain a price by features, without the market.
 #[derive(Debug)]
 pub(super) struct Hedonic {
-    /// By a home's own features.
+    /// Trees of the home's own features.
     pub own: Boosted,
-    /// By features and place, for each fold of the sales those that were grown without it.
+    /// Trees of features and place, one set per fold, grown without that fold's sales.
     pub place: [Boosted; FOLDS],
 }
 
 impl Hedonic {
-    /// Logarithm of price that a home's own features explain.
+    /// Log price that a home's own features explain.
     pub fn own(&self, home: &Own) -> Result<f64, Error> {
         Ok(surface_term(home) + self.own.predict(&features::own(home))?)
     }
 
-    /// What trees of place say of a home, those of all folds or of some: logarithm of price above the level of the
-    /// country, without the part that goes with surface before trees.
+    /// Mean prediction of the given trees of place for a row: log price above the level of the country, without the
+    /// surface term.
     pub fn placed(row: &[f32], trees: &[Boosted]) -> Result<f64, Error> {
         let mut sum = 0.0;
         for trees in trees {
@@ -49,12 +49,12 @@ impl Hedonic {
         Ok(sum / trees.len() as f64)
     }
 
-    /// What is added for it to `own`, which a home's own features explain.
+    /// What the trees of place add to `own`, the log price that the home's own features explain.
     pub fn place(home: &Own, placed: f64, own: f64) -> f64 {
         PLACE_SHARE * (surface_term(home) + placed - own)
     }
 
-    /// What is left of the sales that it was grown on.
+    /// The residuals of the sales it was grown on, out of fold for the trees of place.
     pub fn left(&self, sales: &Sales) -> Result<Quality, Error> {
         let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_of(sales, row);
@@ -72,7 +72,7 @@ impl Hedonic {
     }
 }
 
-/// The fold a sale is of: of its id alone.
+/// The fold of a sale, derived from its id alone.
 pub(super) fn fold(id: &[u8; super::sale::ID_BYTES]) -> usize {
     usize::from(id[super::sale::ID_BYTES - 1]) % FOLDS
 }

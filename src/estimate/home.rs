@@ -1,11 +1,12 @@
-//! What is known of a home to be valued.
+//! The characteristics of a home to be valued.
 //!
-//! A [`Home`] is made by the doors (HTTP, a portfolio, SQL), each of which refuses what is absurd first; the estimator
-//! trusts it. What is unknown is `None`: a value is never invented to fill a gap.
+//! A [`Home`] is built by the callers (HTTP, a portfolio, SQL), which reject absurd values first; the estimator does
+//! not check again. An unknown value is `None`: no value is invented to fill a gap.
 
 use chrono::NaiveDate;
 
-/// The two classes that are valued, each judged by its own trees.
+/// The two classes that can be valued. The class is a feature of the trees; levels and comparables are separate by
+/// class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// A flat.
@@ -14,10 +15,10 @@ pub enum Class {
     House,
 }
 
-/// A letter of a diagnostic, of energy or of climate.
+/// A class of an energy diagnostic, A to G, for energy or climate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Grade {
-    /// Best.
+    /// The best class.
     A,
     #[allow(missing_docs)]
     B,
@@ -29,26 +30,26 @@ pub enum Grade {
     E,
     #[allow(missing_docs)]
     F,
-    /// Worst.
+    /// The worst class.
     G,
 }
 
-/// A home, as of the day its value is asked for.
+/// A home on its valuation date.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Home {
     /// Degrees east, WGS 84.
     pub longitude: f64,
     /// Degrees north, WGS 84.
     pub latitude: f64,
-    /// Flat or house.
+    /// Class: flat or house.
     pub class: Class,
-    /// Living surface in square metres, above zero.
+    /// Habitable area in square metres, above zero.
     pub surface_m2: f64,
-    /// Main rooms.
+    /// Number of main rooms.
     pub rooms: Option<f64>,
-    /// Bedrooms.
+    /// Number of bedrooms.
     pub bedrooms: Option<f64>,
-    /// Land that comes with the home, in square metres.
+    /// Land sold with the home, in square metres.
     pub land_m2: Option<f64>,
     /// Year of construction.
     pub construction_year: Option<i32>,
@@ -58,15 +59,15 @@ pub struct Home {
     pub climate: Option<Grade>,
     /// Storey the home is on; the ground floor is 0.
     pub floor: Option<f64>,
-    /// Storeys of the building.
+    /// Number of storeys of the building.
     pub floors: Option<f64>,
-    /// What open data cannot teach.
+    /// Characteristics that recorded sales do not contain.
     pub extras: Extras,
-    /// The day the value is asked for: nothing later is looked at.
+    /// The valuation date; later sales are ignored.
     pub date: NaiveDate,
 }
 
-/// What recorded sales do not tell; each enters as a bounded adjustment.
+/// Characteristics that recorded sales do not contain; each one becomes a bounded adjustment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// A balcony.
@@ -85,11 +86,11 @@ pub struct Extras {
     pub has_terrace: Option<bool>,
     /// General condition.
     pub condition: Option<Condition>,
-    /// Furniture that is sold with it.
+    /// Furniture sold with the home.
     pub furniture: Option<Furniture>,
 }
 
-/// General condition, from worst to best, as the contract names it.
+/// General condition, from worst to best, with the contract's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Condition {
     #[allow(missing_docs)]

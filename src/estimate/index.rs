@@ -1,10 +1,12 @@
-//! How prices move: one path per department and class, month by month, as it could be known at the start of each month.
+//! The price index: one path of log price per department and class, by month, as it was known at the start of each
+//! month.
 //!
-//! The logarithm of a sale is taken as the level of its cell plus the path of its department and class. A path is the
-//! country's, plus what the class adds, plus what the department adds, each smoothed by penalising steps and bends
-//! (Whittaker 1923): months of few sales lean on their neighbours and on the country. For every month there is a path
-//! that knows only earlier months, so nothing valued as of a day is told what came after it. Beyond its last month a
-//! path goes on with its last step, ever smaller: turns are followed, not prolonged for ever.
+//! The log price of a sale is modelled as the level of its cell plus the path of its department and class. A path is
+//! the sum of the country's path, an offset of the class and an offset of the department, each smoothed by penalising
+//! first and second differences (Whittaker 1923), so that months of few sales lean on neighbouring months and on the
+//! country. For every month there is a path fitted to earlier months only, so no valuation as of a day uses later
+//! sales. Beyond its last month a path continues with its last step, damped each month: it follows a turn without
+//! extrapolating it for ever.
 
 use chrono::{DateTime, Datelike};
 use rayon::prelude::*;
@@ -14,32 +16,32 @@ use std::collections::HashMap;
 use super::home::Class;
 use super::sale::Sales;
 
-/// Departments by rank; 0 stands for the country.
+/// Number of departments by rank; rank 0 is the country.
 const DEPARTMENTS: usize = 102;
-/// Variance of the logarithm of one sale around its cell's path.
+/// Variance of the log price of one sale around the path of its cell.
 const SALE_VARIANCE: f64 = 0.09;
-/// Standard deviation of a month's step of the country, in logarithm of price.
+/// Standard deviation of the country's monthly step, in log price.
 const STEP: f64 = 0.006;
-/// Standard deviation of a month's bend of the country.
+/// Standard deviation of the change between two monthly steps of the country, in log price.
 const BEND: f64 = 0.0005;
-/// Standard deviation of a month's step of a class or a department against what it belongs to.
+/// Standard deviation of the monthly step of a class or department relative to its parent, in log price.
 const OWN_STEP: f64 = 0.003;
-/// What is left of a month's step in the next month after the last.
+/// Factor applied to the step for each month beyond the last known one.
 const DAMPING: f64 = 0.85;
-/// Rounds in which cells and paths are fitted to one another.
+/// Rounds of fitting cells and paths alternately.
 const ROUNDS: usize = 3;
-/// Cells in which the level is taken as one: 4 km.
+/// Cell level within which one price level is assumed: 4 km.
 const CELL_LEVEL: u32 = 8;
-/// Days of a mean month.
+/// Mean length of a month, days.
 const MONTH_DAYS: f64 = 30.436_875;
 
-/// Months since January of year 0.
+/// Month of a day, counted from January of year 0.
 pub fn month_of(day: i32) -> i32 {
     DateTime::from_timestamp(i64::from(day) * 86_400, 0)
         .map_or(0, |moment| moment.year() * 12 + moment.month0() as i32)
 }
 
-/// First day of a month.
+/// First day of a month, days since 1970-01-01.
 fn first_day(month: i32) -> i32 {
     chrono::NaiveDate::from_ymd_opt(month.div_euclid(12), month.rem_euclid(12) as u32 + 1, 1)
         .map_or(0, |date| {
@@ -50,12 +52,12 @@ fn first_day(month: i32) -> i32 {
 /// A path as known at the start of a month.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Path {
-    /// Logarithm at the middle of each month.
+    /// Log price at the middle of each month.
     months: Vec<f32>,
 }
 
 impl Path {
-    /// Value so many months after the start of the first month.
+    /// Log price at a time, in months after the start of the first month.
     fn at(&self, months: f64) -> f64 {
         let Some(last) = self.months.len().checked_sub(1) else {
             return 0.0;
@@ -78,21 +80,21 @@ impl Path {
     }
 }
 
-/// The paths of every department and class, as of every month.
+/// The paths of every department and class, as known in every month.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeIndex {
-    /// First month of the sales.
+    /// First month with sales.
     first: i32,
     first_day: i32,
     /// Day of the last sale.
     last_day: i32,
-    /// By months since the first, then class and department.
+    /// Indexed by months since the first, then by class and department.
     as_of: Vec<Vec<Path>>,
 }
 
-/// Sales of a cell in a month.
+/// Sums over the sales of one cell and month.
 struct Entry {
-    /// Number of the cell and class.
+    /// Index of the cell and class.
     cell: u32,
     group: u16,
     month: u16,
@@ -105,7 +107,7 @@ fn group(class: Class, department: u8) -> usize {
 }
 
 impl TimeIndex {
-    /// Fits the paths to sales, whose quality is the logarithm of price that place and time have to explain.
+    /// Fits the paths to sales; `quality` holds their residuals, the log prices that place and time have to explain.
     pub fn fit(sales: &Sales, quality: &[f32]) -> Self {
         let (Some(earliest), Some(latest)) = (sales.day.iter().min(), sales.day.iter().max())
         else {
@@ -126,9 +128,9 @@ impl TimeIndex {
         }
     }
 
-    /// The path of a department and class that knows only what was sold before a day.
+    /// The path of a department and class, using only sales before `day`.
     pub fn before(&self, day: i32, class: Class, department: u8) -> Known<'_> {
-        // Whatever month it ends in, all is known after the last sale.
+        // After the last sale every month is complete, including an unfinished one.
         let known = if day > self.last_day {
             self.as_of.len() as i32 - 1
         } else {
@@ -142,7 +144,7 @@ impl TimeIndex {
     }
 }
 
-/// A path as of a day.
+/// A path as known on a day.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     path: Option<&'a Path>,
@@ -150,7 +152,7 @@ pub struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Logarithm of the level of prices on a day, against an origin of its own.
+    /// Log price level on a day (days since 1970-01-01), relative to an arbitrary origin of the path.
     pub fn at(&self, day: f64) -> f64 {
         self.path.map_or(0.0, |path| {
             path.at((day - f64::from(self.first_day)) / MONTH_DAYS)
@@ -158,7 +160,7 @@ impl Known<'_> {
     }
 }
 
-/// Sums of sales by cell and month, in a fixed order.
+/// Sums sales by cell and month, in a fixed order.
 fn entries(sales: &Sales, quality: &[f32], first: i32) -> Vec<Entry> {
     let mut cells: HashMap<(Class, u64), u32> = HashMap::new();
     let mut sums: HashMap<(u32, u16, u16), (f64, f64)> = HashMap::new();
@@ -190,7 +192,7 @@ fn entries(sales: &Sales, quality: &[f32], first: i32) -> Vec<Entry> {
     entries
 }
 
-/// The paths that know the first so many months.
+/// The paths fitted to the first `known` months.
 fn paths(entries: &[Entry], known: usize) -> Vec<Path> {
     let groups = 2 * DEPARTMENTS;
     let mut paths = vec![vec![0.0f64; known]; groups];
@@ -229,7 +231,7 @@ fn paths(entries: &[Entry], known: usize) -> Vec<Path> {
         .collect()
 }
 
-/// Country, class and department, each smoothed on what the one before leaves.
+/// Smooths the country, then class and department, each on the residuals of the one before.
 fn smoothed(gaps: &[Vec<(f64, f64)>], known: usize) -> Vec<Vec<f64>> {
     let total = |groups: std::ops::Range<usize>| {
         let mut sums = vec![(0.0, 0.0); known];
@@ -258,15 +260,16 @@ fn smoothed(gaps: &[Vec<(f64, f64)>], known: usize) -> Vec<Vec<f64>> {
     paths
 }
 
-/// The path nearest to monthly means around a base, given what a month's step and bend are like: counts and sums in.
+/// The path that fits monthly means around `base` best, given the standard deviations of steps and bends. `gaps` holds
+/// a count and a sum per month.
 fn smooth(gaps: &[(f64, f64)], base: &[f64], step: f64, bend: f64) -> Vec<f64> {
     let months = gaps.len();
     let (step, bend) = (1.0 / (step * step), 1.0 / (bend * bend));
-    // Normal equations of weights, steps and bends: five diagonals, of which the upper three are kept.
+    // Normal equations of weights, steps and bends: a symmetric matrix of five diagonals, of which three are stored.
     let mut rows = vec![[0.0f64; 3]; months];
     let mut right = vec![0.0f64; months];
     for (month, (count, sum)) in gaps.iter().enumerate() {
-        // A hair of weight keeps a path without sales where it is.
+        // A tiny weight keeps a path without sales at its base.
         rows[month][0] += count / SALE_VARIANCE + 1e-6;
         right[month] += (sum - count * base[month]) / SALE_VARIANCE;
         if month + 1 < months {
@@ -316,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_follows_a_turn_and_fades_beyond_its_end() {
+    fn a_path_follows_a_turn_and_flattens_beyond_its_end() {
         let truth = |month: usize| 0.004 * (10.0 - (month as f64 - 10.0).abs());
         let gaps: Vec<(f64, f64)> = (0..24).map(|month| (500.0, 500.0 * truth(month))).collect();
         let months: Vec<f64> = smooth(&gaps, &[0.0; 24], STEP, BEND);

@@ -1,9 +1,10 @@
-//! The interval that holds four sales in five, by split conformal prediction (Vovk; Romano, Patterson and Candès 2019).
+//! The interval that contains four sales in five, by split conformal prediction (Vovk; Romano, Patterson and Candès
+//! 2019).
 //!
-//! Trees learn how wide the error is for a home like this; errors divided by that width are scores. The scores of sales
-//! later than any the price was learned from say how many widths must be taken on each side. Segments (the place, the
-//! surface, the level of the price) correct the width by their own scores as far as they have enough of them, so that
-//! four in five holds in each and not only on average.
+//! Trees predict the width of the error for each home; an error divided by that width is a score. Scores of sales later
+//! than all training sales determine how many widths to take on each side. Segments (place, surface, price level)
+//! correct the width by their own scores, weighted by how many they have, so that coverage is 80 % within each segment
+//! and not only on average.
 
 use std::collections::BTreeMap;
 
@@ -12,64 +13,64 @@ use serde::{Deserialize, Serialize};
 use super::home::Class;
 use super::place::Position;
 
-/// Share of sales the interval holds.
+/// Target coverage: share of sales inside the interval.
 pub const COVERAGE: f64 = 0.8;
-/// What the scores are asked to hold beyond that: sales to come stray more than those before them did. With it,
-/// intervals hold 79.8 % on the average of six splits inside the training years of Paris, 80.3 % of three in Toulon.
+/// Coverage added during calibration, because errors grow on future sales. With it, coverage is 79.8 % on average over
+/// six splits inside the training years of Paris, and 80.3 % over three in Toulon.
 const MARGIN: f64 = 0.005;
-/// Sales at which a segment's own scores weigh as much as those of all.
+/// Number of sales at which a segment's own scores weigh as much as the prior from all sales.
 const SEGMENT_PRIOR: f64 = 150.0;
-/// Rounds in which segments are fitted to one another.
+/// Rounds of fitting the segment factors to one another.
 const ROUNDS: usize = 3;
-/// Least width the trees may claim: an eighth of a typical one.
+/// Minimum width predicted by the trees, in log price: an eighth of a typical one.
 pub const WIDTH_MIN: f64 = 0.03;
-/// Upper ends of bands of surface, square metres.
+/// Upper bounds of the surface bands, square metres.
 pub const SURFACE_BANDS: [f64; 5] = [25.0, 40.0, 60.0, 90.0, 130.0];
-/// Bands of price, of equal numbers of sales.
+/// Number of price bands, each with the same number of sales.
 const PRICE_BANDS: usize = 10;
-/// Cells that are segments: 4 km.
+/// Cell level of place segments: 4 km.
 const CELL_LEVEL: u32 = 8;
-/// How far the market may drift in a year beyond what it did while the interval was calibrated, in logarithm of price:
-/// the 90 % point of a normal drift of 5 %, what French cities saw in recent years.
+/// Additional market drift per year beyond the calibration period, in log price: the 90 % quantile of a normal
+/// distribution with 5 % standard deviation, as observed in French cities in recent years.
 const DRIFT_A_YEAR: f64 = 1.28 * 0.05;
 const YEAR_DAYS: f64 = 365.25;
-/// Least half of an interval that rests on no local sale, in logarithm of price.
+/// Minimum half-width of an interval based on a fallback, in log price.
 const FALLBACK_MIN: f64 = 0.4;
 
-/// What places a home in segments.
+/// The inputs that assign a home to segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     /// Flat or house.
     pub class: Class,
-    /// Where.
+    /// Position of the home.
     pub position: Position,
-    /// Square metres.
+    /// Habitable area, square metres.
     pub surface_m2: f64,
     /// Logarithm of the estimated price.
     pub log_price: f64,
 }
 
-/// An error of a sale the price was not learned from.
+/// The error of one held-out sale.
 #[derive(Clone, Copy, Debug)]
 pub struct Scored {
-    /// What it was.
+    /// The segment inputs of the sale.
     pub placed: Placed,
-    /// Logarithm of price less that of the estimate.
+    /// Log price minus estimated log price.
     pub error: f64,
-    /// What the trees say of its width.
+    /// Error width predicted by the trees, in log price.
     pub width: f64,
-    /// What it counts: less the longer ago.
+    /// Weight in calibration; older sales weigh less.
     pub weight: f64,
-    /// Which half of the sales it is of, for what must not be judged by itself.
+    /// Which half of the sales it belongs to, so that a half can be calibrated on the other one.
     pub half: bool,
 }
 
-/// How many widths to each side.
+/// Widths below and above the price: multiples of the predicted width, or log price.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sides {
-    /// Below the price.
+    /// Width below the price.
     pub lower: f64,
-    /// Above it.
+    /// Width above the price.
     pub upper: f64,
 }
 
@@ -84,24 +85,24 @@ impl Sides {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     sides: Sides,
-    /// Bounds of the bands of price, logarithm, by class.
+    /// Bounds of the price bands in log price, by class.
     prices: [Vec<f64>; 2],
     segments: Segments,
-    /// Errors of the level of a department and of the country alone, by class.
+    /// Errors of the department level and of the country level alone, by class.
     fallbacks: [[Sides; 2]; 2],
-    /// Sales it was calibrated on.
+    /// Number of sales used for calibration.
     pub sales: u64,
 }
 
-/// Ways in which homes are put in segments: class, surface, price, place.
+/// Number of ways homes are segmented: class, surface, price, place.
 const FACTORS: usize = 4;
-/// Bits of a segment's code below its factor and class; a cell of 4 km takes 26.
+/// Bits of a segment code below factor and class; a 4 km cell takes 26.
 const FACTOR_BITS: u32 = 40;
 
-/// Codes of segments, one for each factor.
+/// Segment codes, one for each factor.
 type Codes = [u64; FACTORS];
 
-/// Codes of the segments a home lies in, one for each factor.
+/// Codes of the segments a home belongs to, one for each factor.
 fn segments(placed: &Placed, prices: &[Vec<f64>; 2]) -> Codes {
     let class = placed.class as usize;
     let surface = SURFACE_BANDS.partition_point(|end| *end <= placed.surface_m2);
@@ -114,8 +115,8 @@ fn segments(placed: &Placed, prices: &[Vec<f64>; 2]) -> Codes {
     codes
 }
 
-/// A quantile of weighted values as split conformal prediction takes it: of one more than there are, so that new ones
-/// are held too (Tibshirani and others 2019 for the weights). NaN for none.
+/// Weighted quantile with the split conformal correction: computed as if there were one value more, so that coverage
+/// holds for new values (weights after Tibshirani and others 2019). NaN for an empty slice.
 fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
     let wanted = share * total * (1.0 + 1.0 / sorted.len() as f64);
@@ -129,7 +130,7 @@ fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     sorted.last().map_or(f64::NAN, |(value, _)| *value)
 }
 
-/// Both sides that leave as many out and hold a share between them.
+/// Lower and upper widths that exclude equal shares on each side and cover `coverage` in total.
 fn sides(mut scores: Vec<(f64, f64)>, coverage: f64) -> Sides {
     let inside = (1.0 + coverage) / 2.0;
     scores.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
@@ -142,12 +143,12 @@ fn sides(mut scores: Vec<(f64, f64)>, coverage: f64) -> Sides {
     }
 }
 
-/// Corrections of segments, by the code [`segments`] gives them.
+/// Corrections by the segment codes of [`segments`].
 type Segments = BTreeMap<u64, Sides>;
 
 impl Interval {
-    /// Calibrates on errors of sales the price was not learned from, and of levels alone: department, then country, by
-    /// class. Nothing is wrong with few: the interval is then that of all.
+    /// Calibrates on held-out errors, and on the errors of the level alone (department, then country, by class) for
+    /// fallbacks. With few sales the segments have little influence and the interval is that of all sales.
     pub fn calibrate(scored: &[Scored], fallbacks: [[Vec<f64>; 2]; 2]) -> Self {
         let fallbacks = fallbacks.map(|of_class| of_class.map(fallback));
         let prices = [Class::Flat, Class::House].map(|class| {
@@ -176,7 +177,8 @@ impl Interval {
             .map(|one| segments(&one.placed, &interval.prices))
             .collect();
         interval.segments = fit(scored, &codes, &|_| true);
-        // Corrections flatter the scores they were fitted to: each half is judged by those of the other.
+        // Corrections are overfitted to their own scores, so each half is evaluated with the corrections of the other
+        // half.
         let halves = [false, true].map(|half| fit(scored, &codes, &|one| one.half != half));
         let scores = scored.iter().zip(&codes).map(|(one, codes)| {
             let own = corrections(&halves[usize::from(one.half)], codes);
@@ -190,7 +192,7 @@ impl Interval {
         interval
     }
 
-    /// How far the interval goes to each side, in logarithm of price, so many days after the last known sale.
+    /// Distance from the estimate to each end of the interval in log price, `horizon_days` after the last known sale.
     pub fn around(&self, placed: &Placed, width: f64, horizon_days: f64) -> Sides {
         let own = corrections(&self.segments, &segments(placed, &self.prices));
         let drift = DRIFT_A_YEAR * horizon_days / YEAR_DAYS;
@@ -200,14 +202,15 @@ impl Interval {
         }
     }
 
-    /// The same where a department's level, or the country's, stands in for local sales.
+    /// Distance from the estimate to each end of the interval in log price, where the level of the department (or, if
+    /// `is_national`, of the country) replaces local sales.
     pub fn of_fallback(&self, class: Class, is_national: bool) -> Sides {
         self.fallbacks[class as usize][usize::from(is_national)]
     }
 }
 
 impl Scored {
-    /// Widths between the price and the estimate, where a segment has widths of its own.
+    /// The error in widths, relative to the segment's own widths.
     fn score(&self, own: Sides) -> f64 {
         let side = if self.error < 0.0 {
             own.lower
@@ -218,7 +221,7 @@ impl Scored {
     }
 }
 
-/// Fits the corrections of segments to one another, factor by factor, on the sales that take part.
+/// Fits the corrections of the segments to one another, factor by factor, on the sales for which `takes_part` is true.
 fn fit(scored: &[Scored], codes: &[Codes], takes_part: &dyn Fn(&Scored) -> bool) -> Segments {
     let mut segments = Segments::new();
     for _ in 0..ROUNDS {

@@ -1,6 +1,8 @@
-//! What energy diagnostics say of recorded sales: nothing names both, so a diagnostic is taken for that of a sale when
-//! it is of the same kind of dwelling, at the place, and of the same surface. Its period of construction is that of the
-//! building, so the nearest tells it whatever its surface.
+//! Joins energy diagnostics to recorded sales.
+//!
+//! The two datasets share no key. A diagnostic is matched to a sale if it is for the same kind of dwelling, at the same
+//! place and of the same surface. The period of construction belongs to the building, so it is taken from the nearest
+//! diagnostic whatever its surface.
 
 use std::path::Path;
 
@@ -18,13 +20,13 @@ use toise_lake::part::Part;
 use toise_lake::{self as lake, Lake};
 use toise_opendata::dpe;
 
-/// How far the address of a diagnostic may be from the middle of the parcel sold, metres.
+/// Maximum distance from a diagnostic's address to the centre of the sold parcel, metres.
 const REACH_M: f32 = 40.0;
-/// How far surfaces may differ, as a share: both are measured, by different rules.
+/// Maximum relative difference of the two surfaces: both are measured, by different rules.
 const SURFACE_SHARE: f32 = 0.06;
-/// Cells of 64 m: nine of them hold all within reach.
+/// Cell level of the spatial index: cells of 64 m, nine of which cover the reach.
 const CELL_LEVEL: u32 = 2;
-/// Columns read.
+/// Columns read from the table of diagnostics.
 const COLUMNS: [&str; 6] = [
     "type_batiment",
     "surface_habitable_logement",
@@ -33,12 +35,12 @@ const COLUMNS: [&str; 6] = [
     "lat",
     "lon",
 ];
-/// Middle of each of [`dpe::CONSTRUCTION_PERIODS`].
+/// Middle year of each of [`dpe::CONSTRUCTION_PERIODS`].
 const YEARS: [f32; 10] = [
     1920.0, 1961.0, 1976.0, 1980.0, 1985.0, 1994.0, 2003.0, 2009.0, 2017.0, 2023.0,
 ];
 
-/// What is kept of a diagnostic.
+/// The fields of a diagnostic used for the join.
 #[derive(Clone, Copy, Debug)]
 struct Diagnostic {
     code: u64,
@@ -49,7 +51,7 @@ struct Diagnostic {
     year: f32,
 }
 
-/// Joins the diagnostics of the lake, where there are any, and notes how many sales have one.
+/// Joins the lake's diagnostics to `sales`, if there are any, and records in `funnel` how many sales have one.
 ///
 /// # Errors
 /// A table that cannot be read, or is damaged.
@@ -66,7 +68,7 @@ pub fn join(data: &Path, sales: &mut [Recorded], funnel: &mut Funnel) -> Result<
     Ok(())
 }
 
-/// Lays what diagnostics at the place say over a sale.
+/// Fills the energy class and construction year of a sale from diagnostics at its place.
 fn complete(sale: &mut Sale, diagnostics: &[Diagnostic]) {
     let ruler = sale.position.ruler();
     let (east, north) = sale.position.cell();
@@ -87,7 +89,8 @@ fn complete(sale: &mut Sale, diagnostics: &[Diagnostic]) {
                     sale.construction_year = one.year;
                 }
                 let share = (one.surface_m2 / sale.surface_m2 - 1.0).abs();
-                // Metres and shares on one scale: the reach counts as much as the surface allowed.
+                // Combines distance and surface difference on one scale: the full reach counts as much as the full
+                // allowed difference.
                 let unlike = squared_m2.sqrt() / REACH_M + share / SURFACE_SHARE;
                 if share <= SURFACE_SHARE && unlike < alike && !one.energy.is_nan() {
                     alike = unlike;
@@ -98,7 +101,7 @@ fn complete(sale: &mut Sale, diagnostics: &[Diagnostic]) {
     }
 }
 
-/// Diagnostics of dwellings, by cell, then in a fixed order.
+/// Reads the diagnostics of dwellings, sorted by cell and then in a fixed order.
 fn read(data: &Path) -> Result<Vec<Diagnostic>, Error> {
     let lake = Lake::open_existing(data)?;
     let schema = dpe::schema();
@@ -161,8 +164,8 @@ fn diagnostic(columns: &[ArrayRef], row: usize) -> Option<Diagnostic> {
 
 #[cfg(test)]
 mod tests {
-    //! Made-up rows: the official ones at hand are sales of Paris, Toulon and a village of Charente, and diagnostics of
-    //! Haute-Garonne, Lozère and Lyon, which share no commune.
+    //! Synthetic rows: the official samples at hand are sales of Paris, Toulon and a village of Charente, and
+    //! diagnostics of Haute-Garonne, Lozère and Lyon, which share no commune.
 
     use super::*;
 
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sale_takes_the_diagnostic_of_its_place_kind_and_surface() {
+    fn a_sale_is_joined_to_the_diagnostic_of_its_place_kind_and_surface() {
         let mut diagnostics = vec![
             diagnostic(43.100_2, Class::Flat, 61.0, 3.0),
             diagnostic(43.100_1, Class::Flat, 80.0, 5.0),

@@ -1,11 +1,12 @@
-//! Sales of one town whose prices follow a known law, for the tests of the estimator and of its evaluation.
+//! Synthetic sales of one town whose prices follow a known formula, for the tests of the estimator and of its
+//! evaluation.
 
 use super::home::Class;
 use super::place::Position;
 use super::sale::Sale;
 use toise_base::splitmix::SplitMix64;
 
-/// First day of the made-up sales: 2021-01-01.
+/// First day of the synthetic sales: 2021-01-01, in days since 1970-01-01.
 pub const FIRST_DAY: i32 = 18_628;
 /// Days they cover: three years.
 pub const DAYS: i32 = 1_095;
@@ -22,7 +23,7 @@ pub fn level(latitude: f64, longitude: f64, day: i32) -> f64 {
     3_500f64.ln() + 12.0 * (latitude - 43.12) - 5.0 * (longitude - 5.95) + turn
 }
 
-/// Sales of one town: price by place, day, surface, energy, and a fifth of chance.
+/// Generates sales of one town, priced by place, day, surface, energy class, and a fifth of noise.
 pub fn made(count: usize, seed: u64) -> Vec<Sale> {
     let mut draw = SplitMix64::new(seed);
     (0..count)

@@ -1,4 +1,4 @@
-//! The value of a home: the level of prices around it, sales like it, and trees on the gap between them.
+//! Estimates the value of a home from the price level around it, comparable sales, and residual trees.
 
 pub mod adjustments;
 pub mod answer;

@@ -1,8 +1,8 @@
-//! The model a server answers with, replaced by itself when another one is trained.
+//! The model a server uses, replaced automatically when a new one is trained.
 //!
-//! A thread reads the file that names the model in use every `LOOK_EVERY`; when it names another, that one is opened
-//! aside and swapped in whole. Requests keep the one they began with. A model that cannot be opened leaves the former
-//! one in place, with a line in the log.
+//! A thread reads the file that names the current model every `LOOK_EVERY`. If it names another model, that one is
+//! opened in the background and swapped in atomically. Requests in progress continue with the model they started with.
+//! If a model cannot be opened, the previous one stays in use and an error is logged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use super::store::{CURRENT, FOLDER};
 use super::valuer::{Adjustments, Valuer};
 use toise_base::supervise::{Supervisor, Worker};
 
-/// Pause between two looks at the folder.
+/// Interval between checks for a new model.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait at the end for a model that is being opened.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The model in use, if there is one. Cheap to clone.
+/// The current model, if there is one. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LiveModel {
     shared: Arc<Shared>,
@@ -34,11 +34,11 @@ struct Shared {
     folder: PathBuf,
     adjustments: Adjustments,
     current: ArcSwapOption<Valuer>,
-    /// What named the model when one was last opened.
+    /// Content of the file that named the model at the last attempt to open one.
     seen: Mutex<Option<Vec<u8>>>,
 }
 
-/// Keeps the model up to date until dropped.
+/// Handle of the watching thread; dropping it stops the thread.
 #[derive(Debug)]
 pub struct Watching {
     worker: Worker,
@@ -55,7 +55,7 @@ impl Drop for Watching {
 }
 
 impl LiveModel {
-    /// The model of a data folder as it is now. Reads it whole: a second for some million sales.
+    /// Opens the current model of a data folder. Reads all of it: about a second for a million sales.
     pub fn open(data: &Path, adjustments: Adjustments) -> Self {
         let live = Self {
             shared: Arc::new(Shared {
@@ -69,12 +69,12 @@ impl LiveModel {
         live
     }
 
-    /// The model to ask; `None`: none was trained yet.
+    /// The current model; `None` if none has been trained yet.
     pub fn valuer(&self) -> Option<Arc<Valuer>> {
         self.shared.current.load_full()
     }
 
-    /// Looks for a model other than the one in use, and takes it.
+    /// Opens and swaps in the current model if it differs from the one in use.
     pub fn look(&self) {
         let shared = &self.shared;
         let named = std::fs::read(shared.folder.join(CURRENT)).ok();
@@ -86,18 +86,18 @@ impl LiveModel {
         match Model::open(&shared.folder) {
             Ok(model) => {
                 let version = &model.metadata().version;
-                tracing::info!(version, "estimates come from this model from now on");
+                tracing::info!(version, "model loaded");
                 let valuer = Valuer::new(Arc::new(model), shared.adjustments);
                 shared.current.store(Some(Arc::new(valuer)));
             }
             Err(Error::Missing { .. }) => {}
             Err(error) => {
-                tracing::error!(%error, "the model cannot be opened, the former one stays")
+                tracing::error!(%error, "cannot open the new model; the previous one stays in use")
             }
         }
     }
 
-    /// Starts a thread that looks again and again.
+    /// Starts a thread that checks for a new model every `LOOK_EVERY`, until the returned handle is dropped.
     ///
     /// # Errors
     /// The system gives no thread.

@@ -1,8 +1,8 @@
-//! The market around a home as it was known on a day: levels, the path of prices, comparables, put together.
+//! The market around a home as known on a day: levels, price index and comparables combined.
 //!
-//! The quality of a sale is the logarithm of its price less what its features (surface, rooms, land, …) and its place
-//! explain, so sales of unlike homes can be averaged: the market tells what they leave unexplained. Everything here is
-//! independent of the surface that is asked for: a larger home meets the same market.
+//! The residual of a sale is its log price less what its features (surface, rooms, land, …) and its place explain, so
+//! sales of different homes can be averaged; the market describes these residuals. Nothing here depends on the surface
+//! of the home to be valued: a larger home has the same surroundings.
 
 mod levels;
 
@@ -15,53 +15,54 @@ use super::index::{Known, TimeIndex};
 use super::place::Position;
 use super::sale::Sales;
 
-/// Weight of the wider scale when a narrower one is laid over it, in sales.
+/// Prior weight of the wider scale when it is combined with a narrower one, in sales.
 const PRIORS: [f64; CELL_LEVELS.len()] = [30.0, 20.0, 15.0];
-/// The same for the department over the country.
+/// Prior weight of the country when it is combined with a department, in sales.
 const DEPARTMENT_PRIOR: f64 = 30.0;
-/// The same for the neighbourhood over cells, for the nearest over the neighbourhood, for the building over these.
+/// Prior weights in sales: cells against the neighbourhood, neighbourhood against the nearest sales, nearest sales
+/// against the building.
 const NEAR_PRIORS: [f64; 3] = [8.0, 6.0, 3.0];
-/// How far a single sale may pull, in logarithm of price.
+/// Maximum deviation that a single sale may contribute, in log price.
 const PULL_MAX: f64 = 0.45;
 /// Days in which the weight of a comparable falls to 1/e.
 const FADING_DAYS: f64 = 3_000.0;
-/// Sales up to this distance are of the same building or plot, metres.
+/// Maximum distance of sales in the same building or plot, metres.
 const SAME_PLACE_M: f32 = 12.0;
-/// The nearest so many set the width of the narrower kernel.
+/// Number of nearest sales that set the width of the narrow kernel.
 const NEAREST: usize = 16;
-/// Least width of the narrower kernel, metres.
+/// Minimum width of the narrow kernel, metres.
 const NARROWEST_M: f64 = 30.0;
-/// What a room more or less leaves of the weight of a comparable.
+/// Factor on the weight of a comparable for each room of difference.
 const ROOM_SIMILARITY: f64 = 0.45;
-/// Comparables within reach below which the department stands in.
+/// Minimum comparables within reach; below it the department is used as fallback.
 const COMPARABLES_MIN: usize = 5;
-/// Where a sale of any home is as near as this, homes stand, metres.
+/// An area counts as inhabited if any home was sold within this distance, metres.
 const SETTLED_M: f32 = 1_000.0;
-/// Sales that have to lie to one side of a place before it is taken to be at sea or abroad: so many lie so by chance
-/// once in fifty times.
+/// Minimum number of sales that must all lie to one side of a place before it is taken to be at sea or abroad; by
+/// chance this happens once in fifty times.
 const ONE_SIDED_MIN: usize = 10;
 
-/// Qualities of sales: logarithms of price less what explains them without the market, one a row.
+/// Residuals of sales: log price less what is explained without the market, one value per row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quality {
-    /// Less what a home's own features explain.
+    /// Residuals from own features alone.
     pub own: Vec<f32>,
-    /// Less what its features and its place explain.
+    /// Residuals from features and place.
     pub placed: Vec<f32>,
 }
 
 impl Quality {
-    /// Where nothing is explained by place.
+    /// Uses the same residuals for both, where the place explains nothing.
     pub fn of_own(own: Vec<f32>) -> Self {
         let placed = own.clone();
         Self { own, placed }
     }
 }
 
-/// Sales, and what is derived of them to be asked as of any day.
+/// The sales and the structures derived from them, which can be queried as of any day.
 #[derive(Clone, Debug, Default)]
 pub struct Market {
-    /// The sales.
+    /// The sales themselves.
     pub sales: Sales,
     quality: Quality,
     index: TimeIndex,
@@ -69,74 +70,74 @@ pub struct Market {
     places: Places,
 }
 
-/// Who asks the market.
+/// A query of the market.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
-    /// Flat or house.
+    /// Class: flat or house.
     pub class: Class,
-    /// Where.
+    /// Position of the home.
     pub position: Position,
     /// Main rooms; NaN where unknown.
     pub rooms: f32,
-    /// The day a price is wanted of.
+    /// Valuation date, days since 1970-01-01.
     pub day: i32,
-    /// Only sales before this day are known.
+    /// Only sales before this day are used, days since 1970-01-01.
     pub before: i32,
 }
 
-/// What the market says; levels are logarithms of price at equal quality on the day asked for.
+/// The surroundings of a home. Levels are mean residuals in log price on the valuation date.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surroundings {
-    /// The level that a home there is put at: every scale laid over the wider ones.
+    /// The level assigned to a home there: every scale combined with the wider ones.
     pub level: f64,
-    /// The same without comparables: cells laid over the department and the country.
+    /// The level without comparables: cells combined with the department and the country.
     pub of_cells: f64,
-    /// The country, at equal features alone, as the two that follow.
+    /// Level of the country, from own features alone (as `department` and `stand_in`).
     pub country: f64,
-    /// The department; NaN without sales.
+    /// Level of the department; NaN without sales.
     pub department: f64,
-    /// What stands in where too few sales are within reach: the department laid over the country.
+    /// Level used where too few sales are within reach: the department combined with the country.
     pub stand_in: f64,
-    /// Cells, coarsest first; NaN without sales.
+    /// Levels of the cells, coarsest first; NaN without sales.
     pub cells: [f64; CELL_LEVELS.len()],
-    /// Weight of the smallest cell.
+    /// Weight of the smallest cell, in sales.
     pub cell_weight: f64,
-    /// All comparables, by distance and age; NaN without.
+    /// Mean over all comparables, weighted by distance and age; NaN without any.
     pub wide: f64,
-    /// The nearest.
+    /// Mean over the nearest comparables.
     pub narrow: f64,
-    /// The middle of the nearest by weight: half of it below, half above.
+    /// Weighted median of the nearest comparables.
     pub middle: f64,
-    /// Those of like rooms.
+    /// Mean over comparables with a similar number of rooms.
     pub alike: f64,
-    /// Those of the same place; NaN without.
+    /// Mean over sales of the same building or plot; NaN without any.
     pub same_place: f64,
-    /// Weight of these.
+    /// Weight of the sales of the same building or plot.
     pub same_place_weight: f64,
-    /// Standard deviation among comparables; NaN for fewer than two.
+    /// Standard deviation of the comparables' residuals; NaN for fewer than two.
     pub spread: f64,
-    /// How their quality goes with the logarithm of their surface.
+    /// Slope of the comparables' residuals over log surface.
     pub slope: f64,
     /// Distance of the farthest comparable, metres.
     pub radius_m: f64,
-    /// Mean age of comparables on the day asked for, days.
+    /// Mean age of the comparables on the valuation date, days.
     pub age: f64,
-    /// Comparables within reach.
+    /// Number of comparables within reach.
     pub comparables: usize,
-    /// Days between the last known and the day asked for.
+    /// Horizon: days from the last known sale to the valuation date.
     pub horizon: f64,
-    /// Rank of the department; 0 where no sale is within reach.
+    /// Rank of the department; 0 if no sale is within reach.
     pub department_rank: u8,
 }
 
 impl Surroundings {
-    /// Whether enough comparables are within reach for the place to speak; the department stands in otherwise.
+    /// Whether there are enough comparables within reach; if not, the department is used as fallback.
     pub fn is_local(&self) -> bool {
         self.comparables >= COMPARABLES_MIN
     }
 }
 
-/// A mean with its weight.
+/// A mean with its weight in sales.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     weight: f64,
@@ -153,14 +154,14 @@ impl Mean {
         self.sum / self.weight
     }
 
-    /// Laid over a wider level that weighs so many sales.
+    /// Combines this mean with a wider level that weighs `prior` sales.
     fn over(self, wider: f64, prior: f64) -> f64 {
         (self.sum + prior * wider) / (self.weight + prior)
     }
 }
 
 impl Market {
-    /// Derives levels and paths of sales of known quality.
+    /// Derives levels and price index from sales and their residuals.
     pub fn new(sales: Sales, quality: Quality) -> Self {
         let places = Places::new(&sales);
         let mut market = Self {
@@ -172,7 +173,7 @@ impl Market {
         market
     }
 
-    /// Derives levels and paths anew.
+    /// Recomputes levels and price index from new residuals.
     pub fn set_quality(&mut self, quality: Quality) {
         self.index = TimeIndex::fit(&self.sales, &quality.placed);
         self.levels =
@@ -180,26 +181,26 @@ impl Market {
         self.quality = quality;
     }
 
-    /// Qualities of the sales: the logarithms of price that the market has to explain.
+    /// The residuals of the sales.
     pub fn quality(&self) -> &Quality {
         &self.quality
     }
 
-    /// What a home of a class costs in the country on a day, by the sales before another: logarithm of price at equal
-    /// features; nothing without sales. The path of prices is that of a department.
+    /// Log price at equal features of a class in the country on `day`, from sales before `before`; `None` without any.
+    /// The price index used is that of `department`.
     pub fn country(&self, class: Class, department: u8, day: i32, before: i32) -> Option<f64> {
         let path = self.index.before(before, class, department);
         let level = self.levels[class as usize].own.country(before)?;
         Some(level.mean - path.at(level.day + 0.5) + path.at(f64::from(day) + 0.5))
     }
 
-    /// Day of the first sale of a class.
+    /// Day of the first sale of a class; `None` without sales.
     pub fn first_day(&self, class: Class) -> Option<i32> {
         self.levels[class as usize].first_day()
     }
 
-    /// Whether homes stand around a place, as far as sales tell, for lack of the outline of the country: where no home
-    /// was sold within a kilometre and the nearest that were all lie to one side, it is at sea or abroad.
+    /// Whether a place lies in an inhabited area. Sales stand in for an outline of the country: a place is taken to be
+    /// at sea or abroad if no home was sold within a kilometre and the nearest sales all lie to one side.
     fn is_settled(&self, question: &Question, found: &[Neighbour]) -> bool {
         let is_near = |found: &[Neighbour]| {
             let nearest = found.first();
@@ -234,7 +235,7 @@ impl Market {
         bearings.len() < ONE_SIDED_MIN || widest < PI
     }
 
-    /// What is known around a home; `found` comes back with the comparables, nearest first.
+    /// The surroundings of a home; `found` receives the comparables, nearest first.
     pub fn around(&self, question: &Question, found: &mut Vec<Neighbour>) -> Surroundings {
         let Question { class, before, .. } = *question;
         self.places
@@ -309,7 +310,7 @@ impl Market {
         around
     }
 
-    /// Lays the comparables over the level of cells.
+    /// Combines the comparables with the level of the cells.
     fn compare(
         &self,
         question: &Question,
@@ -382,12 +383,12 @@ impl Market {
     }
 }
 
-/// What a sale out of the narrower kernel counts for the middle.
+/// Weight factor of sales outside the narrow kernel in the weighted median.
 const FARTHER_SHARE: f64 = 0.2;
-/// Keeps the slope of a neighbourhood near zero until its sales have a say, in sales times variance of surface.
+/// Shrinkage of the local slope towards zero, in sales times variance of log surface.
 const SLOPE_PRIOR: f64 = 3.0;
 
-/// The value that half of the weight lies below; NaN for none. Halves what may hold it until one value is left.
+/// The weighted median; NaN for an empty list. Narrows the range that contains it by halves, without sorting.
 fn middle(mut values: Vec<(f64, f64)>) -> f64 {
     let mut left = values.as_mut_slice();
     let mut wanted = left.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;

@@ -1,6 +1,6 @@
-//! A trained model: asked from any thread, the same answer to the last bit each time.
+//! A trained model. It can be used from any thread and gives bit-identical results.
 //!
-//! An answer takes some 30 µs of one core, half of it trees; contributions take half a millisecond more.
+//! An estimate takes about 30 µs of one core, half of it in trees; contributions take half a millisecond more.
 
 use std::cell::RefCell;
 
@@ -18,29 +18,29 @@ use super::sale::id_text;
 use super::trees::{Boosted, Trees};
 use super::{adjustments, interval};
 
-/// Comparables an answer shows at most.
+/// Maximum comparables in a result.
 const SHOWN_MAX: usize = 5;
-/// Characters of a version.
+/// Length of a model version, characters.
 const VERSION_CHARACTERS: usize = 16;
-/// Half-width of the interval, in logarithm of price, up to which an estimate is sure.
+/// Maximum half-width of the interval for high confidence, in log price.
 const HIGH_MAX: f64 = 0.2;
-/// The same up to which it is fairly sure.
+/// Maximum half-width of the interval for medium confidence, in log price.
 const MEDIUM_MAX: f64 = 0.35;
 
 /// What a model says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// Digest of what was learned: 16 hexadecimal characters.
+    /// Digest of the trained model: 16 hexadecimal characters.
     pub version: String,
     /// When it was trained: ISO 8601, UTC.
     pub trained_at: String,
-    /// Last day it knows sales of: `YYYY-MM-DD`.
+    /// Last day of the known sales: `YYYY-MM-DD`.
     pub data_through: String,
-    /// Share of sales the interval holds.
+    /// Target coverage of the interval.
     pub coverage: f64,
-    /// Sales it was trained on.
+    /// Number of sales it was trained on.
     pub sales: u64,
-    /// Inputs whose effect the sales taught, in the words of the contract.
+    /// Inputs whose effect was learned from sales, by contract name.
     pub taught: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct Metadata {
 pub struct Model {
     pub(super) metadata: Metadata,
     pub(super) fitted: Fitted,
-    /// How wide errors are; none where there were too few to tell.
+    /// Trees that predict the width of errors; `None` if there were too few errors to train them.
     pub(super) spread: Option<Boosted>,
     pub(super) interval: Interval,
 }
@@ -59,7 +59,7 @@ thread_local! {
 }
 
 impl Model {
-    /// Digest of all that decides an answer.
+    /// Digest of everything that determines an estimate.
     pub(super) fn digest(&self) -> Result<String, Error> {
         let mut hasher = blake3::Hasher::new();
         for trees in self.trees() {
@@ -79,7 +79,7 @@ impl Model {
         Ok(digest)
     }
 
-    /// Trees in a fixed order: of own features, of place, of all, of the width.
+    /// All trees in a fixed order: own features, place, residual, width.
     fn trees(&self) -> impl Iterator<Item = &Boosted> {
         let grown = self.fitted.trees.iter().flat_map(|Grown { hedonic, gap }| {
             let own = std::iter::once(&hedonic.own);
@@ -88,16 +88,16 @@ impl Model {
         grown.chain(&self.spread)
     }
 
-    /// What it says of itself.
+    /// The description of this model.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Values a home. Pure: no input or output, no clock, the same bits from any thread.
+    /// Values a home. A pure function: no input or output, no clock, bit-identical from any thread.
     ///
     /// # Errors
-    /// No sale of the class is known before the day; or the trees refused the row, which a home read at the doors never
-    /// makes them do.
+    /// No sale of the class is known before the valuation date; or the trees reject the row, which cannot happen for a
+    /// home that passed validation.
     pub fn estimate(&self, home: &Home, detail: Detail) -> Result<Estimate, Error> {
         SCRATCH.with_borrow_mut(|scratch| self.estimate_with(home, detail, scratch))
     }
@@ -143,7 +143,7 @@ impl Model {
         })
     }
 
-    /// Why nothing can be said of a class.
+    /// The reason why homes of a class cannot be valued.
     fn nothing_known(&self, class: Class) -> Error {
         let name = match class {
             Class::Flat => "flat",
@@ -158,7 +158,7 @@ impl Model {
         }
     }
 
-    /// How far the interval goes to each side.
+    /// Distance from the price to each end of the interval, in log price.
     fn sides(&self, own: &Own, position: Position, valued: &Valued) -> Result<Sides, Error> {
         match fallback(valued) {
             Fallback::None => {}
@@ -181,7 +181,7 @@ impl Model {
         Ok(self.interval.around(&placed, width, horizon))
     }
 
-    /// The nearest sales, those of like surface first where they are of one place.
+    /// The nearest sales; among those of one place, similar surfaces come first.
     fn comparables(&self, home: &Home, wanted: usize, found: &Scratch) -> Vec<Comparable> {
         if wanted == 0 {
             return Vec::new();
@@ -212,10 +212,10 @@ impl Model {
 
     /// What moved the price away from that of a typical home of the class in the country.
     ///
-    /// The logarithm of the price is a sum: of the country's level, of what the place, comparables and trees add (exact
-    /// attributions, Lundberg 2017), of adjustments. Each term becomes EUR by the logarithmic mean of the typical price
-    /// and the price (the LMDI decomposition, Ang 2004), which is the one way in which they sum to the difference
-    /// whatever their order.
+    /// The log price is a sum of the country's level, the attributions of place, comparables and trees (exact
+    /// attributions, Lundberg 2017), and the adjustments. The logarithmic mean of the typical price and the price
+    /// converts each term to EUR (the LMDI decomposition, Ang 2004). It is the only conversion whose parts sum to the
+    /// difference regardless of their order.
     fn contributions(
         &self,
         home: &Home,
@@ -244,7 +244,7 @@ impl Model {
             feature,
             eur: mean * term,
         }));
-        // What rounding leaves goes to the base, so that the sum is the price to the last bit a reader sees.
+        // The base takes the rounding remainder, so that the sum equals the price to the last bit.
         for _ in 0..3 {
             let sum: f64 = parts.iter().map(|part| part.eur).sum();
             parts[0].eur += price - sum;
@@ -253,7 +253,7 @@ impl Model {
     }
 }
 
-/// What stands in for local sales.
+/// The fallback used for a valued home.
 fn fallback(valued: &Valued) -> Fallback {
     match valued.around.comparables {
         0 => Fallback::National,

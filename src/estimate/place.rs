@@ -1,7 +1,7 @@
-//! Positions on a grid: a Morton code whose prefixes are square cells of 16 metres and its doublings.
+//! Positions on a grid: Morton codes whose prefixes are square cells of 16 metres and its doublings.
 //!
-//! Cells are as wide as high at the latitude of the middle of France and up to a third wider overseas: they gather
-//! sales, distances are measured on the ground ([`Ruler::squared_m2`]).
+//! Cells are square at the latitude of the middle of France and up to a third wider overseas. They only group sales;
+//! distances are measured on the ground ([`Ruler::squared_m2`]).
 
 /// Side of the smallest cell, metres.
 const CELL_M: f64 = 16.0;
@@ -10,7 +10,7 @@ const DEGREE_M: f64 = 111_195.08;
 /// Cosine of 46.5° north.
 const MIDDLE_COSINE: f64 = 0.688_354_575_693_754;
 
-/// Degrees on the map in millionths, some ten centimetres.
+/// A position in millionths of a degree, about ten centimetres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
     /// Millionths of a degree north.
@@ -20,7 +20,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Rounds degrees; what is beyond the globe is taken to its edge.
+    /// Rounds degrees; values outside the valid range are clamped.
     pub fn new(latitude: f64, longitude: f64) -> Self {
         Self {
             latitude_e6: (latitude.clamp(-90.0, 90.0) * 1e6).round() as i32,
@@ -38,26 +38,26 @@ impl Position {
         f64::from(self.longitude_e6) * 1e-6
     }
 
-    /// Column and row of its smallest cell.
+    /// Column and row of the smallest cell that contains it.
     pub fn cell(self) -> (u32, u32) {
         let east = (self.longitude() + 180.0) * DEGREE_M * MIDDLE_COSINE / CELL_M;
         let north = (self.latitude() + 90.0) * DEGREE_M / CELL_M;
         (east as u32, north as u32)
     }
 
-    /// Morton code of its smallest cell.
+    /// Morton code of the smallest cell that contains it.
     pub fn morton(self) -> u64 {
         let (east, north) = self.cell();
         interleave(east, north)
     }
 
-    /// Shorter side of a cell of a level here, metres on the ground.
+    /// Shorter side of a cell of a level at this latitude, metres on the ground.
     pub fn least_side_m(self, level: u32) -> f32 {
         let narrowed = self.latitude().to_radians().cos() / MIDDLE_COSINE;
         (CELL_M * f64::from(1u32 << level) * narrowed.min(1.0)) as f32
     }
 
-    /// A ruler for distances from here.
+    /// A ruler for distances from this position.
     pub fn ruler(self) -> Ruler {
         let metres = DEGREE_M * 1e-6;
         Ruler {
@@ -68,7 +68,7 @@ impl Position {
     }
 }
 
-/// Measures on the plane at a position.
+/// Measures distances from a position on the tangent plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Ruler {
     from: Position,
@@ -77,13 +77,13 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// Square of the distance to a position, square metres.
+    /// Squared distance to a position, square metres.
     pub fn squared_m2(&self, to: Position) -> f32 {
         let (east, north) = self.metres(to);
         north * north + east * east
     }
 
-    /// Direction of a position, radians from -π to π against east.
+    /// Direction to a position, in radians from -π to π, from east.
     pub fn bearing(&self, to: Position) -> f32 {
         let (east, north) = self.metres(to);
         north.atan2(east)
@@ -102,7 +102,7 @@ pub fn interleave(east: u32, north: u32) -> u64 {
     spread(east) | (spread(north) << 1)
 }
 
-/// Puts a zero before every bit.
+/// Inserts a zero before every bit.
 fn spread(value: u32) -> u64 {
     let mut bits = u64::from(value);
     bits = (bits | (bits << 16)) & 0x0000_ffff_0000_ffff;

@@ -1,4 +1,4 @@
-//! The sales of homes in the lake: the columns the estimator needs, row group by row group, on all cores.
+//! Reads the sales of homes from the lake: only the needed columns, row group by row group, on all cores.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -17,7 +17,7 @@ use toise_lake::part::Part;
 use toise_lake::{self as lake, Lake};
 use toise_opendata::dvf;
 
-/// Columns read.
+/// Columns read from the table of sales.
 const COLUMNS: [&str; 13] = [
     "id",
     "transaction_date",
@@ -34,7 +34,7 @@ const COLUMNS: [&str; 13] = [
     "insee_code",
 ];
 
-/// Rules a record has to pass one after another to become a sale.
+/// Rules a record must meet, in order, to become a sale.
 const RULES: [&str; 8] = [
     "records up to the last day",
     "a flat or a house",
@@ -46,7 +46,8 @@ const RULES: [&str; 8] = [
     "at 300 to 30,000 EUR per m2",
 ];
 
-/// Sales of a lake before a day, by the rules that need no other sale, and how many records each rule left.
+/// Reads the sales before day `end` that meet the rules which need no other sale, and counts the records each rule
+/// left. `row` is called with the number of rows read.
 ///
 /// # Errors
 /// A table that cannot be read, or is damaged.
@@ -83,10 +84,10 @@ pub fn sales(
     Ok((sales, funnel))
 }
 
-/// Rows of the table of sales, for progress.
+/// Number of rows in the table of sales, for progress.
 ///
 /// # Errors
-/// There is none, or the table cannot be read.
+/// The table does not exist or cannot be read.
 pub fn rows(data: &Path) -> Result<u64, Error> {
     match open(data)?.snapshot(dvf::schema())?.rows() {
         0 => Err(no_sales(data)),
@@ -132,7 +133,7 @@ fn read_group(
     Ok((sales, passed))
 }
 
-/// How many rules a record passes; the sale where it passes all.
+/// The number of rules a record meets, and the sale if it meets all.
 fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<Recorded>) {
     let number = |column: usize| {
         let values = columns[column].as_primitive_opt::<Float64Type>()?;
@@ -198,7 +199,7 @@ fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<Recorded>
     (RULES.len(), Some(Recorded { sale, commune }))
 }
 
-/// A text or category of a column.
+/// The text or category in a row of a column; `None` for null.
 pub(super) fn text(column: &ArrayRef, row: usize) -> Option<&str> {
     if column.is_null(row) {
         return None;

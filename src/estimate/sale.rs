@@ -1,8 +1,8 @@
-//! The sales an estimator learns from and compares with, as columns: some fifty bytes a sale, so that three million fit
-//! in memory beside a server.
+//! Recorded sales in columns, for training and comparables: about fifty bytes a sale, so that three million fit in a
+//! server's memory.
 //!
-//! They lie by class, then along a Morton curve of their position, then by day and id: a square cell of any
-//! power-of-two size is one range of rows, and neighbours in space are neighbours in memory.
+//! They are sorted by class, then along a Morton curve of their position, then by day and id. A square cell of any
+//! power-of-two size is therefore one range of rows, and neighbours in space are neighbours in memory.
 
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ pub fn date(days: i32) -> chrono::NaiveDate {
 /// A recorded sale of one dwelling, as read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sale {
-    /// Identifier in the lake: 20 hexadecimal characters.
+    /// Identifier in the lake: 20 hexadecimal characters, stored as 10 bytes.
     pub id: [u8; ID_BYTES],
-    /// Days since 1970-01-01.
+    /// Day of the sale, days since 1970-01-01.
     pub day: i32,
     /// Flat or house.
     pub class: Class,
-    /// EUR.
+    /// Price in EUR.
     pub price: f64,
     /// Built surface, square metres.
     pub surface_m2: f32,
@@ -33,17 +33,17 @@ pub struct Sale {
     pub rooms: f32,
     /// Land sold with it, square metres; NaN where unknown.
     pub land_m2: f32,
-    /// Where.
+    /// Position.
     pub position: Position,
     /// Rank of the department, from 1; 0 where unknown.
     pub department: u8,
-    /// Energy class of a diagnostic, 0 for A to 6 for G; NaN where unknown.
+    /// Energy class from a diagnostic, 0 for A to 6 for G; NaN where unknown.
     pub energy: f32,
-    /// Year of construction, the middle of a period; NaN where unknown.
+    /// Year of construction, as the middle of a period; NaN where unknown.
     pub construction_year: f32,
 }
 
-/// A sale with what only a judge asks for.
+/// A sale with its commune, which only the evaluation needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// The sale.
@@ -52,10 +52,10 @@ pub struct Recorded {
     pub commune: [u8; 5],
 }
 
-/// Bytes of an identifier.
+/// Length of an identifier, bytes.
 pub const ID_BYTES: usize = 10;
 
-/// Sales in their order.
+/// Sales in columns, sorted by class, Morton code, day and id.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "columns named after the fields of `Sale`")]
 pub struct Sales {
@@ -69,12 +69,12 @@ pub struct Sales {
     pub department: Vec<u8>,
     pub energy: Vec<f32>,
     pub construction_year: Vec<f32>,
-    /// Rows of flats come first.
+    /// Number of flats, whose rows come first.
     flats: usize,
 }
 
 impl Sales {
-    /// Puts sales in their order, whatever order they come in.
+    /// Sorts sales into columns; the result does not depend on the input order.
     pub fn new(mut sales: Vec<Sale>) -> Self {
         sales.sort_by_cached_key(|sale| (sale.class, sale.position.morton(), sale.day, sale.id));
         let mut columns = Self {
@@ -115,7 +115,7 @@ impl Sales {
         self.day.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no sales.
     pub fn is_empty(&self) -> bool {
         self.day.is_empty()
     }
@@ -155,7 +155,7 @@ impl Sales {
     }
 }
 
-/// An identifier of the lake as bytes; `None` for a text that is none.
+/// Parses an identifier of the lake; `None` if the text is not 20 hexadecimal characters.
 pub fn id_of(text: &str) -> Option<[u8; ID_BYTES]> {
     let mut id = [0; ID_BYTES];
     if text.len() != 2 * ID_BYTES {
@@ -167,7 +167,7 @@ pub fn id_of(text: &str) -> Option<[u8; ID_BYTES]> {
     Some(id)
 }
 
-/// An identifier as the lake writes it.
+/// Formats an identifier as the lake does.
 pub fn id_text(id: &[u8; ID_BYTES]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,14 +1,14 @@
-//! The settings of estimates: section `[estimate]`.
+//! Settings of estimates: the `[estimate]` section.
 
 use serde::{Deserialize, Serialize};
 
 use crate::valuer::Adjustments;
 
-/// `[estimate]`
+/// The `[estimate]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EstimateSettings {
-    /// Whether what recorded sales cannot teach moves the price.
+    /// Whether characteristics that recorded sales do not contain adjust the price.
     pub adjustments: bool,
 }
 
@@ -19,7 +19,7 @@ impl Default for EstimateSettings {
 }
 
 impl EstimateSettings {
-    /// The same for the estimator.
+    /// The `adjustments` setting as an enum.
     pub fn adjustments(&self) -> Adjustments {
         match self.adjustments {
             true => Adjustments::On,

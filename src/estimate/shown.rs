@@ -1,4 +1,4 @@
-//! Parts of an estimate as JSON, the same in answers over HTTP and in columns of a portfolio.
+//! Parts of an estimate as JSON, identical in HTTP responses and portfolio columns.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -8,7 +8,7 @@ use super::{Comparable, Confidence, Contribution, Fallback};
 const WHOLE_MAX: f64 = 9e15;
 
 impl Confidence {
-    /// The contract's spelling.
+    /// The contract's spelling of the confidence.
     pub fn as_str(self) -> &'static str {
         match self {
             Confidence::High => "HIGH",
@@ -19,7 +19,7 @@ impl Confidence {
 }
 
 impl Fallback {
-    /// The contract's spelling.
+    /// The contract's spelling of the fallback.
     pub fn as_str(self) -> &'static str {
         match self {
             Fallback::None => "none",
@@ -29,12 +29,12 @@ impl Fallback {
     }
 }
 
-/// Whole euros as a whole number.
+/// Whole euros as a JSON integer.
 pub fn euros(eur: f64) -> Value {
     Value::Number(Number::from(eur as i64))
 }
 
-/// A number, without a fraction where it has none.
+/// A JSON number, written without a fraction if it is whole.
 fn number(value: f64) -> Value {
     match value.fract() == 0.0 && value.abs() < WHOLE_MAX {
         true => Value::Number(Number::from(value as i64)),
@@ -56,7 +56,7 @@ pub fn comparables(sales: &[Comparable]) -> Value {
     Value::Array(shown.collect())
 }
 
-/// Parts of the price: `{feature: EUR}`.
+/// Contributions to the price: `{feature: EUR}`.
 pub fn contributions(parts: &[Contribution]) -> Value {
     let shown = parts
         .iter()

@@ -1,8 +1,8 @@
-//! Models on disk: `<data>/models/<version>/` with the sales as Parquet, the trees as XGBoost's JSON and the rest as
-//! `model.json`; `<data>/models/current.json` names the one in use.
+//! Models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as XGBoost JSON and the rest as
+//! `model.json`; `<data>/models/current.json` names the current model.
 //!
-//! A model is written to a folder of its own, flushed, renamed, and named by a rename: whoever is stopped leaves the
-//! former model in use. Every file is vouched for by a digest in `model.json`.
+//! A model is written to a folder of its own, flushed, renamed, and then made current by renaming `current.json`. If
+//! the process stops before that, the previous model stays in use. `model.json` holds the digest of every file.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -32,7 +32,7 @@ use super::trees::{Boosted, Trees};
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";
-/// Names the model in use.
+/// File that names the current model.
 pub const CURRENT: &str = "current.json";
 const DESCRIPTION: &str = "model.json";
 const SALES: &str = "sales.parquet";
@@ -40,11 +40,11 @@ const OWN: &str = "own.json";
 const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
 const GAP: &str = "gap.json";
 const WIDTH: &str = "width.json";
-/// Format this version writes.
+/// Format version that this code writes and reads.
 const FORMAT: u32 = 3;
-/// Rows written and read at once.
+/// Rows written or read per batch.
 const BATCH_ROWS: usize = 65_536;
-/// Classes as they are written, by their number.
+/// Class names in the files, by class number.
 const CLASSES: [&str; 2] = ["flat", "house"];
 
 #[derive(Serialize, Deserialize)]
@@ -56,10 +56,10 @@ struct Current {
 struct Description {
     format: u32,
     metadata: Metadata,
-    /// First day it knows nothing of, days since 1970-01-01.
+    /// First day after the known sales, days since 1970-01-01.
     end: i32,
     interval: Interval,
-    /// Name and BLAKE3 of each file beside this one.
+    /// Name and BLAKE3 digest of each file in the folder.
     files: Vec<(String, String)>,
 }
 
@@ -78,10 +78,11 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
 }
 
 impl Model {
-    /// Opens the model in use in a folder of models. Reads and digests every sale: a second or two for three million.
+    /// Opens the current model in a folder of models. Reads and digests every sale: one to two seconds for three
+    /// million.
     ///
     /// # Errors
-    /// No model there, or one that cannot be read.
+    /// There is no model, or it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(CURRENT);
         let text = match fs::read(&path) {
@@ -120,13 +121,13 @@ impl Model {
         let trees = |name: &str| -> Result<Option<Boosted>, Error> {
             file(name)?.map(|bytes| Boosted::decode(&bytes)).transpose()
         };
-        let sales = file(SALES)?.ok_or_else(|| damaged(&path, "it names no sales"))?;
+        let sales = file(SALES)?.ok_or_else(|| damaged(&path, "no sales are listed"))?;
         let (sales, quality) =
             read_sales(sales).map_err(|error| damaged(&folder.join(SALES), error))?;
         let grown = match (trees(OWN)?, PLACE.map(&trees), trees(GAP)?) {
             (Some(own), [one, other], Some(gap)) => {
                 let place = one?.zip(other?).map(|(one, other)| [one, other]);
-                let place = place.ok_or_else(|| damaged(&path, "it names no trees of place"))?;
+                let place = place.ok_or_else(|| damaged(&path, "no trees of place are listed"))?;
                 let hedonic = Hedonic { own, place };
                 Some(Grown { hedonic, gap })
             }
@@ -145,8 +146,8 @@ impl Model {
         })
     }
 
-    /// Writes the model into a folder of models and puts it to use; returns once it is on disk. Models of before are
-    /// deleted but for the last one in use.
+    /// Writes the model into a folder of models and makes it current. Returns its folder once it is on disk. Deletes
+    /// older models except the previous one.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -187,7 +188,7 @@ impl Model {
         }
         write_json(&draft.join(DESCRIPTION), &description)?;
         sync(&draft)?;
-        // The same version is the same model: nothing is lost when it is written again.
+        // An equal version is an equal model, so overwriting it loses nothing.
         remove(&home)?;
         fs::rename(&draft, &home).map_err(io(&home))?;
         let next = folder.join("current.json.new");
@@ -202,7 +203,7 @@ impl Model {
         Ok(home)
     }
 
-    /// Deletes models but this one and the former, which a server may be reading.
+    /// Deletes all models except this one and the previous one, which a server may still be reading.
     fn retire(&self, folder: &Path, former: Option<&str>) -> Result<(), Error> {
         for entry in fs::read_dir(folder).map_err(io(folder))? {
             let path = entry.map_err(io(folder))?.path();
@@ -240,7 +241,7 @@ impl Model {
     }
 }
 
-/// Rows as columns that any tool reads; NaN stands for what is unknown.
+/// Converts rows to columns that any tool can read; NaN stands for unknown.
 fn batch(market: &Market, rows: &[usize]) -> Result<RecordBatch, arrow::error::ArrowError> {
     let sales = &market.sales;
     let float = |of: &dyn Fn(usize) -> f32| -> ArrayRef {
@@ -332,7 +333,7 @@ fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Quality), Box<dyn std::error::Er
         let (latitudes, longitudes) = (integers("latitude_e6")?, integers("longitude_e6")?);
         for row in 0..batch.num_rows() {
             sales.push(Sale {
-                id: id_of(ids.value(row)).ok_or("an id that is none")?,
+                id: id_of(ids.value(row)).ok_or("an invalid id")?,
                 day: days.value(row),
                 class: if classes.value(row) == CLASSES[1] {
                     Class::House
@@ -356,7 +357,7 @@ fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Quality), Box<dyn std::error::Er
         quality.own.extend_from_slice(own.values());
         quality.placed.extend_from_slice(placed.values());
     }
-    // The file holds them in their order already.
+    // The file already stores them in the right order.
     Ok((Sales::new(sales), quality))
 }
 

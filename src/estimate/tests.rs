@@ -1,4 +1,4 @@
-//! What callers rely on, held against a made-up market whose law is known.
+//! Guarantees that callers rely on, tested on a synthetic market with a known price formula.
 
 use std::sync::LazyLock;
 
@@ -51,12 +51,12 @@ fn the_same_sales_give_the_same_model_in_any_order_and_on_any_number_of_threads(
 }
 
 #[test]
-fn prices_are_near_and_four_in_five_lie_in_their_interval() {
+fn prices_are_close_and_the_interval_covers_four_in_five() {
     let (mut errors, mut held) = (Vec::new(), 0);
     let later = made(2_000, 5);
     for sale in &later {
         let mut home = Home::from(sale);
-        // Valued half a year after the last sale that is known.
+        // Valued half a year after the last known sale.
         home.date = model::date(FIRST_DAY + DAYS + 180);
         let law = level(home.latitude, home.longitude, FIRST_DAY + DAYS + 180);
         let price = sale.price * (law - level(home.latitude, home.longitude, sale.day)).exp();
@@ -65,7 +65,7 @@ fn prices_are_near_and_four_in_five_lie_in_their_interval() {
         errors.push((estimate.price / price - 1.0).abs());
         held += usize::from(estimate.lower <= price && price <= estimate.upper);
     }
-    // The law's own chance makes a median error of 12.3 %.
+    // The noise of the formula alone gives a median error of 12.3 %.
     errors.sort_by(f64::total_cmp);
     let error = errors[errors.len() / 2];
     assert!(error < 0.135, "{error}");
@@ -119,7 +119,7 @@ fn a_better_energy_class_and_more_land_never_cost_less() {
 #[test]
 fn contributions_sum_to_the_price() {
     let near = homes(100);
-    // Nothing was sold there: the country stands in.
+    // Nothing was sold there, so the fallback is the country.
     let far = near.iter().take(5).map(|home| Home {
         latitude: home.latitude + 5.0,
         ..home.clone()
@@ -162,7 +162,7 @@ fn comparables_are_the_nearest_sales_before_the_day() {
 }
 
 #[test]
-fn what_is_sold_later_says_nothing_of_a_day_before() {
+fn later_sales_do_not_affect_an_earlier_valuation() {
     let all = Sales::new(made(SALES, 1));
     let before = model::days("2022-09-01".parse().unwrap());
     let earlier = Sales::new(
@@ -193,7 +193,7 @@ fn what_is_sold_later_says_nothing_of_a_day_before() {
 }
 
 #[test]
-fn a_home_far_from_every_sale_is_valued_by_the_country_and_says_so() {
+fn a_home_far_from_every_sale_falls_back_to_the_country() {
     let mut home = homes(1).remove(0);
     let near = MODEL.estimate(&home, ALL).unwrap();
     assert_eq!(near.fallback, Fallback::None);
@@ -210,9 +210,9 @@ fn a_home_far_from_every_sale_is_valued_by_the_country_and_says_so() {
 }
 
 #[test]
-fn what_no_sale_tells_of_is_refused_with_its_name() {
+fn a_home_without_any_known_sale_is_rejected_with_the_field() {
     let mut home = homes(1).remove(0);
-    // Nothing is known on the first day, nor before.
+    // Nothing is known on the first day or before.
     home.date = model::date(FIRST_DAY - 400);
     let refused = MODEL.estimate(&home, ALL).unwrap_err().to_string();
     let named = "valuation_date: must be after 2021-01-0";
@@ -228,7 +228,7 @@ fn what_no_sale_tells_of_is_refused_with_its_name() {
 }
 
 #[test]
-fn a_point_off_the_coast_is_valued_by_the_country_though_sales_are_within_reach() {
+fn a_point_off_the_coast_falls_back_to_the_country_though_sales_are_within_reach() {
     // The town lies from 43.10 to 43.14 north, its coast to the south.
     let mut home = homes(1).remove(0);
     home.longitude = 5.95;
@@ -244,7 +244,7 @@ fn a_point_off_the_coast_is_valued_by_the_country_though_sales_are_within_reach(
     ] {
         assert_eq!(fallback(latitude, &mut home), expected, "{latitude}");
     }
-    // A farm with sales on all sides stands on land, however far the nearest.
+    // A farm with sales on all sides stands on land, whatever the distance of the nearest.
     let ring = made(SALES, 1).into_iter().filter(|sale| {
         let (north, east) = (sale.position.latitude(), sale.position.longitude());
         (north - 43.12).hypot((east - 5.95) * 0.73) > 0.014
@@ -256,7 +256,7 @@ fn a_point_off_the_coast_is_valued_by_the_country_though_sales_are_within_reach(
 }
 
 #[test]
-fn a_saved_model_answers_as_before() {
+fn a_saved_model_gives_the_same_estimates() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Model::open(folder.path()).unwrap_err().to_string();
     assert!(missing.contains("toise train"), "{missing}");
@@ -269,7 +269,7 @@ fn a_saved_model_answers_as_before() {
             MODEL.estimate(&home, ALL).unwrap()
         );
     }
-    // Saved again, and with a model of before beside it, it is still the one in use.
+    // Saved again while an older model exists, it is still the current one.
     MODEL.save(folder.path()).unwrap();
     assert!(Model::open(folder.path()).is_ok());
     let trees = saved.join("gap.json");
@@ -285,7 +285,7 @@ fn a_saved_model_answers_as_before() {
 }
 
 #[test]
-fn few_sales_are_compared_without_trees() {
+fn few_sales_give_estimates_without_trees() {
     let model = trained(made(400, 3));
     for home in homes(50) {
         let estimate = model.estimate(&home, ALL).unwrap();
@@ -304,7 +304,7 @@ fn few_sales_are_compared_without_trees() {
     assert!(few.unwrap_err().to_string().contains("toise import dvf"));
 }
 
-/// What the trees gave when this was written: another library, or version, has to come this near.
+/// Predictions of the trees when this test was written: another library or version must come this close.
 #[test]
 fn golden_predictions() {
     const GOLDEN: [[f64; 3]; 4] = [

@@ -1,7 +1,7 @@
-//! Training: the estimator is fitted twice, first without the latest sales, which then calibrate the interval, and at
-//! last to all.
+//! Training. The estimator is fitted twice: first without the latest sales, whose errors calibrate the interval, then
+//! on all sales.
 //!
-//! The same sales give the same model to the last bit, in any order and on any number of threads.
+//! The same sales give a bit-identical model, in any order and on any number of threads.
 
 use rayon::prelude::*;
 
@@ -15,41 +15,41 @@ use super::model::{self, Error, Metadata, Model};
 use super::sale::{Sale, Sales};
 use super::trees::{Boosted, Direction, Matrix, Settings, Trees};
 
-/// Share of the time covered by sales that calibrates the interval, and its bounds in days.
+/// Share of the covered period whose sales calibrate the interval, with its bounds in days.
 const CALIBRATION_SHARE: f64 = 0.33;
 const CALIBRATION_DAYS: (f64, f64) = (60.0, 365.0);
-/// Days in which what an error says of the interval falls to 1/e: markets turn.
+/// Days in which the weight of a calibration error falls to 1/e: markets change.
 const FADING_DAYS: f64 = 250.0;
-/// Sales below which nothing is trained.
+/// Minimum sales for training.
 pub const SALES_MIN: usize = 100;
-/// Errors below which their width is not learned: it is the same for all.
+/// Minimum errors to train a width per home; below it all homes have the same width.
 const WIDTHS_MIN: usize = 500;
-/// Trees of the width, their depth and rate.
+/// Trees of the width, with their depth and learning rate.
 const WIDTH_TREES: usize = 120;
 const WIDTH_DEPTH: usize = 4;
 const WIDTH_RATE: f64 = 0.06;
-/// Least number of sales in a leaf of these.
+/// Minimum weight of errors in a leaf of the width trees.
 const WIDTH_LEAF_MIN: f64 = 40.0;
-/// Steps a training tells of.
+/// Number of progress steps of a training.
 pub const STEPS: u64 = 2 * fit::STEPS + 2;
 
-/// An error outside the sales that were learned from.
+/// The error of one held-out sale.
 struct Outside {
     valued: Valued,
     placed: Placed,
     id: [u8; super::sale::ID_BYTES],
     error: f64,
-    /// Days before the last sale.
+    /// Days from the sale to the last sale.
     age: f64,
-    /// Errors of the department's level alone and the country's.
+    /// Errors of the department level alone and of the country level alone.
     of_levels: [f64; 2],
 }
 
-/// Trains on sales, all of them up to the day before `end`; `step` is told of each of [`STEPS`] steps. What is learned
-/// from is cleaned first, and the funnel told of it; the interval is calibrated on sales as they are recorded.
+/// Trains on sales made before `end`. Calls `step` after each of [`STEPS`] steps. Training rows are cleaned first and
+/// counted in `funnel`; the interval is calibrated on uncleaned sales.
 ///
 /// # Errors
-/// Too few sales, or what the trees say.
+/// There are too few sales, or the tree library fails.
 pub fn train(
     sales: Vec<Sale>,
     end: i32,
@@ -92,7 +92,7 @@ pub fn train(
     step();
     let taught = taught(&sales);
     let count = sales.len() as u64;
-    // Nothing after the last sale is known, whatever day was asked for.
+    // Nothing after the last sale is known, whatever `end` was requested.
     let end = end.min(last + 1);
     let fitted = Fitted::new(sales, end, step)?;
     let mut model = Model {
@@ -119,7 +119,7 @@ fn too_few(sales: usize) -> Error {
     }
 }
 
-/// Errors on the sales after those an estimator knows.
+/// Errors on the sales after those the estimator knows.
 fn outside(fitted: &Fitted, sales: &Sales) -> Result<Vec<Outside>, Error> {
     let last = sales.day.iter().max().copied().unwrap_or_default();
     (0..sales.len())
@@ -154,7 +154,7 @@ fn outside(fitted: &Fitted, sales: &Sales) -> Result<Vec<Outside>, Error> {
         .collect()
 }
 
-/// Learns the width of errors, and how many widths hold four in five.
+/// Trains the width of errors, and calibrates how many widths cover four in five.
 fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> {
     let fallbacks = [Class::Flat, Class::House].map(|class| {
         [0, 1].map(|level| {
@@ -174,7 +174,7 @@ fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> 
             Interval::calibrate(&scored.collect::<Vec<_>>(), fallbacks),
         ));
     }
-    // Each half is scored by trees of the other, so that no score is flattered.
+    // Each half is scored by trees trained on the other, so that no score is in-sample.
     let (one, other): (Vec<&Outside>, Vec<&Outside>) = local.iter().partition(|one| one.half());
     let mut scored = Vec::with_capacity(local.len());
     for (learned, judged) in [(&one, &other), (&other, &one)] {
@@ -202,13 +202,13 @@ impl Outside {
         }
     }
 
-    /// One half of sales or the other.
+    /// Which half of the sales it belongs to.
     fn half(&self) -> bool {
         chance(&self.id) < 0.5
     }
 }
 
-/// Trees of the distance that four in five errors stay below.
+/// Trees that predict the distance below which four in five errors lie.
 fn widths(outside: &[&Outside]) -> Result<Boosted, Error> {
     let mut matrix = Matrix::default();
     for one in outside {
@@ -227,7 +227,7 @@ fn widths(outside: &[&Outside]) -> Result<Boosted, Error> {
     Boosted::grow(matrix, &settings)
 }
 
-/// Inputs that sales tell apart.
+/// Inputs known for at least [`SALES_MIN`] sales, whose effect can be learned.
 fn taught(sales: &Sales) -> Vec<String> {
     let varies =
         |column: &[f32]| column.iter().filter(|value| !value.is_nan()).count() >= SALES_MIN;

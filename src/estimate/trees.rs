@@ -1,5 +1,5 @@
-//! Boosted trees behind a trait of our own, so that the library that grows them can be replaced: golden predictions in
-//! the tests say what a replacement must give.
+//! Boosted trees behind our own trait, so that the library can be replaced. The golden predictions in the tests define
+//! what a replacement must reproduce.
 
 use hessboost::config::{ExtraTrees, Monotone, TreeMethod};
 use hessboost::data::DMatrix;
@@ -8,43 +8,43 @@ use hessboost::objective::{Objective, Quantiles};
 
 use super::error::Error;
 
-/// How the answer may move with a feature.
+/// How a prediction may change with a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Never down as it grows.
+    /// Never decreases as the feature grows.
     Up,
-    /// Never up as it grows.
+    /// Never increases as the feature grows.
     Down,
-    /// Any way.
+    /// Unconstrained.
     Free,
 }
 
-/// How trees are grown.
+/// Settings for growing trees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Quantile of the label that is fitted: 0.5 for the median.
+    /// Quantile of the label to fit: 0.5 for the median.
     pub quantile: f64,
-    /// Trees.
+    /// Number of trees.
     pub trees: usize,
-    /// Depth of a tree.
+    /// Maximum depth of a tree.
     pub depth: usize,
-    /// Share of a tree's step that is taken.
+    /// Learning rate.
     pub rate: f64,
-    /// Least weight of rows in a leaf.
+    /// Minimum weight of rows in a leaf.
     pub leaf_min: f64,
-    /// Whether a node tries one threshold of each feature, drawn at random, instead of all (Geurts, Ernst and Wehenkel
-    /// 2006): the sum of many such trees is smoother than that of trees cut at the best thresholds.
+    /// Whether to grow extra trees: a node tries one random threshold per feature instead of all (Geurts, Ernst and
+    /// Wehenkel 2006). The sum of many such trees is smoother than that of trees split at the best thresholds.
     pub is_random: bool,
-    /// By feature.
+    /// Monotonicity constraint of each feature.
     pub directions: Vec<Direction>,
-    /// The same seed grows the same trees.
+    /// Random seed; equal seeds grow equal trees.
     pub seed: u64,
 }
 
-/// Rows of features, one after another; NaN for what is unknown.
+/// Training rows, concatenated; NaN for unknown features.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
-    /// Values, row by row.
+    /// Feature values, row by row.
     pub values: Vec<f32>,
     /// Label of each row.
     pub labels: Vec<f32>,
@@ -61,36 +61,36 @@ impl Matrix {
     }
 }
 
-/// Trees that predict one number of a row.
+/// Trees that predict one number per row.
 pub trait Trees: Sized + Send + Sync {
-    /// Grows trees; the same for any number of threads.
+    /// Grows trees; the result does not depend on the number of threads.
     ///
     /// # Errors
-    /// What the library says of settings or values it cannot take.
+    /// The library rejects the settings or values.
     fn grow(rows: Matrix, settings: &Settings) -> Result<Self, Error>;
-    /// Predicts of one row.
+    /// Predicts one row.
     ///
     /// # Errors
-    /// A row of another width, or with an infinite value.
+    /// The row has another number of features, or an infinite value.
     fn predict(&self, row: &[f32]) -> Result<f64, Error>;
-    /// What each feature adds to the prediction of a row, and last what none of them does.
+    /// The contribution of each feature to the prediction of a row, followed by the base value.
     ///
     /// # Errors
     /// As for [`Trees::predict`].
     fn attribute(&self, row: &[f32]) -> Result<Vec<f64>, Error>;
-    /// As bytes, in a form other tools read.
+    /// Encodes the trees in a format that other tools read.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library fails to encode them.
     fn encode(&self) -> Result<Vec<u8>, Error>;
-    /// From bytes.
+    /// Decodes trees.
     ///
     /// # Errors
-    /// Bytes that are no trees.
+    /// The bytes are not valid trees.
     fn decode(bytes: &[u8]) -> Result<Self, Error>;
 }
 
-/// Trees of the `hessboost` crate, stored as XGBoost's JSON.
+/// Trees of the `hessboost` crate, stored as XGBoost JSON.
 #[derive(Debug)]
 pub struct Boosted(BoostedModel);
 
@@ -98,11 +98,11 @@ fn refused(error: hessboost::error::HessboostError) -> Error {
     Error::Trees(error.to_string())
 }
 
-/// Rows drawn for each tree.
+/// Share of rows drawn for each tree.
 const ROW_SHARE: f64 = 0.7;
-/// Features drawn for each tree.
+/// Share of features drawn for each tree.
 const FEATURE_SHARE: f64 = 0.6;
-/// Bins a feature is cut into.
+/// Number of histogram bins per feature.
 const BINS: usize = 256;
 
 impl Trees for Boosted {

@@ -1,24 +1,24 @@
-//! A model as every door asks it: HTTP, the bulk command and SQL go through [`Valuer::value`], so they give the same
+//! The single entry to a model: HTTP, the bulk command and SQL all call [`Valuer::value`], so they return the same
 //! numbers.
 //!
-//! Prices are whole euros. Parts of a price are rounded so that they still sum to it exactly.
+//! Prices are whole euros. Contributions are rounded so that they still sum to the price exactly.
 
 use std::sync::Arc;
 
 use super::model::Error;
 use super::{Detail, Estimate, Extras, Home, Model};
 
-/// Whether what sales cannot teach takes part.
+/// Whether adjustments for characteristics missing from sales are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adjustments {
-    /// As documented in [`super::adjustments`].
+    /// Apply the adjustments documented in [`super::adjustments`].
     #[default]
     On,
-    /// What is said of it is ignored.
+    /// Ignore these characteristics.
     Off,
 }
 
-/// A model, and how it is asked. Cheap to clone.
+/// A model with its options. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Valuer {
     model: Arc<Model>,
@@ -26,17 +26,17 @@ pub struct Valuer {
 }
 
 impl Valuer {
-    /// Asks a model.
+    /// Combines a model with its options.
     pub fn new(model: Arc<Model>, adjustments: Adjustments) -> Self {
         Self { model, adjustments }
     }
 
-    /// The model asked.
+    /// The model in use.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The value of a home in whole euros. Computes for some tens of microseconds; no input or output.
+    /// Values a home in whole euros. Takes tens of microseconds of CPU; no input or output.
     ///
     /// # Errors
     /// See [`Model::estimate`].
@@ -56,7 +56,7 @@ impl Valuer {
     }
 }
 
-/// The estimate in whole euros; the parts take the remainder of the rounding, the greatest first.
+/// Rounds the estimate to whole euros; the largest contribution takes the rounding remainder.
 fn in_whole_euros(mut estimate: Estimate) -> Estimate {
     estimate.price = estimate.price.round();
     estimate.lower = estimate.lower.round().min(estimate.price);
@@ -66,7 +66,7 @@ fn in_whole_euros(mut estimate: Estimate) -> Estimate {
         part.eur = part.eur.round();
     }
     let sum: f64 = parts.iter().map(|part| part.eur).sum();
-    // A few euros at most, on a part of a hundred thousand.
+    // At most a few euros, on a contribution of about a hundred thousand.
     let greatest = parts
         .iter_mut()
         .max_by(|one, other| one.eur.abs().total_cmp(&other.eur.abs()));
@@ -82,7 +82,7 @@ mod tests {
     use crate::{Confidence, Contribution, Fallback};
 
     #[test]
-    fn parts_in_whole_euros_still_sum_to_the_price() {
+    fn rounded_contributions_still_sum_to_the_price() {
         let part = |feature, eur| Contribution { feature, eur };
         let estimate = in_whole_euros(Estimate {
             price: 200_000.6,

@@ -1,6 +1,6 @@
-//! The laboratory: invented data in the official formats, and evaluations of matching, deduplication and estimates.
+//! The laboratory: synthetic data in the official formats, and evaluations of matching, deduplication and estimates.
 //!
-//! Only the executable depends on it; nothing that serves requests does.
+//! Only the executable depends on it; no code that serves requests does.
 
 pub mod dedup;
 pub mod estimate;

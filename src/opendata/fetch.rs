@@ -1,8 +1,8 @@
-//! Official sources: where DVF and DPE are published, fetched politely into `<data>/downloads` so that an interrupted
-//! fetch goes on where it stopped.
+//! Downloads DVF and DPE from the official sources into `<data>/downloads`, within their rate limits. An interrupted
+//! download resumes where it stopped.
 //!
-//! DVF comes as one file per department and year, each an official edition of that slice. DPE comes as pages of the
-//! data-fair API, each naming the next.
+//! DVF is one file per department and year, each an official edition of that slice. DPE is a sequence of pages of the
+//! data-fair API, each with the address of the next.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -16,59 +16,59 @@ use toise_geo::departments;
 use toise_lake::Slice;
 use toise_net::{self as net, Client};
 
-/// Where geo-dvf is published.
+/// Base URL of geo-dvf.
 pub const DVF_BASE: &str = "https://files.data.gouv.fr/geo-dvf";
-/// Where the diagnostics of existing dwellings are published.
+/// Base URL of the diagnostics of existing dwellings.
 pub const DPE_BASE: &str = "https://data.ademe.fr/data-fair/api/v1/datasets/dpe03existant";
-/// Departments whose land register is not the tax office's: they have no recorded sales.
+/// Departments whose land register is not run by the tax office, so they have no recorded sales.
 pub const WITHOUT_SALES: [&str; 4] = ["57", "67", "68", "976"];
 
-/// Largest file of a department and year; the largest known is about 5 MB.
+/// Maximum size of a file of one department and year, bytes; the largest known is about 5 MB.
 const DVF_BYTES_MAX: u64 = 1 << 30;
-/// Diagnostics asked for at once, the most the API gives.
+/// Diagnostics requested per page: the API's maximum.
 const PAGE_ROWS: u32 = 10_000;
-/// Largest page.
+/// Maximum page size, bytes.
 const PAGE_BYTES_MAX: u64 = 512 << 20;
-/// How long pages of a finished fetch stand in for a new one.
+/// How long the pages of a finished download are reused instead of downloading again.
 const FINISHED_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
-/// Pages of one fetch: the whole country has some 1,500.
+/// Maximum pages of one download; the whole country has about 1,500.
 const PAGES_MAX: u32 = 20_000;
 
-/// Why a fetch ended.
+/// Why a download failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The network or the server.
+    /// A network or server error.
     #[error(transparent)]
     Net(#[from] net::Error),
-    /// A department nobody knows.
-    #[error("department {0}: no such department")]
+    /// An unknown department.
+    #[error("department {0}: unknown department")]
     Department(String),
-    /// The server's answer is not a page of results.
-    #[error("{url}: not a page of results: {reason}")]
+    /// The response is not a page of results.
+    #[error("{url}: not a results page: {reason}")]
     Page {
-        /// Address asked.
+        /// The requested address.
         url: String,
         /// What is wrong.
         reason: String,
     },
-    /// A file of the fetch could not be read or written.
+    /// A downloaded file cannot be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// What a fetch brought.
+/// Result of a download.
 #[derive(Clone, Debug, Default)]
 pub struct Fetched {
     /// Files to import.
     pub inputs: Vec<Input>,
-    /// What the source does not have.
+    /// Slices that the source does not have, in words.
     pub notes: Vec<String>,
-    /// Folder to remove once the files are imported.
+    /// Folder to delete after the files have been imported.
     pub temporary: Option<PathBuf>,
 }
 
@@ -79,7 +79,8 @@ fn check(codes: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Fetches the sales of departments and years; a slice the source does not have is noted, not an error.
+/// Downloads the sales of departments and years. A slice that the source does not have is added to the notes; it is not
+/// an error.
 pub async fn dvf(
     client: &Client,
     base: &str,
@@ -132,7 +133,7 @@ pub async fn dvf(
     Ok(fetched)
 }
 
-/// Month of the edition: that of the file, else the present one.
+/// Edition as `yyyy-mm`: from the file's modification date, else from the current date.
 fn edition(last_modified: Option<&str>, now: DateTime<Utc>) -> String {
     let date = last_modified
         .and_then(|date| httpdate::parse_http_date(date).ok())
@@ -140,7 +141,7 @@ fn edition(last_modified: Option<&str>, now: DateTime<Utc>) -> String {
     date.format("%Y-%m").to_string()
 }
 
-/// How far a fetch of pages has come; kept beside the pages.
+/// Progress of a paged download, stored beside the pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Journey {
     pages: u32,
@@ -154,8 +155,8 @@ struct PageEnd {
     results: serde::de::IgnoredAny,
 }
 
-/// Fetches the diagnostics established in departments since a day (`yyyy-mm-dd`). A finished fetch found on disk was
-/// interrupted before its import, so its pages are used while they are less than a day old.
+/// Downloads the diagnostics established in departments since a day (`yyyy-mm-dd`). If a finished download is found on
+/// disk, its import was interrupted; its pages are reused while they are less than a day old.
 pub async fn dpe(
     client: &Client,
     base: &str,
@@ -235,7 +236,7 @@ fn first_page(base: &str, codes: &[String], since: Option<&str>) -> String {
     format!("{base}/lines?{}", query.finish())
 }
 
-/// The next page on the base asked for: a mirror may repeat the official address.
+/// Moves the address of the next page to the requested base, because a mirror may repeat the official address.
 fn on_base(base: &str, next: &str) -> String {
     match next.split_once('?') {
         Some((_, query)) => format!("{base}/lines?{query}"),
@@ -243,7 +244,7 @@ fn on_base(base: &str, next: &str) -> String {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let part = path.with_extension("part");
     std::fs::write(&part, bytes)

@@ -1,4 +1,4 @@
-//! Fetching from a server on this machine that behaves as the official ones do on a bad day.
+//! Downloads from a local server that simulates failures of the official ones.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,8 @@ use super::fetch::{Fetched, dpe, dvf};
 use toise_base::progress::Progress;
 use toise_net::{Client, Error, Policy};
 
-/// Answers each request with the raw bytes the script gives for (request head, its number), then closes.
+/// Answers each request with the raw bytes that a script returns for (request head, request number), then closes the
+/// connection.
 struct Server {
     base: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -98,7 +99,7 @@ async fn fetch_dvf(
 }
 
 #[tokio::test]
-async fn a_busy_server_is_waited_for_and_a_cut_download_resumes() {
+async fn a_busy_server_is_retried_and_a_cut_download_resumes() {
     let whole = file();
     let sent = whole.clone();
     let server = Server::start(move |head, number| {
@@ -151,12 +152,12 @@ async fn a_busy_server_is_waited_for_and_a_cut_download_resumes() {
 }
 
 #[tokio::test]
-async fn a_file_that_changed_in_between_starts_anew() {
+async fn a_download_restarts_if_the_file_has_changed() {
     let (old, new) = (file(), file().repeat(2));
     let sent = new.clone();
     let server = Server::start(move |_, number| match number {
         0 => answer("200 OK", VERSION, old.len(), &old[..100]),
-        // A server that no longer knows the tag of If-Range sends the whole new file.
+        // A server that does not know the tag of If-Range any more sends the whole new file.
         _ => answer("200 OK", "etag: \"v2\"\r\n", sent.len(), &sent),
     })
     .await;
@@ -166,7 +167,7 @@ async fn a_file_that_changed_in_between_starts_anew() {
 }
 
 #[tokio::test]
-async fn what_is_not_published_is_noted_and_endless_trouble_is_an_error() {
+async fn unpublished_slices_are_noted_and_persistent_failures_are_errors() {
     let server = Server::start(|head, _| {
         if head.contains("/48.csv.gz") {
             answer("404 Not Found", "", 0, b"")
@@ -193,7 +194,7 @@ async fn what_is_not_published_is_noted_and_endless_trouble_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_interrupted_walk_over_pages_goes_on_at_the_page_it_reached() {
+async fn an_interrupted_paged_download_resumes_at_its_page() {
     let broken = Arc::new(Mutex::new(true));
     let switch = broken.clone();
     let server = Server::start(move |head, _| {
@@ -247,7 +248,7 @@ async fn an_interrupted_walk_over_pages_goes_on_at_the_page_it_reached() {
     assert_eq!(
         heads.len(),
         3,
-        "the first page is not asked for twice: {heads:?}"
+        "the first page is requested only once: {heads:?}"
     );
     assert!(
         heads[0].starts_with("GET /lines?size=10000&qs=code_departement_ban%3A%2848%29+AND+date_etablissement_dpe%3A%5B2026-01-01+TO+*%5D "),

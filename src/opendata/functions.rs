@@ -1,8 +1,9 @@
-//! Match scores in SQL: the endpoint's kernel as scalar functions, to the last bit.
+//! Match scores as SQL scalar functions, bit-identical to those of the endpoint.
 //!
 //! `dpe_match_score(body, …)` and `dvf_match_score(body, …)` take a match body as JSON text, then the record's values
-//! in the order of the score table, surface, latitude and longitude. The body is validated as the endpoint does, once
-//! per batch when it is a constant; its filters only take part by nearness, so restrict the rows in `where`.
+//! in the order of the score table, then surface, latitude and longitude. The body is validated as at the endpoint,
+//! once per batch if it is constant. Its filters do not restrict the rows, they only contribute nearness to the score;
+//! use `where` to restrict the rows.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use super::scorer::Scorer;
 use crate::request::parse_match;
 use toise_lake::schema::{LATITUDE, LONGITUDE};
 
-/// The functions, ready to register in a session.
+/// The functions, to be registered in a session.
 pub fn scalar_functions() -> Vec<ScalarUDF> {
     [Dataset::Dpe, Dataset::Dvf]
         .into_iter()
@@ -35,7 +36,7 @@ struct MatchScore {
     signature: Signature,
 }
 
-/// The arguments after the body: columns of the table and the types the kernel reads.
+/// The arguments after the body: table columns with the types the kernel reads.
 fn arguments(dataset: Dataset) -> Vec<(&'static str, DataType)> {
     let mut arguments: Vec<(&'static str, DataType)> = rules(dataset)
         .iter()
@@ -119,7 +120,7 @@ impl ScalarUDFImpl for MatchScore {
 }
 
 impl MatchScore {
-    /// Scores each row by its own body; neighbours with one body share its scorer.
+    /// Scores each row by its own body; consecutive rows with the same body share a scorer.
     fn score_each(
         &self,
         bodies: &StringArray,

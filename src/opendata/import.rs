@@ -1,7 +1,8 @@
-//! Files into a table: one thread reads and splits, rayon converts, the caller's thread feeds the sink in source order.
+//! Imports files into a table: one thread reads and splits them, rayon converts the blocks, and the calling thread
+//! writes to the sink in source order.
 //!
-//! Memory stays within [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of about 4 MB of text, whatever the file. Call
-//! from a thread that is no rayon worker: it waits for conversions.
+//! At most [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of about 4 MB of text are in memory, whatever the file
+//! size. Must not be called from a rayon worker, because it waits for conversions.
 
 mod pipeline;
 
@@ -23,49 +24,49 @@ use toise_base::progress::Progress;
 use toise_geo::iris::IrisIndex;
 use toise_lake::{RowSink, Slice, Source};
 
-/// Blocks read ahead of conversion.
+/// Maximum blocks read ahead of conversion.
 pub const BLOCKS_WAITING: usize = 4;
-/// Blocks in conversion, or converted and waiting for the sink.
+/// Maximum blocks in conversion, or converted and waiting for the sink.
 pub const BLOCKS_CONVERTING: usize = 4;
-/// Licence of everything imported here.
+/// Licence of all imported data.
 pub const LICENCE: &str = "Licence Ouverte 2.0";
 
-/// What an import is asked for.
+/// Options of an import.
 #[derive(Clone, Default)]
 pub struct ImportOptions {
-    /// Departments wanted; empty: all.
+    /// Departments to import; empty for all.
     pub departments: Vec<String>,
-    /// Years of sales wanted.
+    /// Years of sales to import; `None` for all.
     pub years: Option<RangeInclusive<i32>>,
-    /// First day of diagnostics wanted, days since 1970-01-01.
+    /// First day of diagnostics to import, days since 1970-01-01.
     pub since: Option<i32>,
-    /// Official edition the files are (`2026-04`): they replace the slices they cover.
+    /// Official edition of the files (`2026-04`); they replace the slices they cover.
     pub edition: Option<String>,
-    /// Contours that fill `iris_code` and `iris_type` of sales.
+    /// IRIS contours that fill `iris_code` and `iris_type` of sales.
     pub iris: Option<Arc<IrisIndex>>,
-    /// Names of sources whose mutations are grouped in memory because their rows are scattered.
+    /// Names of sources whose rows are scattered, so that their mutations are grouped in memory.
     pub group_in_memory: HashSet<String>,
-    /// Bars on standard error.
+    /// Progress bars on standard error.
     pub progress: Progress,
-    /// Tells when a source was read.
+    /// Clock that dates the reading of a source.
     pub clock: Clock,
 }
 
 /// A file to import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What the report, the provenance and errors call it: its path, or the address it came from.
+    /// Name in reports, provenance and errors: the path, or the address it was downloaded from.
     pub name: String,
-    /// Official edition of this file; `None`: that of the options, if any.
+    /// Official edition of this file; `None` means the edition of the options, if any.
     pub edition: Option<String>,
-    /// Slices it covers whole; `None`: told from its rows where an edition is named.
+    /// Slices that it covers completely; `None` means derived from its rows if an edition is given.
     pub slices: Option<Vec<Slice>>,
 }
 
 impl Input {
-    /// A local file.
+    /// A local file, named by its path.
     pub fn local(path: PathBuf) -> Self {
         Self {
             name: path.display().to_string(),
@@ -76,23 +77,23 @@ impl Input {
     }
 }
 
-/// One source that went into a sink.
+/// One imported source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// Provenance, for the snapshot.
     pub source: Source,
-    /// Slices an edition covers; empty where no edition was named.
+    /// Slices that an edition covers; empty without an edition.
     pub slices: Vec<Slice>,
 }
 
 /// Imports files into sinks that `begin` opens, and gives back the sink, filled and unpublished.
 ///
-/// A file whose mutations turn out to be scattered cannot be undone in the sink: the sink is dropped, and everything is
-/// read once more with that file grouped in memory.
+/// If the mutations of a file turn out to be scattered, the sink cannot be rolled back: it is dropped, and all files
+/// are read again with that file grouped in memory.
 ///
 /// # Errors
 ///
-/// The first file that is not what it says; the sink is dropped then.
+/// The first file that cannot be read or is malformed; the sink is dropped in that case.
 pub fn import_files<S: RowSink>(
     dataset: Dataset,
     inputs: &[Input],
@@ -111,7 +112,7 @@ pub fn import_files<S: RowSink>(
                 *report = blank.clone();
                 let file = place.file;
                 report.notes.push(format!(
-                    "{file}: rows of one mutation are apart; grouped in memory"
+                    "{file}: the rows of a mutation are scattered; grouping the file in memory"
                 ));
             }
             Err(error) => return Err(error),
@@ -134,6 +135,10 @@ fn import_all(
 }
 
 /// Imports one file into a sink.
+///
+/// # Errors
+///
+/// As for [`import_reader`], or the file cannot be opened.
 pub fn import_file(
     dataset: Dataset,
     input: &Input,
@@ -161,13 +166,12 @@ pub fn import_file(
     Ok(imported)
 }
 
-/// Imports anything that can be read: the general door, also for readers in memory. `name` is what the report and
-/// errors call it.
+/// Imports from any reader, including one in memory. `name` identifies the source in the report and in errors.
 ///
 /// # Errors
 ///
-/// A source that is not what it says; rows pushed so far are in the sink, which the caller drops.
-/// [`Error::Scattered`]: start over with the name in [`ImportOptions::group_in_memory`].
+/// The source is malformed; rows written so far stay in the sink, which the caller drops. [`Error::Scattered`]: start
+/// again with the name added to [`ImportOptions::group_in_memory`].
 pub fn import_reader(
     dataset: Dataset,
     reader: impl Read + Send,
@@ -192,7 +196,7 @@ pub fn import_reader(
             };
             while let Some(block) = rows.next_block().transpose() {
                 let failed = block.is_err();
-                // A consumer that has gone met an error of its own.
+                // If the consumer has gone away, it has reported its own error.
                 if sender.send(block).is_err() || failed {
                     return;
                 }
@@ -224,12 +228,13 @@ pub fn import_reader(
     })
 }
 
-/// The present moment as the contract writes it.
+/// The current time, as the contract writes it (ISO 8601).
 pub fn iso(clock: &Clock) -> String {
     clock.now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// What a file of an edition covers: its commune where it is a single one, else its departments, in each year met.
+/// The slices that a file of an edition covers: its commune if there is only one, else its departments, in each year
+/// found.
 fn slices(places: &BTreeSet<(String, i32)>) -> Vec<Slice> {
     let mut communes = places.iter().map(|(commune, _)| commune);
     let first = communes.next();

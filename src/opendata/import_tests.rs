@@ -1,4 +1,4 @@
-//! Imports of small literal sources and, where `TOISE_REAL_DATA` names the folder, of every real file.
+//! Imports of small literal sources and, if `TOISE_REAL_DATA` names a folder, of every real file in it.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::report::ImportReport;
 use super::source::{Error, Format};
 use toise_lake::{self as lake, RowSink};
 
-/// Keeps what is pushed.
+/// A sink that collects the batches.
 #[derive(Default)]
 struct Kept(Vec<RecordBatch>);
 
@@ -109,7 +109,7 @@ fn a_house_repeated_for_each_of_its_lands_is_one_house() {
 }
 
 #[test]
-fn several_dwellings_sum_up_and_have_no_price_per_metre() {
+fn several_dwellings_are_summed_and_have_no_price_per_metre() {
     let (records, _) = geo(&[
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,1,,1,Appartement,40,2,,,,",
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,2,,1,Appartement,60,3,,,,",
@@ -200,7 +200,7 @@ fn kinds_follow_their_precedence() {
 }
 
 #[test]
-fn natures_become_types_without_accents() {
+fn transaction_types_are_natures_without_accents() {
     for (nature, kind, new_build, open) in [
         ("Vente", "Vente", false, true),
         (
@@ -239,7 +239,7 @@ fn natures_become_types_without_accents() {
 const RAW: &str = "Identifiant de document|Reference document|1 Articles CGI|2 Articles CGI|3 Articles CGI|4 Articles CGI|5 Articles CGI|No disposition|Date mutation|Nature mutation|Valeur fonciere|No voie|B/T/Q|Type de voie|Code voie|Voie|Code postal|Commune|Code departement|Code commune|Prefixe de section|Section|No plan|No Volume|1er lot|Surface Carrez du 1er lot|2eme lot|Surface Carrez du 2eme lot|3eme lot|Surface Carrez du 3eme lot|4eme lot|Surface Carrez du 4eme lot|5eme lot|Surface Carrez du 5eme lot|Nombre de lots|Code type local|Type local|Identifiant local|Surface reelle bati|Nombre pieces principales|Nature culture|Nature culture speciale|Surface terrain\n";
 
 #[test]
-fn the_raw_form_gives_the_same_sale_the_same_id() {
+fn both_formats_give_a_sale_the_same_id() {
     let raw = format!(
         "{RAW}|||||||000001|05/01/2023|Vente|208000,00|289||CHE|5845|DE PLAISANCE|83200|TOULON|83|137||CY|616||0152||||||||||1|3|Dépendance||0|0|||\n\
          |||||||000001|05/01/2023|Vente|208000,00|289||CHE|5845|DE PLAISANCE|83200|TOULON|83|137||CY|616||404||405|78,46|||||||2|2|Appartement||81|4|||\n\
@@ -275,7 +275,7 @@ fn the_raw_form_gives_the_same_sale_the_same_id() {
 }
 
 #[test]
-fn a_file_a_spreadsheet_has_been_through_is_the_same_sale() {
+fn a_file_saved_by_a_spreadsheet_gives_the_same_sale() {
     let plain = "m1,2023-01-05,000001,Vente,208000.5,1,,RUE A,01000,01053,Bourg,01053000AB0001,,0007,,1,Maison,100,5,S,400,5.2,46.2";
     let sheet = "m1;05/01/2023;1;Vente;208000,5;1;;RUE A;1000;1053;Bourg;1053000AB0001;;7;;1;Maison;100;5;S;400;5,2;46,2";
     let (first, _) = geo(&[plain]);
@@ -292,7 +292,7 @@ fn a_file_a_spreadsheet_has_been_through_is_the_same_sale() {
 }
 
 #[test]
-fn bad_rows_are_counted_and_the_rest_goes_on() {
+fn bad_rows_are_counted_and_the_others_imported() {
     let good = "m4,2023-01-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,abc,3,,,,";
     let (records, report) = geo(&[
         "m1,2023-13-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,,,,",
@@ -318,7 +318,7 @@ fn bad_rows_are_counted_and_the_rest_goes_on() {
 }
 
 #[test]
-fn damaged_files_end_with_one_error_that_names_the_place() {
+fn damaged_files_give_one_error_with_its_location() {
     use std::io::Write;
     let row = "m1,2023-01-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,,,,\n";
     let text = format!("{GEO}{}", row.repeat(5_000));
@@ -528,7 +528,7 @@ fn real_sales_of_toulon_give_every_mutation() {
     };
     let records = kept.records();
     assert_eq!((report.rows_read, report.rows_kept), (17_252, 17_252));
-    // 7,397 mutations; ten of them sell flats and houses, which makes two records.
+    // 7,397 mutations; ten of them sell flats and houses, which gives two records each.
     assert_eq!(
         (records.len(), distinct_ids(&records, "id")),
         (7_407, 7_407)
@@ -541,7 +541,7 @@ fn real_sales_of_toulon_give_every_mutation() {
 }
 
 #[test]
-fn real_sales_of_paris_lie_in_quarters() {
+fn real_sales_of_paris_have_an_iris() {
     let Some(iris) = real("iris/iris_paris_and_adjacent_wgs84.geojson.gz") else {
         return;
     };
@@ -564,7 +564,7 @@ fn real_sales_of_paris_lie_in_quarters() {
         records.len(),
         distinct_ids(&records, "id")
     );
-    // Eleven pairs are alike in every published column but the number of the mutation, which no edition keeps.
+    // Eleven pairs agree in every published column except the mutation number, which changes between editions.
     let distinct = distinct_ids(&records, "id");
     assert_eq!(
         (report.rows_kept, records.len(), distinct),
@@ -574,7 +574,7 @@ fn real_sales_of_paris_lie_in_quarters() {
 }
 
 #[test]
-fn real_diagnostics_are_all_kept() {
+fn real_diagnostics_are_all_imported() {
     for (glob, rows) in [
         ("dpe/dpe48*", 5_224),
         ("dpe/dpe69*", 1_000),

@@ -1,15 +1,15 @@
-//! Puts a record together as JSON text, field by field, without a tree in between: about a microsecond per record.
+//! Writes a record as JSON text field by field, without building a tree: about a microsecond per record.
 
 use std::fmt::Write as _;
 
-/// A JSON object being written; null fields are simply not added.
+/// A JSON object being written; null fields are left out.
 #[derive(Debug, Default)]
 pub struct JsonObject {
     text: String,
 }
 
 impl JsonObject {
-    /// Opens an object, reusing the allocation of an earlier text.
+    /// Starts an object in the allocation of an earlier text.
     pub fn reuse(mut text: String) -> Self {
         text.clear();
         text.push('{');
@@ -25,20 +25,20 @@ impl JsonObject {
         self.text.push_str("\":");
     }
 
-    /// Adds a text.
+    /// Adds a string.
     pub fn text(&mut self, key: &str, value: &str) {
         self.key(key);
         push_string(&mut self.text, value);
     }
 
-    /// Adds a text, when known.
+    /// Adds a string, unless it is `None`.
     pub fn optional_text(&mut self, key: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.text(key, value);
         }
     }
 
-    /// Adds a finite number, when known; whole ones without decimals.
+    /// Adds a number, unless it is `None` or not finite; whole numbers have no decimals.
     pub fn number(&mut self, key: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.key(key);
@@ -46,13 +46,13 @@ impl JsonObject {
         }
     }
 
-    /// Adds what already is JSON.
+    /// Adds a value that already is JSON text.
     pub fn raw(&mut self, key: &str, json: &str) {
         self.key(key);
         self.text.push_str(json);
     }
 
-    /// Adds a list of texts, empty or not.
+    /// Adds an array of strings, even if empty.
     pub fn texts(&mut self, key: &str, values: &[impl AsRef<str>]) {
         self.key(key);
         self.text.push('[');
@@ -65,7 +65,7 @@ impl JsonObject {
         self.text.push(']');
     }
 
-    /// Adds `location: {lat, lon}`, when known.
+    /// Adds `location: {lat, lon}` in degrees, unless it is `None`.
     pub fn location(&mut self, position: Option<(f64, f64)>) {
         if let Some((lat, lon)) = position {
             self.key("location");
@@ -73,7 +73,7 @@ impl JsonObject {
         }
     }
 
-    /// Closes the object.
+    /// Closes the object and returns its text.
     pub fn finish(mut self) -> String {
         self.text.push('}');
         self.text

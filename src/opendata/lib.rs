@@ -1,7 +1,7 @@
-//! Open data: recorded sales (DVF) and energy diagnostics (DPE), searched and matched.
+//! Open data: search and matching of recorded sales (DVF) and energy diagnostics (DPE).
 //!
-//! A request arrives here validated; it becomes one question to the engine, and the rows found become the JSON texts
-//! stored beside the columns. Everything here is CPU work: callers run it on the engine's pool, never on a reactor.
+//! A validated request becomes one engine query; the response contains the JSON texts that are stored beside the
+//! columns of the matching rows. Everything here is CPU-bound: callers run it on the engine's pool, never on a reactor.
 
 pub mod bulk;
 mod dataset;
@@ -35,7 +35,7 @@ pub use toise_contract::position::{Position, SortValue};
 use toise_engine::interrupt::Interrupt;
 use toise_engine::{self as engine, Budget, Engine};
 
-/// The open-data tables, ready for questions; cheap to clone.
+/// The open-data tables, ready for queries; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct OpenData {
     engine: Arc<Engine>,
@@ -43,13 +43,13 @@ pub struct OpenData {
 }
 
 impl OpenData {
-    /// Opens the open-data tables under a data folder.
+    /// Opens the open-data tables under a data folder, with caches limited by `budget`.
     pub fn open(data: &Path, budget: Budget) -> Result<Self, engine::Error> {
         let engine = Engine::open(data, &[dvf::schema(), dpe::schema()], budget)?;
         Ok(Self::over(Arc::new(engine)))
     }
 
-    /// The open-data tables of an engine that was opened with them.
+    /// Uses the open-data tables of an engine that was opened with them.
     pub fn over(engine: Arc<Engine>) -> Self {
         Self {
             engine,
@@ -57,7 +57,7 @@ impl OpenData {
         }
     }
 
-    /// The same tables for one question, which stops soon after the flag is raised.
+    /// The same tables for one query, which stops soon after the flag is raised.
     pub fn interruptible(&self, interrupt: &Interrupt) -> Self {
         Self {
             engine: Arc::clone(&self.engine),
@@ -65,12 +65,12 @@ impl OpenData {
         }
     }
 
-    /// What stops the questions asked through this handle.
+    /// The flag that cancels queries made through this handle.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
 
-    /// The engine behind.
+    /// The underlying engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
@@ -79,26 +79,26 @@ impl OpenData {
 /// A validated search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchRequest {
-    /// Conditions.
+    /// Conditions on the rows.
     pub filter: Filter,
     /// Column to sort by.
     pub sort_by: &'static str,
-    /// Greatest first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
-    /// Rows to return, 1 to 100.
+    /// Rows per page, 1 to 100.
     pub size: usize,
-    /// Where the former page ended.
+    /// Position of the last row of the previous page.
     pub after: Option<Position>,
 }
 
 /// A page of records.
 #[derive(Clone, Debug)]
 pub struct SearchAnswer {
-    /// Records, as JSON texts.
+    /// Records as JSON text.
     pub records: Vec<Bytes>,
-    /// All rows that match, whatever the page.
+    /// Number of all matching rows, on any page.
     pub total: u64,
-    /// Where the next page starts, when there is one.
+    /// Position at which the next page continues; `None` on the last page.
     pub next: Option<Position>,
 }
 
@@ -107,42 +107,42 @@ pub struct SearchAnswer {
 pub struct MatchRequest {
     /// Conditions that restrict the candidates.
     pub filter: Filter,
-    /// What candidates are ranked by.
+    /// Values by which candidates are ranked.
     pub targets: Vec<Target>,
-    /// Candidates to return, 1 to 20.
+    /// Number of candidates to return, 1 to 20.
     pub size: usize,
 }
 
 /// One scoring target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// Column of the table.
+    /// Column to compare.
     pub column: &'static str,
-    /// The value sought.
+    /// Value to compare with.
     pub goal: Goal,
 }
 
-/// The value a scoring target seeks.
+/// The value of a scoring target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Goal {
     /// A number.
     Number(f64),
-    /// A class letter, a period, a transaction type.
+    /// A class letter, a construction period or a transaction type.
     Text(String),
     /// A flag.
     Flag(bool),
 }
 
-/// How far a candidate can be trusted to be the record sought.
+/// How likely a candidate is to be the record sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Confidence {
     /// Not the record sought.
     Reject,
-    /// A guess.
+    /// Possible, but uncertain.
     Low,
-    /// Likely among a few.
+    /// Probable, among a few.
     Medium,
-    /// Right at least 95 times in 100.
+    /// Correct in at least 95 of 100 cases.
     High,
 }
 
@@ -161,23 +161,23 @@ impl Confidence {
 /// One ranked candidate.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// 0 to 100, one decimal.
+    /// Score from 0 to 100, with one decimal.
     pub score: f64,
-    /// How far to trust it.
+    /// Confidence that it is the record sought.
     pub confidence: Confidence,
     /// Identifier of the record.
     pub id: String,
-    /// The record, as JSON text.
+    /// The record as JSON text.
     pub record: Bytes,
 }
 
 /// The ranked candidates of one match request.
 #[derive(Clone, Debug)]
 pub struct MatchAnswer {
-    /// Best first.
+    /// The candidates, best first.
     pub candidates: Vec<Candidate>,
-    /// The two best scores are 5 or less apart.
+    /// Whether the two best scores differ by at most 5 points.
     pub ambiguous: bool,
-    /// Candidates that passed the filters.
+    /// Number of candidates that passed the filters.
     pub total: u64,
 }

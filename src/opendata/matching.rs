@@ -1,4 +1,4 @@
-//! Match: the candidates a filter lets through, ranked by likeness to the targets.
+//! Match: ranks the candidates that pass a filter by similarity to the targets.
 
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ use toise_engine::view::{RowRef, RowSet, TableView};
 /// A candidate before its record is fetched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// 0 to 100, one decimal.
+    /// Score from 0 to 100, with one decimal.
     pub score: f64,
     /// Identifier of the record.
     pub id: String,
-    /// The record's row in the view.
+    /// Row of the record in the view.
     pub row: RowRef,
 }
 
-/// Candidates in order, with how many passed the filters.
+/// Ranked candidates, and how many passed the filters.
 #[derive(Clone, Debug)]
 pub struct Ranking {
-    /// Best first; two at least when there are two, whatever the size asked.
+    /// The candidates, best first; always two if there are two, even if fewer were requested.
     pub best: Vec<Ranked>,
-    /// Candidates that passed the filters.
+    /// Number of candidates that passed the filters.
     pub total: u64,
-    /// What the targets tell.
+    /// Evidence of the targets.
     pub evidence: Evidence,
 }
 
 impl Ranking {
-    /// Whether the two best scores are too close to tell.
+    /// Whether the two best scores are too close to decide.
     pub fn ambiguous(&self) -> bool {
         match self.best.as_slice() {
             [first, second, ..] => round_gap(first.score - second.score) <= AMBIGUOUS_GAP,
@@ -57,7 +57,7 @@ impl Ranking {
     }
 }
 
-/// A difference of two scores of one decimal, free of binary dust.
+/// Rounds a difference of two scores to one decimal, which removes binary rounding errors.
 fn round_gap(gap: f64) -> f64 {
     (gap * 10.0).round() / 10.0
 }
@@ -68,7 +68,7 @@ const RANKED_MIN: usize = 2;
 const TENTHS: f64 = 10.0;
 
 impl OpenData {
-    /// Answers a match request. CPU work on the calling thread and its rayon pool.
+    /// Computes the response to a match request. CPU-bound, on the calling thread and its rayon pool.
     pub fn find_matches(
         &self,
         dataset: Dataset,

@@ -1,4 +1,4 @@
-//! What an import did, for people and for machines: nothing that was read may vanish without being counted here.
+//! The report of an import, for people and programs: everything that was read but not used is counted here.
 //!
 //! Converters fill [`Findings`] per block of rows; the import merges them in source order into an [`ImportReport`].
 
@@ -13,9 +13,9 @@ use super::source::Place;
 use toise_base::reports;
 use toise_lake::{ImportOutcome, Slice};
 
-/// Examples kept for each reason.
+/// Maximum examples stored per reason.
 pub const EXAMPLES_MAX: usize = 3;
-/// Characters of a value shown in an example.
+/// Maximum length of a value in an example, characters.
 const VALUE_CHARS_MAX: usize = 80;
 
 /// Some rows of a file as records of a table.
@@ -36,44 +36,44 @@ pub struct Converted {
 /// One value that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Example {
-    /// File it was read from.
+    /// Name of the file.
     pub file: String,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// Column it stands in.
+    /// Column name.
     pub column: String,
-    /// The value, shortened.
+    /// The value, truncated.
     pub value: String,
 }
 
-/// How often something happened, with the first cases.
+/// A count with the first examples.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Times.
+    /// Number of cases.
     pub count: u64,
-    /// First cases, [`EXAMPLES_MAX`] at most.
+    /// The first cases, at most [`EXAMPLES_MAX`].
     pub examples: Vec<Example>,
 }
 
 /// Tallies by reason.
 pub type Tallies = BTreeMap<&'static str, Tally>;
 
-/// What converting some rows found wrong.
+/// Problems found while converting some rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Rows that were left out, by reason.
+    /// Rejected rows, by reason.
     pub rejected: Tallies,
-    /// Values that were left out while their row was kept, by reason.
+    /// Values dropped from rows that were imported, by reason.
     pub dropped: Tallies,
 }
 
 impl Findings {
-    /// Counts a row left out.
+    /// Counts a rejected row.
     pub fn reject(&mut self, reason: &'static str, place: &Place, value: &str) {
         tally(&mut self.rejected, reason, place, value);
     }
 
-    /// Counts a value left out of a row that is kept.
+    /// Counts a dropped value.
     pub fn drop_value(&mut self, reason: &'static str, place: &Place, value: &str) {
         tally(&mut self.dropped, reason, place, value);
     }
@@ -104,79 +104,79 @@ fn merge(into: &mut Tallies, from: Tallies) {
 /// One file of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileReport {
-    /// File name or address.
+    /// File name, or address it was downloaded from.
     pub name: String,
-    /// Rows read.
+    /// Number of rows read.
     pub rows: u64,
-    /// Bytes read, as stored.
+    /// Number of bytes read, before decompression.
     pub bytes: u64,
-    /// BLAKE3 of those bytes.
+    /// BLAKE3 digest of these bytes, hexadecimal.
     pub checksum: String,
 }
 
-/// What an import read, kept, left out and changed.
+/// What an import read, used, rejected and changed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ImportReport {
-    /// Table imported into.
+    /// Name of the table.
     pub table: &'static str,
-    /// When it began, ISO 8601.
+    /// Start time, ISO 8601.
     pub started_at: String,
-    /// Official edition, when the import is one.
+    /// Official edition, if the files are one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
-    /// Files in the order read.
+    /// Files in the order they were read.
     pub files: Vec<FileReport>,
-    /// Source rows read.
+    /// Number of source rows read.
     pub rows_read: u64,
-    /// Source rows that went into records.
+    /// Number of source rows used in records.
     pub rows_kept: u64,
-    /// Source rows outside the departments, years or dates asked for.
+    /// Number of source rows outside the requested departments, years or dates.
     pub rows_not_asked_for: u64,
-    /// Records made.
+    /// Number of records created.
     pub records: u64,
-    /// Rows left out, by reason.
+    /// Rejected rows, by reason.
     pub rejected: Tallies,
-    /// Values left out while their row was kept, by reason.
+    /// Dropped values of imported rows, by reason.
     pub dropped_values: Tallies,
-    /// Columns nobody knows, in the order met.
+    /// Unknown columns, in the order of their appearance.
     pub unknown_columns: Vec<String>,
-    /// Parts of the table replaced whole.
+    /// Slices of the table that were replaced completely.
     pub replaced_slices: Vec<Slice>,
-    /// Places that the official source does not cover, or could not give.
+    /// Slices that the official source does not cover or could not deliver, in words.
     pub notes: Vec<String>,
-    /// What changed in the table; absent while nothing is published.
+    /// Changes to the table; absent until they are published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ImportOutcome>,
-    /// Wall time, seconds.
+    /// Elapsed time in seconds.
     pub seconds: f64,
 }
 
 impl ImportReport {
-    /// Rows left out.
+    /// Number of rejected rows.
     pub fn rows_rejected(&self) -> u64 {
         self.rejected.values().map(|tally| tally.count).sum()
     }
 
-    /// Takes in what one block's conversion found.
+    /// Adds the findings of one block.
     pub fn add(&mut self, findings: Findings) {
         merge(&mut self.rejected, findings.rejected);
         merge(&mut self.dropped_values, findings.dropped);
     }
 
-    /// Notes a column nobody knows, once.
+    /// Adds an unknown column, once.
     pub fn add_unknown_column(&mut self, name: &str) {
         if !name.is_empty() && !self.unknown_columns.iter().any(|known| known == name) {
             self.unknown_columns.push(name.to_owned());
         }
     }
 
-    /// Writes the report as JSON to `<data>/reports/import-<table>-<timestamp>.json` and says where.
+    /// Writes the report as JSON to `<data>/reports/import-<table>-<timestamp>.json` and returns its path.
     pub fn write(&self, data: &Path) -> std::io::Result<PathBuf> {
         let name = format!("import-{}", self.table);
         reports::write(data, &name, &self.started_at, self)
     }
 
-    /// The report as a table for people.
+    /// The report as text for the terminal.
     pub fn to_text(&self) -> String {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::UTF8_BORDERS_ONLY);
@@ -206,7 +206,7 @@ impl ImportReport {
         let mut text = format!("{table}\n");
         for (title, tallies) in [
             ("rejected", &self.rejected),
-            ("value left out", &self.dropped_values),
+            ("value dropped", &self.dropped_values),
         ] {
             for (reason, tally) in tallies {
                 let _ = writeln!(text, "{title}: {reason}: {}", tally.count);
@@ -227,7 +227,7 @@ impl ImportReport {
         if !self.unknown_columns.is_empty() {
             let _ = writeln!(
                 text,
-                "unknown columns, left out: {}",
+                "unknown columns, ignored: {}",
                 self.unknown_columns.join(", ")
             );
         }
@@ -237,7 +237,7 @@ impl ImportReport {
                 .iter()
                 .map(|slice| format!("{} {}", slice.place, slice.year))
                 .collect();
-            let _ = writeln!(text, "replaced whole: {}", slices.join(", "));
+            let _ = writeln!(text, "replaced completely: {}", slices.join(", "));
         }
         for note in &self.notes {
             let _ = writeln!(text, "note: {note}");

@@ -1,55 +1,58 @@
-//! Match scoring: the one table of scales, weights and thresholds, published with the API's reference.
+//! Match scoring: the single table of scales, weights and thresholds, published in the API reference.
 //!
-//! Per target a similarity in [0, 1]; the score is 100 × their weighted mean, rounded to one decimal. A missing value
-//! on the record is neutral (0.5). Numbers: `exp(-d²·ln 2/scale²)`, 0.5 at one scale. Classes A–G: by rank distance.
-//! Categories: 1 or 0, neighbouring construction periods 0.5. A surface range or a place among the filters takes part
-//! by nearness to the middle and to the pin, with a smaller weight, so that a request without targets still ranks.
+//! Each target gives a similarity in [0, 1]; the score is 100 × their weighted mean, rounded to one decimal. A missing
+//! value in the record is neutral (0.5). Numbers: `exp(-d²·ln 2/scale²)`, 0.5 at one scale. Classes A–G: by difference
+//! in rank. Categories: 1 or 0, adjacent construction periods 0.5. A surface range or a position among the filters
+//! contributes its nearness to the middle of the range or to the pin, with a smaller weight, so that a request without
+//! targets is still ranked.
 //!
-//! Calibrated with `toise evaluate match` on real diagnostics and sales. Two things were learnt there. Scales are wide
-//! (12 kWh/m², 3 kgCO2/m²): exact figures rank exactly at any scale, and only wide ones still lead to the record when
-//! the figures sought are a few percent off. Nearness to the middle of a surface range must stay below what one unit
-//! of consumption is worth, because a range says that all in it are as good; it breaks ties.
+//! Calibrated with `toise evaluate match` on real diagnostics and sales, with two findings. First, scales have to be
+//! wide (12 kWh/m², 3 kgCO2/m²): exact values rank correctly at any scale, but only wide scales find the record when
+//! the values are a few percent off. Second, nearness to the middle of a surface range must count less than one unit of
+//! consumption, because a range treats all values in it as equal; it only breaks ties.
 
 use super::{Confidence, Dataset};
 
-/// How a target compares with a record.
+/// How a target is compared with a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
-    /// Gaussian decay, 0.5 at one `scale` (in the column's unit).
+    /// Gaussian decay, 0.5 at a distance of one `scale` (in the column's unit).
     Number {
-        /// Distance at which the similarity is one half.
+        /// Distance at which the similarity is 0.5.
         scale: f64,
     },
-    /// Gaussian decay, 0.5 at one scale, which is a `share` of the target: prices go from a cellar to a castle, and no
-    /// one number of EUR suits both. For a target of 200,000 EUR and a share of 0.04 the scale is 8,000 EUR.
+    /// Gaussian decay, 0.5 at a distance of one scale, where the scale is a `share` of the target: prices range from a
+    /// cellar to a castle, and no fixed number of EUR suits both. For a target of 200,000 EUR and a share of 0.04 the
+    /// scale is 8,000 EUR.
     Share {
-        /// Share of the target that is the scale.
+        /// The scale as a share of the target.
         share: f64,
     },
-    /// A to G, by rank distance.
+    /// Classes A to G, by difference in rank.
     Class,
-    /// Equal or not.
+    /// Equal or different.
     Category,
-    /// Construction period: equal, neighbouring or not.
+    /// Construction period: equal, adjacent or neither.
     Period,
-    /// Yes or no.
+    /// Equal flags or not.
     Flag,
 }
 
-/// One row of the table: a target, how much it counts and how much it tells.
+/// The rule of one target: its comparison, weight and evidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// Column of the table, which is also the target's name.
+    /// Name of the column and of the target.
     pub column: &'static str,
-    /// How it compares.
+    /// Comparison of values.
     pub measure: Measure,
-    /// How much it counts beside the others.
+    /// Weight in the score, relative to the other targets.
     pub weight: f64,
-    /// What it is about: of two targets about one thing (a consumption and its class) only the stronger is evidence.
+    /// Subject: of two targets with the same subject (a consumption and its class) only the stronger counts as
+    /// evidence.
     pub about: &'static str,
-    /// Evidence it carries, in bits: b bits leave about one in 2^b of the unrelated records as likely.
+    /// Evidence it carries, in bits: with b bits, about one in 2^b unrelated records agrees by chance.
     pub bits: f64,
-    /// Share of a record's value that a figure sought may be off by: what HIGH must withstand.
+    /// Relative error of the requested value that HIGH must tolerate, as a share of the record's value.
     pub error: f64,
 }
 
@@ -71,7 +74,7 @@ const fn rule(
 }
 
 impl Rule {
-    /// The same rule for a figure that may be off by a share.
+    /// The same rule with a tolerated relative error.
     const fn off_by(self, error: f64) -> Self {
         Self { error, ..self }
     }
@@ -81,10 +84,10 @@ const fn number(scale: f64) -> Measure {
     Measure::Number { scale }
 }
 
-/// Share by which figures of a diagnostic are often off in portfolios: other editions, other rounding, retyping.
+/// Usual relative error of diagnostic values in portfolios: other editions, rounding, retyping.
 const FIGURE_ERROR: f64 = 0.05;
 
-/// Targets of a diagnostic match. The order is that of the SQL function's arguments.
+/// Targets of a diagnostic match, in the order of the SQL function's arguments.
 pub const DPE_RULES: [Rule; 8] = [
     rule("conso_5_usages_par_m2_ep", number(12.0), 3.0, "energy", 6.0).off_by(FIGURE_ERROR),
     rule(
@@ -109,7 +112,7 @@ pub const DPE_RULES: [Rule; 8] = [
     rule("nombre_niveau_logement", number(1.0), 0.4, "storeys", 0.5),
 ];
 
-/// Targets of a sale match. The order is that of the SQL function's arguments.
+/// Targets of a sale match, in the order of the SQL function's arguments.
 pub const DVF_RULES: [Rule; 4] = [
     rule(
         "price_eur",
@@ -123,22 +126,22 @@ pub const DVF_RULES: [Rule; 4] = [
     rule("transaction_type", Measure::Category, 0.3, "new build", 0.3),
 ];
 
-/// Weight of nearness to the middle of a surface range.
+/// Weight of the nearness to the middle of a surface range.
 pub const SURFACE_WEIGHT: f64 = 0.1;
-/// Its scale, as a share of the range's width: at the ends of the range the similarity is 0.84.
+/// Scale of that nearness as a share of the range's width: at the ends of the range the similarity is 0.84.
 pub const SURFACE_SCALE: f64 = 1.0;
-/// Its least scale, m².
+/// Minimum scale of that nearness, m².
 pub const SURFACE_SCALE_M2_MIN: f64 = 0.5;
-/// Weight of nearness to the pin.
+/// Weight of the nearness to the pin.
 pub const PLACE_WEIGHT: f64 = 0.1;
-/// Its scale, as a share of the radius: at the edge the similarity is one half.
+/// Scale of that nearness as a share of the radius: at the edge the similarity is 0.5.
 pub const PLACE_SCALE: f64 = 1.0;
 /// Similarity of a missing value.
 pub const NEUTRAL: f64 = 0.5;
-/// Two best scores this close, or closer, are ambiguous.
+/// Maximum difference of the two best scores that counts as ambiguous.
 pub const AMBIGUOUS_GAP: f64 = 5.0;
 
-/// The table of a dataset.
+/// The scoring table of a dataset.
 pub fn rules(dataset: Dataset) -> &'static [Rule] {
     match dataset {
         Dataset::Dpe => &DPE_RULES,
@@ -154,54 +157,56 @@ pub fn surface_column(dataset: Dataset) -> &'static str {
     }
 }
 
-/// What the targets of a request tell.
+/// Evidence carried by the targets of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Evidence they carry, in bits.
+    /// Sum of their evidence, in bits.
     pub bits: f64,
-    /// Points that the record meant loses when every figure is off by as much as its rule allows.
+    /// Points that the correct record loses if every value has the maximum tolerated error.
     pub error_points: f64,
 }
 
 impl Evidence {
-    /// What is left after singling out one candidate among all that passed the filters (log2 of their number).
+    /// Evidence left after singling out one of all candidates that passed the filters (subtracts log2 of their number).
     pub fn among(self, candidates: u64) -> Self {
         let bits = self.bits - (candidates.max(1) as f64).log2();
         Self { bits, ..self }
     }
 }
 
-/// What the confidence of a first candidate needs: calibrated by `toise evaluate match`.
+/// Requirements on a best candidate for a confidence class, calibrated by `toise evaluate match`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
-    /// Least surplus of evidence, in bits ([`Evidence::among`] the candidates).
+    /// Minimum surplus of evidence, in bits ([`Evidence::among`] the candidates).
     pub surplus_bits: f64,
-    /// Least score.
+    /// Minimum score.
     pub score: f64,
-    /// Least gap to the second.
+    /// Minimum difference to the second-best score.
     pub gap: f64,
 }
 
-/// A first candidate is HIGH when it meets all of this.
+/// Requirements for HIGH confidence of the best candidate.
 pub const HIGH: Threshold = Threshold {
     surplus_bits: 5.0,
     score: 99.0,
     gap: 30.0,
 };
-/// … MEDIUM when it meets this.
+/// Requirements for MEDIUM confidence.
 pub const MEDIUM: Threshold = Threshold {
     surplus_bits: 0.0,
     score: 85.0,
     gap: 2.0,
 };
-/// … LOW from this score, REJECT below.
+/// Minimum score for LOW confidence; below it a candidate is REJECT.
 pub const LOW_SCORE: f64 = 40.0;
 
-/// Confidence of a candidate: of the first by score, gap to the second and surplus of evidence; of another by its own
-/// score, capped by its gap to the first. `evidence` is what is left [`Evidence::among`] the candidates.
+/// Confidence of a candidate. For the best one it depends on score, gap to the second and surplus of evidence; for the
+/// others on their own score, capped by the gap to the best. `evidence` is the remainder [`Evidence::among`] the
+/// candidates.
 ///
-/// A first that fits exactly may be another record than the one meant, which then lies behind it by what the error in
-/// the figures costs: 5 % of 450 kWh/m² cost far more than 5 % of 100. So HIGH needs a gap that no such error explains.
+/// If the requested values are inexact, a wrong record may fit best and the correct one follows at a distance that the
+/// error explains: 5 % of 450 kWh/m² costs far more points than 5 % of 100. HIGH therefore requires a gap that no
+/// tolerated error explains.
 pub fn confidence(
     rank: usize,
     score: f64,
@@ -209,7 +214,7 @@ pub fn confidence(
     second: Option<f64>,
     evidence: Evidence,
 ) -> Confidence {
-    // Scores have one decimal; their difference is freed of binary dust so that a threshold means what it says.
+    // Scores have one decimal; rounding their difference removes binary errors, so that thresholds are exact.
     let gap_between = |more: f64, less: f64| ((more - less) * 10.0).round() / 10.0;
     if score < LOW_SCORE {
         return Confidence::Reject;
@@ -236,7 +241,7 @@ pub fn confidence(
     }
 }
 
-/// The table of a dataset as Markdown: what the API's reference says of scores.
+/// The scoring table of a dataset as Markdown, for the API reference.
 pub fn reference(dataset: Dataset) -> String {
     let mut text = String::from(
         "Score: 100 × the weighted mean of the similarities of the targets given, rounded to one decimal; a value \
@@ -290,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_ambiguous_first_is_never_high_and_the_others_never_are(
+        fn an_ambiguous_best_candidate_and_all_others_are_never_high(
             tenths in 0u32..=1_000, gap in 0u32..=400, bits in -20.0..20.0f64,
             error_points in 0.0..100.0f64, rank in 0usize..5,
         ) {
@@ -308,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_good_candidate_needs_evidence_to_be_high() {
+    fn a_single_good_candidate_needs_evidence_to_be_high() {
         let evidence = |bits| Evidence {
             bits,
             error_points: 80.0,
@@ -320,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_fit_is_not_high_when_an_error_in_large_figures_explains_the_gap() {
+    fn an_exact_fit_is_not_high_if_an_error_in_large_values_explains_the_gap() {
         let of_error = |error_points| Evidence {
             bits: 8.0,
             error_points,

@@ -1,7 +1,7 @@
-//! The score of one request, prepared once and run over columns: the kernel behind the endpoint, bulk and SQL.
+//! The scorer of one request, prepared once and run over columns. The endpoint, bulk matching and SQL all use it.
 //!
-//! Scales and weights come from [`super::score`]. Terms are added column by column, so a row costs one pass per
-//! target (1–10 ns each) and nothing is allocated per row. All callers share this code, so they agree to the last bit.
+//! Scales and weights come from [`super::score`]. Terms are added column by column, so a row costs one pass per target
+//! (1–10 ns each) without allocation. All callers share this code, so their scores are bit-identical.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,13 +44,13 @@ pub struct Scorer {
     evidence: Evidence,
 }
 
-/// Decay constant of a gaussian that is one half at `scale`.
+/// Decay constant of a Gaussian that is 0.5 at `scale`.
 fn decay(scale: f64) -> f64 {
     std::f64::consts::LN_2 / (scale * scale).max(f64::MIN_POSITIVE)
 }
 
 impl Scorer {
-    /// Prepares the score of a request.
+    /// Prepares the scorer of a request.
     pub fn new(dataset: Dataset, request: &MatchRequest) -> Self {
         let mut terms = Vec::new();
         let mut bits: BTreeMap<&str, f64> = BTreeMap::new();
@@ -117,7 +117,7 @@ impl Scorer {
         }
     }
 
-    /// Columns the score reads, each once.
+    /// Columns that the scorer reads, without repetition.
     pub fn columns(&self) -> Vec<&'static str> {
         let mut columns: Vec<&'static str> = self
             .terms
@@ -129,12 +129,12 @@ impl Scorer {
         columns
     }
 
-    /// What the targets given tell.
+    /// Evidence of the request's targets.
     pub fn evidence(&self) -> Evidence {
         self.evidence
     }
 
-    /// Scores rows of columns: `column` gives each column named by [`Scorer::columns`], `rows` the rows to score.
+    /// Scores the given rows. `column` returns a column named by [`Scorer::columns`]; `None` counts as missing values.
     /// Without any term every row scores 50.
     pub fn score(&self, column: impl Fn(&str) -> Option<ArrayRef>, rows: &[usize]) -> Vec<f64> {
         let mut sums = vec![0.0; rows.len()];
@@ -184,7 +184,7 @@ fn seek(measure: Measure, goal: &Goal) -> Option<Seek> {
 }
 
 impl Seek {
-    /// Similarity that a record loses when the figure sought is off by a share of the record's value.
+    /// Similarity that the correct record loses if the requested value is off by `share` of the record's value.
     fn lost_to_error(&self, share: f64) -> f64 {
         match self {
             Self::Number { target, decay } => {
@@ -210,14 +210,14 @@ fn period_rank(period: &str) -> Option<usize> {
 }
 
 impl Term {
-    /// Adds a similarity, weighted, to the sum of each row; one compiled loop per kind of similarity.
+    /// Adds a weighted similarity to the sum of each row; compiled to one loop per kind of similarity.
     fn each(&self, rows: &[usize], sums: &mut [f64], similarity: impl Fn(usize) -> f64) {
         for (sum, row) in sums.iter_mut().zip(rows) {
             *sum += self.weight * similarity(*row);
         }
     }
 
-    /// Adds this term, weighted, to the sum of each row.
+    /// Adds the weighted similarity of this term to the sum of each row.
     fn add(&self, columns: &[Option<ArrayRef>], rows: &[usize], sums: &mut [f64]) {
         let number = |nth: usize| columns.get(nth).and_then(Option::as_ref).map(as_numbers);
         match &self.seek {

@@ -1,4 +1,4 @@
-//! Search: the rows a filter selects, sorted, a page at a time, with their exact number.
+//! Search: the rows that a filter selects, sorted and paged, with their exact number.
 
 use arrow::array::AsArray;
 
@@ -11,7 +11,7 @@ use toise_engine::view::{RowRef, TableView};
 use toise_engine::{Engine, Error};
 
 impl OpenData {
-    /// Answers a search. CPU work on the calling thread and its rayon pool.
+    /// Runs a search. CPU-bound, on the calling thread and its rayon pool.
     pub fn search(&self, dataset: Dataset, request: &SearchRequest) -> Result<SearchAnswer, Error> {
         let schema = dataset.schema();
         let view = self.engine().view(schema)?;
@@ -30,7 +30,7 @@ impl OpenData {
     }
 }
 
-/// A filter that only names ids is answered by the id indexes, without touching a column.
+/// Answers a filter on ids alone from the id indexes, without reading a column.
 fn by_id_alone(view: &TableView, request: &SearchRequest) -> Result<Option<SearchAnswer>, Error> {
     let [clause] = request.filter.as_slice() else {
         return Ok(None);
@@ -42,7 +42,7 @@ fn by_id_alone(view: &TableView, request: &SearchRequest) -> Result<Option<Searc
         return Ok(None);
     };
     let row = view.row_of(id)?;
-    // A page after the only row is empty; before it is the row itself.
+    // The page contains the row unless the cursor is already past it.
     let passed = request.after.as_ref().is_some_and(|after| after.id == *id);
     let rows: Vec<RowRef> = row.into_iter().filter(|_| !passed).collect();
     let records = view.records(&rows)?;

@@ -1,4 +1,4 @@
-//! Where an alert's deliveries go and what they carry, read once in a turn.
+//! Destinations and credentials of deliveries, read once per turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::payload::Subject;
 use toise_accounts::account::{self, Signing};
 use toise_contract::listings::codes::FlxId;
 
-/// What deliveries of an account carry.
+/// The credentials on an account's deliveries.
 pub(super) struct Credentials {
     pub webhook_key: HeaderValue,
     pub secrets: Vec<Signing>,
 }
 
-/// An alert as deliveries need it.
+/// The fields of an alert that deliveries need.
 pub(super) struct Destination {
     pub subject: Subject,
     pub account_id: Uuid,
@@ -28,7 +28,7 @@ pub(super) struct Destination {
     url: String,
 }
 
-/// What was met in one turn.
+/// Cache of what was read in one turn.
 pub(super) struct AddressBook<'c> {
     connection: &'c Connection,
     now: DateTime<Utc>,
@@ -46,7 +46,7 @@ impl<'c> AddressBook<'c> {
         }
     }
 
-    /// What an account's deliveries carry; `None` when there is no such account.
+    /// The credentials on an account's deliveries; `None` for an unknown account.
     pub(super) fn credentials(
         &mut self,
         account_id: Uuid,
@@ -67,14 +67,14 @@ impl<'c> AddressBook<'c> {
         Ok(credentials)
     }
 
-    /// Where an alert's deliveries go; `None` when it is not active.
+    /// The receiver of an alert's deliveries; `None` if the alert is not active.
     pub(super) fn receiver_of(&mut self, alert: i64) -> rusqlite::Result<Option<Key>> {
         let destination = self.destination(alert)?;
         let active = destination.filter(|destination| destination.is_active);
         Ok(active.map(|destination| destination.receiver()))
     }
 
-    /// An alert, active or not.
+    /// The destination of an alert, active or not; `None` for an unknown alert.
     pub(super) fn destination(&mut self, alert: i64) -> rusqlite::Result<Option<Arc<Destination>>> {
         if let Some(known) = self.destinations.get(&alert) {
             return Ok(known.clone());
@@ -114,7 +114,7 @@ impl Destination {
     }
 }
 
-/// The receiver of an account's URL, as the store spells them.
+/// The receiver for an account and a URL, from their columns in the store.
 pub(super) fn receiver(account_id: String, url: String) -> rusqlite::Result<Key> {
     let account_id = parse_account(0, account_id)?;
     Ok(Arc::new(Receiver { account_id, url }))

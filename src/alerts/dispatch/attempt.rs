@@ -1,4 +1,4 @@
-//! One attempt: signed, posted, told to the dispatcher.
+//! One attempt: signs and posts a delivery, and returns the outcome.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
 use toise_base::clock::Clock;
 use toise_net::post::{Connection, Posted, Poster};
 
-/// What an attempt sends.
+/// A delivery to be posted.
 pub(super) struct Attempt {
     pub delivery_id: Uuid,
     pub url: String,
@@ -23,7 +23,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Posts, and gives what became of it with the moment its first byte went out.
+    /// Posts the delivery; returns the outcome and the time at which its first byte was sent.
     pub(super) async fn make(
         self,
         poster: &Poster,
@@ -58,7 +58,7 @@ impl Attempt {
         headers.insert(KEY_HEADER, self.credentials.webhook_key.clone());
         headers.insert(TIMESTAMP_HEADER, HeaderValue::from(now.timestamp()));
         for (name, text) in [(ID_HEADER, id), (SIGNATURE_HEADER, signatures)] {
-            // Identifiers and base64 fit a header.
+            // Identifiers and base64 are valid header values.
             if let Ok(value) = HeaderValue::try_from(text) {
                 headers.insert(HeaderName::from_static(name), value);
             }

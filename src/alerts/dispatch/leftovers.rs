@@ -1,5 +1,4 @@
-//! What the store keeps for nobody any more: failures of endpoints that no active alert goes to, and replays of which
-//! nothing waits.
+//! Orphans in the store: failures of endpoints without any active alert, and replays without pending notifications.
 
 use rusqlite::{Connection, Transaction};
 
@@ -12,7 +11,7 @@ const REPLAYS: &str =
     "FROM replays WHERE NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
      WHERE outbox.alert = replays.alert AND outbox.replay IS NOT NULL AND outbox.delivery IS NULL)";
 
-/// Whether there are any. One look-up for each endpoint that fails and each replay.
+/// Whether there are any orphans. One lookup for each failing endpoint and each replay.
 pub(super) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(&format!(
@@ -21,7 +20,7 @@ pub(super) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
         .query_row([], |row| row.get(0))
 }
 
-/// Deletes them; gives the endpoints.
+/// Deletes the orphans; returns the endpoints whose failures were deleted.
 pub(super) fn delete(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<Key>> {
     transaction
         .prepare_cached(&format!("DELETE {REPLAYS}"))?

@@ -1,4 +1,5 @@
-//! What the dispatcher reads in one turn: what is new, what is due, and the parcels for which there is room.
+//! Plans one turn of the dispatcher: reads new notifications and due deliveries, and builds delivery batches for free
+//! slots.
 
 use std::sync::Arc;
 
@@ -14,55 +15,55 @@ use crate::outbox::last_notification;
 use crate::payload::{self, Counts, ITEM_COLUMNS, ITEMS_MAX, Item};
 use toise_contract::listings::filters::Listing;
 
-/// Notifications noted in one turn at most.
+/// Maximum notifications read in one turn.
 const NOTED_MAX: usize = 10_000;
-/// New deliveries of one turn at most: a commit of some milliseconds.
+/// Maximum new deliveries in one turn, for a commit of a few milliseconds.
 const NEW_MAX: usize = 128;
-/// Deliveries that are due looked at in one turn.
+/// Maximum due deliveries examined in one turn.
 const DUE_MAX: usize = 128;
-/// Deliveries of an alert that are still to be taken, past which it begins no new one: the items of all of them are
-/// looked through for each new one, some milliseconds of them.
+/// Maximum undelivered deliveries of an alert before no new one is built: building one examines the items of all of
+/// them, which takes a few milliseconds at this limit.
 const OPEN_MAX: usize = 50;
-/// Deliveries of alerts that are not active any more, in one turn.
+/// Maximum deliveries of inactive alerts in one turn, which become dead letters.
 const BURIED_MAX: usize = 16;
 
-/// Why a delivery is not sent whose alert is not active any more.
+/// Reason for not sending a delivery of an inactive alert.
 pub(super) const INACTIVE: &str = "not sent: the alert is not active";
-/// Why one is not sent that holds nothing, or whose account is gone.
+/// Reason for not sending a delivery without items or without an account.
 const NOTHING: &str = "not sent: its items or its account are not there any more";
 
 /// A delivery about to be sent.
 pub(super) struct Parcel {
     pub delivery_id: Uuid,
-    /// Its row; `None` for a new one.
+    /// Row number in the store; `None` for a new delivery.
     pub delivery: Option<i64>,
     pub alert: i64,
     pub listing: Listing,
     pub receiver: Key,
     pub credentials: Arc<Credentials>,
-    /// Attempts made before.
+    /// Number of earlier attempts.
     pub attempts: u32,
     pub items: Vec<Item>,
     pub counts: Counts,
     pub body: Bytes,
 }
 
-/// Notifications of an alert that is not active any more: they make a dead delivery.
+/// Notifications of an inactive alert, to be stored as a dead letter.
 pub(super) struct Buried {
     pub alert: i64,
     pub items: Vec<Item>,
 }
 
-/// What one turn is about to do. What was picked is known even when the reading fails half way.
+/// The plan of one turn. It lists the picked alerts even if reading fails half way, so that they can be requeued.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// Alerts taken out of their lines for which there is no parcel yet.
+    /// Alerts taken out of their queue for which there is no delivery batch yet.
     pub picked: Vec<i64>,
     pub parcels: Vec<Parcel>,
     pub buried: Vec<Buried>,
-    /// Deliveries that are due and have no room: their row, and when to look again.
+    /// Due deliveries without capacity: row number and time of the next try, Unix milliseconds.
     pub put_off: Vec<(i64, i64)>,
-    /// Deliveries that are due and cannot be sent, with the reason.
+    /// Due deliveries that cannot be sent, with the reason.
     pub lapsed: Vec<(i64, &'static str)>,
 }
 
@@ -76,17 +77,18 @@ impl Plan {
     }
 }
 
-/// What an alert that was picked has to tell.
+/// Result of building a delivery for a picked alert.
 enum Found {
-    /// A delivery, and whether notifications are left.
+    /// A delivery, and whether notifications remain.
     Parcel(Parcel, bool),
-    /// Nothing now; whether something waits for other deliveries.
+    /// No delivery now; whether notifications wait for other deliveries.
     Nothing(bool),
-    /// Nothing any more.
+    /// The alert is not active any more.
     Inactive,
 }
 
-/// Reads what lies in the outbox and what changes from now on are compared with, once, at the beginning.
+/// Reads the initial state once at the start: the contents of the outbox, and the points from which changes are
+/// followed.
 pub(super) fn begin(
     connection: &Connection,
     state: &mut State,
@@ -126,7 +128,7 @@ pub(super) fn look(
     look.bury(state, plan)
 }
 
-/// One reading; what it met already is kept.
+/// The reading of one turn, with its cached results.
 struct Look<'c> {
     connection: &'c Connection,
     now: DateTime<Utc>,
@@ -184,7 +186,7 @@ impl<'c> Look<'c> {
         Ok(())
     }
 
-    /// Takes what is due: tried before, or left behind by a process that is gone.
+    /// Plans deliveries that are due: those that failed before, or were left behind by a process that ended.
     fn take_due(&mut self, state: &mut State, plan: &mut Plan) -> rusqlite::Result<()> {
         let now_ms = self.now.timestamp_millis();
         let due: Vec<(i64, Uuid, i64, u32)> = self
@@ -235,7 +237,7 @@ impl<'c> Look<'c> {
         Ok(())
     }
 
-    /// Groups what waits, for endpoints that have room.
+    /// Builds new deliveries for endpoints that have capacity.
     fn group_new(&mut self, state: &mut State, plan: &mut Plan) -> rusqlite::Result<()> {
         let now_ms = self.now.timestamp_millis();
         for _ in 0..NEW_MAX {
@@ -259,7 +261,7 @@ impl<'c> Look<'c> {
         Ok(())
     }
 
-    /// Groups what alerts that are not active any more still had to tell.
+    /// Builds dead letters from the remaining notifications of inactive alerts.
     fn bury(&mut self, state: &mut State, plan: &mut Plan) -> rusqlite::Result<()> {
         for _ in 0..BURIED_MAX {
             let Some(alert) = state.pick_retired() else {
@@ -302,7 +304,8 @@ impl<'c> Look<'c> {
         })
     }
 
-    /// What waits of an alert and is in no delivery that is still to be taken: as much as a delivery holds.
+    /// The waiting notifications of an alert whose items are in no undelivered delivery, as many as fit in one
+    /// delivery.
     fn free_items(&self, alert: i64) -> rusqlite::Result<Vec<Item>> {
         let sql = format!(
             "SELECT {ITEM_COLUMNS} FROM outbox WHERE delivery IS NULL AND alert = ?1 AND item NOT IN (
@@ -314,13 +317,13 @@ impl<'c> Look<'c> {
         statement.query_map([alert], Item::read)?.collect()
     }
 
-    /// Notifications that wait of an alert, counted up to a bound.
+    /// Number of waiting notifications of an alert, counted up to `bound`.
     fn waiting(&self, alert: i64, bound: usize) -> rusqlite::Result<usize> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL AND alert = ?1 LIMIT ?2)";
         self.count(sql, alert, bound)
     }
 
-    /// Deliveries of an alert that are still to be taken, counted up to [`OPEN_MAX`].
+    /// Number of undelivered deliveries of an alert, counted up to [`OPEN_MAX`].
     fn open(&self, alert: i64) -> rusqlite::Result<usize> {
         let sql = "SELECT count(*) FROM (
              SELECT 1 FROM deliveries WHERE alert = ?1 AND next_attempt_at_ms IS NOT NULL LIMIT ?2)";
@@ -342,7 +345,7 @@ impl<'c> Look<'c> {
         statement.query_map([delivery], Item::read)?.collect()
     }
 
-    /// A new parcel; `None` when there is nothing to put in, or its account is gone.
+    /// A new delivery batch; `None` if there are no items, or the account is gone.
     fn parcel(
         &mut self,
         destination: &Destination,

@@ -1,15 +1,16 @@
-//! The dispatcher: takes notifications from the outbox to their receivers.
+//! The dispatcher: delivers notifications from the outbox to their receivers.
 //!
-//! One thread decides and talks to the store; attempts run on the service's runtime and tell it how they ended. A turn
-//! is one reading (`look`: what is new or due, grouped for endpoints with room, see `state`) and one transaction
-//! (`record`: how attempts ended, which deliveries begin), however many deliveries it holds; then the new ones are
-//! sent. So a delivery is on disk with its identifier before its first byte leaves, and again when it ended: what is
-//! killed in between is sent once more under the same identifier.
+//! One thread plans and writes to the store; attempts run on the service's runtime and report back to it. A turn
+//! consists of one read (`look`: what is new or due, grouped for endpoints with capacity, see `state`) and one
+//! transaction (`record`: outcomes of attempts, new deliveries), however many deliveries it contains; then the new
+//! deliveries are sent. A delivery is therefore on disk with its identifier before its first byte is sent, and again
+//! after it ended. If the process is killed in between, the delivery is sent again under the same identifier.
 //!
-//! One process of a data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the system
-//! gives back when a process dies. Leases of single deliveries back that up: an attempt that nobody tells the end of is
-//! due again after 30 s. Turns come with commits of this process, with ends of attempts, and every 25 ms for what
-//! other processes commit. On two cores a delivery costs about 0.1 ms of the thread and its share of a commit.
+//! One process per data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
+//! system releases when a process ends. Leases of single deliveries are a second safeguard: an attempt without a
+//! reported outcome is due again after 30 s. Turns are triggered by commits of this process and by ends of attempts,
+//! and run every 25 ms for commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and its
+//! share of a commit.
 
 mod addresses;
 mod attempt;
@@ -42,7 +43,7 @@ use toise_net::post::{Posted, Poster};
 use toise_store::Store;
 use toise_telemetry::{Gauge, Metric, Metrics};
 
-/// The file whose lock the dispatching process holds, in the data folder.
+/// File in the data folder whose lock the dispatching process holds.
 pub const LOCK_FILE: &str = "dispatcher.lock";
 /// What other processes commit is looked for at each tick; attempts under way are waited for at the end as long as one
 /// can take, and a commit.
@@ -55,27 +56,27 @@ const PACE: Pace = Pace {
 /// After how long an attempt whose end nobody tells counts as lost; no attempt takes so long.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// What a dispatcher works with.
+/// What a dispatcher needs.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The data folder.
     pub data: PathBuf,
-    /// Its store.
+    /// The store in the data folder.
     pub store: Store,
-    /// Tells the time.
+    /// The clock.
     pub clock: Clock,
-    /// Sends.
+    /// Posts deliveries.
     pub poster: Poster,
-    /// What deliveries cost.
+    /// Prices of deliveries.
     pub prices: Arc<Prices>,
-    /// What the outbox keeps.
+    /// Limits of the outbox.
     pub retention: Retention,
-    /// What the service counts.
+    /// Metrics of the service.
     pub metrics: Metrics,
 }
 
 enum Message {
-    /// Something was committed in this process.
+    /// This process committed a change.
     Committed,
     /// An attempt ended.
     Ended {
@@ -85,8 +86,8 @@ enum Message {
     },
 }
 
-/// A running dispatcher. Dropping it ends it: nothing new begins, and what is under way is waited for, some seconds at
-/// most.
+/// A running dispatcher. Dropping it stops it: no new delivery starts, and those in flight are awaited for up to some
+/// seconds.
 #[derive(Debug)]
 pub struct Dispatcher {
     _leader: Leader<Message>,
@@ -154,7 +155,7 @@ const ENDPOINTS_OPEN: Metric<Gauge> = Metric::gauge(
     "Receivers that fail and are only tried now and then.",
 );
 
-/// Has the depth of the outbox told when the numbers are asked for.
+/// Registers the gauges of the outbox.
 fn observe(setup: &Setup, traffic: Arc<Traffic>) {
     let (store, clock, retention) = (setup.store.clone(), setup.clock.clone(), setup.retention);
     setup.metrics.observe(move |gauges| {
@@ -188,7 +189,7 @@ fn observe(setup: &Setup, traffic: Arc<Traffic>) {
     });
 }
 
-/// What the dispatcher tells of itself between turns.
+/// Numbers of the dispatcher, published between turns.
 #[derive(Debug, Default)]
 struct Traffic {
     under_way: AtomicUsize,

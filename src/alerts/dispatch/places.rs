@@ -1,33 +1,34 @@
-//! How deliveries under way are shared out, so that no account takes all places.
+//! Distributes slots for deliveries in flight fairly, so that no account takes all of them.
 //!
-//! There is a pool of places for all deliveries, one for those to endpoints whose last answer was not a good one, and
-//! one for retries; a delivery takes one in each that concerns it. An account may hold only so many as a pool has free,
-//! or twice as many: alone it gets a half or two thirds, of several each gets less, and there is always one left for the
-//! next. So neither hanging receivers nor slow ones that answer 200 take what another account needs, and what is to be
-//! tried again leaves room for what is new.
+//! There is one pool of slots for all deliveries, one for deliveries to unhealthy endpoints (whose last attempt failed
+//! or that are unknown), and one for retries; a delivery takes a slot in each pool that applies. An account may hold at
+//! most as many slots as its pool has free, or twice as many. A single account therefore gets half or two thirds of a
+//! pool, several accounts get less each, and one slot is always left for the next account. Neither hanging receivers
+//! nor slow ones that respond with 200 can take the slots that another account needs, and retries leave slots for new
+//! deliveries.
 
 use std::collections::HashMap;
 
 use uuid::Uuid;
 
-/// Deliveries under way at once.
+/// Maximum deliveries in flight.
 const UNDER_WAY_MAX: usize = 384;
-/// Of these, those to endpoints whose last answer was not a good one.
+/// Maximum deliveries in flight to unhealthy endpoints.
 pub(super) const UNPROVEN_MAX: usize = 192;
-/// Of all, those that failed before.
+/// Maximum retries in flight.
 const RETRIES_MAX: usize = 96;
 
-/// What a delivery takes places as.
+/// Which slots a delivery takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub account: Uuid,
-    /// Whether the last answer of its endpoint was not a good one.
+    /// Whether its endpoint is unhealthy.
     pub is_unproven: bool,
-    /// Whether it failed before.
+    /// Whether it is a retry.
     pub is_retry: bool,
 }
 
-/// The places of all deliveries.
+/// The slots of all deliveries.
 #[derive(Debug)]
 pub(super) struct Places {
     all: Pool,
@@ -46,20 +47,20 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Whether there is a place for a delivery.
+    /// Whether there is a slot for a delivery.
     pub fn has_room(&self, claim: Claim) -> bool {
         self.all.has_room(claim.account)
             && (!claim.is_unproven || self.unproven.has_room(claim.account))
             && (!claim.is_retry || self.retries.has_room(claim.account))
     }
 
-    /// A delivery begins.
+    /// Takes the slots of a delivery that starts.
     pub fn take(&mut self, claim: Claim) {
         self.pools_of(claim)
             .for_each(|pool| pool.take(claim.account));
     }
 
-    /// A delivery ends.
+    /// Releases the slots of a delivery that ended.
     pub fn give_back(&mut self, claim: Claim) {
         self.pools_of(claim)
             .for_each(|pool| pool.give_back(claim.account));
@@ -76,11 +77,11 @@ impl Places {
     }
 }
 
-/// So many places, and how many each account holds.
+/// A number of slots, and how many each account holds.
 #[derive(Debug)]
 struct Pool {
     max: usize,
-    /// How many times what is free an account may hold.
+    /// Multiple of the free slots that an account may hold.
     share: usize,
     taken: usize,
     of: HashMap<Uuid, usize>,
@@ -129,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Takes all places an account gets.
+    /// Takes all slots that an account can get.
     fn take_all(places: &mut Places, claim: Claim) -> usize {
         let mut taken = 0;
         while places.has_room(claim) {
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_some_accounts_take_there_is_a_place_for_the_next() {
+    fn there_is_always_a_slot_for_the_next_account() {
         for (is_unproven, is_retry, alone) in [
             (false, false, 256),
             (true, false, 96),
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_leave_room_for_what_is_new_and_unproven_endpoints_for_proven_ones() {
+    fn retries_leave_slots_for_new_deliveries_and_unhealthy_endpoints_for_healthy_ones() {
         let mut places = Places::default();
         for account in 0..8 {
             take_all(&mut places, claim(account, true, true));

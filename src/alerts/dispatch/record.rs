@@ -1,4 +1,4 @@
-//! What the dispatcher writes in one turn: how deliveries ended, which begin, what they cost. One transaction.
+//! Writes one turn of the dispatcher in one transaction: outcomes of attempts, new deliveries, charges.
 
 use rusqlite::Transaction;
 use uuid::Uuid;
@@ -15,20 +15,21 @@ use toise_accounts::prices::{Consumption, Prices};
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::Listing;
 
-/// For how long an endpoint may do nothing but fail, however seldom it is asked, before its alerts are ended: 5 days.
+/// How long all attempts at an endpoint may fail, however rare they are, before its alerts are deactivated: 5 days, in
+/// milliseconds.
 const FAILING_MS_MAX: i64 = 5 * 24 * 3_600_000;
 
 /// A delivery that was sent.
 #[derive(Clone, Debug)]
 pub(super) struct SentParcel {
-    /// Its row.
+    /// Row number in the store.
     pub delivery: i64,
     pub delivery_id: Uuid,
     pub alert: i64,
     pub listing: Listing,
     pub receiver: Key,
     pub counts: Counts,
-    /// Attempts made, this one included.
+    /// Number of attempts, including this one.
     pub attempts: u32,
 }
 
@@ -37,24 +38,24 @@ pub(super) struct SentParcel {
 pub(super) struct Settlement {
     pub parcel: SentParcel,
     pub judged: Judged,
-    /// Whether the store knows the endpoint as failing.
+    /// Whether the endpoint is recorded as failing in the store.
     pub was_failing: bool,
 }
 
-/// What was charged for a delivery.
+/// A charge for a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Charge {
     pub consumption: Consumption,
     pub credits: u64,
 }
 
-/// What one turn wrote.
+/// Result of writing a turn.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// Rows of the new deliveries, in the order of their parcels.
+    /// Row numbers of the new deliveries, in the order of their batches.
     pub deliveries: Vec<i64>,
     pub charges: Vec<Charge>,
-    /// Endpoints that failed for so long that their alerts ended, and how many did.
+    /// Endpoints that failed for so long that their alerts were deactivated, with the number of alerts.
     pub ended: Vec<(Key, usize)>,
 }
 
@@ -82,18 +83,18 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// What was written.
+    /// Returns what was written.
     pub(super) fn written(self) -> Written {
         self.written
     }
 
-    /// Writes how an attempt ended; a delivery that ended otherwise meanwhile stays as it is.
+    /// Writes the outcome of an attempt; a delivery that has been settled otherwise meanwhile is left unchanged.
     pub(super) fn settle(&mut self, settlement: &Settlement) -> rusqlite::Result<()> {
         let Settlement { parcel, judged, .. } = settlement;
         let (status, next) = match judged.verdict {
             Verdict::Delivered => ("delivered", None),
             Verdict::Retry(at_ms) => ("failed", Some(at_ms)),
-            // Where the alert goes now nobody was asked yet.
+            // The alert's new receiver has not been tried yet.
             Verdict::Dead | Verdict::Gone if self.has_moved(parcel)? => {
                 ("failed", Some(self.now_ms))
             }
@@ -131,7 +132,7 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// Whether an alert is active and goes elsewhere than its delivery went.
+    /// Whether an alert is active and its URL has changed since the delivery was sent.
     fn has_moved(&self, parcel: &SentParcel) -> rusqlite::Result<bool> {
         self.transaction
             .prepare_cached(
@@ -140,7 +141,7 @@ impl<'t> Turn<'t> {
             .query_row((parcel.alert, &parcel.receiver.url), |row| row.get(0))
     }
 
-    /// One row of the ledger for each kind of match delivered.
+    /// Adds one row to the ledger for each kind of match delivered.
     fn charge(&mut self, parcel: &SentParcel) -> rusqlite::Result<()> {
         let Counts { created, updated } = parcel.counts;
         let parts = match parcel.listing {
@@ -178,7 +179,7 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// Notes that an endpoint fails, and ends its alerts when it did nothing else for days.
+    /// Records a failure of an endpoint, and deactivates its alerts if it has only failed for days.
     fn note_failure(&mut self, receiver: &Key) -> rusqlite::Result<()> {
         let account_id = receiver.account_id.to_string();
         let since_ms: i64 = self
@@ -207,12 +208,12 @@ impl<'t> Turn<'t> {
         self.recovered(receiver)
     }
 
-    /// Ends an alert, unless it is not active any more or goes elsewhere by now.
+    /// Deactivates an alert, unless it is already inactive or its URL has changed.
     fn deactivate(&self, alert: i64, url: &str, reason: Reason) -> rusqlite::Result<()> {
         registry::deactivate(self.transaction, alert, Some(url), reason, self.now_ms)
     }
 
-    /// Stores a new delivery with its first lease, or leases one that is tried again.
+    /// Stores a new delivery with its first lease, or leases one that is retried.
     pub(super) fn begin(&mut self, parcel: &Parcel) -> rusqlite::Result<()> {
         let until_ms = self.now_ms + LEASE.as_millis() as i64;
         if let Some(delivery) = parcel.delivery {
@@ -231,13 +232,13 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// Makes a dead delivery of what an alert that is not active any more had to tell.
+    /// Stores the notifications of an inactive alert as a dead letter.
     pub(super) fn bury(&mut self, buried: &Buried) -> rusqlite::Result<()> {
         let delivery = self.insert(Uuid::now_v7(), buried.alert, &buried.items, None)?;
         self.lapse(delivery, INACTIVE)
     }
 
-    /// Ends a delivery that cannot be sent.
+    /// Marks a delivery that cannot be sent as dead.
     pub(super) fn lapse(&self, delivery: i64, reason: &str) -> rusqlite::Result<()> {
         self.transaction
             .prepare_cached(
@@ -248,7 +249,7 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// Has a delivery wait for its endpoint.
+    /// Delays a delivery until its endpoint may have capacity.
     pub(super) fn put_off(&self, delivery: i64, until_ms: i64) -> rusqlite::Result<()> {
         self.transaction
             .prepare_cached("UPDATE deliveries SET next_attempt_at_ms = ?2 WHERE delivery = ?1")?
@@ -287,7 +288,8 @@ impl<'t> Turn<'t> {
     }
 }
 
-/// The ledger's identifier of a charge: the delivery's, told apart by the kind of match, so that none is made twice.
+/// Identifier of a charge in the ledger: derived from the delivery's identifier and the kind of match, so that no
+/// charge is written twice.
 fn charge_id(delivery_id: Uuid, consumption: Consumption) -> Uuid {
     if consumption != Consumption::WebhookAlertPropertiesMatchMerged {
         return delivery_id;
@@ -300,7 +302,8 @@ fn charge_id(delivery_id: Uuid, consumption: Consumption) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Voids the leases of a process that is gone: what it had under way is due at once, with the same identifier.
+/// Releases the leases of a process that has ended: its deliveries in flight are due at once, with the same
+/// identifiers.
 pub(super) fn void_leases(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
     transaction.execute(
         "UPDATE deliveries SET leased_until_ms = NULL

@@ -25,10 +25,10 @@ use toise_store as store;
 /// How often it is looked for what has to leave the outbox, and idle endpoints are forgotten.
 const UPKEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// A delivery under way.
+/// A delivery in flight.
 struct Sent {
     parcel: SentParcel,
-    /// When the oldest of its items was matched, where this is its first attempt.
+    /// Time of the oldest match in it, Unix milliseconds; only on its first attempt.
     matched_at_ms: Option<i64>,
     lost_at: Instant,
 }
@@ -44,7 +44,7 @@ pub(super) struct Running {
     settlements: Vec<Settlement>,
     upkeep_at: Instant,
     due: Due,
-    /// Whether the store keeps what nobody needs.
+    /// Whether the store contains orphans.
     untidy: bool,
     traffic: Arc<Traffic>,
 }
@@ -53,13 +53,13 @@ impl Duty for Running {
     type Message = Message;
     type Error = store::Error;
 
-    /// Takes over from whoever dispatched before.
+    /// Takes over from the process that dispatched before.
     fn begin(&mut self) -> store::Result<()> {
         let voided = self.setup.store.write(void_leases)?;
         if voided > 0 {
             tracing::info!(
                 deliveries = voided,
-                "sending again what a former process left under way"
+                "resending deliveries that a previous process left in flight"
             );
         }
         let (state, now) = (&mut self.state, self.setup.clock.now());
@@ -220,7 +220,7 @@ impl Running {
         }
     }
 
-    /// Looks from time to time for what has to leave.
+    /// Runs the periodic upkeep: lost attempts, idle endpoints, retention, orphans.
     fn keep_up(&mut self, now: DateTime<Utc>) -> store::Result<()> {
         self.traffic
             .under_way
@@ -260,7 +260,7 @@ impl Running {
         }
         for (receiver, alerts) in &written.ended {
             self.state.failing.remove(receiver);
-            tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days: its alerts have ended");
+            tracing::warn!(account = %receiver.account_id, alerts, "a receiver failed for days; its alerts have been deactivated");
         }
         for buried in &work.plan.buried {
             self.state.put_back(buried.alert);
@@ -279,12 +279,12 @@ impl Running {
             metrics.record_expired_notifications(notifications as u64);
             tracing::warn!(
                 notifications,
-                "notifications left the outbox undelivered: it is full, or they were too old"
+                "undelivered notifications were evicted: the outbox is full, or they were too old"
             );
         }
     }
 
-    /// Gives back what was planned and not written.
+    /// Requeues what was planned but not written.
     fn undo(&mut self, plan: &Plan) {
         let buried = plan.buried.iter().map(|buried| buried.alert);
         for alert in plan.picked.iter().copied().chain(buried) {

@@ -1,8 +1,9 @@
-//! What the dispatcher keeps in memory: which alerts have something to tell, to whom, and what is under way.
+//! The dispatcher's state in memory: alerts with waiting notifications, their receivers, and deliveries in flight.
 //!
-//! Everything here can be read again from the store; nothing here does I/O. An alert has one new delivery under way at
-//! a time, so its items leave in order; what failed and is tried again holds back only items it contains (the reading
-//! leaves them out). Memory grows with alerts that wait, never with what they wait to tell.
+//! All of it can be read again from the store; this module does no I/O. An alert has at most one new delivery in
+//! flight, so its items are sent in order. A failed delivery that is retried only holds back notifications of the items
+//! it contains, which the reading leaves out. Memory grows with the number of alerts that wait, not with their
+//! notifications.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use super::places::{Claim, Places};
 use crate::endpoint::Endpoint;
 use toise_net::post::{Connection, IDLE_TIMEOUT};
 
-/// Endpoints that are remembered though nothing is sent to them at the moment.
+/// Maximum number of idle endpoints that are remembered.
 const REMEMBERED_MAX: usize = 10_000;
-/// Endpoints whose connections are kept for the next delivery: with what is kept for each that bounds open files.
+/// Maximum number of endpoints whose connections are kept open for the next delivery; limits open files.
 const KEPT_MAX: usize = 64;
 
 /// A receiver: one URL of one account.
@@ -26,35 +27,35 @@ pub(super) struct Receiver {
     pub url: String,
 }
 
-/// A receiver, shared.
+/// A shared receiver.
 pub(super) type Key = Arc<Receiver>;
 
-/// Where an alert with notifications that wait for a group stands.
+/// State of an alert with waiting notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// In line at its endpoint, or among the retired.
+    /// Queued at its endpoint, or among the retired alerts.
     Queued,
-    /// It has a new delivery under way; whether notifications are left.
+    /// A new delivery is in flight; `more` says whether notifications remain.
     Busy { more: bool },
-    /// All that is left waits for deliveries of the same items.
+    /// All its notifications wait for deliveries of the same items.
     Held,
 }
 
-/// An alert with notifications that wait; no receiver once it is not active any more.
+/// An alert with waiting notifications; it has no receiver if it is not active any more.
 #[derive(Debug)]
 struct Waiting {
     receiver: Option<Key>,
     stage: Stage,
 }
 
-/// How a delivery ended, for what is thought of its endpoint.
+/// How a delivery ended, as far as its endpoint is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It was taken.
+    /// It succeeded.
     Taken,
-    /// It was not; the receiver may ask for a pause, in milliseconds.
+    /// It failed; the receiver may ask for a pause, in milliseconds.
     Failed { asked_ms: i64 },
-    /// That says nothing of the endpoint.
+    /// The outcome says nothing about the endpoint.
     Unknown,
 }
 
@@ -65,31 +66,31 @@ struct UnderWay {
     claim: Claim,
 }
 
-/// What the dispatcher knows. See the module's text.
+/// The dispatcher's state; see the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct State {
     endpoints: HashMap<Key, Endpoint>,
     alerts: HashMap<i64, Waiting>,
-    /// Endpoints with alerts in line, in turn.
+    /// Endpoints with queued alerts, in order of their turn.
     turns: VecDeque<Key>,
-    /// Alerts in line that are not active any more.
+    /// Queued alerts that are not active any more.
     retired: VecDeque<i64>,
     under_way: HashMap<Uuid, UnderWay>,
     places: Places,
-    /// Deliveries that ended and of which the store does not know yet.
+    /// Deliveries that ended but are not yet recorded in the store.
     pub settling: HashSet<Uuid>,
-    /// Endpoints whose connections are kept, and when they were last used.
+    /// Endpoints with open connections, and when they were last used.
     kept: HashMap<Key, Instant>,
-    /// Last notification seen.
+    /// Number of the last notification read.
     pub last_notification: i64,
-    /// Last change of an alert seen.
+    /// Sequence of the last alert change read.
     pub last_change: i64,
-    /// Endpoints the store knows as failing.
+    /// Endpoints recorded as failing in the store.
     pub failing: HashSet<Key>,
 }
 
 impl State {
-    /// An alert has notifications that wait.
+    /// Queues an alert that has waiting notifications.
     pub(super) fn note(&mut self, alert: i64, receiver: Option<Key>) {
         match self.alerts.get(&alert) {
             Some(_) => self.release(alert),
@@ -101,12 +102,12 @@ impl State {
         }
     }
 
-    /// Whether an alert has notifications that wait, as far as is known.
+    /// Whether an alert is known to have waiting notifications.
     pub(super) fn knows(&self, alert: i64) -> bool {
         self.alerts.contains_key(&alert)
     }
 
-    /// An alert goes to another receiver from now on, or to none.
+    /// Changes the receiver of an alert, or removes it.
     pub(super) fn move_to(&mut self, alert: i64, receiver: Option<Key>) {
         let Some(waiting) = self.alerts.get_mut(&alert) else {
             return;
@@ -148,7 +149,7 @@ impl State {
         }
     }
 
-    /// Takes the next alert whose endpoint has room for a new delivery out of its line; endpoints come in turn.
+    /// Takes the next alert whose endpoint can start a new delivery out of its queue; endpoints take turns.
     pub(super) fn pick(&mut self, now_ms: i64) -> Option<(i64, Key)> {
         for _ in 0..self.turns.len() {
             let receiver = self.turns.pop_front()?;
@@ -171,19 +172,19 @@ impl State {
         None
     }
 
-    /// Takes the next alert that is not active any more out of its line.
+    /// Takes the next alert that is not active any more out of its queue.
     pub(super) fn pick_retired(&mut self) -> Option<i64> {
         self.retired.pop_front()
     }
 
-    /// Whether a delivery that failed before may begin again.
+    /// Whether a failed delivery may be retried now.
     pub(super) fn may_retry(&self, receiver: &Key, now_ms: i64) -> bool {
         let has_room = |endpoint: &Endpoint| endpoint.room_to_retry(now_ms) > 0;
         self.places.has_room(self.claim(receiver, true))
             && self.endpoints.get(receiver).is_none_or(has_room)
     }
 
-    /// How long a retry that may not begin is put off.
+    /// Delay of a retry that cannot start now, in milliseconds.
     pub(super) fn put_off_ms(&self, receiver: &Key, now_ms: i64) -> i64 {
         match self.endpoints.get(receiver) {
             Some(endpoint) => endpoint.put_off_ms(now_ms),
@@ -191,7 +192,7 @@ impl State {
         }
     }
 
-    /// What a delivery takes places as.
+    /// The slots that a delivery takes.
     fn claim(&self, receiver: &Key, is_retry: bool) -> Claim {
         let endpoint = self.endpoints.get(receiver);
         Claim {
@@ -201,17 +202,17 @@ impl State {
         }
     }
 
-    /// Whether a delivery is under way, or the store does not know yet that it ended.
+    /// Whether a delivery is in flight, or ended but not yet recorded in the store.
     pub(super) fn is_under_way(&self, delivery_id: Uuid) -> bool {
         self.under_way.contains_key(&delivery_id) || self.settling.contains(&delivery_id)
     }
 
-    /// Deliveries under way.
+    /// Number of deliveries in flight.
     pub(super) fn under_way(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Endpoints whose circuit is open.
+    /// Number of endpoints whose circuit breaker is open.
     pub(super) fn open_circuits(&self) -> usize {
         self.endpoints
             .values()
@@ -219,7 +220,7 @@ impl State {
             .count()
     }
 
-    /// A delivery begins. For a new one of an alert that was picked, `more` says whether notifications are left.
+    /// Records the start of a delivery. For a new delivery of a picked alert, `more` says whether notifications remain.
     pub(super) fn begin(
         &mut self,
         delivery_id: Uuid,
@@ -242,7 +243,7 @@ impl State {
         self.under_way.insert(delivery_id, under_way);
     }
 
-    /// An alert that was picked has nothing to tell now; `left` says whether something waits for other deliveries.
+    /// Marks a picked alert as having nothing to send now; `left` says whether notifications wait for other deliveries.
     pub(super) fn set_aside(&mut self, alert: i64, left: bool) {
         match left {
             true => self.set_stage(alert, Stage::Held),
@@ -252,7 +253,7 @@ impl State {
         }
     }
 
-    /// An alert that was picked goes back in line.
+    /// Requeues a picked alert.
     pub(super) fn put_back(&mut self, alert: i64) {
         self.queue(alert);
     }
@@ -263,7 +264,7 @@ impl State {
         }
     }
 
-    /// A delivery ends; its alert goes on.
+    /// Records the end of a delivery; its alert continues.
     pub(super) fn end(&mut self, delivery_id: Uuid, end: End, now_ms: i64) {
         let Some(ended) = self.under_way.remove(&delivery_id) else {
             return;
@@ -288,7 +289,7 @@ impl State {
         }
     }
 
-    /// A delivery of an alert stands as ended in the store: what waited for it may be free now.
+    /// Releases notifications that waited for a delivery of the alert, once its end is recorded in the store.
     pub(super) fn release(&mut self, alert: i64) {
         let Some(waiting) = self.alerts.get_mut(&alert) else {
             return;
@@ -300,7 +301,7 @@ impl State {
         }
     }
 
-    /// Has all that waits for other deliveries looked at again.
+    /// Requeues all alerts whose notifications wait for other deliveries, so that they are checked again.
     pub(super) fn release_all(&mut self) {
         let held =
             |(alert, waiting): (&i64, &Waiting)| (waiting.stage == Stage::Held).then_some(*alert);
@@ -308,7 +309,7 @@ impl State {
         held.into_iter().for_each(|alert| self.queue(alert));
     }
 
-    /// Whether the connection of a delivery about to be sent is kept: for as many endpoints in use as there may be.
+    /// Whether to keep the connection open after a delivery: yes for at most [`KEPT_MAX`] endpoints in use.
     pub(super) fn connection(&mut self, receiver: &Key) -> Connection {
         let now = Instant::now();
         if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {
@@ -322,7 +323,7 @@ impl State {
         Connection::Keep
     }
 
-    /// Forgets endpoints that nothing was sent to for days, and those least worth remembering where there are many.
+    /// Forgets endpoints that have been idle for days, and the least valuable ones if there are too many.
     pub(super) fn forget_idle(&mut self, now_ms: i64) {
         self.endpoints
             .retain(|_, endpoint| !endpoint.is_idle() || endpoint.is_remembered(now_ms));

@@ -1,41 +1,42 @@
-//! What an attempt comes to: taken, to be tried again and when, dead, or the end of its alert.
+//! The outcome of an attempt: delivered, to be retried, dead, or the end of its alert.
 
 use crate::schedule::{RETRY_AFTER_MAX, wait};
 use toise_net::post::{Failure, Posted};
 use toise_telemetry::DeliveryOutcome;
 
-/// The status by which a receiver says that it is gone for good.
+/// HTTP status of a receiver that is permanently gone.
 const GONE: u16 = 410;
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The receiver took it.
+    /// The receiver accepted the delivery.
     Delivered,
-    /// It is tried again, at this moment (Unix milliseconds).
+    /// To be retried at this time, Unix milliseconds.
     Retry(i64),
-    /// That was the last attempt.
+    /// It was the last attempt.
     Dead,
-    /// The receiver is gone for good: the alert ends.
+    /// The receiver is permanently gone: the alert is deactivated.
     Gone,
 }
 
-/// An attempt as it is judged.
+/// An evaluated attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Judged {
     pub verdict: Verdict,
-    /// HTTP status of the answer.
+    /// HTTP status of the response; `None` without a response.
     pub status: Option<u16>,
-    /// Why it failed, for whoever owns the alert.
+    /// Why it failed, for the owner of the alert.
     pub error: Option<String>,
-    /// The pause the receiver asks for, in milliseconds.
+    /// Pause that the receiver asks for, in milliseconds.
     pub asked_ms: i64,
-    /// For the numbers.
+    /// Outcome for metrics.
     pub outcome: DeliveryOutcome,
 }
 
 impl Judged {
-    /// Judges an attempt, the `attempts`th from 1, which ended at `now_ms`. `draw` between 0 and 1 spreads the waits.
+    /// Evaluates attempt number `attempts`, from 1, which ended at `now_ms`. `draw` is a random number between 0 and 1
+    /// for the jitter.
     pub(super) fn of(posted: &Posted, attempts: u32, now_ms: i64, draw: f64) -> Self {
         let answer = posted.outcome.as_ref().ok();
         let asked = answer.and_then(|answer| answer.retry_after);

@@ -1,4 +1,4 @@
-//! What one transaction of the dispatcher writes, put together before it begins.
+//! The contents of one transaction of the dispatcher, prepared before it starts.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use toise_base::clock::Clock;
 pub(super) struct Work {
     pub plan: Plan,
     pub settlements: Vec<Settlement>,
-    /// What has to leave the outbox, some of it now.
+    /// What has to be deleted from the outbox, part of it in this transaction.
     pub due: Due,
     pub retention: Retention,
-    /// Whether the store keeps what nobody needs.
+    /// Whether the store contains orphans.
     pub untidy: bool,
     pub clock: Clock,
     pub prices: Arc<Prices>,
 }
 
-/// What one transaction let go.
+/// What one transaction deleted.
 #[derive(Default)]
 pub(super) struct Tidied {
     pub swept: Swept,
-    /// Endpoints of which it is not known any more that they fail.
+    /// Endpoints whose recorded failures were deleted.
     pub forgotten: Vec<Key>,
 }
 
 impl Work {
-    /// Writes it.
+    /// Writes everything.
     pub fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<(Written, Tidied)> {
         let mut turn = Turn::new(transaction, &self.clock, &self.prices);
         for settlement in &self.settlements {

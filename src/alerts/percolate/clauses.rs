@@ -1,8 +1,8 @@
-//! The clauses of all alerts, each distinct one compiled once, and on which rows of a batch each is true.
+//! The distinct clauses of all alerts, each compiled once, and the rows of a batch on which they are true.
 //!
-//! A batch has at most 128 rows, so what a clause selects is one word. A clause that several alerts share is evaluated
-//! when the first of them asks and remembered for the others, so an alert mostly costs one AND a clause. Clauses are
-//! told apart by the digest of what they ask.
+//! A batch has at most 128 rows, so the result of a clause is one 128-bit word. A clause that several alerts share is
+//! evaluated on first use and cached for the others, so an alert usually costs one AND per clause. Clauses are
+//! identified by a digest.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use toise_engine::batch::DecodedBatch;
 use toise_engine::predicate::Predicate;
 use toise_lake::schema::TableSchema;
 
-/// Rows of a batch, at most: one bit each.
+/// Maximum rows in a batch: one bit each.
 pub const ROWS_MAX: usize = u128::BITS as usize;
 
-/// Number of a clause among [`Clauses`].
+/// Index of a clause in [`Clauses`].
 pub(super) type ClauseId = u32;
 
-/// Distinct clauses.
+/// The distinct clauses.
 #[derive(Debug, Default)]
 pub(super) struct Clauses {
     by_digest: HashMap<QuestionDigest, ClauseId>,
@@ -29,25 +29,26 @@ pub(super) struct Clauses {
     free: Vec<ClauseId>,
 }
 
-/// A clause that alerts have.
+/// A clause used by one or more alerts.
 #[derive(Debug)]
 struct Shared {
     digest: QuestionDigest,
-    /// It alone.
+    /// The compiled clause.
     predicate: Predicate,
     uses: u32,
 }
 
-/// What is known of the clauses on one batch.
+/// Cached results of the clauses on one batch.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     words: Vec<u128>,
-    /// The batch each word is of.
+    /// The batch for which each word was computed.
     known_of: Vec<u32>,
     batch: u32,
 }
 
-/// Clauses of lower cost are looked at first: those that alerts mostly share before places, which are each one's own.
+/// Evaluation cost of a clause. Cheap clauses come first: conditions that many alerts share before places, which are
+/// usually unique to an alert.
 pub(super) fn cost(clause: &Clause) -> u8 {
     match clause.test {
         Test::OneOf(_) => 0,
@@ -59,7 +60,8 @@ pub(super) fn cost(clause: &Clause) -> u8 {
 }
 
 impl Clauses {
-    /// The number of a clause, compiled if it is the first of its kind. Each call is a use, ended by [`Self::release`].
+    /// Returns the index of a clause, compiling it on its first use. Each call counts as one use, to be ended with
+    /// [`Self::release`].
     pub(super) fn intern(
         &mut self,
         schema: &TableSchema,
@@ -90,7 +92,7 @@ impl Clauses {
         Ok(id)
     }
 
-    /// Ends a use; a clause without one is forgotten.
+    /// Ends one use of a clause; a clause without uses is removed.
     pub(super) fn release(&mut self, id: ClauseId) {
         let Some(place) = self.all.get_mut(id as usize) else {
             return;
@@ -105,19 +107,19 @@ impl Clauses {
         }
     }
 
-    /// The clause with a number.
+    /// The clause with an index; `None` if it is not in use.
     pub(super) fn get(&self, id: ClauseId) -> Option<&Clause> {
         let shared = self.all.get(id as usize)?.as_ref()?;
         let compiled = shared.predicate.clauses.first()?;
         Some(&compiled.clause)
     }
 
-    /// Distinct clauses.
+    /// Number of distinct clauses.
     pub(super) fn count(&self) -> usize {
         self.by_digest.len()
     }
 
-    /// The rows of a batch on which a clause is true.
+    /// The rows of a batch on which a clause is true, as a bitset.
     pub(super) fn word(
         &self,
         id: ClauseId,
@@ -140,7 +142,7 @@ impl Clauses {
 }
 
 impl Words {
-    /// Nothing is known of the clauses on the next batch.
+    /// Discards the cached results, for the next batch.
     pub(super) fn begin(&mut self, clauses: &Clauses) {
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {

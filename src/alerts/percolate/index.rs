@@ -1,10 +1,10 @@
-//! The active alerts on one table, and which of them match the rows of a batch.
+//! The active alerts on one table, and the search for those that match the rows of a batch.
 //!
-//! Each alert is kept under the keys it cannot match without (`keys`). A batch is grouped by key; the alerts
-//! under a key are looked at on the rows that have it, clause by clause (`clauses`), until no row is left. So
-//! the cost follows the alerts near the rows that came: of 100,000 alerts of realistic shape 128 rows meet 40,000, and
-//! have 1,400 clauses evaluated; one row meets 700 and has 80 evaluated. An alert takes about 360 bytes, its share of
-//! the compiled clauses included.
+//! Each alert is stored under the keys without which it cannot match (`keys`). A batch is grouped by key; for each key
+//! its alerts are tested on the rows that have it, clause by clause (`clauses`), until no row is left. The cost
+//! therefore depends on the alerts near the rows: with 100,000 realistic alerts, 128 rows meet 40,000 alerts and
+//! evaluate 1,400 clauses; one row meets 700 alerts and evaluates 80. An alert takes about 360 bytes, including its
+//! share of the compiled clauses.
 
 use std::collections::HashMap;
 
@@ -21,19 +21,19 @@ use toise_engine::batch::DecodedBatch;
 use toise_engine::select::Columns;
 use toise_lake::schema::{Kind, TableSchema};
 
-/// Place of an alert in an index.
+/// Position of an alert in an index.
 type Slot = u32;
 
-/// What an alert wants to be told.
+/// The events that an alert wants to be notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants {
-    /// Its first match of an item.
+    /// First matches.
     pub created: bool,
-    /// What happens to an item it has matched.
+    /// Events on items it has matched before.
     pub followed: bool,
 }
 
-/// Active alerts on one table.
+/// The active alerts on one table.
 #[derive(Debug)]
 pub struct Index {
     schema: &'static TableSchema,
@@ -43,9 +43,9 @@ pub struct Index {
     by_alert: HashMap<i64, Slot>,
     /// Alerts by column and text.
     by_text: HashMap<usize, HashMap<Box<str>, Vec<Slot>>>,
-    /// Alerts by position, given by its two columns, and cell.
+    /// Alerts by position, given by its two columns, and by cell.
     by_cell: HashMap<[usize; 2], Cells>,
-    /// Alerts that may match anything.
+    /// Alerts that may match any row.
     anywhere: Vec<Slot>,
     words: Words,
 }
@@ -53,31 +53,31 @@ pub struct Index {
 /// Alerts by cell.
 #[derive(Debug, Default)]
 struct Cells {
-    /// Keys in each grid; a grid without any is not looked at.
+    /// Number of keys in each grid; empty grids are skipped.
     keys_of_grid: [usize; CELL_DEGREES.len()],
     slots: HashMap<Cell, Vec<Slot>>,
 }
 
-/// An alert as it is kept.
+/// An alert in the index.
 #[derive(Debug)]
 struct Kept {
     alert: i64,
     wants: Wants,
-    /// All must hold.
+    /// Its clauses, all of which must hold.
     clauses: Box<[ClauseId]>,
 }
 
 /// An alert that matches a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Match {
-    /// The row in the batch.
+    /// Index of the row in the batch.
     pub row: usize,
-    /// The alert's number in the store.
+    /// Row number of the alert in the store.
     pub alert: i64,
 }
 
 impl Index {
-    /// No alert yet, on a table.
+    /// Creates an empty index on a table.
     pub fn new(schema: &'static TableSchema) -> Self {
         Self {
             schema,
@@ -92,27 +92,27 @@ impl Index {
         }
     }
 
-    /// The table.
+    /// The columns of the table.
     pub fn schema(&self) -> &'static TableSchema {
         self.schema
     }
 
-    /// Alerts in it.
+    /// Number of alerts in the index.
     pub fn len(&self) -> usize {
         self.by_alert.len()
     }
 
-    /// Whether there is none.
+    /// Whether the index has no alerts.
     pub fn is_empty(&self) -> bool {
         self.by_alert.is_empty()
     }
 
-    /// Distinct clauses of all its alerts.
+    /// Number of distinct clauses of all alerts.
     pub fn clause_count(&self) -> usize {
         self.clauses.count()
     }
 
-    /// What an alert wants to be told; `None` when it is not active.
+    /// The events that an alert wants; `None` if it is not active.
     pub fn wants(&self, alert: i64) -> Option<Wants> {
         let slot = self.by_alert.get(&alert)?;
         Some(self.kept(*slot)?.wants)
@@ -122,10 +122,10 @@ impl Index {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Takes in an alert, or what it has become.
+    /// Adds an alert, or replaces it if it has changed.
     ///
     /// # Errors
-    /// The filter asks for a column the table does not have; the alert is then not in the index.
+    /// The filter uses a column that the table does not have; the alert is then not in the index.
     pub fn put(
         &mut self,
         alert: i64,
@@ -165,7 +165,7 @@ impl Index {
         Ok(())
     }
 
-    /// Takes an alert out, if it is in.
+    /// Removes an alert, if it is in the index.
     pub fn remove(&mut self, alert: i64) {
         let Some(slot) = self.by_alert.remove(&alert) else {
             return;
@@ -177,9 +177,9 @@ impl Index {
         self.free.push(slot);
     }
 
-    /// Changes every list an alert is in, or is to be in; lists that end up empty go.
+    /// Applies `change` to every posting list of an alert; lists that become empty are removed.
     fn each_list(&mut self, slot: Slot, mut change: impl FnMut(&mut Vec<Slot>)) {
-        // Its clauses as they are kept, so that the keys are the same whenever they are asked for.
+        // Uses the clauses as stored, so that the keys are the same on every call.
         let clauses = self.kept(slot).map(|kept| kept.clauses.iter());
         let clauses = clauses.into_iter().flatten();
         let filter: Filter = clauses
@@ -220,7 +220,7 @@ impl Index {
         }
     }
 
-    /// The alerts that match rows of a batch of at most [`ROWS_MAX`], by row and alert, each pair once.
+    /// The alerts that match rows of a batch of at most [`ROWS_MAX`] rows, sorted by row and alert, without duplicates.
     ///
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
@@ -242,14 +242,14 @@ impl Index {
         let mut matches = found.matches;
         self.words = words;
         outcome?;
-        // An alert may be kept under several keys of a row.
+        // An alert may be stored under several keys of a row.
         matches.sort_unstable();
         matches.dedup();
         Ok(matches)
     }
 }
 
-/// Alerts found so far.
+/// The matches found so far.
 struct Found<'a> {
     index: &'a Index,
     batch: &'a DecodedBatch,
@@ -282,7 +282,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The distinct texts of a column, and the rows of each.
+    /// The distinct texts of a column, each with its rows.
     fn texts(&self, column: usize) -> Result<Vec<(String, u128)>, Error> {
         let decoded = self.batch.column(column)?;
         let values = &decoded.values;
@@ -308,7 +308,7 @@ impl Found<'_> {
             .collect())
     }
 
-    /// The cells that rows lie in, and the rows of each.
+    /// The cells that contain rows, each with its rows.
     fn cells(&self, columns: [usize; 2], kept: &Cells) -> Result<Vec<(Cell, u128)>, Error> {
         let [lats, lons] = [
             self.batch.column(columns[0])?,
@@ -333,7 +333,7 @@ impl Found<'_> {
         Ok(cells.into_iter().collect())
     }
 
-    /// Keeps those of some alerts of which every clause is true on some of some rows.
+    /// Adds a match for every alert in `slots` and every row in `rows` on which all clauses of the alert are true.
     fn verify(&mut self, slots: &[Slot], rows: u128) -> Result<(), Error> {
         let index = self.index;
         for slot in slots {

@@ -1,8 +1,8 @@
-//! What an alert cannot match without: the codes and cells under which it is kept, so that few alerts are looked at.
+//! Index keys: texts and cells without which an alert cannot match, so that few alerts have to be tested.
 //!
-//! Every clause of a filter must hold, so any one of them will do: the one that the smallest share of listings
-//! fulfils. A clause on a text of the listing itself gives the texts as keys, a place gives the cells of a grid that
-//! cover it, alternatives give the keys of each. A key only ever leaves out listings on which its clause is not true.
+//! All clauses of a filter must hold, so the keys of any one clause suffice; the clause that the smallest share of
+//! listings fulfils is used. A clause on a text column gives its texts as keys, a place gives the cells of a grid that
+//! cover it, and alternatives give the keys of each. A key only excludes listings on which its clause is false.
 
 use std::collections::HashSet;
 
@@ -10,15 +10,15 @@ use toise_contract::filter::{Clause, Filter, Test, position_columns};
 use toise_geo::distance::covering_span_degrees;
 use toise_lake::schema::{Kind, TableSchema};
 
-/// Edges of the cells of each grid, degrees of latitude and longitude: 3 km to 220 km from south to north.
+/// Cell sizes of the grids, in degrees of latitude and longitude: 3 km to 220 km from south to north.
 pub(super) const CELL_DEGREES: [f64; 4] = [1.0 / 32.0, 1.0 / 8.0, 0.5, 2.0];
-/// Cells that may cover a place; a place that takes more is kept in cells of the next grid.
+/// Maximum cells that cover a place; a place that needs more uses the next coarser grid.
 const CELLS_MAX: f64 = 16.0;
-/// Area that holds nearly all listings, square degrees of latitude and longitude: mainland France.
+/// Area that contains nearly all listings, square degrees of latitude and longitude: mainland France.
 const COUNTRY_SQUARE_DEGREES: f64 = 64.0;
-/// How much denser listings lie where people ask for them than on average.
+/// Density of listings in searched places relative to the average.
 const CROWDING: f64 = 5.0;
-/// Share of listings that have one value of a column, by the start of its name; the first that fits counts.
+/// Share of listings with one value of a column, by prefix of the column name; the first match applies.
 const SHARES: [(&str, f64); 9] = [
     ("location_iris_code", 2e-5),
     ("location_insee_code", 2e-4),
@@ -30,42 +30,42 @@ const SHARES: [(&str, f64); 9] = [
     ("seller_", 1e-4),
     ("source", 0.1),
 ];
-/// Share of listings that have one text of a column with many.
+/// Share of listings with one text of a column with many distinct texts.
 const TEXT_SHARE: f64 = 1e-6;
-/// Share of listings that have one value of any other column.
+/// Share of listings with one value of any other column.
 const VALUE_SHARE: f64 = 0.5;
 
-/// A cell of a grid: place of its edge in [`CELL_DEGREES`], then its row and column from latitude and longitude 0.
+/// A cell of a grid: index in [`CELL_DEGREES`], then row and column counted from latitude and longitude 0.
 pub(super) type Cell = (u8, i32, i32);
 
-/// Something a listing must have for an alert to match it.
+/// A property that a listing must have for an alert to match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// A text in a column.
     Text(usize, String),
-    /// A position, by its two columns, in a cell.
+    /// A position, given by its two columns, in a cell.
     Cell([usize; 2], Cell),
 }
 
 /// The cell of a position in a grid.
 pub(super) fn cell_of(grid: usize, latitude: f64, longitude: f64) -> Cell {
-    // Degrees are between -180 and 180.
+    // Degrees lie between -180 and 180.
     let step = |degrees: f64| (degrees / CELL_DEGREES[grid]).floor() as i32;
     (grid as u8, step(latitude), step(longitude))
 }
 
-/// The keys of a filter: a listing it selects has at least one of them. `None` when any listing may be selected.
+/// The keys of a filter: a listing it selects has at least one of them. `None` if it may select any listing.
 pub(super) fn keys(schema: &TableSchema, filter: &[Clause]) -> Option<Vec<Key>> {
     Some(best(schema, filter)?.keys)
 }
 
-/// Keys, and the share of listings that have one of them.
+/// Keys with the share of listings that have one of them.
 struct Selective {
     share: f64,
     keys: Vec<Key>,
 }
 
-/// The keys of the clause that the smallest share of listings fulfils.
+/// The keys of the most selective clause.
 fn best(schema: &TableSchema, filter: &[Clause]) -> Option<Selective> {
     let all = filter.iter().filter_map(|clause| of_clause(schema, clause));
     all.min_by(|one, other| one.share.total_cmp(&other.share))
@@ -116,7 +116,7 @@ fn share_of_value(column: &str) -> f64 {
     known.map_or(VALUE_SHARE, |(_, share)| *share)
 }
 
-/// One of the alternatives holds: the keys of all of them.
+/// The keys of all alternatives, because one of them must hold; `None` if one has no keys.
 fn of_alternatives(schema: &TableSchema, filters: &[Filter]) -> Option<Selective> {
     let (mut share, mut keys) = (0.0, HashSet::new());
     for filter in filters {
@@ -130,7 +130,7 @@ fn of_alternatives(schema: &TableSchema, filters: &[Filter]) -> Option<Selective
     })
 }
 
-/// The cells that cover a box of latitudes and longitudes, of the finest grid of which few do.
+/// The cells that cover a box of latitudes and longitudes, in the finest grid that needs at most [`CELLS_MAX`].
 fn of_place(
     schema: &TableSchema,
     position: &str,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn every_position_of_a_place_lies_in_one_of_its_cells() {
+    fn every_position_in_a_place_lies_in_one_of_its_cells() {
         for km in [0.1, 1.0, 7.0, 40.0, 200.0] {
             for (lat, lon) in [(48.85, 2.35), (0.0, 0.0), (-21.1, 55.5), (14.6, -61.0)] {
                 let asked = json!({"location": [{"locationCoordinate": {"location": {"geoDistance":

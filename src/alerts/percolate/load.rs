@@ -1,6 +1,6 @@
-//! Alerts from the store into memory: those whose number of last change is later than the last one seen.
+//! Loads changed alerts from the store into memory: those whose change sequence is greater than the last one seen.
 //!
-//! Bodies are read on all cores, and a clause that another alert has is not compiled again.
+//! Searches are parsed on all cores, and a clause that another alert has is not compiled again.
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rusqlite::{Connection, Row};
@@ -13,14 +13,14 @@ use crate::alert::{kind_of, listing_of, wants};
 use toise_contract::filter::Filter;
 use toise_contract::listings::filters::{Listing, parse_search_query};
 
-/// Alerts read before they are compiled: bounds what lies in memory twice.
+/// Maximum alerts parsed before they are compiled, which limits what is in memory twice.
 const CHUNK_ALERTS: usize = 10_000;
-/// Bytes of searches read before they are compiled, but for the last one.
+/// Maximum size of searches parsed before they are compiled, bytes; exceeded by at most one search.
 const CHUNK_BYTES: usize = 16 << 20;
-/// Alerts from which all cores take part; fewer do not wait for what else the cores do.
+/// Minimum number of alerts to parse on all cores; fewer are parsed without waiting for busy cores.
 const ALL_CORES_MIN: usize = 500;
 
-/// An alert as the store tells it.
+/// An alert as stored.
 struct Stored {
     alert: i64,
     id: Uuid,
@@ -31,10 +31,10 @@ struct Stored {
     match_kinds: String,
 }
 
-/// What an alert means; `None` when it is not active.
+/// The parsed alert; `None` if it is not active.
 type Meaning = Option<(Wants, Filter)>;
 
-/// Takes in what changed since.
+/// Applies the changes since the last call.
 pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::Result<()> {
     loop {
         let changed = changed_after(connection, state.change)?;
@@ -52,7 +52,7 @@ pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::
     }
 }
 
-/// The alerts that changed next, [`CHUNK_ALERTS`] and [`CHUNK_BYTES`] at most; none when there are no more.
+/// The next changed alerts, at most [`CHUNK_ALERTS`] and [`CHUNK_BYTES`]; empty if there are no more.
 fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<Stored>> {
     let sql = "SELECT alert, change, kind, activated, iif(activated, search_query, ''), match_kinds, alert_id
          FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2";
@@ -111,12 +111,12 @@ fn take(state: &mut State, stored: &Stored, meaning: Result<Meaning, String>) {
     if let Err(reason) = taken {
         index.remove(stored.alert);
         state.unreadable.insert(stored.alert);
-        // It was valid when it was made; ingestion must not stop for what a later version reads differently.
+        // It was valid when it was created; ingestion must not stop because a later version parses it differently.
         tracing::error!(
             alert_id = %stored.id,
             kind = kind_of(stored.listing),
             reason,
-            "an alert cannot be read and matches nothing until it is changed"
+            "cannot parse an alert; it matches nothing until it is changed"
         );
     }
 }

@@ -1,10 +1,10 @@
-//! Percolation: what is new or changed is tested against every active alert, in the transaction that writes it.
+//! Percolation: new and changed listings are tested against every active alert, in the transaction that writes them.
 //!
-//! A [`Percolator`] keeps the active alerts compiled, as searches are, in one [`index::Index`] a table. It follows the
-//! number of the alerts' last change: [`Percolator::catch_up`] loads what changed before a transaction,
-//! [`Percolator::begin`] looks again inside it, so an alert counts from its commit on, whichever process made it.
-//! Listings then hand over what they wrote ([`Turn::properties`], [`Turn::adverts`]), in order; first matches and what
-//! follows them go to `matches` and the [`super::outbox`] in the same transaction.
+//! A [`Percolator`] holds the active alerts, compiled like searches, in one [`index::Index`] per table. It follows the
+//! change sequence of the alerts: [`Percolator::catch_up`] loads changes before a transaction and [`Percolator::begin`]
+//! again inside it, so an alert takes effect from its commit on, whichever process created it. Ingestion then passes
+//! what it wrote ([`Turn::properties`], [`Turn::adverts`]) in order; first matches and later events go to `matches` and
+//! the [`super::outbox`] in the same transaction.
 
 mod clauses;
 pub mod index;
@@ -30,18 +30,18 @@ pub struct Percolator {
     seen: Seen,
 }
 
-/// How many alerts are active.
+/// Numbers of active alerts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Active {
-    /// On properties, compiled.
+    /// Compiled alerts on properties.
     pub on_properties: usize,
-    /// On adverts, compiled.
+    /// Compiled alerts on adverts.
     pub on_adverts: usize,
-    /// Of either, not readable by this version: they match nothing until they are changed.
+    /// Alerts of either kind that this version cannot parse: they match nothing until they are changed.
     pub unreadable: usize,
 }
 
-/// What is told of the state without waiting for whoever percolates.
+/// Numbers that can be read without waiting for a percolation in progress.
 #[derive(Debug, Default)]
 struct Seen {
     change: AtomicI64,
@@ -53,11 +53,11 @@ struct Seen {
 /// The active alerts as of a change.
 #[derive(Debug)]
 struct State {
-    /// Number of the last change taken in; 0 for none.
+    /// Sequence of the last change applied; 0 if none.
     change: i64,
     properties: Index,
     adverts: Index,
-    /// Active alerts that this version cannot read: they match nothing until they are changed.
+    /// Active alerts that this version cannot parse: they match nothing until they are changed.
     unreadable: BTreeSet<i64>,
 }
 
@@ -71,14 +71,14 @@ impl State {
         }
     }
 
-    /// The same tables, and nothing known of alerts.
+    /// Removes all alerts and keeps the tables.
     fn forget(&mut self) {
         *self = Self::new(self.properties.schema(), self.adverts.schema());
     }
 }
 
 impl Percolator {
-    /// Knows no alert yet; they are loaded when first asked for.
+    /// Creates a percolator without alerts; they are loaded on first use.
     pub fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
         Self {
             state: Mutex::new(State::new(properties, adverts)),
@@ -86,8 +86,8 @@ impl Percolator {
         }
     }
 
-    /// Takes in the alerts that changed. One indexed look-up when none did; 100,000 alerts take seconds, so this
-    /// is called before a transaction rather than inside it.
+    /// Applies changes of alerts. Costs one indexed lookup if there are none; loading 100,000 alerts takes seconds, so
+    /// this is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
         if last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
             return Ok(());
@@ -98,12 +98,12 @@ impl Percolator {
         outcome
     }
 
-    /// The alerts as they are inside a transaction; `None` when none is active. Nobody else percolates until the turn
-    /// is dropped.
+    /// The alerts as they are inside a transaction; `None` if none is active. Holds a lock until the turn is dropped,
+    /// so no other thread percolates.
     pub fn begin(&self, connection: &Connection) -> rusqlite::Result<Option<Turn<'_>>> {
         let mut state = self.state();
         if last_change(connection)? < state.change {
-            // The store was put back to what it was. Outside a transaction it may only seem so.
+            // The store has been reset to an earlier state. Outside a transaction this check could be wrong.
             state.forget();
         }
         let outcome = load::catch_up(&mut state, connection);
@@ -113,15 +113,15 @@ impl Percolator {
         Ok((!is_idle).then(|| Turn::new(state)))
     }
 
-    /// Forgets every alert, to load them again: for whoever saw a transaction fail after [`Self::begin`], for what was
-    /// seen in it may never have been.
+    /// Removes all alerts, to load them again. To be called if a transaction fails after [`Self::begin`], because
+    /// changes seen in it may not have been committed.
     pub fn forget(&self) {
         let mut state = self.state();
         state.forget();
         self.tell(&state);
     }
 
-    /// Active alerts, as of the last call that took changes in.
+    /// Numbers of active alerts, as of the last call that applied changes.
     pub fn active(&self) -> Active {
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         Active {
@@ -136,7 +136,7 @@ impl Percolator {
         self.state
             .lock()
             .unwrap_or_else(|poisoned: PoisonError<_>| {
-                // Whoever panicked may have left half a change: all of it is loaded again.
+                // The thread that panicked may have left an inconsistent state, so everything is loaded again.
                 let mut state = poisoned.into_inner();
                 state.forget();
                 self.state.clear_poison();

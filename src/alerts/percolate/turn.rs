@@ -1,18 +1,18 @@
-//! One transaction's turn with the alerts: what was written, in order, and what they are told of it.
+//! Percolates what one transaction wrote, in order, and writes the resulting notifications.
 //!
-//! What is written is judged as if adverts had come one by one:
-//! - The filter decides the first match only. From then on the alert follows the item, whatever its record looks like.
-//! - A property alert is told of a property once as created, when its record first matches; and as updated, if it
-//!   subscribed to that, whenever an advert joins one it has matched.
-//! - When properties turn out to be one, alerts that matched either have matched the one that stays: they are told of
-//!   it as updated, under the identifier that stays, never as created. When properties are taken apart, each is known
-//!   to the alerts that matched it under its own identifier; one that is new is judged as any new property is.
-//! - An advert alert is told of an advert once as created, if it subscribed to that, and of events on adverts it
+//! Changes are evaluated as if adverts had arrived one by one:
+//! - The filter decides only on the first match. From then on the alert follows the item, whatever its record becomes.
+//! - A property alert is notified of a property once as created, when its record first matches; and as updated, if it
+//!   subscribed to that, whenever an advert joins a property it has matched.
+//! - After a merge, alerts that matched either property have matched the surviving one: they are notified of it as
+//!   updated, under the surviving identifier, never as created. After a split, each property is followed by the alerts
+//!   that matched it under its own identifier; a new one is evaluated like any new property.
+//! - An advert alert is notified of an advert once as created, if it subscribed to that, and of events on adverts it
 //!   matched before they happened.
 //!
-//! An item is judged when it is new or its content changes. A sighting that finds it as it was is no news: otherwise
-//! all that an alert could have matched before it was made would be announced as it is seen again. An alert that is not
-//! active is told nothing and remembers nothing.
+//! An item is evaluated when it is new or its content changes. A sighting without content change is ignored; otherwise
+//! everything that an alert could have matched before its creation would be announced when it is seen again. An
+//! inactive alert is not notified and records no matches.
 
 use std::sync::MutexGuard;
 
@@ -34,33 +34,33 @@ use toise_engine::batch::DecodedBatch;
 pub enum Occasion {
     /// It is new.
     Founded,
-    /// An advert joined it, alone or with another property.
+    /// An advert joined it, alone or in a merge with another property.
     Joined,
-    /// One of its adverts changed or left.
+    /// One of its adverts changed or was removed.
     Changed,
 }
 
 /// A property that is new or whose content changed.
 #[derive(Clone, Debug)]
 pub struct PropertyWritten {
-    /// Its number in the store.
+    /// Row number in the store.
     pub property: i64,
-    /// Its identifier.
+    /// Identifier of the property.
     pub id: FlxId,
-    /// What happened to it.
+    /// What happened to the property.
     pub occasion: Occasion,
 }
 
 /// An advert that is new or whose content changed.
 #[derive(Clone, Debug)]
 pub struct AdvertWritten {
-    /// Its number in the store.
+    /// Row number in the store.
     pub advert: i64,
-    /// Whether it was not there before.
+    /// Whether the advert is new.
     pub is_new: bool,
-    /// Its record as it is told: with the identifier of its property, without charges.
+    /// The record as delivered: with the identifier of its property, without charges.
     pub record: Advert,
-    /// What happened to it.
+    /// Events on the advert.
     pub events: Vec<AdvertEvent>,
 }
 
@@ -74,20 +74,21 @@ impl<'p> Turn<'p> {
         Self { state }
     }
 
-    /// Whether an alert on properties is active.
+    /// Whether there is an active alert on properties.
     pub fn is_for_properties(&self) -> bool {
         !self.state.properties.is_empty()
     }
 
-    /// Whether an alert on adverts is active.
+    /// Whether there is an active alert on adverts.
     pub fn is_for_adverts(&self) -> bool {
         !self.state.adverts.is_empty()
     }
 
-    /// Tells the alerts what became of properties: `rows` are their records, one for each of `written`.
+    /// Percolates properties: `rows` holds their records, one for each of `written`. Matches and notifications are
+    /// written in `transaction`.
     ///
     /// # Errors
-    /// The store refuses, or the rows are no batch of at most [`super::index::ROWS_MAX`] properties.
+    /// The store fails, or the rows are not a batch of at most [`super::index::ROWS_MAX`] properties.
     pub fn properties(
         &mut self,
         transaction: &Transaction<'_>,
@@ -121,10 +122,11 @@ impl<'p> Turn<'p> {
         Ok(())
     }
 
-    /// Tells the alerts what became of adverts: `rows` are their records, one for each of `written`.
+    /// Percolates adverts: `rows` holds their records, one for each of `written`. Matches and notifications are written
+    /// in `transaction`.
     ///
     /// # Errors
-    /// The store refuses, a record cannot be written, or the rows are no batch of at most
+    /// The store fails, a record cannot be serialised, or the rows are not a batch of at most
     /// [`super::index::ROWS_MAX`] adverts.
     pub fn adverts(
         &mut self,
@@ -185,20 +187,20 @@ fn matched(index: &mut Index, rows: RecordBatch) -> rusqlite::Result<Vec<Match>>
     index.matches(&batch).map_err(failed)
 }
 
-/// The matches of one row; all are in order of their rows.
+/// The matches of one row; `matched` is sorted by row.
 fn of_row(matched: &[Match], row: usize) -> &[Match] {
     let first = matched.partition_point(|one| one.row < row);
     let after = matched.partition_point(|one| one.row <= row);
     &matched[first..after]
 }
 
-/// The alerts that match now and did not before.
+/// The alerts that match now and did not match before.
 fn new_ones<'a>(firsts: &'a [Match], known: &'a [i64]) -> impl Iterator<Item = i64> {
     let alerts = firsts.iter().map(|one| one.alert);
     alerts.filter(|alert| known.binary_search(alert).is_err())
 }
 
-/// Those of some alerts that are active and want to be told what happens to what they matched.
+/// The alerts in `known` that are active and want to be notified of events.
 fn followers(index: &Index, known: &[i64]) -> impl Iterator<Item = i64> {
     let wants = |alert: &i64| index.wants(*alert).is_some_and(|wants| wants.followed);
     known.iter().copied().filter(wants)
@@ -208,7 +210,7 @@ fn keep(transaction: &Transaction<'_>, record: &impl Serialize) -> rusqlite::Res
     snapshot(transaction, &serde_json::to_vec(record).map_err(failed)?)
 }
 
-/// An advert as an event on it is told.
+/// An advert as delivered with an event on it.
 fn update(advert: &AdvertWritten, event: &AdvertEvent) -> rusqlite::Result<AdvertUpdate> {
     let record = &advert.record;
     Ok(AdvertUpdate {

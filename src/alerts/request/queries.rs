@@ -1,4 +1,4 @@
-//! What is asked of alerts: pages of their history and deliveries, replays, previews.
+//! Parses requests about alerts: pages of history and deliveries, replays, previews.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,41 +11,41 @@ use toise_contract::filter::Filter;
 use toise_contract::listings::filters::{Listing, parse_search_query};
 use toise_contract::walk::{At, number_between, object, text};
 
-/// Entries of one page.
+/// Maximum entries per page.
 pub const TAKE_MAX: usize = 100;
-/// Entries of a page that does not say.
+/// Default entries per page.
 pub const TAKE_DEFAULT: usize = 20;
-/// Entries a page may leave out: each is read all the same.
+/// Maximum entries a page may skip; each skipped entry is still read.
 pub const SKIP_MAX: usize = 1_000_000;
-/// Items of one replay at most, and unless fewer are asked for.
+/// Maximum and default number of items in a replay.
 pub const REPLAY_ITEMS_MAX: usize = 10_000;
-/// Days a preview may look back, today included.
+/// Maximum days a preview may look back, including today.
 pub const PREVIEW_DAYS_MAX: usize = 365;
-/// Days a preview looks back unless it says.
+/// Default days a preview looks back.
 pub const PREVIEW_DAYS_DEFAULT: usize = 30;
 
-/// Parameters of a page.
+/// Query parameters of a page.
 pub const PAGE_PARAMETERS: [&str; 2] = ["skip", "take"];
-/// Parameters of an operator's list of alerts.
+/// Query parameters of an operator's list of alerts.
 pub const ALERT_LIST_PARAMETERS: [&str; 3] = ["account_id", "skip", "take"];
-/// Parameters of a list of deliveries.
+/// Query parameters of a list of deliveries.
 pub const DELIVERIES_PARAMETERS: [&str; 3] = ["skip", "take", "status"];
-/// Keys of a replay.
+/// Body keys of a replay.
 pub const REPLAY_KEYS: [&str; 3] = ["from", "to", "max_items"];
-/// Keys of a preview.
+/// Body keys of a preview.
 pub const PREVIEW_KEYS: [&str; 2] = ["search_query", "days"];
 
-/// Which part of a list.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Entries left out at the beginning.
+    /// Number of entries to skip.
     pub skip: usize,
-    /// Entries, [`TAKE_MAX`] at most.
+    /// Maximum number of entries, at most [`TAKE_MAX`].
     pub take: usize,
 }
 
 impl Default for Page {
-    /// The first.
+    /// The first page.
     fn default() -> Self {
         Self {
             skip: 0,
@@ -54,27 +54,27 @@ impl Default for Page {
     }
 }
 
-/// A window of the past to send again.
+/// A window of time to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRequest {
-    /// First moment, Unix milliseconds, included.
+    /// First moment, Unix milliseconds, inclusive.
     pub from_ms: i64,
-    /// Last moment, Unix milliseconds, included.
+    /// Last moment, Unix milliseconds, inclusive.
     pub to_ms: i64,
-    /// Items at most, the oldest.
+    /// Maximum number of items; the oldest are sent.
     pub items_max: usize,
 }
 
-/// A search to try on what came lately.
+/// A search to try on recent listings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreviewRequest {
-    /// What listings must be like.
+    /// The parsed filter.
     pub filter: Filter,
-    /// Days to look back, today included.
+    /// Days to look back, including today.
     pub days: usize,
 }
 
-/// Reads the query of a page: `skip`, `take`.
+/// Parses the query of a page: `skip`, `take`.
 ///
 /// # Errors
 /// The first fault in the order of the query.
@@ -88,7 +88,7 @@ pub fn parse_page(query: &[(String, String)]) -> Result<Page, Fault> {
     Ok(page)
 }
 
-/// Reads the query of an operator's list of alerts: `account_id`, `skip`, `take`.
+/// Parses the query of an operator's list of alerts: `account_id`, `skip`, `take`.
 ///
 /// # Errors
 /// The first fault in the order of the query.
@@ -105,7 +105,7 @@ pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Pag
     Ok((account, page))
 }
 
-/// Reads the query of a list of deliveries: `skip`, `take`, `status`.
+/// Parses the query of a list of deliveries: `skip`, `take`, `status`.
 ///
 /// # Errors
 /// The first fault in the order of the query.
@@ -126,10 +126,10 @@ pub fn parse_deliveries(
     Ok((status, page))
 }
 
-/// Reads the body of a replay: `{from, to, max_items?}`. A bare day as `to` includes that whole day.
+/// Parses the body of a replay: `{from, to, max_items?}`. A date without time as `to` includes that whole day.
 ///
 /// # Errors
-/// The first fault in document order; missing keys come last.
+/// The first fault in document order; missing keys are reported last.
 pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
     let at = At::Body;
     let (mut from, mut to, mut items_max) = (None, None, REPLAY_ITEMS_MAX);
@@ -153,10 +153,10 @@ pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
     })
 }
 
-/// Reads the body of a preview: `{search_query, days?}`.
+/// Parses the body of a preview: `{search_query, days?}`.
 ///
 /// # Errors
-/// The first fault in document order; missing keys come last.
+/// The first fault in document order; missing keys are reported last.
 pub fn parse_preview(listing: Listing, body: &Value) -> Result<PreviewRequest, Fault> {
     let at = At::Body;
     let (mut filter, mut days) = (None, PREVIEW_DAYS_DEFAULT);
@@ -173,7 +173,7 @@ pub fn parse_preview(listing: Listing, body: &Value) -> Result<PreviewRequest, F
     })
 }
 
-/// Takes a parameter of a page; says whether it is one.
+/// Parses a parameter of a page; returns false if `name` is not one.
 fn set(page: &mut Page, name: &str, value: &str) -> Result<bool, Fault> {
     let (place, least, greatest) = match name {
         "skip" => (&mut page.skip, 0, SKIP_MAX),
@@ -195,7 +195,7 @@ fn unknown(name: &str, known: &[&str]) -> Fault {
     At::Key(&At::Body, name).fault(rule)
 }
 
-/// A whole number from 1.
+/// Parses a whole number from 1 to `greatest`.
 fn whole(value: &Value, greatest: usize, at: At<'_>) -> Result<usize, Fault> {
     let number = number_between(value, 1.0, greatest as f64, true, at)?;
     Ok(number as usize)
@@ -212,7 +212,7 @@ mod tests {
     use toise_contract::query::pairs;
 
     #[test]
-    fn a_page_has_bounds_and_defaults() {
+    fn a_page_has_limits_and_defaults() {
         let page =
             |query: &str| parse_page(&pairs(query).unwrap()).map_err(|fault| fault.to_string());
         assert_eq!(page(""), Ok(Page { skip: 0, take: 20 }));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_names_a_window_whose_last_day_is_whole() {
+    fn a_replay_window_includes_its_whole_last_day() {
         let body = json!({"from": "1970-01-02", "to": "1970-01-02", "max_items": 5});
         let expected = ReplayRequest {
             from_ms: 86_400_000,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_is_refused_for_what_a_search_is_refused_for() {
+    fn a_preview_is_rejected_like_a_search() {
         let body = json!({"search_query": {"filterAd": {"isOnline": true}}, "days": 7});
         let request = parse_preview(Listing::Advert, &body).unwrap();
         assert_eq!((request.days, request.filter.len()), (7, 1));

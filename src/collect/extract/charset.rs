@@ -1,18 +1,18 @@
-//! A page's bytes as text: which encoding it is in, and the text, broken sequences replaced.
+//! Decodes the bytes of a page to text, replacing invalid sequences.
 //!
-//! As browsers tell it: the byte order mark, else `charset` of the answer's content type, else what the first bytes of
-//! the page say of themselves, else UTF-8 where the bytes are it and Windows-1252 where they are not.
+//! The encoding is detected as in browsers: from the byte order mark, else `charset` of the response's content type,
+//! else a declaration in the first bytes of the page, else UTF-8 if the bytes are valid UTF-8 and Windows-1252 if not.
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// Bytes of a page that may say what it is in.
+/// Number of bytes searched for an encoding declaration.
 const PRESCAN_BYTES: usize = 4_096;
 
 /// The text of a page.
 pub fn decode<'p>(bytes: &'p [u8], content_type: Option<&str>) -> Cow<'p, str> {
-    // A byte order mark goes before everything; `decode` looks for it itself.
+    // A byte order mark takes precedence; `decode` checks it itself.
     let told = content_type
         .and_then(charset_of)
         .or_else(|| declared(bytes));
@@ -23,7 +23,7 @@ pub fn decode<'p>(bytes: &'p [u8], content_type: Option<&str>) -> Cow<'p, str> {
     encoding.decode(bytes).0
 }
 
-/// The encoding that a content type, or a `meta` element, names after `charset`.
+/// The encoding named after `charset` in a content type or a `meta` element.
 fn charset_of(text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
     let (_, rest) = lower.split_once("charset")?;
@@ -33,7 +33,8 @@ fn charset_of(text: &str) -> Option<&'static Encoding> {
     Encoding::for_label(rest.split(is_end).next()?.as_bytes())
 }
 
-/// The encoding a page declares within itself. One that the declaration could not have been read in is UTF-8.
+/// The encoding that a page declares. A declared encoding in which the declaration itself could not have been read
+/// means UTF-8.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(PRESCAN_BYTES)]);
     let mut metas = head
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_encoding_is_told_by_mark_header_page_or_bytes() {
+    fn the_encoding_is_detected_from_mark_header_page_or_bytes() {
         let latin = b"<p>Pi\xe8ces \x80</p>";
         let expected = "<p>Pièces €</p>";
         assert_eq!(

@@ -1,46 +1,47 @@
-//! A tame page walked once: its `meta` elements, headings, microdata, and the text people read.
+//! Walks a tidied page once and collects its `meta` elements, headings, microdata and visible text.
 
 use scraper::{ElementRef, Html};
 use serde_json::{Map, Value, json};
 
-/// Bytes of the text of a page that are read.
+/// Maximum length of a page's text that is read, bytes.
 const TEXT_BYTES_MAX: usize = 60_000;
-/// Bytes of one microdata value.
+/// Maximum length of one microdata value, bytes.
 const VALUE_BYTES_MAX: usize = 20_000;
-/// Names one microdata property is read under, and bytes of all values of a page: a value within others is theirs too.
+/// Maximum names under which one microdata property is read, and maximum size of all values of a page, bytes: a nested
+/// value counts for each enclosing one.
 const NAMES_MAX: usize = 8;
 const VALUES_BYTES_MAX: usize = 1_000_000;
-/// Microdata items that are read.
+/// Maximum microdata items that are read.
 const ITEMS_MAX: usize = 500;
-/// Bytes of text in `main` from which on the rest of the page is left alone.
+/// Length of the text in `main`, in bytes, from which the rest of the page is ignored.
 const MAIN_BYTES_MIN: usize = 200;
 
-/// Elements whose text is of the site, not of the listing.
+/// Elements whose text belongs to the site, not to the listing.
 const SITE: [&str; 5] = ["nav", "footer", "aside", "button", "head"];
-/// Elements that do not begin a line of their own.
+/// Elements that do not start a new line.
 const INLINE: [&str; 19] = [
     "a", "abbr", "b", "bdi", "cite", "code", "data", "em", "font", "i", "mark", "s", "small",
     "span", "strong", "sub", "sup", "time", "u",
 ];
 
-/// What a page holds, in its own words.
+/// The content of a page.
 #[derive(Debug, Default)]
 pub struct Document {
-    /// `property` or `name` of `meta` elements, in lower case, and their `content`.
+    /// `property` or `name` of `meta` elements, in lower case, with their `content`.
     pub metas: Vec<(String, String)>,
     /// Text of `title`.
     pub title: String,
     /// Text of the first heading.
     pub heading: String,
-    /// Microdata items as nodes, the same as JSON-LD's.
+    /// Microdata items as nodes, in the same format as JSON-LD.
     pub items: Vec<Value>,
-    /// What people read, a line for each block.
+    /// Visible text, one line per block element.
     pub text: String,
-    /// Whether it asks for a password.
+    /// Whether it contains a password field.
     pub asks_password: bool,
 }
 
-/// Walks a page. Its depth is that of a tame page, so recursion is bounded.
+/// Walks a page. Recursion is bounded, because a tidied page has a limited depth.
 pub fn walk(html: &Html) -> Document {
     let mut walker = Walker::default();
     walker.element(html.root_element(), true, false);
@@ -52,7 +53,7 @@ pub fn walk(html: &Html) -> Document {
 }
 
 impl Document {
-    /// The content of the first `meta` of one of these names.
+    /// Content of the first `meta` element with one of these names.
     pub fn meta(&self, names: &[&str]) -> Option<&str> {
         let find = |name: &&str| self.metas.iter().find(|(found, _)| found == name);
         names
@@ -129,7 +130,7 @@ impl Walker {
         }
     }
 
-    /// A microdata item as a node: its type, and each property's value or values.
+    /// A microdata item as a node: its type, and the value or values of each property.
     fn item(&mut self, element: ElementRef<'_>) -> Value {
         self.items += 1;
         let mut node = Map::new();
@@ -150,7 +151,7 @@ impl Walker {
         for child in within.child_elements() {
             let is_item = child.attr("itemscope").is_some();
             let Some(names) = child.attr("itemprop") else {
-                // An item without a property stands for itself: the walk finds it.
+                // An item that is not a property of another is found by the walk itself.
                 if !is_item {
                     self.properties(child, node);
                 }
@@ -168,7 +169,7 @@ impl Walker {
             if self.value_bytes >= VALUES_BYTES_MAX {
                 return;
             }
-            // Items within items under several names would double with every level.
+            // Nested items with several names would double in number at every level.
             let names_max = if value.is_object() { 1 } else { NAMES_MAX };
             for name in names.split_whitespace().take(names_max) {
                 match node.get_mut(name) {
@@ -181,7 +182,7 @@ impl Walker {
     }
 }
 
-/// The value of a microdata property: an attribute where the element has one for it, else its text.
+/// The value of a microdata property: from the element's attribute for it, else its text.
 fn value_of(element: ElementRef<'_>) -> String {
     let told = element
         .attr("content")
@@ -198,7 +199,7 @@ fn value_of(element: ElementRef<'_>) -> String {
     }
 }
 
-/// The text of an element and all within.
+/// The text of an element and its descendants.
 pub fn text_of(element: ElementRef<'_>) -> String {
     let mut text = String::new();
     for piece in element.text() {

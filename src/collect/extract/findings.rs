@@ -1,7 +1,7 @@
-//! What a page says of a listing, field by field, each with where on the page it was found.
+//! The values found on a page, field by field, each with its origin.
 //!
-//! Sources are read in order of trust and the first that says something of a field is believed. A value that the
-//! contract would not take is not found at all, so the advert made from findings is valid by construction.
+//! Sources are read in order of trust, and the first value of a field is kept. A value that the contract does not
+//! accept is ignored, so an advert made from findings is always valid.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use toise_contract::listings::Advert;
 use toise_contract::read::{TEXT_BYTES_MAX, read};
 
-/// Where on a page a field was found, the most trusted first.
+/// Where on a page a field was found, most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// A selector of the portal's own file.
+    /// A selector in the portal's file.
     Portal,
     /// A JSON-LD block.
     JsonLd,
@@ -24,12 +24,12 @@ pub enum Origin {
     Microdata,
     /// OpenGraph and other `meta` elements.
     OpenGraph,
-    /// What people read.
+    /// Visible text.
     Text,
 }
 
 impl Origin {
-    /// Its name.
+    /// Name of the origin.
     pub fn as_str(self) -> &'static str {
         match self {
             Origin::Portal => "portal",
@@ -41,23 +41,23 @@ impl Origin {
     }
 }
 
-/// A value and where it was found.
+/// A value with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// The value, as an advert carries it.
+    /// The value as in an advert.
     pub value: Value,
-    /// Where it was found.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// Fields of an advert by their path (`habitation.surface.total`).
+/// The fields of an advert, by path (`habitation.surface.total`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     fields: BTreeMap<String, Finding>,
 }
 
 impl Findings {
-    /// Notes a value, unless the field is known already or does not take it.
+    /// Adds a value, unless the field already has one or does not accept it.
     pub fn put(&mut self, path: &str, value: impl Into<Value>, origin: Origin) {
         let value = clean(value.into());
         if self.has(path) || is_empty(&value) || !fits(path, &value) {
@@ -67,14 +67,14 @@ impl Findings {
             .insert(path.to_owned(), Finding { value, origin });
     }
 
-    /// Notes a value that may not be there.
+    /// Adds a value, unless it is `None`.
     pub fn put_some(&mut self, path: &str, value: Option<impl Into<Value>>, origin: Origin) {
         if let Some(value) = value {
             self.put(path, value, origin);
         }
     }
 
-    /// Notes that the price is given on request only.
+    /// Records that the price is available on request only.
     pub fn put_price_on_request(&mut self, origin: Origin) {
         let path = PRICE;
         if !self.has(path) {
@@ -84,29 +84,29 @@ impl Findings {
         }
     }
 
-    /// Whether a field was found.
+    /// Whether a field has a value.
     pub fn has(&self, path: &str) -> bool {
         self.fields.contains_key(path)
     }
 
-    /// The value found of a field.
+    /// The value of a field.
     pub fn get(&self, path: &str) -> Option<&Value> {
         self.fields.get(path).map(|finding| &finding.value)
     }
 
-    /// Every field in order of path.
+    /// All fields, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Finding)> {
         self.fields
             .iter()
             .map(|(path, finding)| (path.as_str(), finding))
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The advert the findings make, as JSON.
+    /// The findings as an advert in JSON.
     pub fn advert(&self) -> Map<String, Value> {
         let mut advert = Map::new();
         for (path, finding) in &self.fields {
@@ -116,17 +116,17 @@ impl Findings {
     }
 }
 
-/// Path of the price, the one field whose unknown value says something.
+/// Path of the price, the only field for which null has a meaning.
 pub const PRICE: &str = "currentPrice.value";
 
-/// Whether the contract's advert takes a value at a path. A microsecond or two.
+/// Whether the contract's advert accepts a value at a path. Takes one or two microseconds.
 pub fn fits(path: &str, value: &Value) -> bool {
     let mut advert = Map::new();
     set(&mut advert, path, value.clone());
     read::<Advert>(&Value::Object(advert)).is_ok()
 }
 
-/// Texts without the white space around and within them that HTML does not mean, cut to what a record takes.
+/// Normalises the white space of texts and truncates them to the limit of a record.
 fn clean(value: Value) -> Value {
     match value {
         Value::String(text) => {
@@ -140,8 +140,8 @@ fn clean(value: Value) -> Value {
     }
 }
 
-/// Runs of white space as one space, or one line break where they hold one. Markup inside a text, escaped or not, is
-/// undone: portals put it into JSON-LD.
+/// Collapses runs of white space to one space, or to one line break if they contain one. Removes markup from a text,
+/// escaped or not, because portals put it into JSON-LD.
 pub fn tidy_text(text: &str) -> String {
     let plain = match text.contains(['&', '<']) {
         true => without_markup(text).into(),
@@ -211,7 +211,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Sets a value at a path of objects.
+/// Sets a value at a path of nested objects.
 fn set(object: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(object.insert(path.to_owned(), value)),
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_source_is_believed_and_what_does_not_fit_is_not_found() {
+    fn the_first_source_wins_and_invalid_values_are_ignored() {
         let mut findings = Findings::default();
         findings.put("location.postalCode", "7501", Origin::JsonLd);
         findings.put("location.postalCode", "75011", Origin::Microdata);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_on_request_is_said_and_a_number_goes_before_it() {
+    fn a_price_on_request_is_recorded_and_a_number_takes_precedence() {
         let mut findings = Findings::default();
         findings.put_price_on_request(Origin::Text);
         assert_eq!(

@@ -1,9 +1,9 @@
-//! From the bytes of a page to an advert: what it says of a listing, field by field, or why it is none.
+//! Extracts an advert from the bytes of a page: its values field by field, or the reason why it is not a listing.
 //!
-//! Pure, and bounded whatever the bytes: [`charset`] makes them text, [`tidy`] makes that tame, [`document`] walks it
-//! once. Then sources are read in order of trust, the first that says something of a field is believed: the portal's own
-//! rules, JSON-LD and microdata (`schema_org`), `open_graph`, and at last what people read ([`french`]). A page of
-//! 500 kB takes some ten milliseconds.
+//! A pure function whose cost is bounded for any input: [`charset`] decodes the bytes, [`tidy`] makes the HTML
+//! well-formed, [`document`] walks it once. Sources are then read in order of trust, and the first value of a field is
+//! kept: the portal's own rules, JSON-LD and microdata (`schema_org`), `open_graph`, and finally the visible text
+//! ([`french`]). A page of 500 kB takes about ten milliseconds.
 
 pub mod charset;
 pub mod document;
@@ -24,54 +24,54 @@ use self::signs::Obstacle;
 use super::portals::Portal;
 use toise_listings::adverts::identity::ListingUrl;
 
-/// Different prices from which on a page that only people can read is a list of listings.
+/// Number of different prices from which a page without structured data counts as a list of listings.
 const PRICES_OF_A_LIST: usize = 4;
 
-/// A page as it was fetched.
+/// A page as fetched.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'p> {
-    /// Its address.
+    /// URL of the page.
     pub url: &'p str,
-    /// `Content-Type` of the answer.
+    /// `Content-Type` of the response.
     pub content_type: Option<&'p str>,
-    /// Its bytes, decompressed.
+    /// The page, decompressed.
     pub bytes: &'p [u8],
 }
 
 /// What a page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A listing on line.
+    /// A listing that is online.
     Listing,
-    /// A listing that is off line now.
+    /// A listing that is offline.
     Offline,
-    /// No listing; why.
+    /// Not a listing, with the reason.
     Rejected(Rejection),
 }
 
-/// Why a page is no listing; its text begins with the word answers tell it by.
+/// Why a page is not a listing. The text starts with the code used in responses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// It does not hold HTML.
+    /// The page is not HTML.
     #[error("unparsable: {0}")]
     Unparsable(String),
-    /// It is for those who log in.
+    /// The page requires a login.
     #[error("login_required: the page is for those who log in")]
     LoginRequired,
-    /// It is kept from programs.
+    /// The page is behind a bot wall.
     #[error("refused: the page is kept from programs")]
     KeptFromPrograms,
-    /// It holds no listing, or several.
+    /// The page contains no listing, or several.
     #[error("not_a_listing: {0}")]
     NotAListing(String),
 }
 
-/// What was found on a page.
+/// The result of reading a page.
 #[derive(Clone, Debug)]
 pub struct Extraction {
-    /// What it is.
+    /// What the page is.
     pub verdict: Verdict,
-    /// What it says, whatever it is.
+    /// The values found, whatever the page is.
     pub findings: Findings,
 }
 
@@ -84,7 +84,7 @@ impl Extraction {
     }
 }
 
-/// Reads a page by the rules of its portal, where there are some, and by those for all pages.
+/// Reads a page by the rules of its portal, if there are any, and by the general rules.
 pub fn extract(page: &Page<'_>, portal: Option<&Portal>) -> Extraction {
     if let Some(other) = other_media_type(page.content_type) {
         let what = format!("the page is {other}, not HTML");
@@ -125,7 +125,7 @@ pub fn extract(page: &Page<'_>, portal: Option<&Portal>) -> Extraction {
     Extraction { verdict, findings }
 }
 
-/// The media type of an answer that cannot be a page.
+/// The media type of a response that cannot be a page.
 fn other_media_type(content_type: Option<&str>) -> Option<&str> {
     let media_type = content_type?.split(';').next()?.trim();
     let is_page = [
@@ -140,7 +140,7 @@ fn other_media_type(content_type: Option<&str>) -> Option<&str> {
     (!is_page).then_some(media_type)
 }
 
-/// A JSON-LD block; what portals get wrong in them is forgiven as far as it leaves no doubt.
+/// Parses a JSON-LD block; common errors of portals are tolerated if the meaning is clear.
 fn json_ld(text: &str) -> Option<Value> {
     let text = text.trim();
     let text = text
@@ -152,7 +152,7 @@ fn json_ld(text: &str) -> Option<Value> {
         .trim_end_matches("//]]>")
         .trim_end_matches("]]>");
     let text = text.trim().trim_end_matches(';');
-    // Line breaks inside texts, which JSON does not allow; outside they are as good as a space.
+    // Replaces line breaks inside strings, which JSON does not allow; outside they may also become spaces.
     let text: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -160,7 +160,7 @@ fn json_ld(text: &str) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// What people read that speaks of this listing.
+/// Reads the visible texts that describe this listing.
 fn read_own_texts(document: &Document, url: &str, findings: &mut Findings) {
     let of_listing = |path: &str, findings: &Findings| {
         let text = findings.get(path).and_then(Value::as_str);
@@ -189,7 +189,7 @@ fn read_own_texts(document: &Document, url: &str, findings: &mut Findings) {
     french::read_kinds(&path, findings, Origin::Text);
 }
 
-/// What people read on the page as a whole.
+/// Reads the visible text of the whole page.
 fn read_page_text(document: &Document, findings: &mut Findings) {
     french::read(&document.text, Part::Page, findings, Origin::Text);
     if french::is_price_on_request(&document.text) {
@@ -197,7 +197,7 @@ fn read_page_text(document: &Document, findings: &mut Findings) {
     }
 }
 
-/// Whether a page tells as many prices as lists do.
+/// Whether a page shows as many prices as lists of listings do.
 fn lists_prices(document: &Document) -> bool {
     let mut prices = french::prices(&tokens(&document.text));
     prices.sort_by(f64::total_cmp);

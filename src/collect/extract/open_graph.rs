@@ -1,4 +1,4 @@
-//! What the `meta` elements of a page say: OpenGraph, its extensions for prices and places, and Twitter's labels.
+//! Reads `meta` elements: OpenGraph, its extensions for prices and places, and Twitter labels.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::french::{self, Part};
 
 const ORIGIN: Origin = Origin::OpenGraph;
 
-/// Notes what `meta` elements say.
+/// Adds the values of `meta` elements to the findings.
 pub fn read(document: &Document, findings: &mut Findings) {
     let said = |names: &[&str]| document.meta(names).map(str::to_owned);
     findings.put_some("title", said(&["og:title", "twitter:title"]), ORIGIN);

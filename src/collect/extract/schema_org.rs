@@ -1,8 +1,8 @@
-//! What a page says in the vocabulary of schema.org, whether it came as JSON-LD or as microdata.
+//! Reads the schema.org data of a page, from JSON-LD or microdata.
 //!
-//! Of all nodes one is the listing: a `RealEstateListing`, else a product, else a dwelling, else an offer; the one whose
-//! address is the page's where there are several, and none where several are and no address tells. What it is about and
-//! what it offers may be nested, beside it in the graph, or named by `@id`.
+//! One node is the listing: a `RealEstateListing`, else a product, else a dwelling, else an offer. If there are several
+//! of the best type, the one with the URL of the page is used; if none has it, none is used. The asset and the offer
+//! may be nested in the listing, separate nodes of the graph, or referenced by `@id`.
 
 mod graph;
 
@@ -13,7 +13,7 @@ use super::french::{self, Part};
 use graph::{Graph, Node, area, degrees, number, rank, text, types};
 use toise_listings::adverts::identity::ListingUrl;
 
-/// Properties and amenities of a node that are read.
+/// Maximum properties and amenities of a node that are read.
 const LABELLED_MAX: usize = 100;
 
 const CLASSES: [(&str, &str); 12] = [
@@ -31,18 +31,18 @@ const CLASSES: [(&str, &str); 12] = [
     ("ParkingFacility", "CLASS_PARKING"),
 ];
 
-/// What the nodes said beside fields.
+/// What the nodes say apart from fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    /// One of them is a listing.
+    /// Whether one of them is a listing.
     pub is_listing: bool,
-    /// Several are, and none of them is the page's.
+    /// Whether several are listings and none has the URL of the page.
     pub are_many: bool,
-    /// The listing is sold or withdrawn.
+    /// Whether the listing is sold or withdrawn.
     pub is_offline: bool,
 }
 
-/// Notes what the listing among some nodes says.
+/// Finds the listing among the nodes and adds its values to the findings.
 pub fn read(
     roots: &[Value],
     page: Option<&ListingUrl>,
@@ -98,7 +98,7 @@ impl<'v> Reader<'_, 'v> {
                 .filter_map(|offer| graph.follow(offer, "itemOffered"))
                 .collect::<Vec<_>>(),
         );
-        // An offer beside what it offers.
+        // An offer that refers to what it offers.
         if offers.is_empty() {
             let of_graph = graph
                 .nodes
@@ -110,7 +110,7 @@ impl<'v> Reader<'_, 'v> {
             };
             offers.extend(of_graph.map(|(node, _)| *node).filter(|node| offered(node)));
         }
-        // A dwelling beside the listing in the same graph, where there is but one.
+        // A dwelling next to the listing in the same graph, if there is only one.
         if !nodes.iter().any(|node| rank(node) == Some(2)) {
             let mut dwellings = graph
                 .nodes
@@ -185,7 +185,7 @@ impl<'v> Reader<'_, 'v> {
         {
             self.put("offer.type", Some("OFFER_RENT"));
         }
-        // Zero stands for a price that is not told.
+        // Zero means that the price is not given.
         let price = price.filter(|price| *price > 0.0);
         if !self.findings.has(PRICE) && price.is_some() {
             self.put("currency", currency);
@@ -269,7 +269,7 @@ impl<'v> Reader<'_, 'v> {
             let point = graph.follow(place, "geo").unwrap_or(place);
             let at = |key: &str| point.get(key).and_then(degrees);
             if let (Some(latitude), Some(longitude)) = (at("latitude"), at("longitude")) {
-                // Null Island is where positions are that nobody knows.
+                // Latitude and longitude 0 mean an unknown position.
                 let known =
                     (latitude != 0.0 || longitude != 0.0).then(|| json!([longitude, latitude]));
                 self.put("location.locationCoordinate.location", known);
@@ -277,7 +277,7 @@ impl<'v> Reader<'_, 'v> {
         }
     }
 
-    /// Pairs of label and value, read as the text they are.
+    /// Reads pairs of label and value as text.
     fn labelled(&mut self, node: &'v Node) {
         for key in ["additionalProperty", "amenityFeature"] {
             let pairs = match node.get(key) {

@@ -1,12 +1,12 @@
-//! What a page is when it is no listing: gone, behind a login, a wall against programs, a list of listings.
+//! Detects pages that are not listings: gone, behind a login, a bot wall, a list of listings.
 
 use super::document::Document;
 use super::french::tokens::{Token, tokens};
 
-/// Bytes at the beginning of a page's text in which it says that the listing is gone.
+/// Length of the start of a page's text, in bytes, that is searched for a notice that the listing is gone.
 const HEAD_BYTES: usize = 1_500;
 
-/// Phrases that say a listing is off line, as words without case and accents.
+/// Phrases that mark a listing as offline, as words in lower case without accents.
 const OFFLINE: [&str; 15] = [
     "annonce n est plus disponible",
     "annonce n est plus en ligne",
@@ -24,7 +24,7 @@ const OFFLINE: [&str; 15] = [
     "bien deja loue",
     "annonce que vous recherchez n existe plus",
 ];
-/// Phrases in titles of pages that ask who is there.
+/// Phrases in titles of login pages.
 const LOGIN: [&str; 6] = [
     "connexion",
     "se connecter",
@@ -33,7 +33,7 @@ const LOGIN: [&str; 6] = [
     "identification",
     "log in",
 ];
-/// Phrases of pages that keep programs out.
+/// Phrases of bot walls.
 const WALL: [&str; 8] = [
     "captcha",
     "acces refuse",
@@ -44,7 +44,7 @@ const WALL: [&str; 8] = [
     "unusual traffic",
     "enable js and disable any ad blocker",
 ];
-/// Phrases of pages that are not there, whatever their status says.
+/// Phrases of missing pages, whatever their status code.
 const MISSING: [&str; 4] = [
     "page introuvable",
     "page non trouvee",
@@ -52,7 +52,7 @@ const MISSING: [&str; 4] = [
     "erreur 404",
 ];
 
-/// Whether a page says that its listing is off line.
+/// Whether a page says that its listing is offline.
 pub fn is_offline(document: &Document) -> bool {
     let head = &document.text[..document.text.floor_char_boundary(HEAD_BYTES)];
     [document.title.as_str(), document.heading.as_str(), head]
@@ -60,7 +60,7 @@ pub fn is_offline(document: &Document) -> bool {
         .any(|text| says(text, &OFFLINE))
 }
 
-/// Why a page that is no listing is none; `None` when it does not say.
+/// Why a page without a listing has none; `None` if the page does not say.
 pub fn obstacle(document: &Document) -> Option<Obstacle> {
     let head = &document.text[..document.text.floor_char_boundary(HEAD_BYTES)];
     let headings = [document.title.as_str(), document.heading.as_str()];
@@ -74,18 +74,18 @@ pub fn obstacle(document: &Document) -> Option<Obstacle> {
     is_wall.then_some(Obstacle::Wall)
 }
 
-/// What stands before a listing.
+/// An obstacle to reading a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It is not there.
+    /// The page does not exist.
     Missing,
-    /// It is for those who log in.
+    /// The page requires a login.
     Login,
-    /// It is kept from programs.
+    /// The page is behind a bot wall.
     Wall,
 }
 
-/// Whether a text holds one of some phrases, word by word.
+/// Whether a text contains one of the phrases, compared word by word.
 pub fn says(text: &str, phrases: &[impl AsRef<str>]) -> bool {
     let words: Vec<String> = tokens(text)
         .into_iter()
@@ -101,7 +101,7 @@ pub fn says(text: &str, phrases: &[impl AsRef<str>]) -> bool {
         .any(|phrase| text.contains(&format!(" {} ", phrase.as_ref())))
 }
 
-/// A phrase as [`says`] compares it.
+/// Normalises a phrase for [`says`].
 pub fn phrase(text: &str) -> String {
     let words = tokens(text).into_iter().filter_map(|token| match token {
         Token::Word(word) => Some(word.to_ascii_lowercase()),
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phrases_are_found_whatever_their_accents_and_apostrophes() {
+    fn phrases_are_found_with_any_accents_and_apostrophes() {
         assert!(says(
             "Désolé, cette annonce n’est plus disponible.",
             &OFFLINE

@@ -1,4 +1,4 @@
-//! Whole pages, as portals write them, become adverts that ingestion takes.
+//! Complete pages, as portals write them, become adverts that ingestion accepts.
 
 use super::*;
 use serde_json::json;
@@ -35,7 +35,7 @@ fn json_ld_page(node: &Value) -> String {
     )
 }
 
-/// What the listing of all shapes says.
+/// The expected findings of the listing, in any format.
 fn assert_flat(findings: &Findings, origin: Origin) {
     for (path, value) in [
         ("type", json!("CLASS_FLAT")),
@@ -61,7 +61,7 @@ fn assert_flat(findings: &Findings, origin: Origin) {
 }
 
 #[test]
-fn json_ld_is_read_in_every_shape_portals_use() {
+fn json_ld_is_read_in_every_structure_portals_use() {
     let dwelling = json!({
         "@type": "Apartment", "floorSize": {"@type": "QuantitativeValue", "value": 61.5, "unitCode": "MTK"},
         "numberOfRooms": 3, "address": {"@type": "PostalAddress", "postalCode": "69003", "addressLocality": "Lyon"},
@@ -104,7 +104,7 @@ fn json_ld_is_read_in_every_shape_portals_use() {
 }
 
 #[test]
-fn houses_and_rents_are_told_by_their_type_and_unit() {
+fn houses_and_rents_are_recognised_by_type_and_unit() {
     for (kind, class) in [
         ("House", "CLASS_HOUSE"),
         ("SingleFamilyResidence", "CLASS_HOUSE"),
@@ -142,7 +142,7 @@ const MICRODATA: &str = r#"<div itemscope itemtype="https://schema.org/Product">
           <span itemprop="postalCode">69003</span> <span itemprop="addressLocality">Lyon</span></p></div></div></div>"#;
 
 #[test]
-fn microdata_is_read_also_beside_json_ld_that_is_broken() {
+fn microdata_is_read_next_to_broken_json_ld() {
     assert_flat(&listing(MICRODATA), Origin::Microdata);
     let broken = format!(
         "<script type='application/ld+json'>{{\"@type\": \"Product\", \"offers\": {{</script>{MICRODATA}"
@@ -151,7 +151,7 @@ fn microdata_is_read_also_beside_json_ld_that_is_broken() {
 }
 
 #[test]
-fn json_ld_with_raw_line_breaks_and_comments_is_forgiven() {
+fn json_ld_with_raw_line_breaks_and_comments_is_accepted() {
     let node = "<!-- {\"@type\": \"Apartment\", \"description\": \"à vendre\nau calme\", \"address\": {\"postalCode\": \"69003\"},
         \"offers\": {\"price\": 350000}}; -->";
     let findings = listing(&format!("<script type=application/ld+json>{node}</script>"));
@@ -162,7 +162,7 @@ fn json_ld_with_raw_line_breaks_and_comments_is_forgiven() {
 }
 
 #[test]
-fn open_graph_and_text_fill_what_nothing_better_tells() {
+fn open_graph_and_text_fill_fields_without_a_better_source() {
     let findings = listing(
         "<head><meta property='og:title' content='Vente appartement T3 61,5 m² - Lyon 3 (69003)'>
          <meta property='product:price:amount' content='350000.00'></head><body><nav>Location 1 000 € / mois</nav>",
@@ -217,7 +217,7 @@ fn pages_in_other_encodings_are_read() {
 }
 
 #[test]
-fn pages_that_are_no_listing_say_why() {
+fn pages_without_a_listing_are_rejected_with_a_reason() {
     let rejected = |html: &str| match page(html).verdict {
         Verdict::Rejected(rejection) => rejection,
         other => panic!("{html}: {other:?}"),
@@ -262,7 +262,7 @@ fn pages_that_are_no_listing_say_why() {
 }
 
 #[test]
-fn a_price_on_request_is_a_listing_without_one() {
+fn a_listing_with_a_price_on_request_has_no_price() {
     let findings = listing("<h1>Maison à vendre à Mende (48000)</h1><p>Prix : nous consulter");
     assert_eq!(findings.get("currentPrice.value"), Some(&Value::Null));
 }
@@ -291,7 +291,7 @@ proptest::proptest! {
     }
 }
 
-/// Pages made to cost more than their size.
+/// Pages constructed to cost more than their size.
 #[test]
 fn hostile_pages_cost_no_more_than_their_size() {
     let hostile = [
@@ -329,7 +329,7 @@ fn hostile_pages_cost_no_more_than_their_size() {
     for html in hostile {
         let started = std::time::Instant::now();
         page(&html);
-        // Ten times what an unoptimised build takes.
+        // Ten times the duration in an unoptimised build.
         assert!(
             started.elapsed().as_secs() < 10,
             "{:?} for {}…",

@@ -1,24 +1,25 @@
-//! A page made tame: one linear pass that leaves well-formed HTML of bounded depth, without scripts, styles, comments.
+//! Tidies a page in one linear pass: the result is well-formed HTML of limited depth, without scripts, styles and
+//! comments.
 //!
-//! Browsers' rules for broken nesting cost time and memory that grow with the square of what a hostile page holds.
-//! After this pass every element is closed in order, so the parser behind it never needs them: whatever the bytes, the
-//! work is proportional to their number. It also takes away nine tenths of a usual page. JSON-LD is kept aside.
+//! The browsers' rules for broken nesting take time and memory quadratic in the size of a hostile page. After this pass
+//! every element is closed in order, so the parser never applies these rules and its work is linear in the size of the
+//! page. The pass also removes nine tenths of a typical page. JSON-LD is returned separately.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
 
-/// Elements within each other that are kept; deeper ones leave only their text.
+/// Maximum depth of elements; deeper ones are reduced to their text.
 const DEPTH_MAX: usize = 128;
-/// Open elements looked at for the one an end tag closes.
+/// Maximum open elements searched for the one that an end tag closes.
 const SEARCH_MAX: usize = 128;
-/// Open elements of text style (`b`, `a`, …) that are kept: the parser carries each into later paragraphs.
+/// Maximum open formatting elements (`b`, `a`, …), because the parser repeats each in later paragraphs.
 const STYLES_MAX: usize = 16;
-/// Attributes of an element that are kept.
+/// Maximum attributes of an element.
 const ATTRIBUTES_MAX: usize = 64;
-/// Elements of a page that are kept.
+/// Maximum elements of a page.
 const ELEMENTS_MAX: usize = 50_000;
-/// JSON-LD blocks of a page that are kept.
+/// Maximum JSON-LD blocks of a page.
 const JSON_LD_MAX: usize = 64;
 
 const VOID: [&str; 14] = [
@@ -28,11 +29,11 @@ const VOID: [&str; 14] = [
 const STYLES: [&str; 14] = [
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 ];
-/// Elements that leave with all they hold.
+/// Elements removed with their content.
 const LEAVING: [&str; 9] = [
     "script", "style", "svg", "math", "iframe", "select", "textarea", "noembed", "object",
 ];
-/// Tags that leave, not what stands between them.
+/// Elements whose tags are removed and whose content is kept.
 const BARE: [&str; 11] = [
     "html",
     "head",
@@ -46,7 +47,7 @@ const BARE: [&str; 11] = [
     "xmp",
     "listing",
 ];
-/// Elements whose start ends an open paragraph.
+/// Elements whose start tag closes an open paragraph.
 const BLOCKS: [&str; 31] = [
     "address",
     "article",
@@ -80,10 +81,10 @@ const BLOCKS: [&str; 31] = [
     "table",
     "ul",
 ];
-/// Where the search for an open element of a name ends: a cell closes nothing outside its table.
+/// Elements that end the search for an open element: a cell closes nothing outside its table.
 const FENCES: [&str; 5] = ["td", "th", "table", "caption", "button"];
 
-/// A tame page.
+/// A tidied page.
 #[derive(Debug, Default)]
 pub struct Tidied<'h> {
     /// Well-formed HTML.
@@ -92,7 +93,7 @@ pub struct Tidied<'h> {
     pub json_ld: Vec<&'h str>,
 }
 
-/// Makes a page tame; costs a few nanoseconds a byte.
+/// Tidies a page; takes a few nanoseconds per byte.
 pub fn tidy(html: &str) -> Tidied<'_> {
     let mut tidier = Tidier {
         html,
@@ -106,13 +107,13 @@ pub fn tidy(html: &str) -> Tidied<'_> {
     tidier.tidied
 }
 
-/// An element that is open.
+/// An open element.
 struct Open<'h> {
     name: Cow<'h, str>,
     is_kept: bool,
 }
 
-/// A start tag as it was read.
+/// A parsed start tag.
 struct Tag<'h> {
     name: Cow<'h, str>,
     attributes: Vec<(&'h str, &'h str)>,
@@ -162,7 +163,7 @@ impl<'h> Tidier<'h> {
         self.close_to(0);
     }
 
-    /// Moves behind the next occurrence of a text, or to the end.
+    /// Moves past the next occurrence of a text, or to the end.
     fn skip_past(&mut self, from: usize, text: &str) {
         let found = memmem::find(
             &self.html.as_bytes()[from.min(self.html.len())..],
@@ -171,7 +172,7 @@ impl<'h> Tidier<'h> {
         self.at = found.map_or(self.html.len(), |offset| from + offset + text.len());
     }
 
-    /// Reads the start tag here; `None` when the page ends within it.
+    /// Parses the start tag at the current position; `None` if the page ends within it.
     fn read_tag(&mut self) -> Option<Tag<'h>> {
         let (html, bytes) = (self.html, self.html.as_bytes());
         let name = name_at(html, self.at + 1);
@@ -193,7 +194,7 @@ impl<'h> Tidier<'h> {
                 _ => {}
             }
             let key_start = at;
-            // An equals sign that begins a name belongs to it.
+            // An equals sign at the start of a name belongs to the name.
             at += 1;
             while !matches!(*bytes.get(at)?, b'=' | b'>' | b'/') && !bytes[at].is_ascii_whitespace()
             {
@@ -258,7 +259,7 @@ impl<'h> Tidier<'h> {
         });
     }
 
-    /// Leaves out an element with what it holds; JSON-LD is kept aside.
+    /// Removes an element with its content; stores JSON-LD.
     fn leave(&mut self, tag: &Tag<'h>) {
         let is_closed = tag.is_closed && matches!(tag.name.as_ref(), "svg" | "math");
         if is_closed {
@@ -275,7 +276,7 @@ impl<'h> Tidier<'h> {
         }
     }
 
-    /// The text up to an end tag of this name, which is skipped too.
+    /// The text up to the end tag with this name, which is skipped.
     fn raw_text(&mut self, name: &str) -> &'h str {
         let (html, start) = (self.html, self.at);
         let mut from = start;
@@ -297,7 +298,7 @@ impl<'h> Tidier<'h> {
         out.push('<');
         out.push_str(&tag.name);
         for (key, value) in &tag.attributes {
-            // A name no selector could ask for.
+            // A name that no selector can match.
             if key.contains(['"', '\'', '<']) {
                 continue;
             }
@@ -310,7 +311,7 @@ impl<'h> Tidier<'h> {
         out.push('>');
     }
 
-    /// Closes what the start of an element ends without saying so.
+    /// Closes the elements that a start tag closes implicitly.
     fn close_implied(&mut self, name: &str) {
         let (ended, fences): (&[&str], &[&str]) = match name {
             "li" => (&["li"], &["ul", "ol"]),
@@ -364,7 +365,7 @@ impl<'h> Tidier<'h> {
     }
 }
 
-/// The name of a tag that begins here.
+/// The name of the tag that starts here.
 fn name_at(html: &str, start: usize) -> &str {
     let rest = html.get(start..).unwrap_or_default();
     let is_end =

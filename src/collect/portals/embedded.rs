@@ -1,4 +1,4 @@
-//! The portals whose files are in the executable: everything in `data/portals/`, held against it by a test.
+//! The portal files compiled into the executable: all of `data/portals/`, as a test verifies.
 
 /// Name and text of each file.
 pub(super) const EMBEDDED: [(&str, &str); 10] = [

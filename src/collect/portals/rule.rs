@@ -1,4 +1,4 @@
-//! One rule of a portal: which element of a page holds a field, and how its text becomes the field's value.
+//! A portal rule: the selector of a field, and how the text of the element becomes the field's value.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::super::extract::document::text_of;
 use super::super::extract::findings::fits;
 use super::super::extract::{french, signs};
 
-/// Elements a selector may find before one has a value.
+/// Maximum elements that a selector may match before one has a value.
 const FOUND_MAX: usize = 20;
 
-/// How a text becomes a value.
+/// How a text is converted to a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum As {
-    /// As it is.
+    /// The text itself.
     #[default]
     Text,
     /// An amount: `350 000 €`, `350 k€`.
@@ -26,15 +26,15 @@ pub enum As {
     Number,
     /// A storey: `3e`, `RDC`, `3/5`.
     Floor,
-    /// A class of energy: `D`, `Classe D`.
+    /// An energy class: `D`, `Classe D`.
     EnergyClass,
-    /// A class of greenhouse gas.
+    /// A climate class.
     ClimateClass,
-    /// True when the element is there.
+    /// True if the element exists.
     Presence,
 }
 
-/// A rule as it is written.
+/// A rule as written in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
@@ -48,7 +48,7 @@ pub(super) struct Written {
     map: BTreeMap<String, String>,
 }
 
-/// A rule.
+/// A validated rule.
 #[derive(Debug)]
 pub struct Rule {
     /// Path of the field in an advert.
@@ -60,7 +60,11 @@ pub struct Rule {
     map: Vec<(String, String)>,
 }
 
-/// A selector, or what is wrong with it.
+/// Parses a selector.
+///
+/// # Errors
+///
+/// A message that says what is wrong with it.
 pub(super) fn selector(text: &str) -> Result<Selector, String> {
     Selector::parse(text).map_err(|error| format!("selector {text:?}: {error}"))
 }
@@ -81,7 +85,7 @@ impl Rule {
         }
         if !fits(&path, &Value::Null) {
             return Err(format!(
-                "path: {path:?} is no field of an advert, such as \"habitation.surface.total\""
+                "path: {path:?} is not a field of an advert, such as \"habitation.surface.total\""
             ));
         }
         for value in map.values() {
@@ -102,7 +106,7 @@ impl Rule {
         })
     }
 
-    /// The value on a page, where it is there and fits.
+    /// The value on a page; `None` if it is missing or invalid for the field.
     pub fn find(&self, html: &Html) -> Option<Value> {
         html.select(&self.selector)
             .take(FOUND_MAX)

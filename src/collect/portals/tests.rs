@@ -1,4 +1,4 @@
-//! Portal files: what they may say, and what a faulty one is told.
+//! Portal files: valid rules, and the errors for invalid ones.
 
 use super::*;
 use serde_json::json;
@@ -43,7 +43,7 @@ fn portals(text: &str) -> Result<Portals, Error> {
 }
 
 #[test]
-fn rules_find_fields_and_the_end_of_a_listing() {
+fn rules_find_fields_and_ended_listings() {
     let portals = portals(PORTAL).unwrap();
     let portal = portals.of_url("https://www.portail.example/12").unwrap();
     let read = |page: &str| {
@@ -71,7 +71,7 @@ fn rules_find_fields_and_the_end_of_a_listing() {
 }
 
 #[test]
-fn addresses_lose_what_does_not_identify() {
+fn urls_lose_parts_that_do_not_identify() {
     let portals = portals(PORTAL).unwrap();
     let canonical = portals.canonical("https://annonces.portail.example/12?from=home&id=3#x");
     assert_eq!(canonical, "https://annonces.portail.example/12?id=3#x");
@@ -85,7 +85,7 @@ fn addresses_lose_what_does_not_identify() {
 }
 
 #[test]
-fn a_file_that_is_wrong_is_refused_by_name_and_place() {
+fn an_invalid_file_is_rejected_with_name_and_position() {
     for (from, to, fault) in [
         (
             ".prix\"",
@@ -95,7 +95,7 @@ fn a_file_that_is_wrong_is_refused_by_name_and_place() {
         (
             "currentPrice.value",
             "price",
-            "portail.toml: field[0]: path: \"price\" is no field of an advert",
+            "portail.toml: field[0]: path: \"price\" is not a field of an advert",
         ),
         (
             "CLASS_FLAT",
@@ -135,7 +135,7 @@ fn a_file_that_is_wrong_is_refused_by_name_and_place() {
 }
 
 #[test]
-fn files_of_the_data_folder_take_the_place_of_those_of_the_same_name() {
+fn files_in_the_data_folder_replace_those_of_the_same_name() {
     let folder = tempfile::tempdir().unwrap();
     let embedded = Portals::load(folder.path()).unwrap();
     assert!(!embedded.all().is_empty());

@@ -1,7 +1,7 @@
-//! The level of prices around a home at several scales: cells of 1, 4 and 16 km, the department, the country.
+//! Price levels around a home at several scales: cells of 1, 4 and 16 km, the department, the country.
 //!
-//! Each cell keeps, day by day, running sums in which older sales count less. The sums as they stood
-//! before a day are one binary search away, so a level can be asked as of any day: some 0.2 µs a scale.
+//! Each cell stores, day by day, running sums in which older sales weigh less. A binary search finds the sums before a
+//! given day, so a level as of any day costs about 0.2 µs per scale.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use crate::home::Class;
 use crate::place::Position;
 use crate::sale::Sales;
 
-/// Cells by the bits their code drops, coarsest first: 16 km, 4 km, 1 km.
+/// Cell levels (bits dropped from the Morton code), coarsest first: 16 km, 4 km, 1 km.
 pub const CELL_LEVELS: [u32; 3] = [10, 8, 6];
 /// Days in which the weight of a sale falls to 1/e.
 const FADING_DAYS: f64 = 400.0;
 
-/// What a scale knows before a day.
+/// The price level of an area before a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Level {
-    /// Weight of its sales; a sale of that day weighs 1.
+    /// Total weight of its sales; a sale on that day weighs 1.
     pub weight: f64,
-    /// Mean of the logarithm of price by quality.
+    /// Mean residual of its sales, in log price.
     pub mean: f64,
-    /// Mean day of its sales.
+    /// Weighted mean day of its sales, days since 1970-01-01.
     pub day: f64,
 }
 
@@ -34,20 +34,20 @@ struct Sums {
     day: i32,
     weight: f32,
     quality: f32,
-    /// Mean day, counted back from `day`.
+    /// Mean age of the sales on `day`, days.
     age: f32,
 }
 
-/// Cells of one scale.
+/// The cells of one scale.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Scale {
-    /// Codes of cells, ascending, and where their sums begin.
+    /// Cell codes in ascending order, each with the index of its first sums.
     cells: Vec<(u64, u32)>,
     sums: Vec<Sums>,
 }
 
 impl Scale {
-    /// Groups rows by a code and sums them in order of time.
+    /// Groups rows by `code` and sums them in chronological order.
     fn new(
         sales: &Sales,
         quality: &[f32],
@@ -105,7 +105,7 @@ impl Scale {
     }
 }
 
-/// A department's level and the country's.
+/// The levels of the departments and of the country.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wide {
     departments: Scale,
@@ -128,23 +128,23 @@ impl Wide {
         }
     }
 
-    /// The country before a day.
+    /// The country's level before a day; `None` without earlier sales.
     pub fn country(&self, day: i32) -> Option<Level> {
         self.country.before(0, day)
     }
 
-    /// A department before a day.
+    /// A department's level before a day; `None` without earlier sales.
     pub fn department(&self, department: u8, day: i32) -> Option<Level> {
         self.departments.before(u64::from(department), day)
     }
 }
 
-/// Levels of one class at every scale.
+/// The levels of one class at every scale.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Levels {
-    /// Of quality by own features alone: what stands in where the place tells nothing.
+    /// Levels of residuals from own features alone, used as fallback where there are too few local sales.
     pub own: Wide,
-    /// Of quality by features and place, as the cells are.
+    /// Levels of residuals from features and place, as for the cells.
     pub placed: Wide,
     cells: Vec<Scale>,
 }
@@ -165,12 +165,12 @@ impl Levels {
         }
     }
 
-    /// Day of the first sale.
+    /// Day of the first sale; `None` without sales.
     pub fn first_day(&self) -> Option<i32> {
         self.own.country.sums.first().map(|sums| sums.day)
     }
 
-    /// The cells around a position before a day, coarsest first.
+    /// The levels of the cells around a position before a day, coarsest first.
     pub fn cells(&self, position: Position, day: i32) -> [Option<Level>; CELL_LEVELS.len()] {
         let code = position.morton();
         let mut levels = [None; CELL_LEVELS.len()];

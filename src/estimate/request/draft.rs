@@ -1,4 +1,4 @@
-//! A home while it is being said: values come one by one, each checked, and are a [`Home`] in the end.
+//! A home being parsed: each value is validated and stored as it is read; [`Draft::finish`] returns the [`Home`].
 
 use chrono::NaiveDate;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use toise_contract::enums::{EnumFurniture, EnumPropertyGeneralCondition, WireEnu
 use toise_contract::fault::Fault;
 use toise_contract::walk::{At, flag, list, number_between, one_of};
 
-/// What has been said of a home.
+/// The values of a home read so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     longitude: Option<f64>,
@@ -27,15 +27,15 @@ pub(super) struct Draft {
     floors: Option<f64>,
     extras: Extras,
     date: Option<NaiveDate>,
-    /// Fields said, by their place in the table.
+    /// Fields already set, as a bitset of their indices in the table.
     said: u32,
 }
 
-/// What names a field where the home is said: its path in a body, its column in a portfolio.
+/// The name of a field as the caller knows it: its path in a body, its column in a portfolio.
 pub(super) type NameOf = fn(&'static Field) -> &'static str;
 
 impl Draft {
-    /// Takes one value.
+    /// Validates and stores one value.
     pub(super) fn set(
         &mut self,
         field: &'static Field,
@@ -124,7 +124,7 @@ impl Draft {
         }
     }
 
-    /// The home; `date` is its day where none was said.
+    /// Returns the home; `date` is the valuation date if none was given.
     pub(super) fn finish(
         mut self,
         date: NaiveDate,
@@ -137,7 +137,7 @@ impl Draft {
                 return Err(At::Key(&at, name_of(field)).fault("is required"));
             }
         }
-        // No rooms at all is how many registers write that they do not know.
+        // Many registers write 0 for an unknown number of rooms.
         self.rooms = self.rooms.filter(|rooms| *rooms > 0.0);
         let exceeds = |one: Option<f64>, other: Option<f64>| {
             one.zip(other).is_some_and(|(one, other)| one > other)
@@ -176,7 +176,7 @@ impl Draft {
     }
 }
 
-/// The letter at the end of a class of a diagnostic; `None`: the class tells nothing.
+/// The letter at the end of a diagnostic class; `None` if the class carries no letter.
 fn grade(word: &str) -> Option<Grade> {
     match word.rsplit('_').next()? {
         "A" => Some(Grade::A),

@@ -1,41 +1,40 @@
-//! What may be said of a home to be valued, once: where it stands in a body, under which name in a portfolio and in
-//! SQL, what it may be.
+//! The fields of a home to be valued: for each one its path in a body, its column in a portfolio and in SQL, and its
+//! valid values.
 //!
-//! Bodies, rows of a portfolio, arguments of the SQL functions and the OpenAPI document are all read from [`FIELDS`],
-//! so the doors of the estimator cannot disagree. Bounds are wide: they keep out what cannot be a home, not what is
-//! rare.
+//! Bodies, portfolio rows, arguments of the SQL functions and the OpenAPI document are all derived from [`FIELDS`], so
+//! they cannot disagree. Bounds are wide: they exclude the impossible, not the rare.
 
 use toise_contract::enums::{
     EnumEnergyClassification, EnumFurniture, EnumGreenhouseClassification,
     EnumPropertyGeneralCondition, WireEnum,
 };
 
-/// Least living surface, m2: smaller rooms are not sold as homes.
+/// Minimum habitable area, m²: smaller rooms are not sold as homes.
 pub const SURFACE_M2_MIN: f64 = 5.0;
-/// Greatest living surface, m2.
+/// Maximum habitable area, m².
 pub const SURFACE_M2_MAX: f64 = 5_000.0;
-/// Most rooms, and most bedrooms.
+/// Maximum number of rooms, and of bedrooms.
 pub const ROOMS_MAX: f64 = 100.0;
-/// Most land that comes with a home, m2: a thousand hectares.
+/// Maximum land sold with a home, m²: a thousand hectares.
 pub const LAND_M2_MAX: f64 = 10_000_000.0;
-/// First year a home can have been built in.
+/// Earliest year of construction.
 pub const YEAR_MIN: f64 = 1_000.0;
-/// Last year a home can be built in: sales off plan lie ahead.
+/// Latest year of construction: off-plan sales lie in the future.
 pub const YEAR_MAX: f64 = 2_100.0;
 /// Lowest storey: basements are negative.
 pub const FLOOR_MIN: f64 = -10.0;
-/// Highest storey, and most storeys.
+/// Highest storey, and maximum number of storeys.
 pub const FLOOR_MAX: f64 = 200.0;
-/// Most values `generalConditions` may list: every one there is.
+/// Maximum values in `generalConditions`: all that exist.
 pub const CONDITIONS_MAX: usize = EnumPropertyGeneralCondition::TABLE.values.len();
-/// The classes that are valued.
+/// Classes that can be valued.
 pub const CLASSES: [&str; 2] = ["CLASS_FLAT", "CLASS_HOUSE"];
-/// The offers that are valued.
+/// Offers that can be valued.
 pub const OFFERS: [&str; 1] = ["OFFER_BUY"];
-/// The position in a body.
+/// Path of the position in a body.
 pub const POSITION_PATH: &str = "location.locationCoordinate.location";
 
-/// What is said of a home.
+/// One characteristic of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table tells")]
 pub enum Input {
@@ -64,7 +63,7 @@ pub enum Input {
     Offer,
 }
 
-/// What a value may be.
+/// The valid values of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A number between two bounds, both included.
@@ -73,32 +72,32 @@ pub enum Kind {
     Whole(f64, f64),
     /// True or false.
     Flag,
-    /// One of a closed set.
+    /// One value of a closed set.
     OneOf(&'static [&'static str]),
-    /// Some of a closed set; in a portfolio one of it.
+    /// A list of values of a closed set; in a portfolio a single one.
     Some(&'static [&'static str]),
     /// A day.
     Day,
 }
 
-/// One thing that may be said of a home.
+/// A field of a home to be valued.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Which.
+    /// The characteristic it sets.
     pub input: Input,
-    /// Its path in a body; empty where a body does not take it.
+    /// Its path in a body; empty if a body has no such field.
     pub path: &'static str,
-    /// Its column in a portfolio; empty where a portfolio does not take it.
+    /// Its column in a portfolio; empty if a portfolio has no such column.
     pub column: &'static str,
-    /// What it may be.
+    /// Its valid values.
     pub kind: Kind,
-    /// Whether a body must say it.
+    /// Whether a body must contain it.
     pub is_required: bool,
-    /// What it tells, with its unit.
+    /// Its description, with the unit.
     pub about: &'static str,
 }
 
-/// Columns a portfolio must have.
+/// Columns that a portfolio must have.
 pub const REQUIRED_COLUMNS: [&str; 4] = ["longitude", "latitude", "type", "surface_m2"];
 
 const fn required(
@@ -140,7 +139,7 @@ const CLIMATE: Kind = Kind::OneOf(EnumGreenhouseClassification::TABLE.values);
 const FURNITURE: Kind = Kind::OneOf(EnumFurniture::TABLE.values);
 const CONDITIONS: Kind = Kind::Some(EnumPropertyGeneralCondition::TABLE.values);
 
-/// Everything that may be said of a home, in the order of a portfolio's columns and of the arguments in SQL.
+/// All fields, in the order of a portfolio's columns and of the SQL arguments.
 #[rustfmt::skip]
 pub static FIELDS: [Field; 23] = [
     required(Input::Longitude, "location.locationCoordinate.location[0]", "longitude", Kind::Number(-180.0, 180.0),
@@ -185,13 +184,13 @@ pub static FIELDS: [Field; 23] = [
 ];
 
 impl Field {
-    /// The field a column of a portfolio stands for.
+    /// The field of a portfolio column; `None` for an unknown column.
     pub fn of_column(column: &str) -> Option<&'static Field> {
         columns().find(|field| field.column == column)
     }
 }
 
-/// The fields a portfolio and the SQL functions take, in order.
+/// The fields that portfolios and SQL functions accept, in order.
 pub fn columns() -> impl Iterator<Item = &'static Field> {
     FIELDS.iter().filter(|field| !field.column.is_empty())
 }

@@ -1,8 +1,8 @@
-//! Homes to be valued, as bodies, rows of a portfolio and arguments in SQL say them.
+//! Parses homes to be valued from request bodies, portfolio rows and SQL arguments.
 //!
-//! All three are read against one table ([`fields`]) into the same [`Home`], so a home has one value whichever way it
-//! comes, and is refused for the same reasons. A body must say what the contract requires; a portfolio only position,
-//! class and surface.
+//! All three are checked against one table ([`fields`]) and become the same [`Home`], so a home gets the same value, or
+//! is rejected for the same reason, however it is sent. A body must contain what the contract requires; a portfolio row
+//! only position, class and surface.
 
 mod draft;
 pub mod fields;
@@ -18,21 +18,21 @@ use fields::{FIELDS, Field, Input, Kind, POSITION_PATH, REQUIRED_COLUMNS};
 use toise_contract::fault::Fault;
 use toise_contract::walk::{At, list, object};
 
-/// Most homes of one `_many` call.
+/// Maximum homes in one `_many` call.
 pub const ESTIMATE_ITEMS_MAX: usize = 1_000;
 
-/// Reads the body of an estimate; `today` is the day it is asked for.
+/// Parses the body of an estimate; `today` is the default valuation date.
 ///
 /// # Errors
-/// The first fault in document order; a required field that is missing counts at the end.
+/// The first fault in document order; missing required fields are reported after all others.
 pub fn parse_estimate(body: &Value, today: NaiveDate) -> Result<Home, Fault> {
     home(body, today, At::Body)
 }
 
-/// Reads the body of a `_many` call: `{items: [body…]}`. A fault of one item is that item's own.
+/// Parses the body of a `_many` call: `{items: [body…]}`. A fault in one item concerns only that item.
 ///
 /// # Errors
-/// A body that is no such list.
+/// The body is not such a list, or has too many items.
 pub fn parse_estimate_many(
     body: &Value,
     today: NaiveDate,
@@ -63,7 +63,7 @@ fn home(body: &Value, today: NaiveDate, at: At<'_>) -> Result<Home, Fault> {
     draft.finish(today, |field| field.path, |field| field.is_required, at)
 }
 
-/// Reads an object of which `path` is where it stands in the body.
+/// Reads an object at `path` of the body.
 fn read_object(value: &Value, path: &str, draft: &mut Draft, at: At<'_>) -> Result<(), Fault> {
     for (key, value) in object(value, at)? {
         let here = At::Key(&at, key);
@@ -84,7 +84,7 @@ fn read_object(value: &Value, path: &str, draft: &mut Draft, at: At<'_>) -> Resu
     Ok(())
 }
 
-/// Longitude and latitude, in this order.
+/// Reads longitude and latitude, in this order.
 fn read_position(value: &Value, draft: &mut Draft, at: At<'_>) -> Result<(), Fault> {
     let numbers = list(value, at)?;
     if numbers.len() != 2 {
@@ -99,13 +99,13 @@ fn read_position(value: &Value, draft: &mut Draft, at: At<'_>) -> Result<(), Fau
     Ok(())
 }
 
-/// Whether a path leads into the value that stands at another.
+/// Whether `path` lies inside the value at `outer`.
 fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.starts_with(['.', '[']))
 }
 
-/// The keys an object at a path takes.
+/// The keys of an object at a path.
 pub fn keys_of(path: &str) -> Vec<&'static str> {
     let mut keys: Vec<&'static str> = Vec::new();
     for field in &FIELDS {
@@ -124,10 +124,10 @@ pub fn keys_of(path: &str) -> Vec<&'static str> {
     keys
 }
 
-/// Reads a home from the cells of a row: fields and their texts, of which empty ones say nothing.
+/// Parses a home from the cells of a row, given as pairs of field and text; an empty text means unknown.
 ///
 /// # Errors
-/// The first fault in the order of the cells, its path the name of a column.
+/// The first fault in the order of the cells; its path is the column name.
 pub fn parse_cells<'c>(
     cells: impl Iterator<Item = (&'static Field, &'c str)>,
     today: NaiveDate,
@@ -144,7 +144,7 @@ pub fn parse_cells<'c>(
     draft.finish(today, |field| field.column, is_required, at)
 }
 
-/// A cell as the body would have it; one that cannot be read stays text, for the check to refuse.
+/// Converts a cell to the JSON value a body would hold; an unreadable cell stays text, which validation rejects.
 fn value(field: &Field, cell: &str) -> Value {
     let text = |text: &str| Value::String(text.to_owned());
     match field.kind {
@@ -160,7 +160,7 @@ fn value(field: &Field, cell: &str) -> Value {
     }
 }
 
-/// What stands for the contract's word in files of others: a bare letter, a class in French or English.
+/// Translates words common in other files to the contract's word: a bare letter, a class in French or English.
 fn word(input: Input, cell: &str) -> String {
     let is_letter = cell.len() == 1 && cell.as_bytes()[0].is_ascii_alphabetic();
     match input {

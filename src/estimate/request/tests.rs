@@ -1,4 +1,4 @@
-//! Homes read from bodies and from cells, and what is refused.
+//! Parsing homes from bodies and cells, and what is rejected.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn least() -> Value {
     })
 }
 
-/// The body with one value put at a path of keys.
+/// The body with one value set at a path of keys.
 fn with(path: &str, value: Value) -> Value {
     let mut body = least();
     let mut here = &mut body;
@@ -35,7 +35,7 @@ fn fault(body: &Value) -> String {
 }
 
 #[test]
-fn everything_the_contract_tells_of_a_home_is_read() {
+fn every_field_of_the_contract_is_read() {
     let body = json!({
         "location": {"locationCoordinate": {"location": [5.93, 43.12]}},
         "habitation": {
@@ -111,7 +111,7 @@ fn everything_the_contract_tells_of_a_home_is_read() {
 }
 
 #[test]
-fn what_is_absurd_is_refused_with_its_path() {
+fn absurd_values_are_rejected_with_their_path() {
     let number = "must be a number between";
     for (path, value, message) in [
         (
@@ -221,7 +221,7 @@ fn what_is_absurd_is_refused_with_its_path() {
 }
 
 #[test]
-fn what_the_contract_requires_is_missed_by_its_path() {
+fn missing_required_fields_are_reported_by_path() {
     for (path, shown) in [
         ("location", "location.locationCoordinate.location[0]"),
         ("habitation", "habitation.surface.total"),
@@ -236,7 +236,7 @@ fn what_the_contract_requires_is_missed_by_its_path() {
 }
 
 #[test]
-fn of_many_homes_each_has_its_own_fault() {
+fn each_of_many_homes_has_its_own_fault() {
     let body = json!({"items": [least(), with("habitation.roomCount", json!("two")), 7]});
     let homes = parse_estimate_many(&body, today()).unwrap();
     assert!(homes[0].is_ok());

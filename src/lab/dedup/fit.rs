@@ -1,29 +1,29 @@
-//! Weights from labelled pairs: how often each level occurs between adverts of one asset and of two.
+//! Fits match weights to labelled pairs, from the frequency of each level among pairs of one asset and of two assets.
 //!
-//! Two estimates stand side by side. The ratio of both shares is the weight of Fellegi and Sunter, right where fields
-//! are independent. They are not: flats of one building agree in most of them. So the weights in use come from a
-//! logistic regression over the levels, pulled towards those ratios, which pays a field only for what the others do
-//! not say already.
+//! Two estimates are computed. The log ratio of the two frequencies is the Fellegi–Sunter weight, which is correct if
+//! fields are independent. They are not: flats of one building agree in most fields. The weights in use therefore come
+//! from a logistic regression over the levels, regularised towards those ratios, which credits a field only with what
+//! the other fields do not already explain.
 
 use serde::Serialize;
 
 use toise_dedup::Comparison;
 use toise_dedup::weights::{FIELDS, PRIOR_BITS, WEIGHTS};
 
-/// Pairs added to every count, so that what was never seen is not impossible.
+/// Pairs added to every count, so that unseen levels are not treated as impossible.
 const SMOOTHING: f64 = 2.0;
 /// Passes over the pairs.
 const PASSES: usize = 12;
-/// First step of the descent, bits; it falls as one over the pass.
+/// Initial step of the descent, in bits; it decreases as one over the pass number.
 const STEP: f64 = 0.02;
-/// Levels of the field with the most.
+/// Maximum number of levels in a field.
 const LEVELS_MAX: usize = 12;
-/// No level is worth more or less: what the generator never does may still happen.
+/// Bounds of a level's weight, in bits: what the generator never produces may still happen.
 const BITS: std::ops::RangeInclusive<f64> = -7.0..=8.0;
-/// Stands for a field that was not compared.
+/// Code of a field that was not compared.
 const NOT_COMPARED: u8 = u8::MAX;
 
-/// A compared pair.
+/// A compared pair of adverts.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     levels: [u8; FIELDS],
@@ -37,58 +37,57 @@ pub struct Fit {
     pairs: Vec<Pair>,
 }
 
-/// A level as fitted.
+/// The fitted weights of a level.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FittedLevel {
-    /// What was found.
+    /// Description of the level.
     pub about: &'static str,
-    /// Whether between adverts of one seller.
+    /// Whether it applies to adverts of one seller.
     pub one_seller: bool,
-    /// Pairs of one asset with it.
+    /// Number of pairs of one asset at this level.
     pub same: u64,
-    /// Pairs of two assets with it.
+    /// Number of pairs of two assets at this level.
     pub different: u64,
-    /// Binary logarithm of the ratio of its shares.
+    /// Binary logarithm of the ratio of the two frequencies.
     pub ratio_bits: f64,
-    /// What the regression gives it.
+    /// Weight from the regression, in bits.
     pub fitted_bits: f64,
-    /// What the table gives it.
+    /// Weight in the current table, in bits.
     pub bits_in_use: f32,
 }
 
-/// A field as fitted.
+/// The fitted levels of a field.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FittedField {
-    /// The field.
+    /// Name of the field.
     pub field: &'static str,
-    /// Its levels.
+    /// Levels of the field.
     pub levels: Vec<FittedLevel>,
 }
 
-/// All weights as fitted.
+/// All fitted weights.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fitted {
-    /// Pairs of one asset.
+    /// Number of pairs of one asset.
     pub same: u64,
-    /// Pairs of two assets.
+    /// Number of pairs of two assets.
     pub different: u64,
-    /// What the regression gives before anything is compared, bits.
+    /// Prior weight from the regression, before any comparison, in bits.
     pub prior_bits: f64,
-    /// What the table gives.
+    /// Prior weight in the current table, in bits.
     pub prior_bits_in_use: f32,
-    /// The fields.
+    /// The compared fields.
     pub fields: Vec<FittedField>,
 }
 
-/// By field, whether of one seller, and level.
+/// Values by field, by whether the sellers are equal, and by level.
 type Table<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
 impl Fit {
-    /// Takes a pair; those that are barred or of programmes are decided by rules, so weights have nothing to learn from
-    /// them.
+    /// Adds a pair. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
     pub fn add(&mut self, comparison: &Comparison, same: bool) {
         if comparison.bar.is_some() || comparison.programme {
             return;
@@ -105,7 +104,7 @@ impl Fit {
         });
     }
 
-    /// Derives the weights. CPU work on the calling thread.
+    /// Fits the weights. CPU-bound, on the calling thread.
     pub fn fit(&self) -> Fitted {
         let mut counts: Table<[u64; 2]> = [[[[0; 2]; LEVELS_MAX]; 2]; FIELDS];
         let mut totals = [0u64; 2];
@@ -166,11 +165,11 @@ impl Fit {
         }
     }
 
-    /// Stochastic descent in the order of the pairs, from half the ratios, with steps that adapt to how often a level
-    /// occurs (AdaGrad).
+    /// Stochastic gradient descent in the order of the pairs, starting from half the ratios, with steps that adapt to
+    /// the frequency of a level (AdaGrad).
     fn descend(&self, ratios: &Table<f64>, prior: f64) -> (f64, Table<f64>) {
         let mut bits = *ratios;
-        // Ratios overstate: they start at half their value.
+        // Ratios overstate the evidence, so descent starts at half their value.
         let (least, greatest) = (*BITS.start(), *BITS.end());
         let halved = |bit: &mut f64| *bit = (*bit * 0.5).clamp(least, greatest);
         bits.iter_mut().flatten().flatten().for_each(halved);

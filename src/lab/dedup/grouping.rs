@@ -1,37 +1,37 @@
-//! Properties held against the assets their adverts are truly of, by pairs and by clusters.
+//! Compares properties with the true assets of their adverts, by pairs and by clusters.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// How well adverts are grouped into properties.
+/// Quality of the grouping of adverts into properties.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grouping {
-    /// Adverts: distinct addresses.
+    /// Number of adverts (distinct URLs).
     pub adverts: u64,
-    /// True assets.
+    /// Number of true assets.
     pub assets: u64,
-    /// Properties made.
+    /// Number of properties created.
     pub properties: u64,
-    /// Pairs of adverts in one property.
+    /// Number of advert pairs in one property.
     pub joined_pairs: u64,
-    /// Pairs of adverts of one asset.
+    /// Number of advert pairs of one asset.
     pub true_pairs: u64,
-    /// Pairs that are both.
+    /// Number of pairs that are both in one property and of one asset.
     pub right_pairs: u64,
-    /// Share of joined pairs that are right; 1 without any.
+    /// Share of joined pairs that are of one asset; 1 if there are none.
     pub precision: f64,
-    /// Share of true pairs that are joined; 1 without any.
+    /// Share of pairs of one asset that are joined; 1 if there are none.
     pub recall: f64,
-    /// Share of adverts that are of their property's commonest asset; 1 without any.
+    /// Share of adverts that belong to the most common asset of their property; 1 if there are none.
     pub purity: f64,
-    /// Share of properties that hold adverts of one asset only; 1 without any.
+    /// Share of properties whose adverts are all of one asset; 1 if there are none.
     pub pure_properties: f64,
 }
 
 impl Grouping {
-    /// Judges adverts that are each given once, by the numbers of their property and of their asset.
+    /// Measures a grouping. Each advert occurs once, as the numbers of its property and of its asset.
     pub fn of(adverts: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut properties: HashMap<u64, HashMap<u64, u64>> = HashMap::new();
         let mut assets: HashMap<u64, u64> = HashMap::new();
@@ -66,7 +66,7 @@ fn pairs(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }
 
-/// The share of a whole; 1 of none.
+/// `part / whole`, or 1 if `whole` is 0.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 1.0,
@@ -79,8 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_and_clusters_are_counted_as_by_hand() {
-        // Property 1 holds two adverts of asset 7 and one of 8; property 2 holds the other one of 8.
+    fn pairs_and_clusters_match_a_count_by_hand() {
+        // Property 1 contains two adverts of asset 7 and one of 8; property 2 contains the other advert of 8.
         let grouping = Grouping::of([(1, 7), (1, 7), (1, 8), (2, 8)]);
         assert_eq!(
             (
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_grouped_perfectly() {
+    fn an_empty_grouping_is_perfect() {
         let grouping = Grouping::of([]);
         assert_eq!(
             (grouping.precision, grouping.recall, grouping.purity),

@@ -1,8 +1,8 @@
-//! How well adverts are told apart: a stream of adverts whose assets are known goes through blocks, comparison and
-//! assignment as ingestion does it, in memory, and what comes out is held against what is true.
+//! Evaluates deduplication: a stream of adverts with known assets passes through blocking, comparison and assignment as
+//! in ingestion, in memory, and the resulting properties are compared with the assets.
 //!
-//! [`Market`] is the loop; [`Grouping`] counts pairs and clusters, whoever made them; [`fit`] derives the weights from compared pairs. The
-//! adverts are given by the caller, so nothing here knows where they come from.
+//! [`Market`] runs the stream; [`Grouping`] measures pairs and clusters of any grouping; [`fit`] derives weights from
+//! the compared pairs. The caller supplies the adverts.
 
 pub mod fit;
 mod grouping;
@@ -23,58 +23,59 @@ use toise_dedup::{
     Assignment, BlockKey, Candidate, Comparison, Fingerprint, Verdict, assign, compare,
 };
 
-/// What became of a labelled stream.
+/// Result of deduplicating a labelled stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// What came out, held against what is true.
+    /// Quality of the grouping against the true assets.
     #[serde(flatten)]
     pub grouping: Grouping,
-    /// Adverts of an asset that was known when they came.
+    /// Number of adverts whose asset already had an advert when they arrived.
     pub returning: u64,
-    /// Share of those that met an advert of their asset in a block.
+    /// Share of those adverts that shared a block key with an advert of their asset.
     pub blocking_recall: f64,
-    /// Adverts compared with a new one, on average.
+    /// Mean number of adverts compared with a new one.
     pub candidates_mean: f64,
-    /// The most.
+    /// Maximum number of adverts compared with a new one.
     pub candidates_max: u64,
-    /// Why returning adverts were not joined to a property of their asset.
+    /// Reasons why returning adverts were not joined to a property of their asset.
     pub missed: Missed,
-    /// Adverts joined to a property of other assets only.
+    /// Number of adverts joined to a property that holds only other assets.
     pub wrongly_joined: u64,
-    /// Length of an encoded fingerprint, bytes, on average.
+    /// Mean length of an encoded fingerprint, bytes.
     pub encoded_bytes_mean: f64,
 }
 
-/// Returning adverts that were not joined to a property of their asset, by what kept them from it.
+/// Returning adverts that were not joined to a property of their asset, counted by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Missed {
-    /// They met none of its adverts.
+    /// They shared no block key with an advert of their asset.
     pub not_met: u64,
-    /// Barred from each they met.
+    /// A veto applied to each advert of their asset they were compared with.
     pub barred: u64,
-    /// Too little in common.
+    /// The match weight was too low.
     pub unsure: u64,
-    /// Another advert of the property speaks against it, or another property fits better.
+    /// Another advert of the property contradicted the match, or another property matched better.
     pub outweighed: u64,
 }
 
-/// A wrong decision: what was compared and what it came to.
+/// A wrong decision with its comparison.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mistake {
-    /// Address of the new advert.
+    /// URL of the new advert.
     pub new: String,
-    /// Address of the known one: of the same asset when it was missed, of another one when it was joined to it.
+    /// URL of the known advert: of the same asset if a match was missed, of another asset if the adverts were wrongly
+    /// joined.
     pub known: String,
-    /// Whether both are one asset.
+    /// Whether both adverts are of one asset.
     pub same: bool,
-    /// How they compare.
+    /// Their comparison.
     pub comparison: Comparison,
 }
 
-/// Mistakes kept for reading.
+/// Maximum number of recorded mistakes.
 const MISTAKES_MAX: usize = 200;
 
 struct Known {
@@ -84,15 +85,15 @@ struct Known {
     property: usize,
 }
 
-/// Properties made of the adverts seen so far.
+/// The properties created from the adverts seen so far.
 #[derive(Default)]
 pub struct Market {
     adverts: Vec<Known>,
     by_url: HashMap<String, usize>,
     by_block: HashMap<BlockKey, Vec<usize>>,
-    /// Adverts of each property.
+    /// Indices of the adverts of each property.
     properties: Vec<Vec<usize>>,
-    /// Adverts of each asset.
+    /// Indices of the adverts of each asset.
     assets: HashMap<u64, Vec<usize>>,
     returning: u64,
     met: u64,
@@ -109,8 +110,8 @@ fn id(index: usize) -> FlxId {
 }
 
 impl Market {
-    /// Takes a sighting of an advert of an asset: a known address is only brought up to date, another one is assigned.
-    /// Each pair that was compared on the way is shown to `compared`, with whether it is one asset.
+    /// Processes a sighting of an advert of `asset`: an advert with a known URL is updated, a new one is assigned to a
+    /// property. `compared` is called with each compared pair and with whether it is of one asset.
     pub fn observe(
         &mut self,
         advert: &Advert,
@@ -182,7 +183,7 @@ impl Market {
         });
     }
 
-    /// Notes what is wrong about putting an advert there, before it is put.
+    /// Records errors of assigning an advert to `property`, before the assignment.
     fn judge(&mut self, url: &str, new: &Fingerprint, asset: u64, met: &[usize], property: usize) {
         let members = &self.properties[property];
         if members.iter().any(|one| self.adverts[*one].asset == asset) {
@@ -228,12 +229,12 @@ impl Market {
         self.mistakes.extend(mistakes);
     }
 
-    /// The first wrong decisions.
+    /// The first wrong decisions, at most `MISTAKES_MAX`.
     pub fn mistakes(&self) -> &[Mistake] {
         &self.mistakes
     }
 
-    /// What came out.
+    /// The result so far.
     pub fn outcome(&self) -> Outcome {
         let adverts = self.adverts.iter();
         let grouping = Grouping::of(adverts.map(|one| (one.property as u64, one.asset)));
@@ -256,7 +257,7 @@ mod tests {
     use crate::synth::adverts::{Level, Request, Spread};
 
     #[test]
-    fn a_dense_market_at_the_middle_level_becomes_the_right_properties() {
+    fn a_dense_market_at_the_middle_level_is_deduplicated_correctly() {
         let request = Request {
             spread: Spread::Dense,
             ..Request::new(4_096, 11, Level::Middle)

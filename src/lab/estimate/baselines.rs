@@ -1,4 +1,4 @@
-//! Simple means of valuing a home, computed on the same sales in the same run: what the estimator has to beat.
+//! Baselines: simple estimators computed on the same sales in the same run, which the estimator has to beat.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use toise_estimate::model::Error;
 use toise_estimate::sale::{Recorded, Sale, Sales};
 use toise_estimate::trees::{Boosted, Direction, Matrix, Settings, Trees};
 
-/// Days whose sales the nearest are taken from.
+/// Period from which the nearest sales are taken, days.
 const RECENT_DAYS: i32 = 365;
-/// Sales whose median price per square metre is taken.
+/// Number of nearest sales whose median price per square metre is used.
 const NEAREST: usize = 10;
 
-/// A simple means and what it values the judged sales at, EUR.
+/// A baseline and its prices of the evaluated sales, EUR.
 #[derive(Clone, Debug)]
 pub struct Baseline {
-    /// What it is.
+    /// Name of the baseline.
     pub name: &'static str,
-    /// A price for each judged sale.
+    /// Price of each evaluated sale, EUR.
     pub prices: Vec<f64>,
 }
 
-/// The three of them, in the order of the issue: commune, nearest, trees.
+/// The three baselines: commune median, nearest sales, plain trees.
 ///
 /// # Errors
-/// What the trees say.
+/// Errors of the tree library.
 pub fn all(known: &[Recorded], judged: &[Recorded], end: i32) -> Result<[Baseline; 3], Error> {
     Ok([
         Baseline {
@@ -50,7 +50,7 @@ fn per_m2(sale: &Sale) -> f64 {
     sale.price / f64::from(sale.surface_m2)
 }
 
-/// The middle of values, the mean of the middle two where their number is even; NaN for none.
+/// The median; the mean of the two middle values for an even number of values; NaN for none.
 pub fn median(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return f64::NAN;
@@ -65,7 +65,8 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     (lower + *upper) / 2.0
 }
 
-/// Median price per square metre of the commune and class over the last 12 months, of the class where it has none.
+/// Median price per square metre of the commune and class over the last 12 months, or of the class if the commune has
+/// no sales.
 fn communes(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
     let mut values: HashMap<(Class, [u8; 5]), Vec<f64>> = HashMap::new();
     let mut of_class: HashMap<Class, Vec<f64>> = HashMap::new();
@@ -115,7 +116,7 @@ fn nearest(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
         .collect()
 }
 
-/// Trees of what a sale says of itself, its coordinates and its date.
+/// Trees of a sale's own features, its coordinates and its date.
 fn boosting(known: &[Recorded], judged: &[Recorded]) -> Result<Vec<f64>, Error> {
     let row = |sale: &Sale| {
         [

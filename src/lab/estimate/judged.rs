@@ -1,5 +1,7 @@
-//! Errors of estimates, of all sales and by segment. Segments are formed by what is known before the sale: its place,
-//! class and surface, the estimate, the season; never by the price it made, which would sort errors by their sign.
+//! Errors of estimates over all sales and by segment.
+//!
+//! Segments are formed from what is known before the sale: place, class, surface, estimated price, season. The sale
+//! price is never used, because it would sort errors by their sign.
 
 use std::collections::BTreeMap;
 
@@ -14,54 +16,54 @@ use toise_estimate::model;
 use toise_estimate::sale::Recorded;
 use toise_geo::departments;
 
-/// Sales a segment needs for its coverage to be judged.
+/// Minimum sales in a segment for its coverage to be evaluated.
 pub const SEGMENT_MIN: usize = 300;
-/// Points of coverage allowed to any segment.
+/// Deviation of coverage allowed in any segment, percentage points.
 const ALLOWED_POINTS: f64 = 1.0;
-/// Standard errors of the coverage allowed beyond.
+/// Additional deviation allowed, in standard errors of the coverage.
 const ALLOWED_ERRORS: f64 = 2.6;
-/// Bands of estimated price.
+/// Number of bands of estimated price.
 const DECILES: usize = 10;
 
-/// How good prices are on some sales.
+/// Quality of estimates on a set of sales.
 #[derive(Clone, Debug, Serialize)]
 pub struct Quality {
-    /// Sales.
+    /// Number of sales.
     pub sales: usize,
     /// Median absolute percentage error.
     pub mdape: f64,
-    /// Percentage of sales within a tenth of their price.
+    /// Percentage of sales estimated within 10 % of their price.
     pub within_10: f64,
-    /// Percentage of sales within a fifth.
+    /// Percentage of sales estimated within 20 % of their price.
     pub within_20: f64,
-    /// Median of estimate over price, less one, percent.
+    /// Median of estimate over price, minus one, in percent.
     pub bias: f64,
-    /// Percentage of sales in their interval; of the estimator alone.
+    /// Percentage of sales inside their interval; only for the estimator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
-    /// Median width of the interval, percent of the estimate.
+    /// Median width of the interval in percent of the estimate; only for the estimator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<f64>,
 }
 
-/// The same for a segment.
+/// Quality of estimates in one segment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Segment {
-    /// By what it is formed.
+    /// Characteristic by which it is formed.
     pub factor: &'static str,
-    /// Which one it is.
+    /// Name of the segment.
     pub name: String,
-    /// How good estimates are in it.
+    /// Quality of the estimates in it.
     #[serde(flatten)]
     pub quality: Quality,
-    /// Points its coverage may be off by chance.
+    /// Allowed deviation of its coverage, percentage points.
     pub allowed: f64,
-    /// Whether it is not; true where there are too few sales to judge.
+    /// Whether its coverage lies within the allowed deviation; true if there are too few sales to tell.
     pub is_covered: bool,
 }
 
 impl Quality {
-    /// Of prices, and of intervals where there are.
+    /// Quality of `prices`, and of the intervals if `estimates` are given.
     pub fn of(judged: &[Recorded], prices: &[f64], estimates: Option<&[Estimate]>) -> Self {
         let all: Vec<usize> = (0..judged.len()).collect();
         Self::of_rows(judged, prices, estimates, &all)
@@ -108,7 +110,7 @@ impl Quality {
     }
 }
 
-/// Every segment, in a fixed order.
+/// All segments, in a fixed order.
 pub fn segments(judged: &[Recorded], estimates: &[Estimate]) -> Vec<Segment> {
     let prices: Vec<f64> = estimates.iter().map(|estimate| estimate.price).collect();
     let mut sorted = prices.clone();
@@ -153,7 +155,7 @@ pub fn segments(judged: &[Recorded], estimates: &[Estimate]) -> Vec<Segment> {
             quality,
         }
     });
-    // Communes of few sales would fill pages.
+    // Communes with few sales are left out, to keep the report short.
     segments
         .filter(|segment| segment.factor != "commune" || segment.quality.sales >= SEGMENT_MIN)
         .collect()

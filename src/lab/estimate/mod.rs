@@ -1,6 +1,5 @@
-//! How good estimates are, on sales later than any the model was trained on: errors, bias, coverage of the interval, by
-//! segment, against three simple means on the same sales, with a paired bootstrap of the difference to the best of
-//! them.
+//! Evaluates estimates on sales later than all sales the model was trained on: errors, bias and coverage by segment,
+//! compared with three baselines on the same sales. A paired bootstrap measures the difference from the best baseline.
 
 pub mod baselines;
 mod judged;
@@ -20,50 +19,50 @@ use toise_estimate::model::{self, Error, Metadata};
 use toise_estimate::sale::{Recorded, Sale};
 use toise_estimate::train;
 
-/// Draws of the bootstrap.
+/// Number of bootstrap draws.
 const DRAWS: usize = 1_000;
-/// Share of draws its interval holds.
+/// Share of draws inside the reported interval.
 const CONFIDENCE: f64 = 0.95;
-/// What a report card says.
+/// The report card of a model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Last day the model was allowed to know: `YYYY-MM-DD`.
+    /// Last day whose sales the model could use: `YYYY-MM-DD`.
     pub train_until: String,
-    /// First and last day of the sales judged.
+    /// First and last day of the evaluated sales: `YYYY-MM-DD`.
     pub test: [String; 2],
-    /// The model.
+    /// The evaluated model.
     pub model: Metadata,
-    /// From records to the sales trained on.
+    /// Rules from all records to the training rows.
     pub funnel: Funnel,
-    /// Of the estimator.
+    /// Quality of the estimator on all sales.
     pub all: Quality,
-    /// Of simple means, on the same sales.
+    /// Name and quality of each baseline on the same sales.
     pub baselines: Vec<(String, Quality)>,
-    /// Median error of the estimator less that of the best simple means.
+    /// Median error of the estimator minus that of the best baseline.
     pub difference: Difference,
-    /// By class, department, price, surface, quarter.
+    /// Quality by class, department, price, surface and quarter.
     pub segments: Vec<Segment>,
-    /// Share of sales the interval should hold.
+    /// Target coverage of the interval, 0 to 1.
     pub coverage: f64,
-    /// Whether it holds that many, within what chance allows, in every segment of 300 sales.
+    /// Whether coverage reaches the target, within the allowed deviation, in every segment of at least 300 sales.
     pub is_covered: bool,
 }
 
-/// A difference of median absolute percentage errors, percentage points.
+/// A difference of median absolute percentage errors, in percentage points.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// What it is measured against.
+    /// Name of the baseline.
     pub against: String,
-    /// Below zero: the estimator is better.
+    /// The difference; below zero the estimator is better.
     pub points: f64,
-    /// Interval of the paired bootstrap.
+    /// Bounds of the paired bootstrap interval.
     pub interval: [f64; 2],
 }
 
-/// Trains on what was known before a day and judges on the sales of a range of days.
+/// Trains on the sales known before `end` and evaluates on the sales in the days of `test`.
 ///
 /// # Errors
-/// Too few sales, or what the trees say.
+/// There are too few sales, or the tree library fails.
 pub fn evaluate(
     recorded: Vec<Recorded>,
     mut funnel: Funnel,
@@ -131,12 +130,12 @@ pub fn evaluate(
     Ok((report, model))
 }
 
-/// Share of the price an estimate is off by.
+/// Absolute relative error of an estimate.
 fn off(sale: &Sale, price: f64) -> f64 {
     (price / sale.price - 1.0).abs()
 }
 
-/// Draws sales with replacement and looks how the medians of both differ.
+/// Resamples the sales with replacement and computes the difference of the two medians.
 fn difference(judged: &[Recorded], prices: &[f64], baseline: &baselines::Baseline) -> Difference {
     let errors: Vec<(f64, f64)> = judged
         .iter()

@@ -1,5 +1,6 @@
-//! The report card as a picture: the error of each baseline as a bar, the coverage of each segment as a dot over the
-//! range that chance allows. An SVG file: any browser shows it, and no font has to be installed to write it.
+//! Draws the report card as an image: the error of the estimator and of each baseline as a bar, the coverage of each
+//! segment as a dot over its allowed range. The format is SVG: any browser shows it, and no font has to be installed to
+//! write it.
 
 use std::path::Path;
 
@@ -9,17 +10,17 @@ use plotters::prelude::*;
 use super::Report;
 use super::judged::SEGMENT_MIN;
 
-/// Height of a letter and of a line of text, pixels.
+/// Height of a letter, and of a line of text, in pixels.
 const LETTER: i32 = 13;
 const LINE: i32 = 18;
 const WIDTH: i32 = 960;
 const MARGIN: i32 = 24;
-/// Pixels between a bar and its number.
+/// Gap between a bar and its number, in pixels.
 const GAP: i32 = 6;
-/// Where bars and spans begin, and their greatest length.
+/// Left end and maximum length of bars and ranges, in pixels.
 const LEFT: i32 = 260;
 const LENGTH: i32 = WIDTH - LEFT - 4 * MARGIN;
-/// Coverages at both ends of the lower part, percent.
+/// Coverage at both ends of the lower chart, percent.
 const COVERAGES: (f64, f64) = (65.0, 95.0);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;

@@ -1,4 +1,4 @@
-//! The report card as files: JSON for machines, Markdown for readers, a picture for both.
+//! Writes the report card as files: JSON, Markdown and an image.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +8,7 @@ use super::{Quality, Report, picture};
 use toise_estimate::model::Error;
 
 impl Report {
-    /// Writes `<name>.json`, `.md` and `.svg` into a folder and says where.
+    /// Writes `<name>.json`, `.md` and `.svg` into a folder and returns their paths.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -33,7 +33,7 @@ impl Report {
         Ok(vec![path("json"), path("md"), drawn])
     }
 
-    /// The report in words and tables.
+    /// The report as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         self.write_markdown(&mut text).unwrap_or_default();
@@ -43,7 +43,7 @@ impl Report {
     fn write_markdown(&self, out: &mut String) -> std::fmt::Result {
         writeln!(
             out,
-            "# Estimates judged on sales from {} to {}\n",
+            "# Estimates evaluated on sales from {} to {}\n",
             self.test[0], self.test[1]
         )?;
         writeln!(

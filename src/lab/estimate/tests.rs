@@ -1,4 +1,4 @@
-//! The evaluation, held against a market whose law is known.
+//! The evaluation, tested on a synthetic market with a known price formula.
 
 use super::*;
 use toise_estimate::{home, place, sale};
@@ -9,7 +9,7 @@ mod known_market;
 use known_market::{DAYS, FIRST_DAY, SALES, made};
 
 #[test]
-fn an_evaluation_beats_simple_means_and_judges_later_sales_alone() {
+fn an_evaluation_beats_the_baselines_and_uses_only_later_sales() {
     let recorded = made(SALES, 1).into_iter().map(|sale| Recorded {
         sale,
         commune: *b"83137",

@@ -1,4 +1,4 @@
-//! The levels of an evaluation: what a query carries of a record, and how wrong it is.
+//! The difficulty levels of an evaluation: which values a query takes from a record, and how inexact they are.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -7,17 +7,17 @@ use super::query::{EMISSIONS, ENERGY, FLOOR, Query};
 use super::sample::Record;
 use toise_opendata::Dataset;
 
-/// A level.
+/// A difficulty level.
 pub struct Level {
     /// Its name.
     pub name: &'static str,
-    /// What its queries carry.
+    /// Description of its queries.
     pub about: &'static str,
-    /// Makes the query about a record; `None` where the record lacks what the level is about.
+    /// Builds the query for a record; `None` if the record lacks a value that the level uses.
     pub(super) query: fn(&Record, &mut StdRng) -> Option<Query>,
 }
 
-/// The levels of a table.
+/// The levels of a dataset.
 pub fn of(dataset: Dataset) -> &'static [Level] {
     match dataset {
         Dataset::Dpe => &DPE,

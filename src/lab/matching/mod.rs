@@ -1,10 +1,11 @@
-//! How good matching is: records of the lake, queried with what a portfolio would know of them.
+//! Evaluates matching: records of the lake are queried with what a portfolio would contain about them.
 //!
-//! A sample of records is drawn (`sample`); at each level ([`levels`]) each becomes a match body that is a little wrong
-//! or incomplete in one way, which goes through validation and [`OpenData::rank`] like any other. Beside what matching
-//! found stands what it could find: of the m candidates the query fits equally well, nobody can tell which is meant, so
-//! the best top-1 is 1/m, and the best top-5 min(1, 5/m). Each body is also asked with the record meant left out of the
-//! answer: whatever is then HIGH is a false alarm (or another record of the same home).
+//! A sample of records is drawn (`sample`). At each level ([`levels`]) every record becomes a match body that is
+//! slightly wrong or incomplete in one way, and passes through validation and [`OpenData::rank`] like any request.
+//! Results are compared with the best attainable ones: if m candidates fit the query equally well, the target record
+//! cannot be distinguished, so the best top-1 rate is 1/m and the best top-5 rate min(1, 5/m). Each body is also
+//! evaluated with the target record removed from the results; a HIGH candidate is then a false alarm (or another record
+//! of the same home).
 
 pub mod levels;
 mod query;
@@ -21,99 +22,99 @@ use toise_opendata::matching::Ranking;
 use toise_opendata::request::parse_match;
 use toise_opendata::{Confidence, Dataset, OpenData};
 
-/// Candidates asked for, so that five are left when the record meant is taken out.
+/// Number of candidates requested, so that five are left after removing the target record.
 const CANDIDATES: usize = 6;
 
 /// Why an evaluation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The table could not be read.
+    /// The table cannot be read.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// A query made here was refused: a fault of the level.
+    /// A generated query was rejected, which is a bug of the level.
     #[error("level {level}: {fault}")]
     Level {
-        /// The level.
+        /// Name of the level.
         level: &'static str,
-        /// What is wrong with the body.
+        /// The fault in the body.
         fault: String,
     },
-    /// There is nothing to draw from.
-    #[error("the table {0} holds no record to evaluate with: import some first")]
+    /// The table is empty.
+    #[error("the table {0} has no records to evaluate; import some first")]
     Empty(&'static str),
 }
 
-/// What is drawn and how.
+/// Options of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The table.
+    /// The table to evaluate.
     pub dataset: Dataset,
-    /// Records drawn at most.
+    /// Maximum number of records drawn.
     pub sample: usize,
-    /// Same seed, same lake: same queries.
+    /// Random seed; equal seeds on the same lake give the same queries.
     pub seed: u64,
 }
 
-/// Answers of one confidence class.
+/// Statistics of one confidence class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Class {
-    /// First candidates of the class.
+    /// Number of best candidates in the class.
     pub count: u64,
-    /// Those that are the record meant.
+    /// Number of these that are the target record.
     pub right: u64,
-    /// Share of right ones; `None` without any.
+    /// `right / count`; `None` if the class is empty.
     pub precision: Option<f64>,
 }
 
 /// The result of one level.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LevelResult {
-    /// Name.
+    /// Name of the level.
     pub level: &'static str,
-    /// What the query carries.
+    /// Description of its queries.
     pub about: &'static str,
-    /// Queries asked.
+    /// Number of queries.
     pub n: u64,
-    /// Share of queries whose first candidate is the record meant.
+    /// Share of queries whose best candidate is the target record.
     pub top1: f64,
-    /// Best share attainable.
+    /// Best attainable `top1`.
     pub top1_ceiling: f64,
     /// `top1 / top1_ceiling`.
     pub top1_of_ceiling: f64,
-    /// Share of queries with the record meant among the first five.
+    /// Share of queries with the target record among the five best.
     pub top5: f64,
-    /// Best share attainable.
+    /// Best attainable `top5`.
     pub top5_ceiling: f64,
     /// `top5 / top5_ceiling`.
     pub top5_of_ceiling: f64,
-    /// First candidates by confidence.
+    /// Best candidates with HIGH confidence.
     pub high: Class,
-    /// MEDIUM.
+    /// Best candidates with MEDIUM confidence.
     pub medium: Class,
-    /// LOW.
+    /// Best candidates with LOW confidence.
     pub low: Class,
-    /// REJECT.
+    /// Best candidates with REJECT confidence.
     pub reject: Class,
-    /// Share of ambiguous answers.
+    /// Share of ambiguous results.
     pub ambiguous: f64,
-    /// Share of HIGH when the record meant is left out.
+    /// Share of HIGH results when the target record is removed.
     pub high_when_absent: f64,
 }
 
-/// An evaluation.
+/// The report of an evaluation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The table.
+    /// Name of the table.
     pub table: &'static str,
-    /// Records drawn.
+    /// Number of records drawn.
     pub sample: usize,
-    /// The seed.
+    /// Random seed.
     pub seed: u64,
-    /// The levels.
+    /// Result of each level.
     pub levels: Vec<LevelResult>,
 }
 
-/// Evaluates matching on a sample of the lake. CPU work on the calling thread and its rayon pool.
+/// Evaluates matching on a sample of the lake. CPU-bound, on the calling thread and its rayon pool.
 pub fn run(open_data: &OpenData, options: Options) -> Result<Report, Error> {
     let schema = options.dataset.schema();
     let view = open_data.engine().view(schema)?;
@@ -146,11 +147,11 @@ pub fn run(open_data: &OpenData, options: Options) -> Result<Report, Error> {
     })
 }
 
-/// What became of one query.
+/// Result of one query.
 struct Asked {
-    /// Place of the record meant, from 0.
+    /// Rank of the target record, from 0; `None` if it was not found.
     place: Option<usize>,
-    /// Candidates that fit the query as well as the record meant, itself included.
+    /// Number of candidates that fit the query as well as the target record, including it.
     alike: u64,
     confidence: Confidence,
     ambiguous: bool,
@@ -173,7 +174,7 @@ fn ask(
         }
     })?;
     let ranking = open_data.rank(dataset, view, &request)?;
-    // The same filters with what the targets say as filters too: all records the query could have come from.
+    // Converts the targets to filters as well, which selects all records the query could have been derived from.
     request.targets.clear();
     request.filter.extend(query.fits.iter().cloned());
     let alike = open_data.rank(dataset, view, &request)?.total;
@@ -223,7 +224,7 @@ fn summarise(level: &Level, asked: &[Asked]) -> LevelResult {
     };
     let top1 = share(count(&|one| one.place == Some(0)));
     let top5 = share(count(&|one| one.place.is_some()));
-    // The record meant always fits; a count of 0 would be a fault of the level and shows as a ceiling below top-1.
+    // The target record always fits; a count of 0 would be a bug of the level and show as a ceiling below top-1.
     let ceiling = |k: f64| {
         let each = asked.iter().filter(|one| one.alike > 0);
         share(each.map(|one| (k / one.alike as f64).min(1.0)).sum())

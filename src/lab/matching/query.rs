@@ -1,9 +1,9 @@
-//! Queries about a record, perturbed step by step.
+//! Builds queries about a record, perturbed step by step.
 //!
-//! Beside the body, a query states what its targets would mean as filters ([`Query::fits`]): all candidates that pass
-//! could have been meant. Errors are uniform within their bound, so candidates that fit are about equally likely.
-//! Where a count is wrong by one the query fits the counts next to it and the count itself, because nobody who reads
-//! the query knows of the mistake.
+//! Besides the body, a query records its targets as filters ([`Query::fits`]): every candidate that passes them could
+//! be the target record. Errors are uniform within their bound, so fitting candidates are about equally likely. If a
+//! count is wrong by one, the filter accepts that count and its neighbours, because a reader of the query cannot know
+//! of the error.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -14,24 +14,24 @@ use toise_contract::filter::{Clause, Filter, Test};
 use toise_opendata::Dataset;
 use toise_opendata::score::surface_column;
 
-/// Metres in a degree of latitude.
+/// Metres per degree of latitude.
 const METRES_PER_DEGREE: f64 = 111_195.0;
-/// What a bound is widened by so that rounding does not leave the record out.
+/// Margin added to bounds so that rounding does not exclude the record.
 const HAIR: f64 = 1e-6;
 
-/// Consumption per square metre.
+/// Column of primary energy per square metre.
 pub(super) const ENERGY: &str = "conso_5_usages_par_m2_ep";
-/// Emissions per square metre.
+/// Column of emissions per square metre.
 pub(super) const EMISSIONS: &str = "emission_ges_5_usages_par_m2";
-/// Floor of a flat.
+/// Column of the floor of a flat.
 pub(super) const FLOOR: &str = "numero_etage_appartement";
 
-/// A query on its way to a match body.
+/// A query under construction.
 pub(super) struct Query {
     dataset: Dataset,
     filters: Map<String, Value>,
     targets: Map<String, Value>,
-    /// What the targets mean as filters.
+    /// The targets expressed as filters.
     pub(super) fits: Filter,
 }
 
@@ -60,7 +60,7 @@ impl Query {
         Self::of(Dataset::Dvf, record)
     }
 
-    /// The match body.
+    /// The match body, requesting `size` candidates.
     pub(super) fn body(&self, size: usize) -> Value {
         json!({"filters": self.filters, "scoring_targets": self.targets, "size": size})
     }
@@ -73,7 +73,7 @@ impl Query {
         self.fits.push(Clause::new(column, test));
     }
 
-    /// A surface wrong by at most a share, and the range that then holds the true one.
+    /// Adds a surface with a relative error of at most `share`, as a range that contains the true one.
     pub(super) fn surface(
         mut self,
         record: &Record,
@@ -88,7 +88,7 @@ impl Query {
         Some(self)
     }
 
-    /// A pin uniform in a disc around the record, instead of the commune.
+    /// Replaces the commune by a pin, uniform in a disc of radius `metres` around the record.
     pub(super) fn place(
         mut self,
         record: &Record,
@@ -101,7 +101,7 @@ impl Query {
         let pin_lat = lat + distance * angle.cos() / METRES_PER_DEGREE;
         let pin_lon = lon + distance * angle.sin() / METRES_PER_DEGREE / lat.to_radians().cos();
         self.filters.remove(self.dataset.schema().commune);
-        // A hair more than the error: the plane is laid at the pin, not at the record.
+        // Slightly more than the error, because the plane is tangent at the pin and not at the record.
         let radius = format!("{}m", metres * 1.002);
         self.filters.insert(
             "location".into(),
@@ -110,7 +110,7 @@ impl Query {
         Some(self)
     }
 
-    /// The days of about a month around the sale.
+    /// Adds a period of about a month around the sale.
     pub(super) fn month(mut self, record: &Record, random: &mut StdRng) -> Option<Self> {
         let column = self.dataset.schema().date;
         let day = record.number(column)? as i64 - random.random_range(0..30i64);
@@ -123,7 +123,7 @@ impl Query {
         Some(self)
     }
 
-    /// A figure rounded to a step.
+    /// Adds a value rounded to a multiple of `step`.
     pub(super) fn rounded(
         mut self,
         record: &Record,
@@ -132,12 +132,12 @@ impl Query {
     ) -> Option<Self> {
         let seen = (record.number(column)? / step).round() * step;
         self.targets.insert(column.into(), seen.into());
-        // What is half a step above would have been rounded up.
+        // A value half a step above would have been rounded up.
         self.fits_between(column, seen - step / 2.0, seen + step / 2.0 * (1.0 - 1e-9));
         Some(self)
     }
 
-    /// A figure wrong by at most a share.
+    /// Adds a value with a relative error of at most `share`.
     pub(super) fn off(
         mut self,
         record: &Record,
@@ -173,7 +173,7 @@ impl Query {
         )
     }
 
-    /// A whole number where the record has one, wrong by `step`.
+    /// Adds a count, if the record has one, wrong by `step`.
     fn count(mut self, record: &Record, column: &'static str, step: f64, least: f64) -> Self {
         if let Some(count) = record.number(column).filter(|count| count.fract() == 0.0) {
             let seen = (count + step).max(least);
@@ -185,7 +185,7 @@ impl Query {
         self
     }
 
-    /// Period, storeys and floor, the floor wrong by `step`.
+    /// Adds construction period, storeys and floor, the floor wrong by `step`.
     pub(super) fn building(self, record: &Record, step: f64) -> Option<Self> {
         Some(
             self.text(record, "periode_construction")
@@ -195,7 +195,7 @@ impl Query {
         )
     }
 
-    /// The price to the thousand, below 100,000 EUR to the hundred.
+    /// Adds the price rounded to the thousand, or to the hundred below 100,000 EUR.
     pub(super) fn price(self, record: &Record) -> Option<Self> {
         let price = record.number("price_eur")?;
         let step = if price >= 100_000.0 { 1_000.0 } else { 100.0 };

@@ -1,4 +1,4 @@
-//! The records an evaluation asks for, read from the decoded columns, and the randomness of its perturbations.
+//! Draws the records of an evaluation from the decoded columns, and provides the random numbers of its perturbations.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,31 +13,31 @@ use toise_engine::view::{RowRef, TableView};
 use toise_opendata::score::{rules, surface_column};
 use toise_opendata::{Dataset, OpenData};
 
-/// Rows drawn for each record wanted: some are superseded, or buildings, land and the like.
+/// Rows drawn per wanted record: some are superseded, and some are buildings, land and the like.
 const ROWS_PER_RECORD: usize = 3;
 
-/// What a query may know of a record.
+/// The values of a record that a query may use.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// Identifier.
+    /// Identifier of the record.
     pub id: String,
     numbers: HashMap<&'static str, f64>,
     texts: HashMap<&'static str, String>,
 }
 
 impl Record {
-    /// A number, or a day; `None` where missing.
+    /// A number, or a day as days since 1970-01-01; `None` if missing.
     pub fn number(&self, column: &str) -> Option<f64> {
         self.numbers.get(column).copied()
     }
 
-    /// A text; `None` where missing.
+    /// A string; `None` if missing.
     pub fn text(&self, column: &str) -> Option<&str> {
         self.texts.get(column).map(String::as_str)
     }
 }
 
-/// Randomness of one query: of its seed, level and record alone.
+/// The random stream of one query, derived only from seed, level and record.
 pub fn stream(seed: u64, level: u64, id: &str) -> StdRng {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
@@ -46,7 +46,7 @@ pub fn stream(seed: u64, level: u64, id: &str) -> StdRng {
     StdRng::from_seed(*hasher.finalize().as_bytes())
 }
 
-/// Draws records that can be meant: in a commune, of a known kind, not superseded; homes only, as portfolios are.
+/// Draws records that a portfolio could refer to: homes in a known commune and of a known kind, not superseded.
 pub fn draw(
     open_data: &OpenData,
     view: &TableView,
@@ -108,7 +108,7 @@ pub fn draw(
             }
         }
     }
-    // The smallest digests of the ids: a sample that does not depend on where rows lie.
+    // Takes the smallest digests of the ids, so that the sample does not depend on the order of rows.
     records.sort_by_cached_key(|record| {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&options.seed.to_le_bytes());
@@ -162,7 +162,7 @@ fn can_be_meant(dataset: Dataset, record: &Record) -> bool {
     record.text(schema.commune).is_some()
         && match dataset {
             Dataset::Dpe => kind.is_some(),
-            // A symbolic price says nothing; land and premises are no homes.
+            // A symbolic price carries no information; land and premises are not homes.
             Dataset::Dvf => {
                 matches!(kind, Some("Appartement" | "Maison"))
                     && record.number("price_eur").is_some_and(|price| price > 1.0)

@@ -1,7 +1,8 @@
-//! Made-up alerts of the shape accounts save: seven in ten by code, a quarter by box or radius, the rest national.
+//! Synthetic alerts, distributed like those that accounts save: seven in ten by code, a quarter by box or radius, the
+//! rest national.
 //!
-//! Places are drawn in proportion to their inhabitants, bounds are round numbers, and what is asked nationally is
-//! narrow, as a national alert on every flat would be of no use. An alert follows from the seed and its number alone.
+//! Places are drawn in proportion to their inhabitants and bounds are round numbers. National alerts are narrow,
+//! because a national alert on every flat would be useless. An alert is determined by the seed and its number alone.
 
 use serde_json::{Value, json};
 
@@ -9,16 +10,16 @@ use super::places::{Draw, Place};
 use super::random::Stream;
 use toise_contract::listings::filters::Listing;
 
-/// Distinguishes these streams from those of other data.
+/// Number that distinguishes these random streams from those of other data.
 const DATASET: u64 = 5;
-/// Kilometres of a degree of latitude.
+/// Kilometres per degree of latitude.
 const KM_PER_DEGREE: f64 = 111.2;
-/// How likely an alert is placed by a code.
+/// Probability that an alert is located by a code.
 const BY_CODE: f64 = 0.7;
-/// How likely it is placed by a box or a radius; else it is national.
+/// Probability that it is located by a box or a radius; otherwise it is national.
 const BY_SHAPE: f64 = 0.25;
 
-/// Makes alerts.
+/// Generates alerts.
 #[derive(Debug)]
 pub struct Alerts {
     listing: Listing,
@@ -28,7 +29,7 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// Alerts on properties or adverts whose matches go to one address.
+    /// Alerts on properties or adverts that all deliver to one URL.
     pub fn new(listing: Listing, seed: u64, webhook_url: &str) -> Self {
         Self {
             listing,
@@ -38,7 +39,7 @@ impl Alerts {
         }
     }
 
-    /// The body that makes an alert.
+    /// The request body that creates an alert.
     pub fn body(&self, number: u64) -> Value {
         json!({
             "search_query": {(self.listing.filter_key()): self.filter(number)},
@@ -48,7 +49,7 @@ impl Alerts {
         })
     }
 
-    /// What it asks for.
+    /// The filter of an alert.
     pub fn filter(&self, number: u64) -> Value {
         let mut stream = Stream::new(self.seed, DATASET, number);
         let how = stream.unit();
@@ -68,7 +69,7 @@ impl Alerts {
         filter
     }
 
-    /// A home to buy or to rent, within a budget.
+    /// Conditions for a home to buy or to rent, within a budget.
     fn dwelling(&self, stream: &mut Stream, place: &Place) -> Value {
         let class = match stream.chance(place.urbanity) {
             true => json!(["CLASS_FLAT"]),
@@ -102,7 +103,7 @@ impl Alerts {
         filter
     }
 
-    /// A whole building, a plot, or a home far below its price, wherever it lies.
+    /// Conditions of a national alert: a whole building, a plot, or a home far below its market price.
     fn national(&self, stream: &mut Stream) -> Value {
         let mut filter = self.online();
         filter["offer"] = json!([{"type": "OFFER_BUY"}]);
@@ -120,7 +121,7 @@ impl Alerts {
         filter
     }
 
-    /// What production alerts say first.
+    /// The condition that production alerts usually start with: online listings only.
     fn online(&self) -> Value {
         match self.listing {
             Listing::Property => json!({"meta": {"isTotallyOffline": false}}),
@@ -149,7 +150,7 @@ fn coded(stream: &mut Stream, place: &Place) -> Vec<Value> {
     codes.map(|code| json!({"postalCode": code})).collect()
 }
 
-/// A radius of 1 to 20 km, or a box of such an extent, about the centre of a commune.
+/// A circle of 1 to 20 km radius, or a box of that extent, around the centre of a commune.
 fn shape(stream: &mut Stream, place: &Place) -> Value {
     let km = 1.0 + (19.0 * stream.unit() * stream.unit() * 2.0).round() / 2.0;
     let degrees = km / KM_PER_DEGREE;
@@ -171,7 +172,7 @@ mod tests {
     use toise_alerts::request::parse_alert;
 
     #[test]
-    fn every_body_makes_an_alert_and_most_are_placed() {
+    fn every_body_creates_an_alert_and_most_have_a_location() {
         for listing in [Listing::Property, Listing::Advert] {
             let alerts = Alerts::new(listing, 1, "https://client.example/hook");
             let mut placed = 0;

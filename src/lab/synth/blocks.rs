@@ -1,8 +1,8 @@
-//! Blocks of rows, made in parallel and handed on in order.
+//! Generates blocks of rows in parallel and returns them in order.
 //!
-//! A producer thread makes a window of blocks at a time on rayon's pool and sends them through a bounded channel, so
-//! memory stays at two windows whatever the total. Each block has its own pseudo-random stream: the bytes do not
-//! depend on the number of threads.
+//! A producer thread generates one window of blocks at a time on rayon's pool and sends them through a bounded channel,
+//! so at most two windows are in memory whatever the total. Each block has its own pseudo-random stream: the bytes do
+//! not depend on the number of threads.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use std::thread;
 
 use rayon::prelude::*;
 
-/// Items (sales or diagnostics) in a block.
+/// Number of items (sales or diagnostics) per block.
 pub const BLOCK_ITEMS: u64 = 2_048;
 
-/// What a generator wrote.
+/// What a generator has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Sales or diagnostics.
+    /// Number of sales or diagnostics.
     pub items: u64,
-    /// Rows of the file, the header not counted.
+    /// Number of rows, without the header.
     pub rows: u64,
-    /// Bytes before compression.
+    /// Number of bytes before compression.
     pub bytes: u64,
 }
 
-/// Makes the blocks of a file.
+/// Generates the blocks of a file.
 pub trait Generator: Send + Sync + 'static {
-    /// Items of the whole file.
+    /// Number of items in the whole file.
     fn items(&self) -> u64;
     /// Appends the header line.
     fn header(&self, out: &mut Vec<u8>);
-    /// Appends the rows of items `from..to`, block number `block`, and returns how many rows they take.
+    /// Appends the rows of items `from..to`, which form block number `block`, and returns the number of rows.
     fn block(&self, block: u64, from: u64, to: u64, out: &mut Vec<u8>) -> u64;
 }
 
@@ -47,7 +47,7 @@ enum Message {
     End,
 }
 
-/// Items delivered so far by a [`SynthReader`], readable from another thread.
+/// Counts the items that a [`SynthReader`] has delivered; readable from another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Delivered {
     items: Arc<AtomicU64>,
@@ -66,7 +66,7 @@ impl Delivered {
     }
 }
 
-/// The bytes of a generated csv file, made while they are read.
+/// Reader of a generated CSV file, whose bytes are generated while they are read.
 #[derive(Debug)]
 pub struct SynthReader {
     blocks: Receiver<Message>,
@@ -77,7 +77,11 @@ pub struct SynthReader {
 }
 
 impl SynthReader {
-    /// Starts making the file; it stops early when the reader is dropped.
+    /// Starts the generation; it stops early when the reader is dropped.
+    ///
+    /// # Errors
+    ///
+    /// The operating system cannot start a thread.
     pub fn start(generator: impl Generator) -> io::Result<Self> {
         let window = (rayon::current_num_threads() * 2) as u64;
         let (sender, blocks) = sync_channel(window as usize);
@@ -98,7 +102,7 @@ impl SynthReader {
         self.delivered.clone()
     }
 
-    /// Copies everything to a writer, calling `progress` after each block.
+    /// Copies everything to a writer and calls `progress` after each block.
     pub fn copy_to(
         mut self,
         writer: &mut (impl Write + ?Sized),
@@ -111,7 +115,7 @@ impl SynthReader {
         Ok(self.delivered.summary())
     }
 
-    /// Makes the next block current; false at the end.
+    /// Advances to the next block; returns false at the end.
     fn advance(&mut self) -> io::Result<bool> {
         if self.ended {
             return Ok(false);
@@ -134,8 +138,8 @@ impl SynthReader {
                 self.offset = 0;
                 Ok(false)
             }
-            // The producer ended without saying so: never pass a truncated file off as a whole one.
-            Err(_) => Err(io::Error::other("the generator stopped before its end")),
+            // The producer ended without its end message: never present a truncated file as complete.
+            Err(_) => Err(io::Error::other("the generator stopped unexpectedly")),
         }
     }
 }
@@ -184,13 +188,13 @@ fn produce(generator: &impl Generator, window: u64, sender: &SyncSender<Message>
             })
             .collect();
         for block in made {
-            // The reader went away: nobody wants the rest.
+            // The reader has been dropped: the rest is not needed.
             if sender.send(Message::Block(block)).is_err() {
                 return;
             }
         }
         first = last;
     }
-    // The reader may be gone by now; then there is nobody to tell.
+    // The reader may have been dropped, so a send error is ignored.
     let _ = sender.send(Message::End);
 }

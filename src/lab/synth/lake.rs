@@ -1,4 +1,4 @@
-//! Made-up data straight into the lake, through the importer that official files take.
+//! Generates synthetic data directly into the lake, through the importer for official files.
 
 use std::error::Error;
 use std::path::Path;
@@ -10,10 +10,14 @@ use toise_opendata::import::{ImportOptions, import_reader};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::Format;
 
-/// Licence noted for rows made here.
+/// Licence of synthetic rows.
 pub const LICENCE: &str = "invented data, free of rights";
 
-/// Makes what is asked for and imports it; returns once it is published.
+/// Generates the requested data and imports it; returns once it is published.
+///
+/// # Errors
+///
+/// The import fails, or the generator stops early.
 pub fn into_lake(
     data: &Path,
     request: Request,

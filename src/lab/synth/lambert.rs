@@ -1,7 +1,7 @@
-//! Lambert-93, the projection of the official plane coordinates of mainland France (EPSG:2154), forwards.
+//! The forward projection to Lambert-93, the official plane coordinates of mainland France (EPSG:2154).
 //!
-//! Closed form with the constants of the mapping agency's note NTG 71; one position costs a few transcendental
-//! functions, which is why it is written out rather than left to a general projection library.
+//! A closed form with the constants of the mapping agency's note NTG 71. One position costs a few transcendental
+//! functions, so no general projection library is needed.
 
 const EXPONENT: f64 = 0.725_607_765_053_267;
 const SCALE_M: f64 = 11_754_255.426_096;
@@ -10,7 +10,7 @@ const POLE_Y_M: f64 = 12_655_612.049_876;
 const ECCENTRICITY: f64 = 0.081_819_191_042_815_8;
 const MERIDIAN_DEG: f64 = 3.0;
 
-/// Plane coordinates in metres of a position in degrees.
+/// Plane coordinates in metres, (easting, northing), of a position in degrees.
 pub fn from_degrees(lat: f64, lon: f64) -> (f64, f64) {
     let sine = lat.to_radians().sin();
     let isometric = sine.atanh() - ECCENTRICITY * (ECCENTRICITY * sine).atanh();

@@ -1,4 +1,4 @@
-//! Made-up adverts straight into the listings of a data folder, whose assets need not be found out.
+//! Generates synthetic adverts directly into the listings of a data folder, with known assets instead of deduplication.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -23,7 +23,7 @@ impl Assets for Market {
         let mut places: HashMap<u64, usize> = HashMap::new();
         for seen in Market::block(self, block) {
             let sighting = match seen.first {
-                // Every field of an advert has a JSON form.
+                // Every field of an advert can be represented in JSON.
                 true => serde_json::to_value(&seen.advert).unwrap_or_default(),
                 false => later_sighting(&seen.advert),
             };
@@ -37,7 +37,7 @@ impl Assets for Market {
     }
 }
 
-/// What a sighting says that the first of the advert did not: all else is the same, and need not be read again.
+/// The fields of a later sighting that differ from the first one; all others are equal and need not be parsed again.
 fn later_sighting(advert: &Advert) -> Value {
     json!({
         "url": advert.url,
@@ -48,11 +48,11 @@ fn later_sighting(advert: &Advert) -> Value {
     })
 }
 
-/// Makes what is asked for as it stands at the end of the market; `contours` tell the quarters of positions. Durable on
-/// return.
+/// Generates the requested adverts in their state at the end of the market; `contours` is the IRIS contours file that
+/// gives positions their quarter. Returns once they are durable.
 ///
 /// # Errors
-/// The folder has adverts already or is in use, contours cannot be read, a disk fails.
+/// The folder already has adverts or is in use, the contours cannot be read, or writing fails.
 pub fn into_listings(
     data: &Path,
     request: Request,
@@ -66,7 +66,7 @@ pub fn into_listings(
     let filled = bulk::fill(data, &market, iris.as_ref(), at, &|adverts| {
         bar.inc(adverts);
         if bar.position() == request.adverts {
-            bar.set_message("adverts, closing the files");
+            bar.set_message("adverts, closing files");
         }
     })?;
     bar.finish_and_clear();

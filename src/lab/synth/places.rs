@@ -1,8 +1,8 @@
-//! The communes the generator knows, and the made-up but stable addresses in them.
+//! The communes of the generator, and invented but stable addresses in them.
 //!
-//! An address (commune, street, number) has one position, building, postal code and parcel, all functions of the
-//! address alone, so that sales and diagnostics of one address agree without any shared state. Positions are scattered
-//! around the commune's centre over a disc that grows with population.
+//! An address (commune, street, number) determines one position, building, postal code and parcel, so that sales and
+//! diagnostics of one address agree without shared state. Positions are scattered around the centre of the commune over
+//! a disc that grows with population.
 
 use std::f64::consts::TAU;
 use std::sync::LazyLock;
@@ -18,27 +18,27 @@ pub struct Place {
     pub insee: &'static str,
     /// Official name.
     pub name: &'static str,
-    /// Postal codes, never empty.
+    /// Postal codes; never empty.
     pub postal_codes: Vec<&'static str>,
     /// Department code.
     pub department: &'static str,
     /// Region code.
     pub region: &'static str,
-    /// Inhabitants.
+    /// Number of inhabitants.
     pub population: f64,
-    /// Centre, degrees.
+    /// Latitude of the centre, degrees.
     pub lat: f64,
-    /// Centre, degrees.
+    /// Longitude of the centre, degrees.
     pub lon: f64,
     /// Radius of the inhabited disc, kilometres.
     pub radius_km: f64,
-    /// 0 for a village of houses, 1 for a city of flats.
+    /// From 0 for a village of houses to 1 for a city of flats.
     pub urbanity: f64,
-    /// Flats at the 2021 level, EUR per square metre.
+    /// Price of flats in 2021, EUR per square metre.
     pub price_level: f64,
-    /// Distinguishes this commune from the others in mixed numbers.
+    /// Distinguishes this commune from others when numbers are mixed.
     key: u64,
-    /// Streets it has.
+    /// Number of streets.
     street_count: usize,
 }
 
@@ -95,7 +95,7 @@ fn is_city_district(insee: &str) -> bool {
     insee.starts_with("6938") || insee.starts_with("132")
 }
 
-/// Every commune, in the order of their codes.
+/// All communes, sorted by code.
 pub fn all() -> &'static [Place] {
     &PLACES
 }
@@ -103,13 +103,13 @@ pub fn all() -> &'static [Place] {
 /// Draws communes in proportion to a weight, by quantile.
 #[derive(Debug)]
 pub struct Draw {
-    /// Indices of the communes, and the cumulated weight up to and including each.
+    /// Index of each commune with the cumulative weight up to and including it.
     cumulated: Vec<(usize, f64)>,
     total: f64,
 }
 
 impl Draw {
-    /// Communes weighted by the function; those of weight 0 are never drawn.
+    /// Communes weighted by a function; those of weight 0 are never drawn.
     pub fn new(weight: impl Fn(&Place) -> f64) -> Self {
         let mut total = 0.0;
         let mut cumulated = Vec::new();
@@ -135,19 +135,19 @@ impl Draw {
 /// An address of a commune.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
-    /// The commune.
+    /// Commune of the address.
     pub place: &'static Place,
-    /// Rank of the street, below the commune's number of streets.
+    /// Index of the street, below the commune's number of streets.
     pub street: usize,
     /// House number.
     pub number: u32,
 }
 
 impl Address {
-    /// The address that 64 random bits stand for.
+    /// The address determined by 64 random bits.
     pub fn draw(place: &'static Place, bits: u64) -> Self {
         let street = ((u128::from(mix2(bits, 1)) * place.street_count as u128) >> 64) as usize;
-        // Low numbers are commoner: every street has a 1, few have a 100.
+        // Low numbers are more common: every street has a 1, few have a 100.
         let longest = 12.0 + place.urbanity * 130.0;
         let number = 1 + (to_unit(mix2(bits, 2)).powf(1.7) * longest) as u32;
         Self {
@@ -175,7 +175,7 @@ impl Address {
         to_unit(self.bits(purpose))
     }
 
-    /// Kind of street, index into [`KINDS`].
+    /// Kind of street, as an index into [`KINDS`].
     fn kind(&self) -> usize {
         const WEIGHTS: [f64; 9] = {
             let mut weights = [0.0; 9];
@@ -189,28 +189,28 @@ impl Address {
         weighted_at(to_unit(self.street_bits(1)), &WEIGHTS)
     }
 
-    /// Kind and name in the address base's spelling.
+    /// Kind and name of the street, as spelt in the national address base.
     pub fn street_name(&self) -> (&'static str, &'static str) {
         (KINDS[self.kind()].0, NAMES[self.name()].0)
     }
 
-    /// Kind and name in the tax files' spelling.
+    /// Kind and name of the street, as spelt in the tax office's files.
     pub fn street_name_in_capitals(&self) -> (&'static str, &'static str) {
         (KINDS[self.kind()].1, NAMES[self.name()].1)
     }
 
     fn name(&self) -> usize {
-        // Streets take the names in turn, so that a small commune repeats none.
+        // Streets take the names in turn, so that a small commune has no repeated name.
         let shift = mix2(self.place.key, 77) as usize % NAMES.len();
         (self.street + shift) % NAMES.len()
     }
 
-    /// Street code of the tax files, four digits.
+    /// Street code of the tax office, four digits.
     pub fn street_code(&self) -> u64 {
         20 + (self.street as u64 * 37) % 9_900
     }
 
-    /// Suffix of the number, for one address in twenty-five.
+    /// Suffix of the house number, for one address in twenty-five.
     pub fn suffix(&self) -> Option<&'static str> {
         match self.bits(3) % 50 {
             0 => Some("B"),
@@ -225,12 +225,13 @@ impl Address {
         codes[(self.street_bits(2) % codes.len() as u64) as usize]
     }
 
-    /// How far the street lies from the centre, 0 to 1 of the commune's radius.
+    /// Distance of the street from the centre, 0 to 1 of the commune's radius.
     pub fn eccentricity(&self) -> f64 {
         to_unit(self.street_bits(3)).powf(0.62)
     }
 
-    /// Position, degrees: on a line through the street's middle, about 15 metres a number.
+    /// Position in degrees (latitude, longitude): on a line through the middle of the street, about 15 metres per house
+    /// number.
     pub fn position(&self) -> (f64, f64) {
         let bearing = to_unit(self.street_bits(4)) * TAU;
         let distance_km = self.eccentricity() * self.place.radius_km;
@@ -250,7 +251,7 @@ impl Address {
         (lat, lon)
     }
 
-    /// Factor of the neighbourhood on prices, about 0.75 to 1.35: dearer near the centre and along one side.
+    /// Price factor of the neighbourhood, about 0.75 to 1.35: higher near the centre and along one side.
     pub fn neighbourhood(&self) -> f64 {
         let bearing = to_unit(self.street_bits(4)) * TAU;
         let good_side = to_unit(mix2(self.place.key, 78)) * TAU;
@@ -261,10 +262,10 @@ impl Address {
         (centre_premium + side_premium + street_premium).exp()
     }
 
-    /// The building that stands there.
+    /// The building at this address.
     pub fn building(&self) -> Building {
         let urbanity = self.place.urbanity;
-        // Old cores, post-war estates, recent outskirts; the shares follow the housing census.
+        // Old centres, post-war estates, recent outskirts; the shares follow the housing census.
         let old = 1.0 - self.eccentricity();
         let south_or_west = matches!(self.place.region, "93" | "76" | "53" | "94");
         let recent = if south_or_west { 1.3 } else { 1.0 };
@@ -290,7 +291,7 @@ impl Address {
         }
     }
 
-    /// Appends the fourteen characters of the parcel, `plot` telling apart those of one address.
+    /// Appends the 14-character parcel code; `plot` distinguishes the parcels of one address.
     pub fn push_parcel(&self, out: &mut Vec<u8>, plot: u64) {
         out.extend_from_slice(self.place.insee.as_bytes());
         out.extend_from_slice(b"000");
@@ -306,14 +307,14 @@ impl Address {
     }
 }
 
-/// What stands at an address.
+/// The building at an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Building {
-    /// Construction period, index into [`toise_opendata::dpe::CONSTRUCTION_PERIODS`].
+    /// Construction period, as an index into [`toise_opendata::dpe::CONSTRUCTION_PERIODS`].
     pub period: usize,
-    /// Floors, the ground floor included, if it is a block of flats.
+    /// Number of floors including the ground floor, for a block of flats.
     pub floors: u32,
-    /// Flats, if it is a block of flats.
+    /// Number of flats, for a block of flats.
     pub dwellings: u32,
 }
 
@@ -323,7 +324,7 @@ mod tests {
     use toise_geo::departments;
 
     #[test]
-    fn the_table_covers_every_department_with_sane_positions() {
+    fn the_table_covers_every_department_with_plausible_positions() {
         for code in departments::CODES {
             assert!(all().iter().any(|place| place.department == code), "{code}");
         }

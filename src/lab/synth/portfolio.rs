@@ -1,8 +1,8 @@
-//! Portfolio rows for bulk match: perturbed copies of generated diagnostics or sales, with the answer beside them.
+//! Portfolio rows for bulk matching: perturbed copies of generated diagnostics or sales, with the correct answer.
 //!
-//! Each row holds the fields of a match body by name (`code_insee_ban`, `type_batiment`, a surface range of ±2 %
-//! around a wrong-by-at-most-2 % surface, the figures rounded), a `key`, and the truth: `true_numero_dpe`, or for sales
-//! `true_id_mutation` (the record's own `id` is a digest that only the importer makes).
+//! Each row has the fields of a match body by name (`code_insee_ban`, `type_batiment`, a range of ±2 % around a surface
+//! with an error of at most 2 %, the other values rounded), a `key`, and the true identifier: `true_numero_dpe`, or for
+//! sales `true_id_mutation` (the record's own `id` is a digest that only the importer computes).
 
 use std::io::{self, Write};
 
@@ -41,8 +41,8 @@ const DVF_COLUMNS: [&str; 10] = [
     "true_id_mutation",
 ];
 
-/// Writes up to `rows` queries on the items that `source` makes: the same request that made the lake or the file.
-/// Fewer come out when the source has too few single dwellings.
+/// Writes up to `rows` queries about the items that `source` generates: pass the same request that generated the lake
+/// or the file. Fewer are written if the source has too few single dwellings.
 pub fn write(
     writer: &mut (impl Write + ?Sized),
     source: Request,
@@ -60,14 +60,15 @@ pub fn write(
     let diagnostics = Diagnostics::new(source.items, source.seed, source.full_width);
     let sales = Sales::new(source.items, source.seed);
     let block_count = source.items.div_ceil(BLOCK_ITEMS);
-    // Whole blocks are drawn anyway, so a small portfolio visits few of them, spread over the file.
+    // Whole blocks are generated in any case, so a small portfolio uses few of them, spread over the file.
     let visited = block_count.min(rows.div_ceil(64).max(1));
     for visit in 0..visited {
         let block = visit * block_count / visited;
         let from = block * BLOCK_ITEMS;
         let to = (from + BLOCK_ITEMS).min(source.items);
         let wanted = (visit + 1) * rows / visited - summary.rows;
-        // Some items are no candidates (buildings, land, several dwellings): take a larger share of the others.
+        // Some items cannot be candidates (buildings, land, several dwellings), so a larger share of the others is
+        // used.
         let share = (wanted as f64 * 1.9 / (to - from) as f64).min(1.0);
         let upto = summary.rows + wanted;
         match source.dataset {
@@ -101,10 +102,10 @@ fn push_key(cells: &mut Cells<'_>, rank: u64) {
     push_digits(key, rank + 1, 7);
 }
 
-/// A surface at most 2 % off, and the range of ±2 % around it that holds the true one.
+/// Writes a surface with an error of at most 2 %, as a range of ±2 % around it that contains the true one.
 fn push_surface(cells: &mut Cells<'_>, stream: &mut Stream, surface_m2: f64) {
     let seen = surface_m2 * (1.0 + 0.04 * (stream.unit() - 0.5));
-    // Rounding outwards keeps the true surface inside.
+    // Rounding outwards keeps the true surface inside the range.
     cells.number((seen / 1.021 * 10.0).floor() / 10.0, 1);
     cells.number((seen * 1.021 * 10.0).ceil() / 10.0, 1);
     cells.number(seen, 1);
@@ -116,7 +117,7 @@ fn diagnostic(
     stream: &mut Stream,
     out: &mut Vec<u8>,
 ) -> bool {
-    // Superseded certificates are left out of match, so no query may look for one.
+    // Matching ignores superseded diagnostics, so no query may target one.
     if certificate.dwelling == Dwelling::Building || certificate.superseded {
         return false;
     }

@@ -1,8 +1,8 @@
-//! What a square metre costs, by place and time: rough public orders of magnitude, for plausible sales.
+//! Prices per square metre by place and time: rough public orders of magnitude, for plausible sales.
 
 use toise_geo::price_levels::FLATS_BY_DEPARTMENT;
 
-/// Communes far from what their department suggests.
+/// Communes whose prices differ much from their department's.
 const BY_COMMUNE: [(&str, f64); 72] = [
     ("75101", 12_900.0),
     ("75102", 11_800.0),
@@ -78,7 +78,7 @@ const BY_COMMUNE: [(&str, f64); 72] = [
     ("78646", 6_900.0),
 ];
 
-/// Flats in a commune, EUR per square metre in 2021.
+/// Price of flats in a commune, EUR per square metre in 2021.
 pub fn level(insee: &str, department: &str, population: f64) -> f64 {
     if let Some((_, level)) = BY_COMMUNE.iter().find(|(code, _)| *code == insee) {
         return *level;
@@ -88,7 +88,7 @@ pub fn level(insee: &str, department: &str, population: f64) -> f64 {
         .get(rank.wrapping_sub(1))
         .copied()
         .unwrap_or(1_500.0);
-    // Towns are dearer than villages, except around Paris, where the department says it all.
+    // Towns are more expensive than villages, except around Paris, where the department determines the price.
     let elasticity = if matches!(department, "75" | "92" | "93" | "94") {
         0.0
     } else {
@@ -100,7 +100,7 @@ pub fn level(insee: &str, department: &str, population: f64) -> f64 {
             .clamp(0.65, 1.2)
 }
 
-/// Houses cost so many times a flat, a square metre: in dense and southern places they are the rarer good.
+/// Ratio of house to flat prices per square metre: higher in dense and southern places, where houses are rarer.
 pub fn house_premium(department: &str, urbanity: f64) -> f64 {
     let south = matches!(
         department,
@@ -109,7 +109,7 @@ pub fn house_premium(department: &str, urbanity: f64) -> f64 {
     (if south { 1.15 } else { 0.95 }) + 0.4 * urbanity
 }
 
-/// Level of prices at a moment, 2021-01 = 1: up until the autumn of 2022, down through 2024, flat since. Dense places
+/// Price level at a month, with 2021-01 = 1: rising until autumn 2022, falling through 2024, flat since. Dense places
 /// rose less and fell more.
 pub fn trend(year: i32, month: u32, urbanity: f64) -> f64 {
     const MILESTONES: [(f64, f64); 6] = [

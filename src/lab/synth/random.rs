@@ -21,56 +21,56 @@ impl Stream {
         Self(SplitMix64::new(mix2(mix2(seed, dataset), block)))
     }
 
-    /// 64 bits.
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.bits()
     }
 
-    /// Uniform in [0, 1).
+    /// A number, uniform in [0, 1).
     pub fn unit(&mut self) -> f64 {
         self.0.unit()
     }
 
-    /// True with this probability.
+    /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Uniform in [0, `bound`); 0 for an empty range.
+    /// An index, uniform in [0, `bound`); 0 for an empty range.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0.below(bound)
     }
 
-    /// Uniform among the whole numbers from `least` to `greatest`, both included.
+    /// An integer, uniform from `least` to `greatest`, both inclusive.
     pub fn between(&mut self, least: i64, greatest: i64) -> i64 {
         least + self.below((greatest - least + 1).max(1) as usize) as i64
     }
 
-    /// Approximately normal, mean 0 and deviation 1, within ±3.46: the sum of four uniforms, cheap and without
-    /// absurd tails.
+    /// Approximately normal with mean 0 and standard deviation 1, within ±3.46: the sum of four uniform numbers, which
+    /// is cheap and has no extreme tails.
     pub fn normal(&mut self) -> f64 {
         let bits = self.bits();
         let quarter = |shift: u32| f64::from(((bits >> shift) & 0xFFFF) as u32) / 65_536.0;
         (quarter(0) + quarter(16) + quarter(32) + quarter(48) - 2.0) * 3f64.sqrt()
     }
 
-    /// A factor around 1 whose logarithm has this deviation.
+    /// A factor around 1 whose logarithm has the given standard deviation.
     pub fn spread(&mut self, deviation: f64) -> f64 {
         (self.normal() * deviation).exp()
     }
 
-    /// Index drawn in proportion to `weights`.
+    /// An index, drawn in proportion to `weights`.
     pub fn weighted(&mut self, weights: &[f64]) -> usize {
         weighted_at(self.unit(), weights)
     }
 
-    /// One of these; `choices` is never empty.
+    /// One of `choices`, which is never empty.
     pub fn pick<T: Copy, const N: usize>(&mut self, choices: &[T; N]) -> T {
         choices[self.below(N)]
     }
 }
 
-/// Index at quantile `unit` of the distribution `weights`.
+/// The index at quantile `unit` of the distribution `weights`.
 pub fn weighted_at(unit: f64, weights: &[f64]) -> usize {
     let mut left = unit * weights.iter().sum::<f64>();
     for (index, weight) in weights.iter().enumerate() {

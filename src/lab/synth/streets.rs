@@ -1,6 +1,6 @@
-//! Street names, as the address base and the tax files spell them.
+//! Street names, as spelt in the national address base and in the tax office's files.
 
-/// Kind and name of a street: address-base spelling of each.
+/// Kinds of street in both spellings, with their weight.
 pub const KINDS: [(&str, &str, f64); 9] = [
     ("Rue", "RUE", 62.0),
     ("Avenue", "AV", 10.0),
@@ -13,7 +13,7 @@ pub const KINDS: [(&str, &str, f64); 9] = [
     ("Square", "SQ", 1.0),
 ];
 
-/// Names with their article: address-base spelling, tax-file spelling.
+/// Street names with their article, in both spellings.
 pub const NAMES: [(&str, &str); 96] = [
     ("de la République", "DE LA REPUBLIQUE"),
     ("Victor Hugo", "VICTOR HUGO"),

@@ -1,4 +1,4 @@
-//! Whether the made-up data is whole, the same every time, and plausible.
+//! Synthetic open data is complete, reproducible and plausible.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -130,7 +130,7 @@ fn diagnostics_are_unique_and_old_buildings_consume_more() {
     };
     assert!(primary("avant 1948") > 1.5 * primary("2006-2012"));
     assert!(primary("1978-1982") > primary("2013-2021"));
-    // National shares of the valid certificates, roughly: A 2, B 5, C 23, D 33, E 21, F 10, G 6 in a hundred.
+    // Approximate national shares of valid diagnostics: A 2, B 5, C 23, D 33, E 21, F 10, G 6 in a hundred.
     let expected = [2.5, 5.0, 23.0, 33.0, 21.0, 9.5, 6.0];
     for (class, expected) in toise_opendata::dpe::CLASSES.iter().zip(expected) {
         let count = rows

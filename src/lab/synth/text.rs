@@ -1,6 +1,6 @@
-//! Writing csv cells straight into a byte buffer: no allocation per cell, no float formatting.
+//! Writes CSV cells directly into a byte buffer: no allocation per cell, no float formatting.
 
-/// One csv line under construction at the end of a buffer.
+/// A CSV line under construction at the end of a buffer.
 pub struct Cells<'a> {
     out: &'a mut Vec<u8>,
     first: bool,
@@ -12,7 +12,7 @@ impl<'a> Cells<'a> {
         Self { out, first: true }
     }
 
-    /// Starts a cell and gives the buffer to write it into; the caller writes nothing that needs quotes.
+    /// Starts a cell and returns the buffer to write it into; the content must not need quoting.
     pub fn cell(&mut self) -> &mut Vec<u8> {
         if !self.first {
             self.out.push(b',');
@@ -26,17 +26,17 @@ impl<'a> Cells<'a> {
         self.cell();
     }
 
-    /// A text, quoted where csv asks for it.
+    /// A text, quoted if CSV requires it.
     pub fn text(&mut self, text: &str) {
         push_text(self.cell(), text);
     }
 
-    /// A whole number.
+    /// An integer.
     pub fn integer(&mut self, value: i64) {
         push_integer(self.cell(), value);
     }
 
-    /// A whole number, or nothing.
+    /// An integer, or an empty cell.
     pub fn integer_or_empty(&mut self, value: Option<i64>) {
         let out = self.cell();
         if let Some(value) = value {
@@ -55,7 +55,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Appends a text, in quotes when it holds a comma, a quote or a line break.
+/// Appends a text, quoted if it contains a comma, a quote or a line break.
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
     if text
         .bytes()
@@ -74,7 +74,7 @@ pub fn push_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends a whole number.
+/// Appends an integer.
 pub fn push_integer(out: &mut Vec<u8>, value: i64) {
     if value < 0 {
         out.push(b'-');
@@ -82,7 +82,7 @@ pub fn push_integer(out: &mut Vec<u8>, value: i64) {
     push_digits(out, value.unsigned_abs(), 1);
 }
 
-/// Appends a whole number with leading zeros up to `width` digits (20 at most).
+/// Appends an integer with leading zeros up to `width` digits (at most 20).
 pub fn push_digits(out: &mut Vec<u8>, mut value: u64, width: usize) {
     let mut digits = [b'0'; 20];
     let mut start = digits.len();
@@ -134,7 +134,7 @@ impl Day {
         Self(era * 146_097 + day_of_era - 719_468)
     }
 
-    /// Year, month and day of the month.
+    /// Year, month (from 1) and day of the month.
     pub fn civil(self) -> (i32, u32, u32) {
         let shifted = self.0 + 719_468;
         let era = shifted.div_euclid(146_097);
@@ -153,7 +153,7 @@ impl Day {
         (year, month, day)
     }
 
-    /// Day of the week, Monday 0.
+    /// Day of the week, from 0 for Monday.
     pub fn weekday(self) -> usize {
         (self.0 + 3).rem_euclid(7) as usize
     }

@@ -1,6 +1,7 @@
-//! The answer of a block of rows, as columns: one row per candidate, one for a row without, one for a row in error.
+//! Converts the matches of a block of rows to columns: one output row per candidate, or a single one for an input row
+//! without candidates or with an error.
 //!
-//! Columns the engine keeps decoded are copied from there (0.2 µs a cell); any other is cut out of the record, which
+//! Columns that the engine holds decoded are copied (0.2 µs a cell). Any other column is read from the record, which
 //! costs a page read per candidate (20–40 µs).
 
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::portfolio::{Error, InputRows};
 use crate::source::cell;
 use toise_lake::schema::{Kind, RECORD};
 
-/// Columns of a diagnostic in the answer where none are chosen.
+/// Default output columns of a diagnostic.
 const DPE_COLUMNS: [&str; 10] = [
     "date_etablissement_dpe",
     "type_batiment",
@@ -34,7 +35,7 @@ const DPE_COLUMNS: [&str; 10] = [
     "lat",
     "lon",
 ];
-/// Columns of a sale in the answer where none are chosen.
+/// Default output columns of a sale.
 const DVF_COLUMNS: [&str; 8] = [
     "transaction_date",
     "price_eur",
@@ -45,19 +46,19 @@ const DVF_COLUMNS: [&str; 8] = [
     "lat",
     "lon",
 ];
-/// Column of the row's number, where the portfolio has no key.
+/// Output column with the row number, if the portfolio has no key.
 const ROW_NUMBER: &str = "row";
 
-/// A column of the record in the answer.
+/// One output column taken from the record.
 #[derive(Clone, Debug)]
 struct Chosen {
     name: String,
     kind: Kind,
-    /// Column the engine keeps decoded; `None`: cut out of the record.
+    /// Index of the column among those the engine holds decoded; `None` if it is read from the record.
     decoded: Option<usize>,
 }
 
-/// The columns of the answer.
+/// The columns of the output.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     schema: SchemaRef,
@@ -67,7 +68,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Lays out the answer; a key named as another column of it is prefixed with `input_`.
+    /// Determines the output columns. A key column whose name is also an output column is prefixed with `input_`.
     pub(super) fn new(
         dataset: Dataset,
         keys: &[String],
@@ -88,7 +89,7 @@ impl Layout {
                     names.join(", ")
                 )));
             };
-            // The id is in the answer anyway.
+            // The id is always in the output.
             if name != table.id && !chosen.iter().any(|known| known.name == *name) {
                 chosen.push(Chosen {
                     name: name.clone(),
@@ -135,7 +136,7 @@ impl Layout {
         })
     }
 
-    /// Schema of the answer.
+    /// Arrow schema of the output.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -149,7 +150,7 @@ fn answer_type(kind: Kind) -> DataType {
     }
 }
 
-/// A column of the record being laid out.
+/// A record column under construction.
 enum Cells {
     Text(StringBuilder),
     Number(Float64Builder),
@@ -161,7 +162,7 @@ enum Cells {
 impl Cells {
     fn new(kind: Kind) -> Self {
         match kind {
-            // Tables of open data have columns of the first two and text lists only.
+            // Open-data tables have only columns of the first two kinds and text lists.
             Kind::Text
             | Kind::Category
             | Kind::TextList
@@ -185,7 +186,7 @@ impl Cells {
         }
     }
 
-    /// Copies a value of a decoded column.
+    /// Copies a value from a decoded column.
     fn copy(&mut self, column: &ArrayRef, row: usize) {
         if column.is_null(row) {
             return self.missing();
@@ -213,7 +214,7 @@ impl Cells {
         }
     }
 
-    /// Reads a value of a record.
+    /// Reads a value from a record.
     fn read(&mut self, value: Option<&Value>) {
         let Some(value) = value.filter(|value| !value.is_null()) else {
             return self.missing();
@@ -241,7 +242,7 @@ impl Cells {
     }
 }
 
-/// The answer being laid out.
+/// The output columns under construction.
 struct Table<'r> {
     run: &'r Run,
     keys: Vec<StringBuilder>,
@@ -292,7 +293,7 @@ impl<'r> Table<'r> {
         }
     }
 
-    /// A row of the portfolio without candidate: in error, or `total` is 0.
+    /// Adds a portfolio row without candidates: with an error, or with a `total` of 0.
     fn empty(&mut self, total: Option<u64>, error: Option<&str>) {
         self.ranks.append_null();
         self.scores.append_null();
@@ -382,7 +383,7 @@ impl<'r> Table<'r> {
     }
 }
 
-/// Matches the rows of a block. CPU work.
+/// Matches the rows of a block. CPU-bound.
 pub(super) fn answer(run: &Run, rows: &InputRows) -> Result<(RecordBatch, BulkReport), Error> {
     let mut table = Table::new(run);
     let mut counts = BulkReport::default();

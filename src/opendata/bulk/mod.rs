@@ -1,8 +1,8 @@
-//! Bulk match: a portfolio file in, the best candidates of each row out, in the order of the input.
+//! Bulk matching: reads a portfolio file and writes the best candidates of each row, in input order.
 //!
-//! [`portfolio`] reads rows and writes answers; here each block becomes match bodies (`plan`), asks the same
-//! [`OpenData::rank`] the endpoint asks, and is laid out as columns (`answer`). One view serves the whole run, so that
-//! an import meanwhile changes nothing. A row that cannot be asked yields its error.
+//! [`portfolio`] reads rows and writes results. This module converts each row to a match body (`plan`), ranks its
+//! candidates with the same [`OpenData::rank`] as the endpoint, and converts them to columns (`answer`). A single view
+//! serves the whole run, so a concurrent import does not affect it. An invalid row yields an error in its output row.
 
 mod answer;
 mod plan;
@@ -20,48 +20,48 @@ use plan::Plan;
 use toise_base::progress::Progress;
 use toise_engine as engine;
 
-/// Columns that are keys where none are named, the first that is there.
+/// Default key columns; the first one present is used.
 const DEFAULT_KEYS: [&str; 2] = ["key", "id"];
 
-/// What a bulk match is asked for.
+/// Options of a bulk match.
 #[derive(Clone, Debug)]
 pub struct BulkOptions {
-    /// The table matched against.
+    /// The table to match against.
     pub dataset: Dataset,
-    /// Portfolio: CSV (gzip or not), Parquet or NDJSON, told from its first bytes.
+    /// Portfolio file: CSV (gzip or not), Parquet or NDJSON, detected from its first bytes.
     pub input: PathBuf,
-    /// Answer: `.parquet`, `.csv` or `.ndjson`.
+    /// Output file: `.parquet`, `.csv` or `.ndjson`.
     pub output: PathBuf,
-    /// Input column → field of the body.
+    /// Pairs of input column and the body field it stands for.
     pub renames: Vec<(String, String)>,
-    /// Input columns repeated in the answer; empty: `key`, else `id`, else the row's number.
+    /// Input columns to copy to the output; if empty, `key`, else `id`, else the row number.
     pub keys: Vec<String>,
-    /// Candidates per row where the row does not say; `None`: the endpoint's default.
+    /// Candidates per row unless the row gives a size; `None` means the endpoint's default.
     pub size: Option<usize>,
-    /// Columns of the record in the answer; `None`: a few of each table.
+    /// Record columns to output; `None` means a default set for each table.
     pub columns: Option<Vec<String>>,
-    /// Bar on standard error.
+    /// Progress bar on standard error.
     pub progress: Progress,
 }
 
-/// What a bulk match did.
+/// Result of a bulk match.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BulkReport {
-    /// Rows of the portfolio.
+    /// Rows read from the portfolio.
     pub rows: u64,
-    /// Rows with a candidate.
+    /// Rows with at least one candidate.
     pub matched: u64,
-    /// Rows that no record passes the filters of.
+    /// Rows whose filters no record passes.
     pub without_candidates: u64,
-    /// Rows that could not be asked.
+    /// Invalid rows.
     pub errors: u64,
-    /// First candidates by confidence.
+    /// Best candidates by confidence.
     pub confidence: ByConfidence,
-    /// Columns of the portfolio that are no field of a body.
+    /// Portfolio columns that were ignored because they name no body field.
     pub ignored_columns: Vec<String>,
-    /// From opening the portfolio to the answer on disk.
+    /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
-    /// Rows of the portfolio per second.
+    /// Portfolio rows processed per second.
     pub rows_per_second: f64,
 }
 
@@ -100,7 +100,7 @@ impl BulkReport {
     }
 }
 
-/// What the threads of one run share.
+/// State shared by the threads of one run.
 struct Run {
     open_data: OpenData,
     view: Arc<engine::view::TableView>,
@@ -108,17 +108,17 @@ struct Run {
     layout: Layout,
 }
 
-/// Matches a portfolio; returns once the answer is whole on disk. Blocks, and computes on the global rayon pool: call
-/// it from a thread that is none of its workers.
+/// Matches every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
+/// rayon pool, so it must not be called from one of its workers.
 ///
 /// # Errors
 ///
-/// See [`Error`]; nothing is left under the answer's name then.
+/// See [`Error`]; no output file is left in that case.
 pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Error> {
     let started = Instant::now();
     let dataset = options.dataset;
     let view = open_data.engine().view(dataset.schema())?;
-    // Gathered once here rather than by the first rows of all threads at the same time.
+    // Computed once here, so that the first rows of several threads do not all compute it.
     view.superseded().map_err(engine::Error::from)?;
     let portfolio = Portfolio {
         input: options.input.clone(),

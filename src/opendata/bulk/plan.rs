@@ -1,9 +1,9 @@
-//! What each column of a portfolio means, and the match body of a row.
+//! Maps portfolio columns to body fields and builds the match body of a row.
 //!
-//! A field of the body is a column of the same name: `code_insee_ban`, `surface_habitable_logement_min` and `_max`,
-//! `date_etablissement_dpe_from` and `_to`, `lat`, `lon` and `distance`, each scoring target, `size`. The body then
-//! goes through [`parse_match`], so a row is refused for the reasons, and in the words, of the endpoint. Cells are text
-//! whatever the container: what the field takes decides how one is read. An empty cell is an absent field.
+//! A body field is a column of the same name: `code_insee_ban`, `surface_habitable_logement_min` and `_max`,
+//! `date_etablissement_dpe_from` and `_to`, `lat`, `lon` and `distance`, each scoring target, `size`. [`parse_match`]
+//! validates the body, so a row is rejected for the same reasons and with the same messages as at the endpoint. Cells
+//! are text in every container; the field decides how a cell is parsed. An empty cell means an absent field.
 
 use serde_json::{Map, Number, Value};
 
@@ -14,7 +14,7 @@ use crate::request::parse_match;
 use crate::source::Block;
 use crate::{Dataset, MatchRequest};
 
-/// How a cell is read.
+/// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Text,
@@ -22,7 +22,7 @@ enum Cell {
     Flag,
 }
 
-/// Where a cell goes in the body.
+/// Position of a cell's value in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     /// `filters.<name>`.
@@ -34,7 +34,7 @@ enum Slot {
     Size,
 }
 
-/// A field of the body, under the name a column has for it.
+/// A body field with its column name.
 #[derive(Clone, Debug)]
 struct Field {
     name: String,
@@ -42,15 +42,15 @@ struct Field {
     cell: Cell,
 }
 
-/// What the rows of a portfolio ask.
+/// Converts portfolio rows to match requests.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// The table matched against.
+    /// The table to match against.
     pub(super) dataset: Dataset,
     size: Option<usize>,
-    /// What its columns mean.
+    /// The mapping of its columns.
     pub(super) columns: Columns,
-    /// Input columns of fields.
+    /// Input columns that hold fields.
     fields: Vec<(usize, Field)>,
 }
 
@@ -107,7 +107,7 @@ fn fields(dataset: Dataset) -> Vec<Field> {
 }
 
 impl Plan {
-    /// Reads rows as match bodies.
+    /// Maps the columns of a portfolio to fields.
     pub(super) fn new(options: &BulkOptions, columns: Columns) -> Result<Self, Error> {
         let dataset = options.dataset;
         if let Some(size) = options.size {
@@ -126,7 +126,7 @@ impl Plan {
         })
     }
 
-    /// The match a row asks for, or what is wrong with it.
+    /// The match request of a row, or why it is invalid.
     pub(super) fn request(&self, block: &Block, row: usize) -> Result<MatchRequest, String> {
         parse_match(self.dataset, &self.body(block, row)).map_err(|fault| fault.to_string())
     }
@@ -159,7 +159,7 @@ impl Plan {
                 Slot::Size => size = Some(value),
             }
         }
-        // A radius that is the same for all rows says nothing of a row without a position.
+        // A radius set for all rows is dropped from a row without a position.
         if let Some(Value::Object(place)) = filters.get("location")
             && !place.contains_key("lat")
             && !place.contains_key("lon")
@@ -176,7 +176,7 @@ impl Plan {
     }
 }
 
-/// A cell as the field takes it; a cell that is none stays text, for the validation to refuse.
+/// Converts a cell to the type of its field; a cell that cannot be converted stays text, which validation rejects.
 fn value(cell: &str, kind: Cell) -> Value {
     let text = || Value::String(cell.to_owned());
     match kind {
@@ -192,7 +192,7 @@ fn value(cell: &str, kind: Cell) -> Value {
     }
 }
 
-/// Names of all fields of a body, as columns.
+/// Column names of all body fields.
 pub(super) fn field_names(dataset: Dataset) -> Vec<String> {
     fields(dataset)
         .into_iter()

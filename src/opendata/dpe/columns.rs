@@ -1,6 +1,7 @@
-//! The 230 published columns of a diagnostic: today's names, what they hold, and the names they had before.
+//! The 230 published columns of a diagnostic: current names, contents, and former names.
 //!
-//! Read once from `data/dpe_columns.csv`: name, kind, use (`filter` or `record`), former display names (`|` between).
+//! Read once from `data/dpe_columns.csv`: name, kind, use (`filter` or `record`), former display names (separated by
+//! `|`).
 
 use std::sync::LazyLock;
 
@@ -9,13 +10,13 @@ use toise_lake::schema::Kind;
 /// One published column.
 #[derive(Debug)]
 pub struct PublishedColumn {
-    /// Today's snake_case name.
+    /// Current snake_case name.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
-    /// Whether questions filter, sort or score on it.
+    /// Whether queries can filter, sort or score on it.
     pub filterable: bool,
-    /// Display names of older files.
+    /// Display names in older files.
     pub former_names: Vec<&'static str>,
 }
 
@@ -53,7 +54,7 @@ pub fn all() -> &'static [PublishedColumn] {
     &COLUMNS
 }
 
-/// Units of numeric columns by what their names begin and end with; the first that fits holds.
+/// Units of numeric columns by prefix and suffix of their names; the first match applies.
 const UNITS: [(&str, &str, &str); 19] = [
     ("ubat_", "", "W/m2/K"),
     ("conso_5_usages_par_m2", "", "kWh/m2/year"),
@@ -77,7 +78,7 @@ const UNITS: [(&str, &str, &str); 19] = [
 ];
 
 impl PublishedColumn {
-    /// What the column holds in words: its label in the register, and the unit of a number.
+    /// Description of the column: its label in the register, and the unit of a number.
     pub fn about(&self) -> String {
         let label = self
             .former_names
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_is_told_by_its_label_and_unit() {
+    fn a_column_is_described_by_its_label_and_unit() {
         let about = |name: &str| {
             let column = all().iter().find(|column| column.name == name).unwrap();
             column.about()
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_published_column_is_known_once() {
+    fn every_published_column_is_listed_once() {
         let mut names: Vec<_> = all().iter().map(|column| column.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -31,7 +31,7 @@ pub const CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
 /// Values of the insulation qualities.
 pub const INSULATION_QUALITIES: [&str; 4] = ["insuffisante", "moyenne", "bonne", "très bonne"];
 
-/// Climate zones; H2a is official though the interface specification's list omits it.
+/// Climate zones. H2a is official although the interface specification's list omits it.
 pub const CLIMATE_ZONES: [&str; 8] = ["H1a", "H1b", "H1c", "H2a", "H2b", "H2c", "H2d", "H3"];
 
 static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {

@@ -1,9 +1,11 @@
-//! From rows of diagnostics to batches of the table. Fields are never completed or corrected: what is empty stays out
-//! of the record, text stays as published, numbers keep their digits (a decimal comma becomes a point, a flag of older
-//! files 1 or 0), codes get back the zeros a spreadsheet took.
+//! Converts rows of diagnostics to batches of the table.
 //!
-//! A value that is no number or day where one belongs is left out of its row and counted; the row stays, because 229
-//! other columns still answer questions. Only a row without number is rejected. About 60 µs per full-width row.
+//! Values are not completed or corrected: an empty value is left out of the record, text stays as published, and
+//! numbers keep their digits. Only the notation is normalised: a decimal comma becomes a point, a flag of older files
+//! becomes 1 or 0, and codes get back the leading zeros that a spreadsheet removed.
+//!
+//! A value that is not a number or date where one is expected is dropped and counted; the row is kept for its 229 other
+//! columns. Only a row without a diagnostic number is rejected. Takes about 60 µs per row with all columns.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -27,16 +29,16 @@ use toise_geo::departments;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_lake::schema::Kind;
 
-/// Which diagnostics are wanted; nothing set wants all.
+/// Selects the diagnostics to import; the default selects all.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Departments (`code_departement_ban`, or the one of the commune); empty: all.
+    /// Departments (`code_departement_ban`, or the commune's); empty for all.
     pub departments: Vec<String>,
-    /// First day of `date_etablissement_dpe`, days since 1970-01-01.
+    /// First `date_etablissement_dpe` to import, days since 1970-01-01.
     pub since: Option<i32>,
 }
 
-/// The columns whose value is a code of fixed width.
+/// Columns that hold codes of fixed width, with the width.
 const CODES: [(&str, usize); 5] = [
     ("code_departement_ban", 2),
     ("code_region_ban", 2),
@@ -45,7 +47,7 @@ const CODES: [(&str, usize); 5] = [
     ("code_postal_brut", 5),
 ];
 
-/// A published column of the file at hand, with its builder.
+/// Builder of a published column that the file contains.
 enum Builder {
     Text(StringBuilder),
     Code(StringBuilder, usize),
@@ -61,7 +63,7 @@ pub fn flx_id(numero_dpe: &str) -> u64 {
     (u64::from_be_bytes(first) >> 11).max(1)
 }
 
-/// Converts rows. CPU work.
+/// Converts rows to records. CPU-bound.
 pub fn convert(
     block: &Block,
     columns: &Columns,
@@ -162,7 +164,7 @@ pub fn convert(
     })
 }
 
-/// The published columns the file has, in published order: index, position in the file, builder.
+/// The published columns that the file contains, in published order: index, position in the file, builder.
 fn present(columns: &Columns) -> Vec<(usize, usize, Builder)> {
     let found = columns.positions.iter().enumerate();
     found
@@ -222,7 +224,7 @@ fn push_value(
     }
 }
 
-/// Where the file keeps what a row is told apart and placed by.
+/// Positions in the file of the columns that identify and locate a row.
 struct Key {
     number: Option<usize>,
     date: Option<usize>,
@@ -256,7 +258,8 @@ impl Key {
         Cow::Borrowed(departments::of_commune(&commune).unwrap_or_default())
     }
 
-    /// Latitude and longitude: `_geopoint`, else the projected coordinates of the department.
+    /// Latitude and longitude in degrees, from `_geopoint`, else from the projected coordinates and the department's
+    /// projection.
     fn position<'b>(
         &self,
         cell: &impl Fn(Option<usize>) -> &'b str,

@@ -1,4 +1,4 @@
-//! Which published column a file's column is: today's name, a former display name, or either in another spelling.
+//! Maps a file's columns to published columns: by current name, former display name, or another spelling of either.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use super::columns::all;
 use crate::source::cell::plain_name;
 use crate::source::{Error, Header, Place};
 
-/// Names as published, today's and former, to the index of the published column.
+/// Published names, current and former, to the index of the published column.
 static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for (index, column) in all().iter().enumerate() {
@@ -21,7 +21,7 @@ static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     names
 });
 
-/// The same names in their plainest spelling; today's win over former ones.
+/// The same names normalised; current names take precedence over former ones.
 static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for (index, column) in all().iter().enumerate() {
@@ -38,18 +38,18 @@ static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
 /// The columns of one file.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// For each published column, where the file keeps it.
+    /// Position in the file of each published column.
     pub positions: Vec<Option<usize>>,
-    /// Columns nobody knows, and second spellings of a known one.
+    /// Unknown columns, and further spellings of a known one.
     pub unknown: Vec<String>,
 }
 
 impl Columns {
-    /// Finds the columns in a header.
+    /// Finds the published columns in a header.
     ///
     /// # Errors
     ///
-    /// When `numero_dpe` is missing under all its names: nothing can be told apart without it.
+    /// `numero_dpe` is missing under all its names: rows cannot be identified without it.
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let mut positions = vec![None; all().len()];
         let mut taken = vec![false; header.names.len()];
@@ -87,7 +87,7 @@ impl Columns {
     }
 }
 
-/// Index of a published column by today's name; 0 (`numero_dpe`) for a name that is none.
+/// Index of a published column by its current name; 0 (`numero_dpe`) for an unknown name.
 pub fn index_of(name: &str) -> usize {
     EXACT.get(name).copied().unwrap_or(0)
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_today_of_yesterday_and_misspelt_are_found() {
+    fn current_former_and_misspelt_names_are_found() {
         let columns = Columns::find(
             &header(&[
                 "Etiquette_DPE",
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_the_number_is_refused() {
+    fn a_file_without_the_number_is_rejected() {
         let message = Columns::find(&header(&["etiquette_dpe"]), "f.csv")
             .unwrap_err()
             .to_string();

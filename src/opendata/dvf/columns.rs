@@ -1,5 +1,5 @@
-//! Where a DVF file keeps what a sale is made of: the 40-column geo-dvf form and the tax office's 43-column form,
-//! by column name in any spelling and order.
+//! Finds the columns of a DVF file, by name in any spelling and order: the 40-column geo-dvf format and the tax
+//! office's 43-column format.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ pub enum Field {
 /// Number of [`Field`]s.
 const FIELD_COUNT: usize = 39;
 
-/// Field, plain geo-dvf name, plain name of the tax office's form.
+/// Field, normalised geo-dvf name, normalised name in the tax office's format.
 const FIELDS: [(Field, &str, &str); FIELD_COUNT] = [
     (Field::Mutation, "id_mutation", ""),
     (Field::Date, "date_mutation", "date_mutation"),
@@ -137,7 +137,7 @@ const FIELDS: [(Field, &str, &str); FIELD_COUNT] = [
     (Field::Latitude, "latitude", ""),
 ];
 
-/// Published columns that no record needs; they are not reported as unknown.
+/// Published columns that records do not use; they are not reported as unknown.
 const UNUSED: [&str; 15] = [
     "adresse_code_voie",
     "ancien_code_commune",
@@ -156,22 +156,22 @@ const UNUSED: [&str; 15] = [
     "code_service_ch",
 ];
 
-/// Which of the two published forms a file has.
+/// The two published formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// geo-dvf: mutation and parcel numbers, coordinates.
+    /// geo-dvf: with mutation numbers, parcel numbers and coordinates.
     Geo,
-    /// The tax office's own: neither; parcels in four columns.
+    /// The tax office's original format: none of these; parcels in four columns.
     Raw,
 }
 
 /// The columns of one file.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// Form of the file.
+    /// Format of the file.
     pub form: Form,
     positions: [Option<usize>; FIELD_COUNT],
-    /// Columns nobody knows.
+    /// Unknown columns.
     pub unknown: Vec<String>,
 }
 
@@ -180,7 +180,7 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// When a column is missing without which no sale can be told: date, nature, price, commune, type of building.
+    /// A column that every sale needs is missing: date, nature, price, commune or type of building.
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
         let has = |name: &str| plain.iter().any(|known| known == name);
@@ -238,17 +238,17 @@ impl Columns {
         Ok(())
     }
 
-    /// Position of a field's column.
+    /// Position of a field's column in the file; `None` if the file has no such column.
     pub fn position(&self, field: Field) -> Option<usize> {
         self.positions[field as usize]
     }
 
-    /// Whether the file has the column.
+    /// Whether the file has the column of a field.
     pub fn has(&self, field: Field) -> bool {
         self.position(field).is_some()
     }
 
-    /// The published name of a field's column in this file's form, for messages.
+    /// Published name of a field's column in this file's format, for messages.
     pub fn name(&self, field: Field) -> &'static str {
         let (_, geo, raw) = FIELDS[field as usize];
         if self.form == Form::Raw && !raw.is_empty() {
@@ -259,8 +259,8 @@ impl Columns {
     }
 }
 
-/// INSEE code of a commune from department (2 or 3 characters) and the commune's own number, zeros restored.
-/// Overseas the department has three characters and leaves two to the commune.
+/// INSEE code of a commune from the department (2 or 3 characters) and the commune number, with leading zeros restored.
+/// Overseas departments have three characters, which leaves two for the commune number.
 pub fn commune_code<'a>(form: Form, department: &str, commune: &'a str) -> Cow<'a, str> {
     let commune = commune.trim();
     if form == Form::Geo && (commune.len() > 3 || department.trim().is_empty()) {
@@ -279,7 +279,7 @@ pub fn commune_code<'a>(form: Form, department: &str, commune: &'a str) -> Cow<'
     ))
 }
 
-/// A parcel's 14 characters from the tax office's parts; empty where there is no plan number.
+/// The 14-character parcel code from the tax office's parts; empty if there is no plan number.
 pub fn parcel_code(commune: &str, prefix: &str, section: &str, plan: &str) -> String {
     let (prefix, section, plan) = (padded(prefix, 3), section.trim(), padded(plan, 4));
     if plan.is_empty() || commune.len() != 5 {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn commune_and_parcel_codes_are_put_together() {
+    fn commune_and_parcel_codes_are_built_from_their_parts() {
         assert_eq!(commune_code(Form::Raw, "83", "137"), "83137");
         assert_eq!(commune_code(Form::Raw, "1", "53"), "01053");
         assert_eq!(commune_code(Form::Raw, "2A", "4"), "2A004");

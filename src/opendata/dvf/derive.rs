@@ -1,16 +1,16 @@
-//! From the rows of one mutation to the sales it records, as the contract derives them: the price belongs to the
-//! mutation and repeats on its rows; one record per kind of property sold, the most telling kind only.
+//! Derives sales from the rows of one mutation, by the rules of the contract. The price belongs to the mutation and is
+//! repeated on its rows. There is one record per kind of property sold, for the most significant kinds only.
 //!
-//! Choices the contract leaves open: the address and position of a record are those of its own row with the first
-//! parcel in order (a mean would lie where nothing is); `lots` counts the lots of distinct rows; a built surface of 0
-//! is unknown; a mutation over several dispositions carries the least of their numbers.
+//! Decisions that the contract leaves open: a record takes its address and position from its own row with the first
+//! parcel in order (a mean could lie in an empty place); `lots` counts the lots of distinct rows; a built surface of 0
+//! is unknown; a mutation over several dispositions carries the smallest disposition number.
 
 use std::collections::BTreeSet;
 
 use super::row::{Local, Row};
 use crate::source::cell::without_accents;
 
-/// Kinds of record; the order is that of [`super::PROPERTY_TYPES`] only by name.
+/// Kinds of record. The variants are in order of precedence, which differs from the order of [`super::PROPERTY_TYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Flats.
@@ -21,11 +21,11 @@ pub enum Kind {
     Premises,
     /// Outbuildings alone.
     Outbuilding,
-    /// A volume number and nothing built.
+    /// A volume number without any building.
     Volume,
     /// Land alone.
     Land,
-    /// None of these.
+    /// None of the kinds above.
     Other,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// The building a record of this kind is made of; `None`: of all rows.
+    /// The building type that a record of this kind consists of; `None` means all rows.
     fn local(self) -> Option<Local> {
         match self {
             Kind::Flat => Some(Local::Flat),
@@ -85,7 +85,7 @@ pub struct Sale {
     pub rows: i64,
 }
 
-/// Which building a row is about, told apart as the contract does: (parcel, lots, type, surface).
+/// Identity of the building in a row, as the contract defines it: (parcel, lots, type, surface).
 type Unit<'a> = (&'a str, [&'a str; 5], Option<Local>, u64);
 
 fn unit<'a>(row: &'a Row<'_>) -> Unit<'a> {
@@ -98,7 +98,7 @@ fn unit<'a>(row: &'a Row<'_>) -> Unit<'a> {
     )
 }
 
-/// The sales of a mutation; `rows` are all its rows that could be read, in source order. None for no rows.
+/// The sales of a mutation; `rows` are all its readable rows, in source order. Empty if there are no rows.
 pub fn sales(rows: &[Row<'_>]) -> Vec<Sale> {
     let Some(first) = rows.first() else {
         return Vec::new();
@@ -110,7 +110,7 @@ pub fn sales(rows: &[Row<'_>]) -> Vec<Sale> {
         .collect()
 }
 
-/// The kinds of record a mutation makes, by the contract's precedence.
+/// The kinds of record that a mutation yields, by the contract's precedence.
 fn kinds(rows: &[Row<'_>]) -> Vec<Kind> {
     let any = |local| rows.iter().any(|row| row.local == Some(local));
     let mut kinds = Vec::with_capacity(1);
@@ -138,7 +138,7 @@ fn kinds(rows: &[Row<'_>]) -> Vec<Kind> {
     kinds
 }
 
-/// What all records of a mutation share.
+/// Values shared by all records of a mutation.
 struct Mutation<'r, 'a> {
     rows: &'r [Row<'a>],
     digest: blake3::Hasher,
@@ -152,7 +152,7 @@ struct Mutation<'r, 'a> {
     garden_m2: Option<f64>,
     parcels: BTreeSet<&'r str>,
     lots: i64,
-    /// Distinct dwellings of either kind.
+    /// Number of distinct dwellings, flats and houses together.
     dwellings: usize,
     has_premises: bool,
 }
@@ -246,7 +246,7 @@ impl<'r, 'a> Mutation<'r, 'a> {
             let (price, surface) = (self.price_eur?, surface.filter(|surface| *surface > 0.0)?);
             Some((price / surface * 100.0).round() / 100.0)
         };
-        // `own` is never empty: a kind exists because of its rows.
+        // `own` is never empty: a kind exists only because of its rows.
         let face = own
             .iter()
             .copied()
@@ -298,20 +298,21 @@ impl<'r, 'a> Mutation<'r, 'a> {
     }
 }
 
-/// Sum without the noise of binary decimals: surfaces have two decimals at most.
+/// Sum rounded to two decimals, which removes binary rounding errors: surfaces have at most two decimals. `None`
+/// without values.
 fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
     values
         .reduce(|total, value| total + value)
         .map(|total| (total * 100.0).round() / 100.0)
 }
 
-/// Department of a commune code; three characters overseas.
+/// Department of a commune code: two characters, or three overseas.
 pub fn department(insee_code: &str) -> &str {
     let length = if insee_code.starts_with("97") { 3 } else { 2 };
     insee_code.get(..length).unwrap_or_default()
 }
 
-/// Number, suffix and street as one line.
+/// House number, suffix and street as one line; `None` without any.
 fn address(row: &Row<'_>) -> Option<String> {
     let [number, suffix, kind, name] = row.street;
     let number = number.strip_suffix(".0").unwrap_or(number);
@@ -327,9 +328,10 @@ fn address(row: &Row<'_>) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Digests what identifies the sale in either published form and every edition. Where a row names no parcel, its
-/// address, position, building and surface stand in: without the last two, 18 of 90,437 sales of Paris (now 11, alike
-/// in all that is published) would be taken for another of the same day, street and price.
+/// Digests the values that identify a sale in both published formats and in every edition. If a row names no parcel,
+/// its address, position, building and surface are used instead. Without building and surface, 18 of 90,437 sales of
+/// Paris (now 11, which agree in all published values) would be confused with another sale of the same day, street and
+/// price.
 fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     let disposition = rows.iter().map(|row| row.disposition).min().unwrap_or(0);
@@ -369,7 +371,7 @@ fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
     hasher
 }
 
-/// First 20 hexadecimal characters of the digest, the kind included.
+/// First 20 hexadecimal characters of the digest, which includes the kind.
 fn id(digest: &blake3::Hasher, kind: Kind) -> String {
     let mut hasher = digest.clone();
     hasher.update(kind.name().as_bytes());

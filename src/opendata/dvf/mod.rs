@@ -1,4 +1,4 @@
-//! Recorded sales: the table of mutations, one record per mutation and kind of property sold.
+//! Recorded sales: one record per mutation and kind of property sold.
 
 pub mod columns;
 pub mod derive;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use toise_lake::schema::{Column, Kind, TableSchema};
 
-/// Values of `property_type`, as the interface spells them.
+/// Values of `property_type` in the contract's spelling.
 pub const PROPERTY_TYPES: [&str; 7] = [
     "Appartement",
     "Maison",
@@ -87,7 +87,7 @@ pub fn schema() -> &'static TableSchema {
     &SCHEMA
 }
 
-/// What the columns hold that no filter takes.
+/// Descriptions of the columns that cannot be filtered.
 pub const RECORD_ONLY_ABOUT: [(&str, &str); 5] = [
     ("address", "Number and street"),
     ("city", "Name of the commune"),

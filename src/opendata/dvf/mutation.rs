@@ -1,9 +1,9 @@
-//! Groups source rows into mutations while they stream by, and cuts blocks where a mutation ends.
+//! Groups source rows into mutations while streaming, and ends blocks at the end of a mutation.
 //!
-//! geo-dvf numbers its mutations. The tax office's form does not: there, consecutive rows of one day, nature and price
-//! are one mutation. On 7,397 numbered mutations of Toulon that rule splits none and joins 3 pairs (cellars sold on
-//! one day at one price, whose rows are neighbours only because the file holds a single commune); asking for an equal
-//! disposition as well would split 8.
+//! geo-dvf numbers its mutations. In the tax office's format, consecutive rows of the same day, nature and price count
+//! as one mutation. On 7,397 numbered mutations of Toulon this rule splits none and joins 3 pairs (cellars sold on one
+//! day at one price, adjacent only because the file holds a single commune); requiring an equal disposition as well
+//! would split 8.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -12,22 +12,22 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::columns::{Columns, Field};
 use crate::source::{Block, Error, Place};
 
-/// Rows of a file that grouping in memory accepts: about 1 GB of text.
+/// Maximum rows of a file that is grouped in memory: about 1 GB of text.
 pub const ROWS_IN_MEMORY_MAX: usize = 4_000_000;
-/// Rows of one mutation; the longest known has some thousands.
+/// Maximum rows of one mutation; the longest known has a few thousand.
 pub const MUTATION_ROWS_MAX: usize = 200_000;
 
-/// A block whose rows are whole mutations.
+/// A block of complete mutations.
 #[derive(Debug, Default)]
 pub struct Mutations {
     /// The rows.
     pub block: Block,
-    /// First row of each mutation.
+    /// Index of the first row of each mutation.
     pub starts: Vec<usize>,
 }
 
 impl Mutations {
-    /// Rows of each mutation.
+    /// Row range of each mutation.
     pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         let ends = self
             .starts
@@ -43,17 +43,17 @@ impl Mutations {
     }
 }
 
-/// Groups the rows of one file.
+/// Groups the rows of one file into mutations.
 pub struct Grouper {
     file: String,
-    /// The rows of the mutation that may go on in the next block.
+    /// Rows of the last mutation, which may continue in the next block.
     open: Block,
-    /// Digests of the numbers of closed mutations; 8 bytes each.
+    /// Digests of the numbers of completed mutations, 8 bytes each.
     closed: HashSet<u64>,
 }
 
 impl Grouper {
-    /// A grouper for a file.
+    /// Creates a grouper for the file named `file` in errors.
     pub fn new(file: &str) -> Self {
         Self {
             file: file.to_owned(),
@@ -62,11 +62,11 @@ impl Grouper {
         }
     }
 
-    /// Takes rows; gives the mutations that surely ended.
+    /// Adds rows and returns the mutations that are complete.
     ///
     /// # Errors
     ///
-    /// [`Error::Scattered`] when a numbered mutation comes back after it ended.
+    /// [`Error::Scattered`] if a numbered mutation appears again after it ended.
     pub fn push(&mut self, block: Block, columns: &Columns) -> Result<Mutations, Error> {
         let mut rows = std::mem::take(&mut self.open);
         if rows.is_empty() {
@@ -109,7 +109,7 @@ impl Grouper {
         })
     }
 
-    /// The mutation left open at the end of the file.
+    /// Returns the last mutation at the end of the file.
     pub fn finish(&mut self, columns: &Columns) -> Result<Mutations, Error> {
         let block = std::mem::take(&mut self.open);
         if block.is_empty() {
@@ -158,8 +158,12 @@ fn same_mutation(rows: &Block, columns: &Columns, left: usize, right: usize) -> 
         .all(equal)
 }
 
-/// Brings the rows of each numbered mutation together, mutations in the order of their first row. Rows without a
-/// number stay where they are.
+/// Sorts the rows of each numbered mutation together, with mutations in the order of their first row. Rows without a
+/// number keep their position.
+///
+/// # Errors
+///
+/// The file has more than [`ROWS_IN_MEMORY_MAX`] rows.
 pub fn gather(blocks: &[Block], columns: &Columns, file: &str) -> Result<Vec<Block>, Error> {
     let rows: usize = blocks.iter().map(Block::len).sum();
     if rows > ROWS_IN_MEMORY_MAX {

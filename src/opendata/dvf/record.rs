@@ -1,6 +1,6 @@
-//! From mutations to batches of the table: columns for questions, and the record as the JSON text of answers.
+//! Converts mutations to batches of the table: columns for queries, and each record as JSON text for responses.
 //!
-//! About 4 µs per source row on one core; runs on rayon, a few thousand rows at a time.
+//! Takes about 4 µs per source row on one core; runs on rayon, a few thousand rows at a time.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -23,16 +23,16 @@ use crate::report::Findings;
 use crate::source::cell::date_of;
 use toise_geo::iris::IrisIndex;
 
-/// Which sales are wanted; nothing set wants all.
+/// Selects the sales to import; the default selects all.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Departments; empty: all.
+    /// Departments; empty for all.
     pub departments: Vec<String>,
-    /// Years of the deed.
+    /// Years of the deed, inclusive; `None` for all.
     pub years: Option<RangeInclusive<i32>>,
 }
 
-/// Converts whole mutations. CPU work.
+/// Converts complete mutations to records. CPU-bound.
 pub fn convert(
     mutations: &Mutations,
     columns: &Columns,
@@ -95,12 +95,12 @@ struct Builders {
     id: StringBuilder,
     day: Date32Builder,
     transaction_type: StringBuilder,
-    /// price_eur to garden_surface_m2.
+    /// The columns price_eur to garden_surface_m2.
     numbers: [Float64Builder; 9],
     property_type: StringBuilder,
     is_new_build: BooleanBuilder,
     is_open_market: BooleanBuilder,
-    /// address to iris_type.
+    /// The columns address to iris_type.
     texts: [StringBuilder; 7],
     lat: Float64Builder,
     lon: Float64Builder,

@@ -1,4 +1,4 @@
-//! One DVF row read into values: what the two published forms and a spreadsheet's damage have in common.
+//! Parses one DVF row into values, for both published formats and for files altered by a spreadsheet.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::report::Findings;
 use crate::source::cell::{code, day, decimal};
 use crate::source::{Block, Place};
 
-/// What stands on a parcel.
+/// Type of building in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Local {
     /// Maison.
@@ -20,40 +20,40 @@ pub enum Local {
     Premises,
 }
 
-/// One row.
+/// The values of one row.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// Day of the deed, days since 1970-01-01.
     pub day: i32,
-    /// Disposition of the deed; 0 where not given.
+    /// Disposition number within the deed; 0 if missing.
     pub disposition: u32,
     /// Nature of the mutation, as published.
     pub nature: &'a str,
-    /// Price of the mutation, cents.
+    /// Price of the mutation, in cents.
     pub price_cents: Option<i64>,
-    /// Number, suffix, type and name of the street.
+    /// House number, suffix, type of street and name of street.
     pub street: [&'a str; 4],
-    /// Postal code, five characters or empty.
+    /// Postal code: five characters, or empty.
     pub postal_code: Cow<'a, str>,
     /// INSEE code of the commune.
     pub commune: Cow<'a, str>,
     /// Name of the commune.
     pub city: &'a str,
-    /// Parcel, 14 characters or empty.
+    /// Parcel: 14 characters, or empty.
     pub parcel: Cow<'a, str>,
-    /// Whether a volume number is set.
+    /// Whether the row has a volume number.
     pub volume: bool,
-    /// Lot numbers, without leading zeros, and their Carrez surfaces.
+    /// Lot numbers without leading zeros, with their Carrez surfaces in m².
     pub lots: [(&'a str, Option<f64>); 5],
-    /// Lots sold, of which the first five are numbered.
+    /// Number of lots sold; only the first five have numbers.
     pub lot_count: u32,
-    /// Building, if the row is about one.
+    /// Type of building, if the row describes one.
     pub local: Option<Local>,
-    /// Built surface, m²; 0 is unknown.
+    /// Built surface, m²; 0 means unknown.
     pub built_m2: Option<f64>,
-    /// Main rooms.
+    /// Number of main rooms.
     pub rooms: Option<f64>,
-    /// Code of the land's nature, and of its special nature.
+    /// Code of the land use, and of its special use.
     pub culture: (&'a str, &'a str),
     /// Land surface, m².
     pub land_m2: Option<f64>,
@@ -61,7 +61,7 @@ pub struct Row<'a> {
     pub position: Option<(f64, f64)>,
 }
 
-/// Reads rows of one file.
+/// Parses the rows of one file.
 pub struct RowReader<'a> {
     /// Columns of the file.
     pub columns: &'a Columns,
@@ -81,7 +81,7 @@ impl RowReader<'_> {
         Place::line(self.file, block.line(row)).column(self.columns.name(field))
     }
 
-    /// A number of at least `min`; one that cannot be read is counted and left out.
+    /// Parses a number of at least `min`; an invalid one is counted in `findings` and dropped.
     fn number(
         &self,
         block: &Block,
@@ -104,10 +104,10 @@ impl RowReader<'_> {
         number
     }
 
-    /// Reads a row; `None` when it is rejected, which `findings` then say.
+    /// Parses a row; returns `None` and adds to `findings` if the row is rejected.
     ///
-    /// Rejected: a date or price that cannot be read, no commune. A missing price is none: exchanges and old deeds
-    /// have none, and the sale still happened.
+    /// A row is rejected for an unreadable date or price, or a missing commune. A missing price is accepted: exchanges
+    /// and old deeds have none, and the sale still took place.
     pub fn read<'b>(
         &self,
         block: &'b Block,
@@ -246,7 +246,7 @@ impl RowReader<'_> {
     }
 }
 
-/// Lot numbers with and without leading zeros are the same lot.
+/// Removes leading zeros: lot numbers with and without them mean the same lot.
 fn without_zeros(lot: &str) -> &str {
     let trimmed = lot.trim_start_matches('0');
     let trimmed = trimmed.strip_suffix(".0").unwrap_or(trimmed);
@@ -280,7 +280,7 @@ fn local(local_code: &str, name: &str) -> Option<Local> {
     }
 }
 
-/// Code of a land's nature; where only the name is given, of the natures a record tells apart.
+/// Code of the land use; derived from the name for the uses that a record distinguishes, if there is no code.
 fn culture_code<'a>(culture_code: &'a str, name: &'a str) -> &'a str {
     if !culture_code.is_empty() {
         return culture_code;

@@ -1,5 +1,5 @@
-//! The conveyor behind an import: blocks of rows come in, rayon converts a few of them at a time, batches reach the
-//! sink in source order. One [`Consumer`] per source.
+//! The import pipeline: receives blocks of rows, converts several at a time on rayon, and sends the batches to the sink
+//! in source order. There is one [`Consumer`] per source.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use toise_lake::RowSink;
 
 type Conversion = Receiver<Result<Converted, ArrowError>>;
 
-/// Columns of the file at hand.
+/// Columns of the current file.
 #[derive(Clone)]
 enum Columns {
     Dvf(Arc<dvf::columns::Columns>),
     Dpe(Arc<dpe::source::Columns>),
 }
 
-/// What conversions of one file share.
+/// Settings shared by the conversions of one file.
 struct Context {
     file: String,
     dvf: dvf::record::Wanted,
@@ -32,7 +32,7 @@ struct Context {
     iris: Option<Arc<IrisIndex>>,
 }
 
-/// Turns blocks into pushed batches, in order.
+/// Converts blocks and pushes the batches in order.
 pub(super) struct Consumer<'c> {
     dataset: Dataset,
     context: Arc<Context>,
@@ -42,9 +42,9 @@ pub(super) struct Consumer<'c> {
     header: Option<Arc<Header>>,
     columns: Option<Columns>,
     converting: VecDeque<Conversion>,
-    /// Rows read of this source.
+    /// Number of rows read from this source.
     pub(super) rows: u64,
-    /// Communes and years of the rows kept.
+    /// Communes and years of the rows used.
     pub(super) places: BTreeSet<(String, i32)>,
 }
 
@@ -122,7 +122,7 @@ impl<'c> Consumer<'c> {
         Ok(())
     }
 
-    /// The columns of the block's header, found anew only where the header changed.
+    /// The columns of the block's header; computed again only if the header has changed.
     fn columns(&mut self, block: &Block) -> Result<Columns, Error> {
         let same = self
             .header
@@ -185,7 +185,7 @@ impl<'c> Consumer<'c> {
     ) -> Result<(), Error> {
         let (sender, receiver) = sync_channel(1);
         rayon::spawn(move || {
-            // Nobody waits any more where the import has failed.
+            // If the import has failed, nothing receives the result any more.
             let _ = sender.send(conversion());
         });
         self.converting.push_back(receiver);

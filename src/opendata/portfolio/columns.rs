@@ -1,26 +1,26 @@
-//! Which column of a portfolio gives which field, and which ones the answer repeats.
+//! Maps the columns of a portfolio to fields, and selects the columns to copy to the output.
 
 use super::{Error, Portfolio};
 use crate::source::Block;
 
-/// What the columns of a portfolio mean.
+/// The mapping of the columns of a portfolio.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// Input columns of fields, with the place of the field among those of the portfolio.
+    /// Input columns that hold fields, each with the index of its field in [`Portfolio::fields`].
     pub fields: Vec<(usize, usize)>,
-    /// Names of the columns the answer repeats.
+    /// Names of the columns copied to the output.
     pub keys: Vec<String>,
     key_columns: Vec<usize>,
-    /// Input columns without meaning.
+    /// Input columns that are ignored.
     pub ignored: Vec<String>,
 }
 
 impl Columns {
-    /// Reads the columns of a portfolio. A key is no field, unless a rename says so: a portfolio's own `id` is not the
-    /// `id` of a sale.
+    /// Maps the columns of a portfolio. A key column is not a field unless it is renamed to one: a portfolio's own `id`
+    /// is not the `id` of a sale.
     ///
     /// # Errors
-    /// Columns that are named but not there, or give one field twice; no column that gives any.
+    /// A named column is missing, two columns give the same field, or no column gives a field.
     pub fn new(portfolio: &Portfolio, columns: &[String]) -> Result<Self, Error> {
         let Portfolio {
             what,
@@ -38,7 +38,7 @@ impl Columns {
             }
             if !is_field(theirs) {
                 return Err(Error::Option(format!(
-                    "--map {ours}={theirs}: {theirs} is no field of {what}; fields are {}",
+                    "--map {ours}={theirs}: {theirs} is not a field of {what}; fields are {}",
                     fields.join(", ")
                 )));
             }
@@ -95,7 +95,7 @@ impl Columns {
         })
     }
 
-    /// Values of the key columns of a row.
+    /// Values of a row's key columns.
     pub fn key<'b>(
         &self,
         block: &'b Block,

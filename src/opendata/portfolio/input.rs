@@ -1,8 +1,10 @@
-//! The rows of a portfolio, block by block. Unlike an import, a line that cannot be read is one row with an error.
+//! Reads the rows of a portfolio, block by block. Unlike in an import, an unreadable line becomes one row with an
+//! error.
 //!
-//! CSV rows of another length than the header, bytes that are no text and lines that are no JSON object are such rows.
-//! Parquet goes through the importer's reader. The keys of the first NDJSON object stand for the header; a key that
-//! only later lines know is read too when it is a field, because columns are looked for over all fields.
+//! This applies to CSV rows with a different number of cells than the header, bytes that are not UTF-8, and lines that
+//! are not JSON objects. Parquet is read with the importer's reader. The keys of the first NDJSON object serve as
+//! header; a key that occurs only in later lines is still read if it is a field, because all fields are added to the
+//! header.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,30 +19,30 @@ use serde_json::{Map, Value};
 use super::{Columns, Error, Portfolio};
 use crate::source::{self, Block, BlockReader, Format, Header, Meter};
 
-/// Rows answered at a time: enough to forget the cost of a task, few enough to keep all threads busy to the end.
+/// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
-/// Bytes looked at to tell what a portfolio is.
+/// Bytes read to detect the format of a portfolio.
 const PROBE_BYTES: usize = 64 << 10;
 const READ_BUFFER_BYTES: usize = 256 << 10;
-/// Longest line of NDJSON, and of a row of a portfolio: one body is a few hundred bytes.
+/// Maximum length of an NDJSON line or a row, bytes: one body takes a few hundred.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Some rows of the portfolio.
+/// A block of portfolio rows.
 pub struct InputRows {
-    /// Their cells.
+    /// Cells of the rows.
     pub block: Block,
-    /// Rows that could not be read, and why; by row in the block.
+    /// Why rows could not be read, by row index in the block.
     pub faults: HashMap<usize, String>,
-    /// Number of the first in the portfolio, from 1.
+    /// Number of the first row in the portfolio, from 1.
     pub first_row: u64,
 }
 
-/// A portfolio of which the columns are known.
+/// A portfolio whose columns are known.
 pub struct Opened {
     form: Form,
-    /// What its columns mean.
+    /// The mapping of its columns.
     pub columns: Columns,
-    /// Bytes of the file.
+    /// Size of the file in bytes, if known.
     pub bytes: Option<u64>,
     name: String,
 }
@@ -78,10 +80,10 @@ fn text_of(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Box<dyn BufRead>,
 }
 
 impl Opened {
-    /// Looks at the beginning of the portfolio.
+    /// Opens a portfolio, detects its format and maps its columns.
     ///
     /// # Errors
-    /// A file that cannot be read or is empty, and columns that do not fit.
+    /// The file cannot be read or is empty, or its columns cannot be mapped.
     pub fn new(portfolio: &Portfolio) -> Result<Self, Error> {
         let name = portfolio.input.display().to_string();
         let bytes = portfolio.input.metadata().ok().map(|about| about.len());
@@ -138,7 +140,7 @@ fn parquet_columns(portfolio: &Portfolio) -> Result<Vec<String>, Error> {
     Ok(names.map(|field| field.name().clone()).collect())
 }
 
-/// The keys of the first object that can be read, then every field and key it lacks.
+/// The keys of the first readable object, followed by every field and key it lacks.
 fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Error> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = Lines::new(text);
@@ -153,7 +155,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
         }
     }
     let renamed = portfolio.renames.iter().map(|(ours, _)| ours.clone());
-    // A field under another name is not read under its own, nor one that stands for a key.
+    // A renamed field is not read under its own name, nor is a field whose name is a key column.
     let own = portfolio.fields.iter().filter(|name| {
         !portfolio.renames.iter().any(|(_, theirs)| theirs == *name)
             && !portfolio.default_keys.contains(&name.as_str())
@@ -169,7 +171,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
     Ok(Header { names })
 }
 
-/// Non-empty lines, with a bound on their length.
+/// Iterates over non-empty lines of limited length.
 struct Lines<R> {
     text: R,
     line: Vec<u8>,
@@ -181,7 +183,7 @@ impl<R: BufRead> Lines<R> {
         Self { text, line }
     }
 
-    /// The next line; one longer than the bound comes cut, and its rest is skipped.
+    /// The next line; a longer one is truncated to the limit and its rest skipped.
     fn next(&mut self) -> Option<std::io::Result<&[u8]>> {
         loop {
             self.line.clear();
@@ -208,7 +210,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Reads the portfolio to its end, on a thread of its own.
+/// Reads the portfolio to its end, on a separate thread.
 pub(super) fn read(
     opened: Opened,
     portfolio: &Portfolio,
@@ -235,7 +237,7 @@ pub(super) fn read(
             .and_then(|text| read_json(text, &opened.name, header, &mut send)),
     };
     if let Err(error) = result {
-        // A coordinator that has gone met an error of its own.
+        // If the coordinator has gone away, it has reported its own error.
         let _ = sender.send(Err(error));
     }
 }
@@ -289,7 +291,7 @@ fn read_csv(
                     Ok(cell) => block.push_cell(cell),
                     Err(_) => {
                         block.push_cell("");
-                        faults.insert(row, format!("line {line}: bytes that are not UTF-8 text"));
+                        faults.insert(row, format!("line {line}: not valid UTF-8"));
                     }
                 }
             }

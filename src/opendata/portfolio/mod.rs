@@ -1,8 +1,8 @@
-//! A portfolio file in, an answer file out, in the order of the input: what the bulk commands share.
+//! The shared part of the bulk commands: reads a portfolio file and writes a result file in input order.
 //!
-//! One thread reads blocks of rows (`input`); rayon answers them, each block as one batch of columns; the caller's
-//! thread writes them (`output`). Memory stays within `BLOCKS_WAITING` blocks and `BLOCKS_ANSWERING` for each
-//! thread, whatever the file. What a row means and what is answered is the caller's.
+//! One thread reads blocks of rows (`input`), rayon converts each block to one batch of columns, and the calling thread
+//! writes the batches (`output`). Memory is limited to `BLOCKS_WAITING` blocks plus `BLOCKS_ANSWERING` per thread,
+//! whatever the file size. The caller supplies the meaning of a row and its results.
 
 mod columns;
 mod input;
@@ -23,67 +23,68 @@ pub use columns::Columns;
 pub use input::{InputRows, Opened};
 pub use output::Output;
 
-/// Blocks of rows read ahead.
+/// Maximum blocks of rows read ahead.
 const BLOCKS_WAITING: usize = 4;
-/// Blocks being answered, or answered and waiting to be written, for each thread.
+/// Maximum blocks per thread that are being processed, or processed and waiting to be written.
 const BLOCKS_ANSWERING: usize = 4;
 
-/// A portfolio, and what may be found in it.
+/// A portfolio file and how to read its columns.
 #[derive(Clone, Debug)]
 pub struct Portfolio {
-    /// CSV (gzip or not), Parquet or NDJSON, told from its first bytes.
+    /// Portfolio file: CSV (gzip or not), Parquet or NDJSON, detected from its first bytes.
     pub input: PathBuf,
-    /// What a row is, for messages: `a home`.
+    /// What a row describes, for messages: `a home`.
     pub what: String,
-    /// Names a column may have.
+    /// Field names that a column may have.
     pub fields: Vec<String>,
-    /// Input column → field.
+    /// Pairs of input column and the field it stands for.
     pub renames: Vec<(String, String)>,
-    /// Input columns repeated in the answer.
+    /// Input columns to copy to the output.
     pub keys: Vec<String>,
-    /// Where none are named, the first of these that is there.
+    /// Default key columns if none are named; the first one present is used.
     pub default_keys: &'static [&'static str],
 }
 
-/// Why a run over a portfolio stopped. A bad row is no reason.
+/// Why processing a portfolio stopped. An invalid row is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The portfolio or the answer could not be opened, read or written.
+    /// The portfolio or the output cannot be opened, read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The portfolio is not what its form says.
+    /// The portfolio is malformed.
     #[error(transparent)]
     Input(#[from] source::Error),
-    /// An option that makes no sense with this portfolio or table.
+    /// An option does not fit this portfolio or table.
     #[error("{0}")]
     Option(String),
-    /// The table could not be read.
+    /// The table cannot be read.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// The answer could not be laid out.
+    /// The output columns cannot be built.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
-    /// The answer could not be encoded.
+    /// The output cannot be encoded.
     #[error(transparent)]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// A thread ended before its time.
+    /// A thread ended unexpectedly.
     #[error("a worker stopped: {0}")]
     Worker(&'static str),
 }
 
 type Answering<C> = Receiver<Result<(RecordBatch, C), Error>>;
 
-/// Answers a portfolio block by block; `count` is told of each in order. Returns once the answer is whole on disk.
-/// Blocks, and computes on the global rayon pool: call it from a thread that is none of its workers.
+/// Processes a portfolio block by block; `count` receives the statistics of each block in order. Returns once the
+/// complete output is on disk. Blocks and computes on the global rayon pool, so it must not be called from one of its
+/// workers.
 ///
 /// # Errors
 ///
-/// See [`Error`]; nothing is left under the answer's name then.
+/// See [`Error`]; no output file is left in that case.
 pub fn run<C: Send + 'static>(
     portfolio: &Portfolio,
     opened: Opened,
@@ -101,7 +102,7 @@ pub fn run<C: Send + 'static>(
         };
         let (batch, counts) = next
             .recv()
-            .map_err(|_| Error::Worker("the answering of a block"))??;
+            .map_err(|_| Error::Worker("processing of a block"))??;
         count(counts);
         output.write(&batch)
     };
@@ -117,7 +118,7 @@ pub fn run<C: Send + 'static>(
             let (done, receiver) = sync_channel(1);
             let answer = Arc::clone(&answer);
             rayon::spawn(move || {
-                // A coordinator that has gone met an error of its own.
+                // If the coordinator has gone away, it has reported its own error.
                 let _ = done.send(answer(&block));
             });
             answering.push_back(receiver);
@@ -127,7 +128,7 @@ pub fn run<C: Send + 'static>(
         }
         reader
             .join()
-            .map_err(|_| Error::Worker("the reader of the portfolio"))
+            .map_err(|_| Error::Worker("reader of the portfolio"))
     })?;
     output.finish()?;
     bar.finish_and_clear();

@@ -1,4 +1,5 @@
-//! The answer file: written beside its place and renamed at the end, so that a file by that name is always whole.
+//! Writes the output file under a temporary name and renames it at the end, so that a file of the final name is always
+//! complete.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -20,7 +21,7 @@ enum Writer {
     NdJson(Box<arrow::json::LineDelimitedWriter<BufWriter<File>>>),
 }
 
-/// An answer being written. Dropping it unfinished leaves nothing under its name.
+/// An output file being written. Dropping it unfinished leaves no file under the final name.
 pub struct Output {
     writer: Option<Writer>,
     path: PathBuf,
@@ -28,10 +29,10 @@ pub struct Output {
 }
 
 impl Output {
-    /// Starts an answer in the form its extension names.
+    /// Creates an output file in the format of its extension.
     ///
     /// # Errors
-    /// Another extension, or a file that cannot be made.
+    /// The extension is unknown, or the file cannot be created.
     pub fn create(path: &Path, schema: &SchemaRef) -> Result<Self, Error> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let mut partial = path.as_os_str().to_owned();
@@ -53,7 +54,7 @@ impl Output {
             }
             Some("csv") => {
                 let mut writer = arrow::csv::Writer::new(open()?);
-                // An answer without rows has its header all the same.
+                // An output without rows still has a header.
                 writer.write(&RecordBatch::new_empty(schema.clone()))?;
                 Writer::Csv(Box::new(writer))
             }
@@ -62,7 +63,7 @@ impl Output {
             }
             _ => {
                 return Err(Error::Option(format!(
-                    "{}: name the answer .parquet, .csv or .ndjson",
+                    "{}: the extension must be .parquet, .csv or .ndjson",
                     path.display()
                 )));
             }
@@ -77,7 +78,7 @@ impl Output {
     /// Adds rows.
     ///
     /// # Errors
-    /// Rows that cannot be encoded or written.
+    /// The rows cannot be encoded or written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         match &mut self.writer {
             Some(Writer::Parquet(writer)) => writer.write(batch)?,
@@ -88,10 +89,10 @@ impl Output {
         Ok(())
     }
 
-    /// Ends the answer; returns once it is durable under its name.
+    /// Completes the output; returns once it is durable under its final name.
     ///
     /// # Errors
-    /// The file cannot be completed; nothing is left under its name then.
+    /// The file cannot be completed; no file of the final name is left in that case.
     pub fn finish(mut self) -> Result<(), Error> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
@@ -115,7 +116,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            // The error that ended the run is the one to tell; the leftover is named as such.
+            // The error that ended the run is the one to report; the leftover has a temporary name.
             let _ = fs::remove_file(&self.partial);
         }
     }

@@ -1,40 +1,40 @@
-//! The four open-data bodies as tables: every filter, sort key and scoring target with its kind and allowed values.
+//! Tables of the four open-data request bodies: every filter, sort key and scoring target with its type and allowed
+//! values.
 //!
-//! These tables are the only statement of what a body may hold: [`super::parse`] validates with them and the OpenAPI
-//! document is written from them. A filter is named as the column it constrains; `location` stands for the pair of
-//! position columns.
+//! They are the single definition of a body: [`super::parse`] validates with them and the OpenAPI document is generated
+//! from them. A filter has the name of the column it constrains; `location` stands for the pair of position columns.
 
 use crate::{Dataset, dpe, dvf};
 
-/// Rows a search page may hold.
+/// Maximum rows per search page.
 pub const SEARCH_SIZE_MAX: usize = 100;
-/// Rows a search page holds when the body does not say.
+/// Default rows per search page.
 pub const SEARCH_SIZE_DEFAULT: usize = 20;
-/// Candidates a match answer may hold.
+/// Maximum candidates in a match response.
 pub const MATCH_SIZE_MAX: usize = 20;
-/// Candidates a match answer holds when the body does not say.
+/// Default candidates in a match response.
 pub const MATCH_SIZE_DEFAULT: usize = 5;
-/// Match bodies one `_many` call may hold.
+/// Maximum match bodies in one `_many` call.
 pub const MATCH_ITEMS_MAX: usize = 1_000;
 
 /// The two values of `sortOrder`.
 pub const SORT_ORDERS: [&str; 2] = ["asc", "desc"];
 
-/// Values of `iris_type`: housing, activity, other, and communes without contours.
+/// Values of `iris_type`: residential, business, other, and communes without contours.
 pub const IRIS_TYPES: [&str; 4] = ["H", "A", "D", "Z"];
 
-/// What a filter takes.
+/// The value that a filter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FilterKind {
     /// A string, compared exactly.
     Text,
     /// One of a closed set of strings.
     OneOf(&'static [&'static str]),
-    /// A list from a closed set of strings, combined with OR.
+    /// A list of values from a closed set, combined with OR.
     AnyOf(&'static [&'static str]),
-    /// `{min?, max?}`, both included.
+    /// `{min?, max?}`, both inclusive.
     Range,
-    /// `{from?, to?}`, both included.
+    /// `{from?, to?}`, both inclusive.
     Dates,
     /// `{lat, lon, distance}`.
     Place,
@@ -45,22 +45,22 @@ pub enum FilterKind {
 /// One filter of a body.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterField {
-    /// Key in `filters`, and column of the table.
+    /// Key in `filters`, and name of the column.
     pub name: &'static str,
-    /// What it takes.
+    /// Accepted value.
     pub kind: FilterKind,
-    /// Meaning and unit, for the reference.
+    /// Description with the unit, for the API reference.
     pub about: &'static str,
 }
 
-/// What a scoring target takes.
+/// The value that a scoring target accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TargetKind {
     /// Any number.
     Number,
-    /// A number between two bounds, both included.
+    /// A number between two bounds, both inclusive.
     Between(f64, f64),
-    /// An integer between two bounds, both included.
+    /// An integer between two bounds, both inclusive.
     Integer(f64, f64),
     /// One of a closed set of strings.
     OneOf(&'static [&'static str]),
@@ -71,15 +71,15 @@ pub enum TargetKind {
 /// One scoring target of a match body.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetField {
-    /// Key in `scoring_targets`, and column of the table.
+    /// Key in `scoring_targets`, and name of the column.
     pub name: &'static str,
-    /// What it takes.
+    /// Accepted value.
     pub kind: TargetKind,
-    /// Meaning and unit, for the reference.
+    /// Description with the unit, for the API reference.
     pub about: &'static str,
 }
 
-/// The bodies of one table.
+/// The request bodies of one table.
 #[derive(Debug)]
 pub struct Bodies {
     /// Filters of search.
@@ -92,7 +92,7 @@ pub struct Bodies {
     pub targets: &'static [TargetField],
 }
 
-/// The bodies of a table.
+/// The request bodies of a table.
 pub fn bodies(dataset: Dataset) -> &'static Bodies {
     match dataset {
         Dataset::Dpe => &DPE,
@@ -396,7 +396,7 @@ mod tests {
                 let (_, column) = dataset
                     .schema()
                     .column(name)
-                    .unwrap_or_else(|| panic!("{name} is no column"));
+                    .unwrap_or_else(|| panic!("{name} is not a column"));
                 assert!(column.filterable, "{name}");
                 assert!(kinds.contains(&column.kind), "{name}: {:?}", column.kind);
             };
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn searches_sort_by_date_unless_told() {
+    fn searches_sort_by_date_by_default() {
         assert_eq!(bodies(Dataset::Dpe).sort_keys[0], "date_etablissement_dpe");
         assert_eq!(bodies(Dataset::Dvf).sort_keys[0], "transaction_date");
     }

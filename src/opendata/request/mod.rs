@@ -1,4 +1,4 @@
-//! The requests about open data: what their bodies may hold, and the walk that reads them.
+//! Open-data requests: tables of their fields, and the parser that validates bodies against them.
 
 pub mod bodies;
 mod parse;

@@ -1,7 +1,7 @@
-//! The walk through an open-data body, in document order, up to its first fault.
+//! Parses open-data bodies in document order, up to the first fault.
 //!
-//! Shape comes first: a cursor that is a string is only opened once the whole body is known, because it is bound to
-//! the question the body asks.
+//! The cursor is read as a string first and opened only when the rest of the body is known, because it is bound to the
+//! query of that body.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use toise_contract::walk::{At, flag, list, number, number_between, object, one_o
 const SEARCH_KEYS: [&str; 5] = ["filters", "sortBy", "sortOrder", "size", "cursor"];
 const MATCH_KEYS: [&str; 3] = ["filters", "size", "scoring_targets"];
 
-/// Reads the body of a search; `cursors` opens its cursor.
+/// Parses the body of a search; `cursors` opens its cursor.
 pub fn parse_search(
     dataset: Dataset,
     body: &Value,
@@ -62,12 +62,12 @@ pub fn parse_search(
     Ok(request)
 }
 
-/// Reads one match body; the bulk command calls it with an object made from a portfolio row.
+/// Parses one match body; the bulk command passes an object built from a portfolio row.
 pub fn parse_match(dataset: Dataset, body: &Value) -> Result<MatchRequest, Fault> {
     match_body(dataset, body, At::Body)
 }
 
-/// Reads the body of a `_many` call: `{items: [match body…]}`. A fault of one item refuses the whole call.
+/// Parses the body of a `_many` call: `{items: [match body…]}`. A fault in one item rejects the whole call.
 pub fn parse_match_many(dataset: Dataset, body: &Value) -> Result<Vec<MatchRequest>, Fault> {
     let at = At::Body;
     let mut requests = None;
@@ -126,7 +126,7 @@ fn filters(value: &Value, fields: &'static [FilterField], at: At<'_>) -> Result<
     Ok(filter)
 }
 
-/// Reads the value of a filter; `None` when it does not constrain.
+/// Parses the value of a filter; `None` if it constrains nothing.
 fn test(value: &Value, kind: FilterKind, at: At<'_>) -> Result<Option<Test>, Fault> {
     match kind {
         FilterKind::Text => Ok(Some(Test::OneOf(vec![text(value, at)?.to_owned()]))),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_body_takes_every_default() {
+    fn an_empty_body_uses_every_default() {
         let request = parse_search(Dataset::Dvf, &json!({}), &CursorKey::new([7; 32])).unwrap();
         assert_eq!(request.sort_by, "transaction_date");
         assert!(request.descending && request.filter.is_empty() && request.size == 20);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_in_document_order_is_named_with_what_is_allowed() {
+    fn the_first_fault_in_document_order_is_reported_with_the_allowed_values() {
         let cases = [
             (r#"[]"#, "body: must be an object"),
             (
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_among_many_names_its_item() {
+    fn a_fault_in_a_many_call_names_its_item() {
         let body = json!({"items": [{}, {"filters": {"surface_m2": {"min": "x"}}}]});
         let fault = parse_match_many(Dataset::Dvf, &body).unwrap_err();
         assert_eq!(fault.path, "items[1].filters.surface_m2.min");
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_opens_only_for_its_own_question() {
+    fn a_cursor_opens_only_for_its_own_query() {
         use crate::{Position, SortValue};
         let key = CursorKey::new([7; 32]);
         let body = json!({"filters": {"postal_code": "48000", "insee_code": "48095"}});

@@ -1,23 +1,23 @@
-//! A run of rows as text cells in one allocation: what readers hand to converters across threads.
+//! A block of rows as text cells in one allocation, which readers pass to converters on other threads.
 //!
-//! Cells are never owned one by one; a block of a few thousand rows costs three vectors.
+//! Cells are not allocated one by one; a block of a few thousand rows costs three vectors.
 
 use std::sync::Arc;
 
-/// Names of the columns, as the source spells them (byte order mark and outer blanks removed).
+/// Column names as the source spells them, without byte order mark and surrounding blanks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Names in order.
+    /// The names in order.
     pub names: Vec<String>,
 }
 
 /// Rows of text cells under a [`Header`].
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// The columns. A JSON source may know more columns in a later block, never fewer or in another order.
+    /// The columns. A later block of a JSON source may have further columns, but never fewer or in another order.
     pub header: Arc<Header>,
     text: String,
-    /// End of each cell in `text`; a cell starts where the former one ends.
+    /// End of each cell in `text`; a cell starts where the previous one ends.
     ends: Vec<u32>,
     /// Index in `ends` of the first cell of each row.
     first_cells: Vec<u32>,
@@ -25,9 +25,9 @@ pub struct Block {
 }
 
 impl Block {
-    /// Rows a reader puts into one block at most.
+    /// Maximum rows that a reader puts into one block.
     pub const ROWS_MAX: usize = 8_192;
-    /// Text a reader puts into one block, give or take one row.
+    /// Target amount of text per block, in bytes; exceeded by at most one row.
     pub const BYTES_TARGET: usize = 2 << 20;
 
     /// An empty block.
@@ -43,27 +43,27 @@ impl Block {
         self.lines.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Bytes of text held.
+    /// Bytes of text in the block.
     pub fn bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether a reader should hand the block over.
+    /// Whether the block has reached its target size.
     pub fn is_full(&self) -> bool {
         self.len() >= Self::ROWS_MAX || self.bytes() >= Self::BYTES_TARGET
     }
 
-    /// Line of a row in its source.
+    /// Line number of a row in its source, from 1.
     pub fn line(&self, row: usize) -> u64 {
         self.lines[row]
     }
 
-    /// A cell; empty where the row is shorter than the header.
+    /// A cell; empty if the row has fewer cells than the header.
     pub fn cell(&self, row: usize, column: usize) -> &str {
         let first = self.first_cells[row] as usize;
         let after = self
@@ -82,19 +82,19 @@ impl Block {
         &self.text[start..self.ends[index] as usize]
     }
 
-    /// Starts a row; cells follow with [`Block::push_cell`].
+    /// Starts a row, to which [`Block::push_cell`] adds cells.
     pub fn start_row(&mut self, line: u64) {
         self.first_cells.push(self.ends.len() as u32);
         self.lines.push(line);
     }
 
-    /// Adds a cell to the row started last.
+    /// Adds a cell to the last row.
     pub fn push_cell(&mut self, cell: &str) {
         self.text.push_str(cell);
         self.ends.push(self.text.len() as u32);
     }
 
-    /// Adds a whole row of the CSV reader.
+    /// Adds a row of the CSV reader.
     pub(super) fn push_record(&mut self, record: &csv::StringRecord, line: u64) {
         self.start_row(line);
         let base = self.text.len();
@@ -105,7 +105,7 @@ impl Block {
         }));
     }
 
-    /// Keeps the first `rows` rows.
+    /// Removes all rows after the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         let Some(first) = self.first_cells.get(rows).map(|first| *first as usize) else {
             return;
@@ -121,7 +121,7 @@ impl Block {
         self.lines.truncate(rows);
     }
 
-    /// Copies a row of another block with the same columns.
+    /// Appends a row of another block with the same columns.
     pub fn push_row_of(&mut self, other: &Block, row: usize) {
         self.start_row(other.lines[row]);
         let first = other.first_cells[row] as usize;

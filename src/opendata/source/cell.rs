@@ -1,12 +1,13 @@
-//! What a text cell means: decimals with point or comma, ISO and French dates, codes that lost their leading zeros,
-//! column names in any spelling.
+//! Parses text cells: decimals with point or comma, ISO and French dates, codes that lost their leading zeros, column
+//! names in any spelling.
 
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// A number with `.` or `,` before the decimals; blanks between thousands are allowed. `None`: not a finite number.
+/// Parses a number with `.` or `,` as decimal separator and optional blanks between thousands. `None` if it is not a
+/// finite number.
 pub fn decimal(cell: &str) -> Option<f64> {
     let cell = cell.trim();
     let plain = cell
@@ -20,7 +21,7 @@ pub fn decimal(cell: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// The cell with a decimal comma made a point and blanks between thousands removed; `None` where other signs occur.
+/// The cell with a decimal point and without blanks between thousands; `None` if it contains other characters.
 fn decimal_text(cell: &str) -> Option<String> {
     let mut text = String::with_capacity(cell.len());
     let mut commas = 0;
@@ -38,8 +39,8 @@ fn decimal_text(cell: &str) -> Option<String> {
     (commas <= 1).then_some(text)
 }
 
-/// A JSON number with the cell's own digits where they are one already; a decimal comma becomes a point and a flag of
-/// older files becomes 1 or 0. `None`: not a number.
+/// Converts a cell to a JSON number. Valid numbers keep their digits; a decimal comma becomes a point, and a flag of
+/// older files becomes 1 or 0. `None` if it is not a number.
 pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
     let cell = cell.trim();
     if is_json_number(cell) {
@@ -90,7 +91,7 @@ fn is_json_number(text: &str) -> bool {
     at == bytes.len()
 }
 
-/// A day as `yyyy-mm-dd` (a time after it is ignored) or `dd/mm/yyyy`, in days since 1970-01-01.
+/// Parses a day written `yyyy-mm-dd` (a following time is ignored) or `dd/mm/yyyy`, as days since 1970-01-01.
 pub fn day(cell: &str) -> Option<i32> {
     let bytes = cell.trim().as_bytes();
     let number = |part: &[u8]| -> Option<i32> {
@@ -123,17 +124,17 @@ fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
         .then(|| date.num_days_from_ce() - EPOCH_FROM_CE)
 }
 
-/// Days from 0001-01-01 (day 1) to 1970-01-01.
+/// Day number of 1970-01-01, counted from 0001-01-01 as day 1.
 const EPOCH_FROM_CE: i32 = 719_163;
 
-/// The calendar date of a day number.
+/// The date of a day number (days since 1970-01-01).
 pub fn date_of(days: i32) -> chrono::NaiveDate {
     chrono::NaiveDate::from_num_days_from_ce_opt(days.saturating_add(EPOCH_FROM_CE))
         .unwrap_or_default()
 }
 
-/// A code as the administration writes it: `69.0` loses its decimals, `1053` gets back its leading zero. Codes of
-/// departments, communes and parcels start with one zero at most, so a cell that lacks more is left as it is.
+/// Restores an administrative code: `69.0` loses its decimals, `1053` gets its leading zero back. Codes of departments,
+/// communes and parcels start with at most one zero, so a cell that is shorter still is returned unchanged.
 pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
     let cell = whole(cell);
     if cell.len() + 1 != width
@@ -145,7 +146,7 @@ pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("0{cell}"))
 }
 
-/// A code that is a number in a fixed width: any leading zeros are put back.
+/// Restores a numeric code of fixed width by adding any number of leading zeros.
 pub fn padded(cell: &str, width: usize) -> Cow<'_, str> {
     let cell = whole(cell);
     if cell.is_empty() || cell.len() >= width {
@@ -154,7 +155,7 @@ pub fn padded(cell: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{cell:0>width$}"))
 }
 
-/// The cell without the decimals a spreadsheet adds to whole numbers.
+/// The cell without the decimals that a spreadsheet adds to whole numbers.
 fn whole(cell: &str) -> &str {
     let cell = cell.trim();
     match cell.split_once(['.', ',']) {
@@ -169,7 +170,7 @@ fn whole(cell: &str) -> &str {
     }
 }
 
-/// A column name in its plainest spelling: no accents, lower case, one `_` for every run of other signs.
+/// Normalises a column name: no accents, lower case, one `_` for every run of other characters.
 pub fn plain_name(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let letters = name
@@ -186,7 +187,7 @@ pub fn plain_name(name: &str) -> String {
     plain.trim_matches('_').to_owned()
 }
 
-/// Text without accents and with straight apostrophes; upper and lower case stay.
+/// Removes accents and straightens apostrophes; keeps upper and lower case.
 pub fn without_accents(text: &str) -> String {
     text.nfd()
         .filter(|sign| !is_combining_mark(*sign))
@@ -199,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_take_comma_point_and_blanks() {
+    fn decimals_accept_comma_point_and_blanks() {
         assert_eq!(decimal("78.46"), Some(78.46));
         assert_eq!(decimal("208000,50"), Some(208_000.5));
         assert_eq!(decimal("1 208\u{a0}000,50"), Some(1_208_000.5));
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_iso_or_french() {
+    fn days_are_iso_or_french() {
         assert_eq!(day("1970-01-02"), Some(1));
         assert_eq!(day("05/01/2023"), day("2023-01-05"));
         assert_eq!(day("2023-01-05T10:00:00Z"), day("2023-01-05"));

@@ -1,10 +1,10 @@
-//! From what a person typed (files, globs, folders) to the files meant, in a stable order.
+//! Expands command-line arguments (files, globs, folders) to files, in a stable order.
 
 use std::path::{Path, PathBuf};
 
 use super::{Error, Place};
 
-/// Endings of files a folder contributes.
+/// Extensions of files that are taken from a folder.
 const ENDINGS: [&str; 11] = [
     ".csv",
     ".csv.gz",
@@ -19,11 +19,11 @@ const ENDINGS: [&str; 11] = [
     ".json.gz",
 ];
 
-/// Files named by `arguments`; a folder stands for every readable file in it (not below), a glob for what it matches.
+/// Expands `arguments` to files: a folder stands for every supported file directly in it, a glob for its matches.
 ///
 /// # Errors
 ///
-/// An argument that names nothing is an error: a misspelt path must not import less than was asked.
+/// An argument matches no file; a misspelt path must not silently import less than requested.
 pub fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files: Vec<PathBuf> = Vec::new();
     for argument in arguments {

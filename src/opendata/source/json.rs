@@ -1,6 +1,6 @@
-//! NDJSON and data-fair pages. Numbers keep the digits of the source: cells are cut from the text, not re-written.
+//! Reads NDJSON and data-fair pages. Numbers keep the digits of the source, because cells are slices of its text.
 //!
-//! Objects need not name the same keys; a key seen for the first time becomes a new last column.
+//! Objects may have different keys; a new key is appended as a new last column.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,12 +14,12 @@ use serde_json::value::RawValue;
 use super::block::{Block, Header};
 use super::{BlockReader, Error, Place};
 
-/// Largest page held in memory; official pages of 10,000 diagnostics are about 60 MB.
+/// Maximum size of a page, which is held in memory, bytes; official pages of 10,000 diagnostics are about 60 MB.
 const PAGE_BYTES_MAX: u64 = 1 << 30;
-/// Longest line of NDJSON.
+/// Maximum length of an NDJSON line, bytes.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// Columns in the order they were first seen.
+/// Columns in the order of first appearance.
 #[derive(Default)]
 struct Columns {
     header: Arc<Header>,
@@ -155,12 +155,12 @@ impl<R: Read> BlockReader for NdJsonReader<R> {
     }
 }
 
-/// Reads a page, held in memory whole.
+/// Reads a page, which is held in memory completely.
 pub(super) struct PageReader {
     text: String,
     name: String,
     columns: Columns,
-    /// Where each remaining object lies in `text`, in order.
+    /// Range in `text` of each remaining object, in order.
     objects: std::vec::IntoIter<std::ops::Range<usize>>,
     row: u64,
 }
@@ -180,11 +180,11 @@ impl PageReader {
             .map_err(|error| Error::reading(Place::file(name), error))?;
         if bytes.len() as u64 > PAGE_BYTES_MAX {
             let reason =
-                format!("a JSON page may hold {PAGE_BYTES_MAX} bytes at most; use NDJSON or CSV");
+                format!("the JSON page is larger than {PAGE_BYTES_MAX} bytes; use NDJSON or CSV");
             return Err(Error::malformed(Place::file(name), reason));
         }
         let text = String::from_utf8(bytes)
-            .map_err(|_| Error::malformed(Place::file(name), "bytes that are not UTF-8 text"))?;
+            .map_err(|_| Error::malformed(Place::file(name), "not valid UTF-8"))?;
         let trimmed = text.trim_start_matches('\u{feff}').trim();
         let parsed = if trimmed.starts_with('[') {
             serde_json::from_str::<Vec<&RawValue>>(trimmed)

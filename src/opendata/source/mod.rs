@@ -1,9 +1,9 @@
-//! Reading what official sources and spreadsheets publish, whatever the container: one stream of [`Block`]s of text
+//! Reads files of official sources and spreadsheets, in any supported container, as one stream of [`Block`]s of text
 //! cells under named columns.
 //!
-//! CSV and its cousins, gzip, NDJSON, data-fair pages and Parquet all end up here; what the columns mean is the
-//! business of [`super::dvf`] and [`super::dpe`]. A file that is not what it says ends with ONE [`Error`] naming file,
-//! line and column; rows that cannot be used are a matter of the report instead.
+//! CSV and similar formats, gzip, NDJSON, data-fair pages and Parquet are all read here; [`super::dvf`] and
+//! [`super::dpe`] interpret the columns. A malformed file gives exactly one [`Error`], which names file, line and
+//! column; unusable rows are counted in the report instead.
 
 pub mod block;
 pub mod cell;
@@ -19,12 +19,12 @@ pub use block::{Block, Header};
 pub(super) use delimited::delimiter_of;
 pub use open::{BlockReader, Format, Meter, open};
 
-/// Where in a source something is.
+/// A location in a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// File name or address.
     pub file: String,
-    /// Line, from 1; rows of Parquet and JSON pages count as lines.
+    /// Line number, from 1; rows of Parquet and JSON pages count as lines.
     pub line: Option<u64>,
     /// Column name.
     pub column: Option<String>,
@@ -48,7 +48,7 @@ impl Place {
         }
     }
 
-    /// The same place, in a column.
+    /// The same location, with a column.
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
         self
@@ -68,50 +68,50 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a source cannot be imported at all.
+/// Why a source cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused to open or read.
+    /// The file cannot be opened or read.
     #[error("{place}: {source}")]
     Io {
-        /// Where.
+        /// Location.
         place: Place,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The content is not what its container says, or is cut short.
+    /// The content does not match its container, or is truncated.
     #[error("{place}: {reason}")]
     Malformed {
-        /// Where.
+        /// Location.
         place: Place,
         /// What is wrong.
         reason: String,
     },
-    /// The header lacks a column without which no row can be read.
-    #[error("{place}: the column is missing; the header has {found}")]
+    /// The header lacks a required column.
+    #[error("{place}: column missing; the header has {found}")]
     MissingColumn {
-        /// Where; the column is the one missing.
+        /// Location; its column is the missing one.
         place: Place,
-        /// The columns there are, shortened.
+        /// The columns found, truncated.
         found: String,
     },
-    /// A mutation's rows are not together in the file; reading it again with grouping in memory helps.
+    /// The rows of a mutation are scattered in the file; reading it again with grouping in memory succeeds.
     #[error(
         "{place}: mutation {mutation} appears again after other mutations; group the file in memory"
     )]
     Scattered {
-        /// Where the mutation came back.
+        /// Location where the mutation appears again.
         place: Place,
-        /// Its number.
+        /// Number of the mutation.
         mutation: String,
     },
-    /// The table refused the rows.
+    /// The table rejected the rows.
     #[error(transparent)]
     Lake(#[from] toise_lake::Error),
 }
 
 impl Error {
-    /// A malformed source.
+    /// An error for a malformed source.
     pub fn malformed(place: Place, reason: impl Into<String>) -> Self {
         Self::Malformed {
             place,
@@ -119,7 +119,7 @@ impl Error {
         }
     }
 
-    /// A read failure; an early end is said in words a person can act on.
+    /// Converts a read error; an unexpected end of the data gets a message that says what to do.
     pub(crate) fn reading(place: Place, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         match source.kind() {

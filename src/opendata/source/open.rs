@@ -1,4 +1,4 @@
-//! Opens a source: looks at its first bytes, undoes gzip and Windows-1252, and picks the reader for what is inside.
+//! Opens a source: detects its format from the first bytes, decodes gzip and Windows-1252, and creates the reader.
 
 use std::io::{BufReader, Cursor, Read};
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 
 use super::{Block, Error, Place, delimited, json, parquet};
 
-/// Bytes looked at to tell what a source is.
+/// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
-/// Read buffer in front of decompression.
+/// Size of the read buffer before decompression, bytes.
 const READ_BUFFER_BYTES: usize = 256 << 10;
 
-/// What a source is in, compression aside (gzip is always recognised by its first bytes).
+/// Format of a source, apart from compression (gzip is always detected from the first bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Told from the first bytes.
+    /// Detect from the first bytes.
     #[default]
     Detect,
     /// Delimited text: comma, semicolon, tab or pipe.
@@ -30,13 +30,13 @@ pub enum Format {
     Parquet,
 }
 
-/// Hands out the rows of a source, block by block.
+/// Reads the rows of a source, block by block.
 pub trait BlockReader {
-    /// The next rows; `None` at the end. Blocks.
+    /// The next rows; `None` at the end. Blocks the calling thread.
     fn next_block(&mut self) -> Result<Option<Block>, Error>;
 }
 
-/// Counts and digests the bytes of a source as they are read.
+/// Counts and digests the bytes of a source while they are read.
 #[derive(Clone, Default)]
 pub struct Meter {
     bytes: Arc<AtomicU64>,
@@ -44,12 +44,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// BLAKE3 of the bytes read so far, hexadecimal.
+    /// BLAKE3 digest of the bytes read so far, hexadecimal.
     pub fn checksum(&self) -> String {
         self.hasher.lock().finalize().to_hex().to_string()
     }
@@ -69,11 +69,11 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// Opens a source for reading block by block; `name` is what errors call it.
+/// Opens a source for reading block by block; errors call it `name`.
 ///
 /// # Errors
 ///
-/// When the first bytes are not what any reader takes, or cannot be read.
+/// The source cannot be read, or no reader supports its format.
 pub fn open<'r>(
     source: impl Read + Send + 'r,
     name: &str,
@@ -169,7 +169,7 @@ fn detect(probe: &[u8], name: &str) -> Result<Format, Error> {
     })
 }
 
-/// Whether the probe is UTF-8; a character cut at its end does not count against it.
+/// Whether the probe is UTF-8; a character truncated at its end is accepted.
 fn looks_like_utf8(probe: &[u8]) -> bool {
     match std::str::from_utf8(probe) {
         Ok(_) => true,
@@ -177,14 +177,14 @@ fn looks_like_utf8(probe: &[u8]) -> bool {
     }
 }
 
-/// Turns Windows-1252, which French spreadsheets write, into UTF-8.
+/// Converts Windows-1252, which French spreadsheets write, to UTF-8.
 struct Windows1252<R> {
     inner: R,
     buffer: Vec<u8>,
     ready: Cursor<Vec<u8>>,
 }
 
-/// Characters of 0x80 to 0x9f; the five unassigned ones stay control characters.
+/// Characters of the bytes 0x80 to 0x9f; the five unassigned ones remain control characters.
 const WINDOWS_1252_HIGH: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',

@@ -1,5 +1,5 @@
-//! Parquet whose columns carry the published names. Values become text cells like everyone else's, so that one
-//! reading of dates, codes and decimals serves every container.
+//! Reads Parquet files whose columns have the published names. Values become text cells as in other containers, so that
+//! dates, codes and decimals are parsed in one place.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::block::{Block, Header};
 use super::{BlockReader, Error, Place};
 
-/// Rows decoded at once: 230 columns of them are a few megabytes.
+/// Rows decoded per batch: with 230 columns, a few megabytes.
 const BATCH_ROWS: usize = 2_048;
 
-/// Reads Parquet; the source is first copied to a temporary file because the footer is at its end.
+/// Reads Parquet. The source is copied to a temporary file first, because the footer is at its end.
 pub(super) struct ParquetReader {
     batches: ParquetRecordBatchReader,
     name: String,

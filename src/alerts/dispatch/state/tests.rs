@@ -1,4 +1,4 @@
-//! What is delivered when: one new delivery an alert, retries in their turn, endpoints apart.
+//! The order of deliveries: one new delivery per alert, retries in turn, endpoints independent of one another.
 
 use super::super::places::UNPROVEN_MAX;
 use super::*;
@@ -14,7 +14,7 @@ fn receiver_of(account: u128, name: &str) -> Key {
     })
 }
 
-/// Picks an alert and begins its delivery.
+/// Picks an alert and starts its delivery.
 fn begin(state: &mut State, more: bool) -> Option<(i64, Uuid)> {
     let (alert, receiver) = state.pick(0)?;
     let delivery_id = Uuid::now_v7();
@@ -23,7 +23,7 @@ fn begin(state: &mut State, more: bool) -> Option<(i64, Uuid)> {
 }
 
 #[test]
-fn an_alert_has_one_new_delivery_under_way_and_then_the_next() {
+fn an_alert_has_one_new_delivery_in_flight_at_a_time() {
     let mut state = State::default();
     state.note(1, Some(receiver("a")));
     state.note(1, Some(receiver("a")));
@@ -39,7 +39,7 @@ fn an_alert_has_one_new_delivery_under_way_and_then_the_next() {
 }
 
 #[test]
-fn what_waits_for_another_delivery_is_looked_at_when_that_one_ends() {
+fn notifications_that_wait_for_a_delivery_are_checked_when_it_ends() {
     let mut state = State::default();
     let a = receiver("a");
     let retry = Uuid::now_v7();
@@ -62,7 +62,7 @@ fn what_waits_for_another_delivery_is_looked_at_when_that_one_ends() {
 }
 
 #[test]
-fn hanging_endpoints_of_one_account_take_no_place_from_the_others() {
+fn hanging_endpoints_of_one_account_take_no_slots_from_others() {
     let mut state = State::default();
     let idle = receiver_of(1, "idle");
     let first = Uuid::now_v7();
@@ -76,7 +76,7 @@ fn hanging_endpoints_of_one_account_take_no_place_from_the_others() {
         hanging += 1;
     }
     assert_eq!(hanging, UNPROVEN_MAX / 2);
-    // A day later: what took its deliveries is known as such, and a stranger finds room too.
+    // A day later: the endpoint that accepted its deliveries is known as healthy, and an unknown one finds a slot too.
     state.forget_idle(24 * 3_600_000);
     for (alert, other) in [(2_000, idle), (2_001, receiver_of(2, "stranger"))] {
         state.note(alert, Some(Arc::clone(&other)));
@@ -87,7 +87,7 @@ fn hanging_endpoints_of_one_account_take_no_place_from_the_others() {
 }
 
 #[test]
-fn of_many_endpoints_those_that_answer_and_were_used_last_are_remembered() {
+fn healthy_and_recently_used_endpoints_are_remembered_first() {
     let mut state = State::default();
     let names: Vec<Key> = (0..REMEMBERED_MAX + 3)
         .map(|name| receiver(&name.to_string()))
@@ -110,7 +110,7 @@ fn of_many_endpoints_those_that_answer_and_were_used_last_are_remembered() {
 }
 
 #[test]
-fn connections_are_kept_for_so_many_endpoints_and_no_more() {
+fn connections_are_kept_for_a_limited_number_of_endpoints() {
     let mut state = State::default();
     for index in 0..KEPT_MAX {
         assert_eq!(
@@ -124,7 +124,7 @@ fn connections_are_kept_for_so_many_endpoints_and_no_more() {
 }
 
 #[test]
-fn endpoints_come_in_turn() {
+fn endpoints_take_turns() {
     let mut state = State::default();
     for alert in 0..6 {
         let name = if alert < 4 { "busy" } else { "quiet" };
@@ -137,7 +137,7 @@ fn endpoints_come_in_turn() {
 }
 
 #[test]
-fn an_alert_in_line_follows_its_receiver_and_retires_without_one() {
+fn a_queued_alert_follows_its_receiver_and_retires_without_one() {
     let mut state = State::default();
     let (a, b) = (receiver("a"), receiver("b"));
     state.note(1, Some(Arc::clone(&a)));
@@ -145,7 +145,7 @@ fn an_alert_in_line_follows_its_receiver_and_retires_without_one() {
     state.move_to(1, Some(Arc::clone(&b)));
     state.move_to(2, None);
     assert_eq!(state.pick(0), Some((1, Arc::clone(&b))));
-    // An endpoint that its only alert left and came back to is in line once.
+    // An endpoint that its only alert left and returned to is queued once.
     state.set_aside(1, false);
     state.note(1, Some(Arc::clone(&b)));
     state.move_to(1, Some(receiver("c")));

@@ -1,16 +1,16 @@
-//! Areas in French text: the dwelling's and the land's, told from those of rooms, terraces and cellars.
+//! Areas in French text: those of the dwelling and of the land, as distinct from rooms, terraces and cellars.
 
 use super::tokens::Token;
 
-/// Square metres of a hectare.
+/// Square metres per hectare.
 const HECTARE: f64 = 10_000.0;
-/// Square metres of an are.
+/// Square metres per are.
 const ARE: f64 = 100.0;
-/// Areas a dwelling or premises may have, square metres.
+/// Plausible areas of a dwelling or premises, square metres.
 const DWELLING: std::ops::RangeInclusive<f64> = 4.0..=100_000.0;
-/// Areas land may have, square metres.
+/// Plausible areas of land, square metres.
 const LAND: std::ops::RangeInclusive<f64> = 10.0..=1e8;
-/// Tokens before or after an area that say what it is of.
+/// Number of tokens around an area that may say what it describes.
 const CONTEXT: usize = 6;
 
 const LAND_WORDS: [&str; 6] = ["terrain", "terrains", "parcelle", "parc", "terre", "terres"];
@@ -47,7 +47,7 @@ const OTHER_WORDS: [&str; 31] = [
     "buanderie",
     "atelier",
 ];
-/// Words that stand between an area and what it is of.
+/// Words that may occur between an area and what it describes.
 const BRIDGES: [&str; 21] = [
     "de",
     "d",
@@ -72,12 +72,12 @@ const BRIDGES: [&str; 21] = [
     "superficie",
 ];
 
-/// Areas of a text.
+/// The areas in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Areas {
-    /// Of the dwelling or premises, square metres.
+    /// Area of the dwelling or premises, square metres.
     pub dwelling: Option<f64>,
-    /// Of the land, square metres.
+    /// Area of the land, square metres.
     pub land: Option<f64>,
 }
 
@@ -120,7 +120,7 @@ pub fn areas(tokens: &[Token]) -> Areas {
 fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     let word = tokens.get(place + 1)?.word()?;
     match word {
-        // `m²`, and `M²` in capitals.
+        // `m²`, or `M²` in capitals.
         "m2" => Some((1.0, place + 2)),
         "metres" | "metre"
             if tokens
@@ -140,7 +140,7 @@ fn what(tokens: &[Token], place: usize, after: usize) -> Of {
         matches!(token, Token::Sign('\'' | '’' | ':' | '(' | ')' | '-'))
             || BRIDGES.iter().any(|word| token.is(word))
     };
-    // `65 m² de terrasse` is the terrace's, `65 m² avec terrasse` is not.
+    // `65 m² de terrasse` describes the terrace, `65 m² avec terrasse` does not.
     let follower = tokens[after..]
         .iter()
         .take(CONTEXT)
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dwellings_area_is_told_from_the_lands_and_from_rooms() {
+    fn the_area_of_the_dwelling_is_distinguished_from_land_and_rooms() {
         for (text, expected) in [
             ("Appartement 3 pièces 61,5 m²", (Some(61.5), None)),
             ("Surface habitable : 61.5m2", (Some(61.5), None)),

@@ -2,13 +2,13 @@
 
 use super::tokens::Token;
 
-/// Rooms a dwelling may have.
+/// Maximum number of rooms in a dwelling.
 const ROOMS_MAX: u32 = 60;
-/// Storeys a building may have.
+/// Maximum number of storeys in a building.
 const STOREYS_MAX: u32 = 60;
-/// Years of construction that are read.
+/// Accepted years of construction.
 const YEARS: std::ops::RangeInclusive<u32> = 1_200..=2_100;
-/// Tokens after a label within which its value stands.
+/// Maximum number of tokens between a label and its value.
 pub(super) const LABEL_REACH: usize = 5;
 
 const NUMBERS: [&str; 11] = [
@@ -33,7 +33,7 @@ pub(super) fn is_any(token: Option<&Token>, words: &[&str]) -> bool {
     token.is_some_and(|token| words.iter().any(|word| token.is(word)))
 }
 
-/// A count in digits or letters.
+/// A number in digits or words.
 fn count(token: &Token) -> Option<u32> {
     let spelt = || {
         NUMBERS
@@ -44,7 +44,7 @@ fn count(token: &Token) -> Option<u32> {
     token.whole().or_else(spelt)
 }
 
-/// How many of something there are: `3 pièces`, `trois pièces`, `Pièces : 3`, `Nombre de pièces 3`.
+/// A number of things: `3 pièces`, `trois pièces`, `Pièces : 3`, `Nombre de pièces 3`.
 pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
     let in_range = |count: &u32| (1..=ROOMS_MAX).contains(count);
     let before = (1..tokens.len())
@@ -55,7 +55,7 @@ pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
             .filter(|place| is_any(tokens.get(*place), names))
             .find_map(|place| {
                 let mut after = &tokens[place + 1..];
-                // The value may stand on a line of its own.
+                // The value may be on a separate line.
                 while let [Token::Sign(':' | '(' | ')') | Token::Break, rest @ ..] = after {
                     after = rest;
                 }
@@ -66,7 +66,7 @@ pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
     })
 }
 
-/// Main rooms, also of `T3`, `F3` and `studio`.
+/// Number of main rooms, also from `T3`, `F3` and `studio`.
 pub fn rooms(tokens: &[Token]) -> Option<u32> {
     count_of(tokens, &["pieces", "piece", "pcs", "p"]).or_else(|| {
         tokens
@@ -83,7 +83,7 @@ pub fn rooms(tokens: &[Token]) -> Option<u32> {
     })
 }
 
-/// Bathrooms: `2 salles de bains`, else `2 salles d'eau`.
+/// Number of bathrooms: `2 salles de bains`, else `2 salles d'eau`.
 pub fn bathrooms(tokens: &[Token]) -> Option<u32> {
     let of = |last: &[&str]| {
         (1..tokens.len()).find_map(|place| {
@@ -100,12 +100,12 @@ pub fn bathrooms(tokens: &[Token]) -> Option<u32> {
         .or_else(|| of(&["eau"]))
 }
 
-/// A storey, and how many the building has.
+/// The storey of a dwelling, and the number of storeys of its building.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Floors {
-    /// Of the dwelling, 0 for the ground floor.
+    /// Storey of the dwelling; 0 for the ground floor.
     pub floor: Option<u32>,
-    /// Of the building, above the ground floor.
+    /// Storeys of the building above the ground floor.
     pub total: Option<u32>,
 }
 
@@ -167,7 +167,7 @@ pub fn floors(tokens: &[Token]) -> Floors {
     floors
 }
 
-/// The storey that the words before `étage` name.
+/// The storey named by the words before `étage`.
 fn before_storey(before: &[Token]) -> Option<u32> {
     let mut at = before.len();
     let last = |at: usize| at.checked_sub(1).and_then(|last| before.get(last));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn storeys_are_told_in_many_ways() {
+    fn storeys_are_read_in_many_notations() {
         for (text, floor, total) in [
             ("au 3ème étage", Some(3), None),
             ("3e étage sur 5 avec ascenseur", Some(3), Some(5)),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn years_of_construction_follow_the_word() {
+    fn years_of_construction_are_read_after_their_label() {
         assert_eq!(
             construction_year(&tokens("Année de construction : 1975")),
             Some(1975)

@@ -1,25 +1,25 @@
-//! Classes of energy and greenhouse gas in French text, and their figures.
+//! Energy and climate classes in French text, with their values.
 
 use super::counts::{LABEL_REACH, is_any};
 use super::tokens::Token;
 
-/// Tokens around a number of emissions within which CO2 is named.
+/// Maximum distance in tokens between an emission value and the word CO2.
 const CARBON_REACH: usize = 4;
 
-/// What a diagnostic says.
+/// The content of an energy diagnostic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Class of energy, `A` to `G`.
+    /// Energy class, `A` to `G`.
     pub class: Option<char>,
-    /// Class of greenhouse gas, `A` to `G`.
+    /// Climate class, `A` to `G`.
     pub climate_class: Option<char>,
-    /// kWh of primary energy per square metre and year.
+    /// Primary energy, kWh per square metre and year.
     pub consumption: Option<f64>,
-    /// kg of CO2 per square metre and year.
+    /// Emissions, kg of CO2 per square metre and year.
     pub emissions: Option<f64>,
 }
 
-/// Classes and figures of a diagnostic: `DPE : D`, `Classe énergie D`, `GES C`, `214 kWh/m²/an`, `12 kg CO2`.
+/// Reads the classes and values of a diagnostic: `DPE : D`, `Classe énergie D`, `GES C`, `214 kWh/m²/an`, `12 kg CO2`.
 pub fn energy(tokens: &[Token]) -> Energy {
     let mut energy = Energy::default();
     for place in 0..tokens.len() {
@@ -80,12 +80,12 @@ fn reaches(tokens: &[Token], place: usize, names: &[&str]) -> bool {
         .any(|token| is_any(Some(token), names))
 }
 
-/// The lone capital that a label leads to.
+/// The single capital letter after a label.
 fn class_after(tokens: &[Token], place: usize) -> Option<char> {
     for at in place + 1..tokens.len().min(place + 1 + LABEL_REACH) {
         match &tokens[at] {
             Token::Word(word) if word.len() == 1 && ("A"..="G").contains(&word.as_str()) => {
-                // `A venir` is a promise, no class; neither is the letter of `D'après`.
+                // In `A venir` and `D'après` the letter is not a class.
                 let next = tokens.get(at + 1);
                 let leads_on = is_any(
                     next,
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_of_energy_are_lone_capitals_after_their_label() {
+    fn energy_classes_are_single_capitals_after_their_label() {
         for (text, class, climate) in [
             ("DPE : D", Some('D'), None),
             ("DPE D - GES B", Some('D'), Some('B')),

@@ -1,8 +1,8 @@
-//! What is offered, in French text: the class of asset, sale or rent, what it has.
+//! The kind of listing in French text: class, sale or rental, amenities.
 
 use super::tokens::Token;
 
-/// Words of classes of asset; those of dwellings go before the others, whichever comes first in the text.
+/// Words for classes; those of dwellings take precedence, whatever their order in the text.
 const DWELLINGS: [(&str, &str); 17] = [
     ("appartement", "CLASS_FLAT"),
     ("appartements", "CLASS_FLAT"),
@@ -39,7 +39,7 @@ const OTHERS: [(&str, &str); 15] = [
     ("immeuble", "CLASS_BUILDING"),
     ("chambre", "CLASS_ROOM"),
 ];
-/// Words of offers: the earlier entry goes before the later.
+/// Words for offers; earlier entries take precedence.
 const OFFERS: [(&[&str], &str); 5] = [
     (&["viager"], "OFFER_LIFE_ANNUITY_SALE"),
     (&["encheres", "adjudication"], "OFFER_AUCTION"),
@@ -64,7 +64,7 @@ const OFFERS: [(&[&str], &str); 5] = [
     ),
 ];
 
-/// Words of what a dwelling has.
+/// Words for amenities of a dwelling.
 const HAS: [(&[&str], &str); 17] = [
     (&["ascenseur"], "hasLift"),
     (&["balcon", "balcons"], "hasBalcony"),
@@ -84,10 +84,10 @@ const HAS: [(&[&str], &str); 17] = [
     (&["jacuzzi"], "hasJacuzzi"),
     (&["calme"], "isPeaceful"),
 ];
-/// Words before a word that deny it.
+/// Words that negate the word after them.
 const DENIALS: [&str; 6] = ["sans", "pas", "aucun", "aucune", "ni", "proche"];
 
-/// The class of asset a text speaks of.
+/// The class that a text names.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
     let first_of = |table: &[(&str, &'static str)]| {
         tokens.iter().filter_map(Token::word).find_map(|word| {
@@ -115,7 +115,7 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
         .or_else(by_rooms)
 }
 
-/// What a text offers: the first of sale and rent, unless it speaks of a rarer kind.
+/// The offer in a text: the first of sale and rental, unless it names a rarer kind.
 pub fn offer(tokens: &[Token]) -> Option<&'static str> {
     let at = |words: &[&str]| {
         let mut found = tokens.iter().filter_map(Token::word);
@@ -135,7 +135,7 @@ pub fn offer(tokens: &[Token]) -> Option<&'static str> {
     }
 }
 
-/// What a text says a dwelling has, and has not: field of the characteristics and whether.
+/// The amenities a text says a dwelling has or lacks: field of the characteristics, and whether it is present.
 pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, bool)> + '_ {
     HAS.iter().filter_map(|(words, field)| {
         let place = tokens
@@ -145,7 +145,7 @@ pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, 
         let denied = before
             .iter()
             .any(|token| token.word().is_some_and(|word| DENIALS.contains(&word)));
-        // A lift that is missing is worth saying; of anything else a denial may be about something else.
+        // Only a missing lift is recorded; any other negation may refer to something else.
         match (denied, *field) {
             (true, "hasLift") => Some((*field, false)),
             (true, _) => None,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dwelling_has_is_not_what_it_lacks() {
+    fn amenities_are_distinguished_from_missing_ones() {
         let text = tokens("Sans ascenseur, avec balcon et deux caves, proche piscine");
         let found: Vec<_> = characteristics(&text).collect();
         assert_eq!(

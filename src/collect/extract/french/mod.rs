@@ -1,7 +1,7 @@
-//! What people read on a page, in French: prices, areas, rooms, storeys, classes of energy, places, amenities.
+//! Reads the visible text of a page in French: prices, areas, rooms, storeys, energy classes, places, amenities.
 //!
-//! [`mod@tokens`] cuts a text into numbers, words and signs; each reader then looks for its own. Nothing is guessed:
-//! what is not plainly said is not found.
+//! [`mod@tokens`] splits a text into numbers, words and signs; each reader then searches them for its values. Nothing
+//! is guessed: a value that is not stated clearly is not found.
 
 mod areas;
 mod counts;
@@ -17,21 +17,21 @@ use super::findings::{Findings, Origin, PRICE};
 use money::Amount;
 use tokens::{Token, tokens};
 
-/// Prices from which on nobody asks for a month's rent, EUR.
+/// Amounts from here on cannot be a monthly rent, EUR.
 const SALE_CERTAIN: f64 = 15_000.0;
 
-/// How much of a text is to be believed.
+/// How reliable a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A title or a description: it speaks of this listing.
+    /// A title or a description, which describes this listing.
     Own,
-    /// A label and its value. Which class of asset and offer it is of is for others to say: `Parking : 1`.
+    /// A label and its value. Class and offer are not read from it: `Parking : 1`.
     Label,
-    /// The whole page, which speaks of other listings too: first comes first.
+    /// The whole page, which also describes other listings; the first value is used.
     Page,
 }
 
-/// Notes what a text says of a listing.
+/// Adds the values in a text to the findings.
 pub fn read(text: &str, part: Part, findings: &mut Findings, origin: Origin) {
     let tokens = tokens(text);
     match part {
@@ -40,7 +40,7 @@ pub fn read(text: &str, part: Part, findings: &mut Findings, origin: Origin) {
             read_money(&tokens, findings, origin);
         }
         Part::Label => read_money(&tokens, findings, origin),
-        // Menus offer everything: what is asked, once or every month, tells more.
+        // Menus contain every offer; an asking price or a monthly rent is more reliable.
         Part::Page => {
             read_money(&tokens, findings, origin);
             read_kind(&tokens, findings, origin);
@@ -57,17 +57,17 @@ pub fn read(text: &str, part: Part, findings: &mut Findings, origin: Origin) {
     }
 }
 
-/// Notes the class of asset and the offer that words name: a title, a category, the path of an address.
+/// Adds the class and offer named by words, as in a title, a category or the path of a URL.
 pub fn read_kinds(text: &str, findings: &mut Findings, origin: Origin) {
     read_kind(&tokens(text), findings, origin);
 }
 
-/// Whether the price is given on request only.
+/// Whether the price is available on request only.
 pub fn is_price_on_request(text: &str) -> bool {
     money::is_on_request(&tokens(text))
 }
 
-/// The first amount of a text, whatever it is; of a text that is nothing but a number, that number.
+/// The first amount in a text, of any kind; if the text is only a number, that number.
 pub fn amount(text: &str) -> Option<f64> {
     let tokens = tokens(text);
     let said = money::amounts(&tokens).find_map(|amount| match amount {
@@ -77,19 +77,19 @@ pub fn amount(text: &str) -> Option<f64> {
     said.or_else(|| tokens.iter().find_map(Token::number))
 }
 
-/// The first number of a text.
+/// The first number in a text.
 pub fn number(text: &str) -> Option<f64> {
     tokens(text).iter().find_map(Token::number)
 }
 
-/// The storey a text names: `3e`, `RDC`, `3/5`.
+/// The storey in a text: `3e`, `RDC`, `3/5`.
 pub fn floor(text: &str) -> Option<f64> {
     let tokens = tokens(text);
     let floor = counts::floors(&tokens).floor.map(f64::from);
     floor.or_else(|| tokens.iter().find_map(Token::number))
 }
 
-/// The lone capital of a text: `D`, `Classe D`, `D (214)`.
+/// The single capital letter in a text: `D`, `Classe D`, `D (214)`.
 pub fn energy_class(text: &str) -> Option<char> {
     tokens(text)
         .iter()
@@ -177,7 +177,7 @@ fn read_counts(tokens: &[Token], findings: &mut Findings, origin: Origin) {
         year,
         origin,
     );
-    // Of a house a text names the storeys to tell what is on them.
+    // In the text of a house, storeys are mentioned to describe what is on them.
     if is_flat {
         let floors = counts::floors(tokens);
         findings.put_some("habitation.floor", floors.floor, origin);
@@ -225,7 +225,7 @@ fn read_place(tokens: &[Token], findings: &mut Findings, origin: Origin) {
     }
 }
 
-/// Every price and rent of a text.
+/// All prices and rents in a text.
 pub fn prices(tokens: &[Token]) -> Vec<f64> {
     let priced = money::amounts(tokens).filter_map(|amount| match amount {
         Amount::Price(value) | Amount::Rent(value) => Some(value),

@@ -1,36 +1,36 @@
-//! Amounts in French text: which of them is the price, and what some of the others are.
+//! Amounts in French text: the price, and the meaning of some others.
 //!
-//! An amount is what the words around it on its line say: `charges : 120 €/mois` is none of the price, nor is
-//! `4 500 €/m²` or `soit 1 200 € par mois de crédit`.
+//! The words around an amount on its line determine its meaning: `charges : 120 €/mois` is not the price, nor is `4 500
+//! €/m²` or `soit 1 200 € par mois de crédit`.
 
 use super::tokens::Token;
 
-/// Tokens before an amount that say what it is.
+/// Number of tokens before an amount that may describe it.
 const CONTEXT_BEFORE: usize = 7;
-/// Least price of a sale.
+/// Minimum sale price, EUR.
 const SALE_MIN: f64 = 1_000.0;
-/// Least rent of a month.
+/// Minimum monthly rent, EUR.
 const RENT_MIN: f64 = 20.0;
-/// Greatest amount that is read.
+/// Maximum amount, EUR.
 const AMOUNT_MAX: f64 = 1e11;
 const MONTHS: f64 = 12.0;
 
-/// What an amount is.
+/// The meaning of an amount, in EUR.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// What a sale asks.
+    /// Sale price.
     Price(f64),
-    /// What a month's rent is.
+    /// Monthly rent.
     Rent(f64),
-    /// Deposit of a rent.
+    /// Deposit of a rental.
     Deposit(f64),
-    /// Property tax of a year.
+    /// Yearly property tax.
     PropertyTax(f64),
-    /// Condominium fees of a year.
+    /// Yearly condominium fees.
     CondominiumFees(f64),
 }
 
-/// How often an amount is paid, as the words after it say.
+/// How often an amount is paid, from the words after it.
 #[derive(Clone, Copy, PartialEq)]
 enum Every {
     Once,
@@ -39,7 +39,7 @@ enum Every {
     SquareMetre,
 }
 
-/// Words that make an amount something the advert does not tell of.
+/// Words that make an amount irrelevant for the advert.
 const OTHER: [&str; 27] = [
     "honoraires",
     "frais",
@@ -70,12 +70,12 @@ const OTHER: [&str; 27] = [
     "budget",
 ];
 
-/// Every amount of a text that is one of those, in order.
+/// All amounts in a text that have one of these meanings, in order.
 pub fn amounts(tokens: &[Token]) -> impl Iterator<Item = Amount> + '_ {
     (0..tokens.len()).filter_map(|place| amount(tokens, place))
 }
 
-/// Whether the price is given on request only.
+/// Whether the price is available on request only.
 pub fn is_on_request(tokens: &[Token]) -> bool {
     tokens.windows(3).any(|window| {
         let [first, second, third] = window else {
@@ -101,7 +101,7 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     let start = line_start
         .unwrap_or(0)
         .max(place.saturating_sub(CONTEXT_BEFORE));
-    // What stands before another amount is about that one.
+    // Words before another amount belong to that one.
     let other = tokens[start..place]
         .iter()
         .rposition(|token| *token == Token::Sign('€'));
@@ -136,7 +136,7 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     }
 }
 
-/// The factor of a number that is an amount, and where the text goes on after its unit.
+/// The factor of a number that is an amount, and the position after its unit.
 fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     let next = tokens.get(place + 1);
     let second = tokens.get(place + 2);
@@ -163,7 +163,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
         }
         _ => {}
     }
-    // `€ 350 000`, and `Prix : 350 000` where nothing says what is counted.
+    // `€ 350 000`, and `Prix : 350 000` if no unit follows.
     let before = place.checked_sub(1).and_then(|before| tokens.get(before));
     let is_other_unit = matches!(next, Some(Token::Word(_)));
     if before == Some(&Token::Sign('€')) && !is_other_unit {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_found_however_it_is_written() {
+    fn a_price_is_found_in_every_notation() {
         for text in [
             "350 000 €",
             "350.000€",
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rent_is_told_by_its_month() {
+    fn a_rent_is_recognised_by_its_period() {
         for text in [
             "850 € / mois",
             "850€/mois CC",
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn other_amounts_are_no_price() {
+    fn other_amounts_are_not_the_price() {
         for text in [
             "5 800 €/m²",
             "5 800 € le m2",

@@ -3,28 +3,28 @@
 use super::tokens::Token;
 use toise_geo::communes;
 
-/// Words of a town's name that are looked at.
+/// Maximum words of a town's name.
 const NAME_WORDS_MAX: usize = 5;
 
-/// A place.
+/// A place found in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
     /// Postal code.
     pub postal_code: Option<String>,
-    /// INSEE code, where the text leaves no doubt.
+    /// INSEE code, if it is unambiguous.
     pub insee_code: Option<String>,
-    /// Official name of the town.
+    /// Official name of the commune.
     pub city: Option<String>,
 }
 
-/// Cities whose arrondissements have postal codes of their own: the first code less one, how many there are.
+/// Cities whose arrondissements have postal codes of their own: the first code minus one, and their number.
 const CITIES: [(&str, u32, u32); 3] = [
     ("paris", 75_000, 20),
     ("lyon", 69_000, 9),
     ("marseille", 13_000, 16),
 ];
 
-/// The first place of a text.
+/// The first place in a text.
 pub fn place(tokens: &[Token]) -> Option<Place> {
     let found = |read: fn(&[Token], usize) -> Option<Place>| {
         (0..tokens.len()).find_map(|place| read(tokens, place))
@@ -61,7 +61,7 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<Place> {
         .any(|token| token.is("postal"));
     let city = match named {
         Some(commune) => Some(commune.name.to_owned()),
-        // Villages that the table does not know have their name before the bracket.
+        // The name of a village that the table does not contain comes before the bracket.
         None if (in_brackets || is_labelled) && !is_counted => None,
         None => return None,
     };
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_by_code_arrondissement_or_department() {
+    fn places_are_found_by_code_arrondissement_or_department() {
         for (text, code, city) in [
             (
                 "Appartement 3 pièces 75011 Paris",

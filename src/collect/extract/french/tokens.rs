@@ -1,35 +1,36 @@
-//! French text as numbers, words and signs, the way prices and areas are written in it.
+//! Splits French text into numbers, words and signs, with the French notation of prices and areas.
 //!
-//! Thousands are grouped by spaces of any width, points or apostrophes, decimals follow a comma or a point. Words come
-//! in lower case without accents; a letter stuck to digits before it begins a word of its own (`65m²`, `3ème`), digits
-//! stuck to a letter belong to it (`T3`, `m²` as `m2`).
+//! Thousands are grouped by spaces of any width, points or apostrophes; decimals follow a comma or a point. Words are
+//! in lower case without accents. A letter directly after digits starts a new word (`65m²`, `3ème`); digits directly
+//! after a letter belong to its word (`T3`, `m²` as `m2`).
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Tokens of a text that are looked at.
+/// Maximum tokens read from a text.
 const TOKENS_MAX: usize = 20_000;
 
-/// A piece of text.
+/// A token of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
-    /// A number without sign; its digits as they stand, for codes.
+    /// An unsigned number with its digits as written, for codes.
     Number(f64, String),
-    /// Letters, and digits after them. A lone capital stays one: it may be a class of energy, `à` is none.
+    /// Letters, with any digits after them. A single capital without accent stays a capital, because it may be an
+    /// energy class.
     Word(String),
-    /// Any other character but white space.
+    /// Any other character except white space.
     Sign(char),
     /// The end of a line.
     Break,
 }
 
 impl Token {
-    /// Whether it is this word.
+    /// Whether it is the given word.
     pub fn is(&self, word: &str) -> bool {
         matches!(self, Token::Word(found) if found == word)
     }
 
-    /// The word, if it is one.
+    /// The word; `None` for other tokens.
     pub fn word(&self) -> Option<&str> {
         match self {
             Token::Word(word) => Some(word),
@@ -37,7 +38,7 @@ impl Token {
         }
     }
 
-    /// The number, if it is one.
+    /// The number; `None` for other tokens.
     pub fn number(&self) -> Option<f64> {
         match self {
             Token::Number(number, _) => Some(*number),
@@ -45,7 +46,7 @@ impl Token {
         }
     }
 
-    /// The number when it is a whole one.
+    /// The number, if it is whole.
     pub fn whole(&self) -> Option<u32> {
         self.number()
             .filter(|number| number.fract() == 0.0 && (0.0..1e9).contains(number))
@@ -53,7 +54,7 @@ impl Token {
     }
 }
 
-/// Cuts a text.
+/// Splits a text into tokens.
 pub fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -87,7 +88,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
 }
 
 fn is_letter(character: char) -> bool {
-    // `m²` is one word; combining marks stay with their letter.
+    // `m²` is one word; combining marks belong to their letter.
     character.is_alphabetic() || matches!(character, '²' | '³') || is_combining_mark(character)
 }
 
@@ -95,7 +96,7 @@ fn is_blank(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200f}')
 }
 
-/// Lower case without accents.
+/// Converts to lower case and removes accents.
 pub fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
@@ -113,7 +114,7 @@ pub fn fold(word: &str) -> String {
     folded
 }
 
-/// The number a text begins with, its digits, and how many bytes it takes.
+/// The number at the start of a text, its digits, and its length in bytes.
 fn number(text: &str) -> (f64, String, usize) {
     let mut taken = digits(text);
     let mut whole = text[..taken].to_owned();
@@ -145,7 +146,7 @@ fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// Bytes of a separator and the three digits after it, where they are a group of thousands.
+/// Length in bytes of a separator and the three digits after it, if they are a group of thousands.
 fn group(text: &str) -> Option<usize> {
     let separator = text.chars().next()?;
     let separates =
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_however_they_are_grouped() {
+    fn numbers_are_read_with_any_grouping() {
         for text in [
             "350000",
             "350 000",

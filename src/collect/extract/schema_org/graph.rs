@@ -1,4 +1,4 @@
-//! The nodes of a page, which of them is the listing, and the values they carry in one form or another.
+//! The nodes of a page, the choice of the listing among them, and the reading of their values in various forms.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use super::super::french;
 use super::{CLASSES, Said};
 use toise_listings::adverts::identity::ListingUrl;
 
-/// Nodes that are looked at.
+/// Maximum nodes read.
 const NODES_MAX: usize = 5_000;
-/// Square metres of a square foot.
+/// Square metres per square foot.
 const SQUARE_FOOT: f64 = 0.092_903_04;
 
-/// Properties that lead to other listings.
+/// Properties that refer to other listings.
 const ELSEWHERE: [&str; 8] = [
     "itemListElement",
     "isSimilarTo",
@@ -27,10 +27,10 @@ const ELSEWHERE: [&str; 8] = [
 
 pub(super) type Node = Map<String, Value>;
 
-/// What a page says, node by node.
+/// The nodes of a page.
 #[derive(Default)]
 pub(super) struct Graph<'v> {
-    /// Nodes that may be the listing, and those only found from it.
+    /// Nodes that may be the listing, and those reached only from other nodes.
     pub(super) nodes: Vec<(&'v Node, bool)>,
     by_id: HashMap<&'v str, &'v Node>,
 }
@@ -85,7 +85,7 @@ impl<'v> Graph<'v> {
         }
         let mut of_best = candidates.iter().filter(|(rank, _)| *rank == best);
         let (_, first) = of_best.next()?;
-        // The same listing is often there twice, for two readers; it then bears one name.
+        // The same listing often occurs twice, for two consumers; both nodes then have the same name.
         if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
             said.are_many = true;
             return None;
@@ -114,7 +114,7 @@ impl<'v> Graph<'v> {
 
 const OFFER: usize = 3;
 
-/// How likely a node is the listing, 0 the most.
+/// Rank of a node as the listing, 0 for the most likely; `None` if it cannot be the listing.
 pub(super) fn rank(node: &Node) -> Option<usize> {
     let is = |name: &str| types(node).any(|found| found == name);
     if is("RealEstateListing") {
@@ -141,7 +141,7 @@ pub(super) fn types(node: &Node) -> impl Iterator<Item = &str> {
     all.map(|name| name.rsplit(['/', ':', '#']).next().unwrap_or(name))
 }
 
-/// The text of a value: itself, its name, its first.
+/// The text of a value: the string itself, the name of an object, or the first of a list.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -154,7 +154,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The number of a value: a number, a text that holds one, a quantity.
+/// The number of a value: a number, a text that contains one, or a quantity.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -167,7 +167,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Degrees: always with a point or a comma before the decimals.
+/// A coordinate in degrees; must have a decimal point or comma.
 pub(super) fn degrees(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => text.trim().replace(',', ".").parse().ok(),
@@ -176,7 +176,7 @@ pub(super) fn degrees(value: &Value) -> Option<f64> {
     }
 }
 
-/// Square metres of a quantity, in whatever unit.
+/// The area of a quantity in square metres, converted from its unit.
 pub(super) fn area(value: &Value) -> Option<f64> {
     let unit = match value {
         Value::Object(node) => ["unitCode", "unitText"]

@@ -1,4 +1,4 @@
-//! What is left of markup that is deep, broken or hostile.
+//! Tidying of deep, broken and hostile markup.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn tame(html: &str) -> String {
 }
 
 #[test]
-fn what_is_open_is_closed_in_order() {
+fn open_elements_are_closed_in_order() {
     assert_eq!(
         tame("<div><b>un<i>deux</b>trois"),
         "<div><b>un<i>deux</i></b>trois</div>"
@@ -27,7 +27,7 @@ fn what_is_open_is_closed_in_order() {
 }
 
 #[test]
-fn scripts_styles_and_comments_leave_and_json_ld_is_kept_aside() {
+fn scripts_styles_and_comments_are_removed_and_json_ld_is_returned() {
     let page = "<!doctype html><!-- <b> --><script>if (a<b) '</b>'</script>\
         <script type='application/LD+json; charset=utf-8'>{\"a\": \"</p>\"}</SCRIPT><style>p>b{}</style>\
         <title>3 < 4</title><svg><title>icon</title></svg>fin";
@@ -37,7 +37,7 @@ fn scripts_styles_and_comments_leave_and_json_ld_is_kept_aside() {
 }
 
 #[test]
-fn attributes_keep_their_values_however_they_are_quoted() {
+fn attributes_keep_their_values_with_any_quoting() {
     assert_eq!(
         tame(r#"<meta a=1 b='say "x"' c = "d>e" f/>g 1<2"#),
         r#"<meta a="1" b="say &quot;x&quot;" c="d>e" f="">g 1&lt;2"#
@@ -58,7 +58,7 @@ fn attributes_keep_their_values_however_they_are_quoted() {
 }
 
 #[test]
-fn depth_and_numbers_are_bounded() {
+fn depth_and_counts_are_limited() {
     let deep = tame(&"<div>".repeat(10_000));
     assert_eq!(deep.matches("<div>").count(), DEPTH_MAX);
     assert_eq!(deep.matches("</div>").count(), DEPTH_MAX);

@@ -1,4 +1,4 @@
-//! What is truly for sale or to let, before any portal tells it its own way.
+//! Draws the true assets on the market, which portals then show with errors.
 
 use crate::synth::dvf::price;
 use crate::synth::places::{Address, Place};
@@ -8,7 +8,7 @@ use toise_contract::enums::{
     EnumExposure as Exposure, EnumPropertyClass as Class, EnumPropertyOfferType as OfferType,
 };
 
-/// Share of each class, the more urban the more flats: (class, in a village, in a city).
+/// Weight of each class: (class, in a village, in a city).
 const CLASSES: [(Class, f64, f64); 9] = [
     (Class::Flat, 10.0, 76.0),
     (Class::House, 68.0, 8.0),
@@ -20,17 +20,17 @@ const CLASSES: [(Class, f64, f64); 9] = [
     (Class::Office, 0.5, 2.0),
     (Class::Room, 0.5, 1.5),
 ];
-/// Share of flats by main rooms, from one.
+/// Weights of flats by number of main rooms, from one.
 const FLAT_ROOMS: [f64; 6] = [19.0, 30.0, 28.0, 15.0, 6.0, 2.0];
-/// Habitable area of a flat by main rooms, square metres.
+/// Habitable area of a flat by number of main rooms, from one, square metres.
 const FLAT_M2: [f64; 6] = [24.0, 42.0, 63.0, 82.0, 105.0, 140.0];
-/// Share of houses by main rooms, from two.
+/// Weights of houses by number of main rooms, from two.
 const HOUSE_ROOMS: [f64; 7] = [3.0, 11.0, 27.0, 31.0, 16.0, 8.0, 4.0];
-/// Energy by construction period, kWh per square metre and year.
+/// Primary energy by construction period, kWh per square metre and year.
 const ENERGY: [f64; 10] = [
     300.0, 285.0, 265.0, 240.0, 215.0, 195.0, 175.0, 120.0, 70.0, 62.0,
 ];
-/// Years of the construction periods.
+/// First and last year of the construction periods.
 const YEARS: [(i64, i64); 10] = [
     (1860, 1947),
     (1948, 1974),
@@ -43,31 +43,31 @@ const YEARS: [(i64, i64); 10] = [
     (2013, 2021),
     (2022, 2026),
 ];
-/// A month's rent as a share of the price.
+/// Monthly rent as a share of the sale price.
 const RENT_OF_PRICE: f64 = 0.0043;
 
-/// Amenities of a dwelling, as the contract names them.
+/// Amenities of a dwelling, named as in the contract.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Amenities {
-    /// Balcony.
+    /// Has a balcony.
     pub balcony: bool,
-    /// Cellar.
+    /// Has a cellar.
     pub cellar: bool,
-    /// Fireplace.
+    /// Has a fireplace.
     pub fireplace: bool,
-    /// Garage.
+    /// Has a garage.
     pub garage: bool,
-    /// Garden.
+    /// Has a garden.
     pub garden: bool,
-    /// Lift.
+    /// Has a lift.
     pub lift: bool,
-    /// Parking place.
+    /// Has a parking space.
     pub parking: bool,
-    /// Swimming pool.
+    /// Has a swimming pool.
     pub pool: bool,
-    /// Terrace.
+    /// Has a terrace.
     pub terrace: bool,
-    /// Entry phone.
+    /// Has an entry phone.
     pub interphone: bool,
 }
 
@@ -76,46 +76,46 @@ pub struct Amenities {
 pub struct Asset {
     /// Class.
     pub class: Class,
-    /// Offer.
+    /// Kind of offer.
     pub offer: OfferType,
-    /// Where it is.
+    /// Address of the asset.
     pub address: Address,
-    /// Tells what is drawn for it from what is drawn for others.
+    /// Random key that distinguishes its drawn values from those of other assets.
     pub key: u64,
-    /// What it shares with alike assets of its building: layout, words, pictures of the front.
+    /// Key shared by similar assets of one building: layout, text, pictures of the facade.
     pub building_key: u64,
-    /// Flats of one developer, or the programme itself.
+    /// Whether it is a flat of a developer's programme, or the programme itself.
     pub programme: bool,
-    /// Habitable area (area for what is no dwelling), square metres; 0 for land and parking places.
+    /// Habitable area (total area if not a dwelling), square metres; 0 for land and parking spaces.
     pub surface_m2: f64,
     /// Land, square metres.
     pub land_m2: Option<u32>,
-    /// Main rooms; 0 for what is no dwelling.
+    /// Number of main rooms; 0 if not a dwelling.
     pub rooms: u32,
-    /// Bedrooms.
+    /// Number of bedrooms.
     pub bedrooms: u32,
-    /// Storey of a flat.
+    /// Storey of a flat; the ground floor is 0.
     pub floor: Option<i32>,
-    /// Storeys of the building.
+    /// Number of storeys of the building.
     pub floors: u32,
     /// Year of construction.
     pub year: i32,
     /// Primary energy, kWh per square metre and year.
     pub energy: u32,
-    /// Greenhouse gas, kg per square metre and year.
+    /// Greenhouse gas emissions, kg per square metre and year.
     pub climate: u32,
-    /// What it has.
+    /// Amenities.
     pub amenities: Amenities,
-    /// Where its main rooms face.
+    /// Orientation of its main rooms.
     pub exposure: Exposure,
-    /// First price, EUR; a month's for rents.
+    /// Initial price in EUR; per month for rentals.
     pub price_eur: f64,
-    /// Whether it wants renovation.
+    /// Whether it needs renovation.
     pub to_renovate: bool,
 }
 
 impl Asset {
-    /// Whether people live in it.
+    /// Whether it is a dwelling.
     pub fn is_dwelling(&self) -> bool {
         matches!(
             self.class,
@@ -123,14 +123,14 @@ impl Asset {
         )
     }
 
-    /// Draws an asset of a place as the market is on a day.
+    /// Draws an asset in a place, priced as of `day`.
     pub fn draw(stream: &mut Stream, place: &'static Place, day: Day) -> Self {
         let weights = CLASSES.map(|(_, village, city)| village + (city - village) * place.urbanity);
         let class = CLASSES[stream.weighted(&weights)].0;
         Self::of_class(stream, place, day, class)
     }
 
-    /// Draws an asset of a class.
+    /// Draws an asset of a given class.
     pub fn of_class(stream: &mut Stream, place: &'static Place, day: Day, class: Class) -> Self {
         let address = Address::draw(place, stream.bits());
         let building = address.building();
@@ -155,7 +155,7 @@ impl Asset {
             Class::Shop | Class::Premises | Class::Office => 75.0 * stream.spread(0.7),
             _ => 0.0,
         };
-        // Flats are measured to the hundredth by law, houses to the metre by habit.
+        // By law flats are measured to 0.01 m²; houses usually to 1 m².
         let step = match class {
             Class::Flat | Class::Program => 100.0,
             Class::House if stream.chance(0.4) => 10.0,
@@ -172,7 +172,7 @@ impl Asset {
         };
         let period = building.period;
         let (from, to) = YEARS[period.min(YEARS.len() - 1)];
-        // Facts of the building are the same for all its flats.
+        // Characteristics of the building are the same for all its flats.
         let year = from + (address.unit(31) * (to - from + 1) as f64) as i64;
         let gas = address.unit(32) < 0.45;
         let energy = ENERGY[period.min(ENERGY.len() - 1)] * stream.spread(0.24);
@@ -215,7 +215,7 @@ impl Asset {
         asset
     }
 
-    /// What it may ask on a day, rounded as sellers round.
+    /// The asking price on `day`, rounded as sellers round.
     fn price(&self, stream: &mut Stream, day: Day) -> f64 {
         let (year, month, _) = day.civil();
         let moment = (year, month);
@@ -242,8 +242,7 @@ impl Asset {
         }
     }
 
-    /// Another flat of the same building that looks much the same: other floor, nearly the same area and price, or
-    /// exactly the same ones.
+    /// A similar flat of the same building: another floor, with nearly or exactly the same area and price.
     pub fn twin(&self, stream: &mut Stream) -> Self {
         let mut twin = self.clone();
         twin.key = stream.bits();
@@ -279,19 +278,20 @@ impl Asset {
         twin
     }
 
-    /// A flat of a programme that is not built yet, `rank` counting its flats.
+    /// The flat number `rank` of a programme that is not built yet.
     pub fn lot(&self, stream: &mut Stream, rank: u32) -> Self {
         let mut lot = self.clone();
         lot.class = Class::Flat;
         lot.key = stream.bits();
         lot.programme = true;
         lot.year = YEARS[YEARS.len() - 1].1 as i32;
-        // Stacked lots share their plan; others are a little larger or smaller.
+        // Flats above one another share a plan; others are slightly larger or smaller.
         if stream.chance(0.4) {
             lot.surface_m2 =
                 ((self.surface_m2 + stream.between(-3, 3) as f64) * 10.0).round() / 10.0;
         }
-        // Two flats a floor, mirrored or of another plan; what has plan, floor and price in common is one flat.
+        // Two flats per floor, mirrored or with different plans; two flats with the same plan, floor and price would be
+        // one flat.
         lot.floors = self.floors.max(6);
         lot.floor = Some(1 + rank as i32 / 2);
         let per_floor = 1.0 + 0.008 * f64::from(rank);
@@ -342,7 +342,7 @@ fn amenities(stream: &mut Stream, class: Class, address: &Address, floors: u32) 
     }
 }
 
-/// A sale price as sellers write them: thousands, or five hundreds below a threshold.
+/// A sale price as sellers write it: rounded to 1,000 EUR, or to 500 EUR below a threshold.
 pub fn rounded_price(price_eur: f64) -> f64 {
     let step = if price_eur < 20_000.0 {
         500.0
@@ -354,7 +354,7 @@ pub fn rounded_price(price_eur: f64) -> f64 {
     ((price_eur / step).round() * step).max(step)
 }
 
-/// A month's rent, to five euros.
+/// A monthly rent, rounded to 5 EUR.
 pub fn rounded_rent(rent_eur: f64) -> f64 {
     ((rent_eur / 5.0).round() * 5.0).max(20.0)
 }

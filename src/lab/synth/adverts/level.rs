@@ -1,26 +1,27 @@
-//! How much portals change what they show: four levels, each a set of probabilities and sizes.
+//! Noise levels: how strongly portals alter what they show, as probabilities and sizes.
 
 use serde::Serialize;
 
-/// How far adverts are from the truth and from one another.
+/// How much adverts differ from the truth and from one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Level {
     /// Every portal copies what the seller wrote.
     Clean,
-    /// Portals round areas, blur some positions and leave little out.
+    /// Portals round areas, blur some positions and omit little.
     Light,
-    /// Texts are cut or rewritten, pictures recompressed, prices lag, a second agency sells the same asset.
+    /// Texts are truncated or rewritten, pictures recompressed, price changes late, and a second agency sells the same
+    /// asset.
     Middle,
-    /// Half of everything is missing or wrong.
+    /// Half of all values are missing or wrong.
     Heavy,
 }
 
 impl Level {
-    /// Every level, the mildest first.
+    /// All levels, mildest first.
     pub const ALL: [Level; 4] = [Level::Clean, Level::Light, Level::Middle, Level::Heavy];
 
-    /// Its name on the command line.
+    /// Name of the level on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Level::Clean => "clean",
@@ -30,7 +31,7 @@ impl Level {
         }
     }
 
-    /// What it changes.
+    /// Noise parameters of the level.
     pub const fn noise(self) -> Noise {
         match self {
             Level::Clean => CLEAN,
@@ -41,52 +42,52 @@ impl Level {
     }
 }
 
-/// Probabilities (0 to 1) of what an advert suffers, unless said otherwise.
+/// Noise parameters: probabilities (0 to 1) per advert, unless stated otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
-    /// Area rounded to whole square metres.
+    /// The area is rounded to whole square metres.
     pub surface_rounded: f64,
-    /// Area measured otherwise (with a veranda, without what is below 1.8 m).
+    /// The area is measured differently (with a veranda, or without parts below 1.8 m).
     pub surface_moved: f64,
-    /// Largest such move, share of the area.
+    /// Maximum such difference, as a share of the area.
     pub surface_move_max: f64,
-    /// Rooms or bedrooms counted otherwise.
+    /// Rooms or bedrooms are counted differently.
     pub rooms_moved: f64,
-    /// Floor counted from the street or from one.
+    /// The floor is counted from the street, or from one.
     pub floor_moved: f64,
-    /// A field that is not essential left out.
+    /// An optional field is missing.
     pub field_missing: f64,
-    /// A field that is not essential wrong: an amenity, the land, the year, scores of another diagnostic.
+    /// An optional field is wrong: an amenity, the land, the year, or the values of another diagnostic.
     pub field_wrong: f64,
-    /// Position drawn anew within 300 m.
+    /// The position is replaced by a random one within 300 m.
     pub position_blurred: f64,
-    /// Centre of the commune instead of a position.
+    /// The centre of the commune replaces the position.
     pub position_missing: f64,
-    /// Postal code left out (the INSEE code is there then).
+    /// The postal code is missing; the INSEE code is then given.
     pub postal_code_missing: f64,
-    /// A price of its own: fees of another agency, a cut that came late.
+    /// The price differs: another agency's fees, or a late price cut.
     pub price_moved: f64,
-    /// Largest such move, share of the price.
+    /// Maximum such difference, as a share of the price.
     pub price_move_max: f64,
-    /// Text cut short.
+    /// The text is truncated.
     pub text_truncated: f64,
-    /// Sentences replaced.
+    /// Sentences are replaced.
     pub text_rewritten: f64,
-    /// Text left out.
+    /// The text is missing.
     pub text_missing: f64,
-    /// Bits flipped of each picture hash, at most.
+    /// Maximum number of bits flipped in each picture hash.
     pub photo_bits_max: usize,
-    /// A picture left out.
+    /// A picture is missing.
     pub photo_dropped: f64,
-    /// A picture cropped beyond recognition.
+    /// A picture is cropped beyond recognition.
     pub photo_cropped: f64,
-    /// No hashes at all.
+    /// All picture hashes are missing.
     pub photos_missing: f64,
-    /// Reference left out.
+    /// The reference is missing.
     pub reference_missing: f64,
     /// A further advert comes from another agency, with its own text and pictures.
     pub second_agency: f64,
-    /// Scores of energy left out, classes kept.
+    /// Energy values are missing, but classes are given.
     pub scores_missing: f64,
 }
 

@@ -1,4 +1,4 @@
-//! When an asset comes to the market, what its adverts ask and when each is online.
+//! Draws when an asset is on the market, its asking prices, and when each of its adverts is online.
 
 use super::asset::{Asset, rounded_price, rounded_rent};
 use super::level::Noise;
@@ -6,40 +6,40 @@ use crate::synth::random::Stream;
 use toise_contract::enums::EnumPropertyOfferType as OfferType;
 
 const DAY_S: i64 = 86_400;
-/// Days on the market: median and spread of a sale and of a rent.
+/// Days on the market: median and spread for sales (`SALE_DAYS`) and rentals.
 const SALE_DAYS: (f64, f64) = (95.0, 0.75);
 const RENT_DAYS: (f64, f64) = (28.0, 0.7);
-/// Longest life, days: what is not sold by then is taken off.
+/// Maximum time on the market in days; unsold assets are then withdrawn.
 const LIFE_DAYS_MAX: f64 = 600.0;
-/// How likely a price falls once, and again.
+/// Probability of a price cut, and of each further one.
 const CUT: f64 = 0.34;
-/// How likely an advert goes offline for some days and comes back.
+/// Probability that an advert goes offline for some days and comes back.
 const PAUSE: f64 = 0.12;
 
-/// What the market does to an asset, whoever shows it.
+/// The market history of an asset, common to all its adverts.
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// First day on the market, seconds since 1970.
+    /// First moment on the market, seconds since 1970.
     pub start_s: i64,
-    /// Sold, let or given up.
+    /// Moment when it is sold, let or withdrawn, seconds since 1970.
     pub end_s: i64,
-    /// When the price changed, and to what share of the first.
+    /// Price cuts: moment, and new price as a share of the first one.
     cuts: Vec<(i64, f64)>,
 }
 
 /// One sighting of an advert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sighting {
-    /// When, seconds since 1970.
+    /// Moment of the sighting, seconds since 1970.
     pub at_s: i64,
-    /// What it asked, EUR.
+    /// Asking price, EUR.
     pub price_eur: f64,
-    /// Whether it was online.
+    /// Whether the advert was online.
     pub online: bool,
 }
 
 impl Course {
-    /// Draws the course of an asset that comes to the market then.
+    /// Draws the market history of an asset that comes to the market at `start_s`.
     pub fn draw(stream: &mut Stream, asset: &Asset, start_s: i64) -> Self {
         let (median, spread) = match asset.offer {
             OfferType::Rent => RENT_DAYS,
@@ -65,21 +65,21 @@ impl Course {
     }
 }
 
-/// When one advert is online, and at what price of its own.
+/// When one advert is online, and how its price differs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shift {
     /// First sighting, seconds since 1970.
     pub from_s: i64,
-    /// Taken off.
+    /// Moment when it is taken offline, seconds since 1970.
     pub to_s: i64,
-    /// How late it follows a cut, seconds.
+    /// Delay after a price cut of the asset, seconds.
     pub lag_s: i64,
     /// Its price as a share of the asset's.
     pub price_share: f64,
 }
 
 impl Shift {
-    /// Draws the advert's part in the course; the first one starts it.
+    /// Draws the online period of one advert; the first advert starts with the asset.
     pub fn draw(stream: &mut Stream, course: &Course, noise: &Noise, first: bool) -> Self {
         let whole = course.end_s - course.start_s;
         let delay = if first {
@@ -113,7 +113,7 @@ impl Shift {
         }
     }
 
-    /// What is seen of the advert until a moment, in time order: its first sighting, each change, and where it stands.
+    /// The sightings of the advert until `until_s`, in time order: the first one, each change, and the final state.
     pub fn sightings(
         &self,
         stream: &mut Stream,
@@ -138,7 +138,7 @@ impl Shift {
             let off_s = self.from_s
                 + ((self.to_s - self.from_s) as f64 * (0.2 + 0.5 * stream.unit())) as i64;
             let back_s = off_s + stream.between(2, 40) * DAY_S;
-            // What changes meanwhile is seen when it is back.
+            // Changes during an offline period are seen when the advert is back.
             seen.retain(|(at_s, _)| *at_s <= off_s || *at_s > back_s);
             seen.push((off_s + 1, false));
             if back_s < self.to_s {
@@ -152,7 +152,7 @@ impl Shift {
         for (at_s, online) in seen {
             let known = sightings.last();
             let price_eur = match known {
-                // The price of what is gone is the last one seen.
+                // The price of an advert that is gone is the last one seen.
                 Some(known) if !online => known.price_eur,
                 _ => price_at(at_s),
             };

@@ -1,13 +1,14 @@
-//! Made-up adverts whose true assets are known: four invented portals, two years of life, every noise of the trade.
+//! Synthetic adverts with known ground truth: four invented portals, a market of two years, and every kind of noise
+//! found in real adverts.
 //!
-//! Assets come in groups of 21 that 32 adverts show, so N adverts are of about 2/3 N assets. Some groups hold twins
-//! (two flats of a building, written alike by one agency) and the flats of a programme. [`asset`] draws what is true,
-//! [`seller`] who sells it, `life` when it is seen and at what price, [`portal`] and [`words`] what a portal shows;
-//! [`level`] says how far that is from the truth, `files` writes it.
+//! Assets come in groups of 21 with 32 adverts, so N adverts describe about 2/3 N assets. Some groups contain twins
+//! (two flats of a building, described alike by one agency) and the flats of a programme. [`asset`] draws the truth,
+//! [`seller`] its seller, `life` when it is seen and at what price, [`portal`] and [`words`] what a portal shows;
+//! [`level`] sets the noise, and `files` writes the result.
 //!
-//! Order: the sightings of a block of 2,048 adverts come in time order, and blocks by when their assets reach the
-//! market. So those of one asset are in time order, and the file as a whole roughly is. Everything follows from the
-//! seed, with any number of threads; memory stays at a few blocks.
+//! Order: the sightings of a block of 2,048 adverts are in time order, and blocks are ordered by when their assets come
+//! to the market. The sightings of one asset are therefore in time order, and the whole file approximately. Everything
+//! is derived from the seed, with any number of threads; memory is limited to a few blocks.
 
 pub mod asset;
 mod files;
@@ -33,60 +34,60 @@ use super::text::Day;
 use toise_contract::enums::EnumPropertyClass as Class;
 use toise_contract::listings::Advert;
 
-/// Adverts of a group.
+/// Number of adverts per group.
 const GROUP_ADVERTS: u64 = 32;
-/// Assets of a group.
+/// Number of assets per group.
 const GROUP_ASSETS: u64 = 21;
-/// How many adverts the assets of a group have.
+/// Number of adverts of each asset in a group.
 const ADVERTS_OF_ASSETS: [u8; GROUP_ASSETS as usize] = [
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4,
 ];
-/// How likely a group begins with two twins.
+/// Probability that a group starts with a pair of twins.
 const TWINS: f64 = 0.7;
-/// How likely a group goes on with a programme and four of its flats.
+/// Probability that a group continues with a programme and four of its flats.
 const PROGRAMME: f64 = 0.15;
-/// Flats shown of a programme.
+/// Number of flats shown per programme.
 const LOTS: usize = 4;
-/// How likely a further advert replaces an earlier one on its portal, under a new address.
+/// Probability that a further advert replaces an earlier one on its portal, under a new URL.
 const REPUBLISHED: f64 = 0.1;
-/// How likely a second agency shows the asset on the portal that shows it already.
+/// Probability that a second agency advertises the asset on a portal that already shows it.
 const SAME_PORTAL: f64 = 0.04;
-/// Days over which assets reach the market.
+/// Period in which assets come to the market, days.
 const MARKET_DAYS: i64 = 730;
 const DAY_S: i64 = 86_400;
-/// The generated market ends here unless said otherwise: 2026-11-01 00:00 UTC.
+/// Default end of the generated market: 2026-11-01 00:00 UTC, in seconds since 1970.
 pub const UNTIL_S: i64 = 1_793_491_200;
-/// Adverts of two years for each inhabitant: the density of the whole market.
+/// Adverts per inhabitant in two years: the density of the whole market.
 const ADVERTS_PER_INHABITANT: f64 = 0.05;
-/// Distinguishes these streams from those of sales and diagnostics.
+/// Number that distinguishes these random streams from those of sales and diagnostics.
 const DATASET: u64 = 4;
 
-/// Where the adverts lie.
+/// Geographic distribution of the adverts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// Over all of France, however thinly.
+    /// All of France, at any density.
     Country,
-    /// In as few communes as make them as dense as the whole market: for measuring how well they are told apart.
+    /// Only as many communes as give the density of the whole market, to measure deduplication.
     Dense,
 }
 
-/// What to make.
+/// Which adverts to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Adverts: distinct addresses on the portals. Each is seen once or more.
+    /// Number of adverts (distinct URLs). Each is seen once or more.
     pub adverts: u64,
-    /// The same seed gives the same bytes.
+    /// Random seed; equal seeds give equal bytes.
     pub seed: u64,
-    /// How far portals are from the truth.
+    /// Noise level.
     pub level: Level,
-    /// Where they lie.
+    /// Geographic distribution.
     pub spread: Spread,
-    /// End of the market, seconds since 1970: no sighting is later.
+    /// End of the market, seconds since 1970; no sighting is later.
     pub until_s: i64,
 }
 
 impl Request {
-    /// Adverts all over France until the end of October 2026.
+    /// Adverts all over France until [`UNTIL_S`].
     pub fn new(adverts: u64, seed: u64, level: Level) -> Self {
         Self {
             adverts,
@@ -98,18 +99,18 @@ impl Request {
     }
 }
 
-/// One sighting of an advert, and what it truly shows.
+/// One sighting of an advert, with its true asset.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// The advert, as ingestion takes it.
+    /// The advert in the ingestion format.
     pub advert: Advert,
-    /// Number of its asset, from 0.
+    /// Number of the asset, from 0.
     pub asset: u64,
-    /// Whether it is the first sighting of this advert.
+    /// Whether this is the first sighting of the advert.
     pub first: bool,
 }
 
-/// Makes adverts.
+/// Generates adverts.
 #[derive(Debug)]
 pub struct Market {
     request: Request,
@@ -117,7 +118,7 @@ pub struct Market {
 }
 
 impl Market {
-    /// The market of a request.
+    /// Creates the generator of a request.
     pub fn new(request: Request) -> Self {
         let chosen = match request.spread {
             Spread::Country => None,
@@ -125,14 +126,14 @@ impl Market {
         };
         let places = Draw::new(|place: &Place| match &chosen {
             Some(chosen) if !chosen.contains(&place.insee) => 0.0,
-            // Villages stand for the many small communes that the table leaves out.
+            // Villages in the table represent the many small communes that it lacks.
             None if place.population < 5_000.0 => place.population.max(100.0) * 4.0,
             _ => place.population.max(100.0),
         });
         Self { request, places }
     }
 
-    /// Adverts: distinct addresses.
+    /// Number of adverts (distinct URLs).
     pub fn adverts(&self) -> u64 {
         self.request.adverts
     }
@@ -142,7 +143,7 @@ impl Market {
         self.request.adverts.div_ceil(BLOCK_ITEMS)
     }
 
-    /// The sightings of a block in time order.
+    /// Generates the sightings of a block in time order.
     pub fn block(&self, block: u64) -> Vec<Observation> {
         let from = block * BLOCK_ITEMS;
         let to = (from + BLOCK_ITEMS).min(self.request.adverts);
@@ -150,7 +151,7 @@ impl Market {
         for group in from / GROUP_ADVERTS..to.div_ceil(GROUP_ADVERTS) {
             self.group(group, &mut observed);
         }
-        // Addresses tell apart what is seen in one second.
+        // Sightings in the same second are ordered by URL.
         observed.sort_by(|(one_s, one), (other_s, other)| {
             one_s
                 .cmp(other_s)
@@ -162,7 +163,7 @@ impl Market {
             .collect()
     }
 
-    /// Every sighting, block by block, made as it is asked for.
+    /// Generates all sightings lazily, block by block.
     pub fn observations(&self) -> impl Iterator<Item = Observation> {
         (0..self.blocks()).flat_map(|block| self.block(block))
     }
@@ -190,7 +191,8 @@ impl Market {
         }
     }
 
-    /// When an asset reaches the market: one after the other over two years, the last a while before the end.
+    /// Moment when an asset comes to the market: assets are spread over two years, and the last one comes some time
+    /// before the end.
     fn start_s(&self, number: u64, stream: &mut Stream) -> i64 {
         let assets = (self.request.adverts * GROUP_ASSETS)
             .div_ceil(GROUP_ADVERTS)
@@ -219,7 +221,7 @@ impl Market {
             1 if made.twin.is_some() => match made.twin.take() {
                 Some((first, seller)) => {
                     let twin = first.twin(stream);
-                    // Mostly the same agency; a private person rarely owns two.
+                    // Usually the same agency; a private person rarely owns two.
                     let seller = match seller.kind {
                         Kind::Private => Seller::draw(stream, first.address.place),
                         _ if stream.chance(0.7) => seller,
@@ -272,7 +274,7 @@ impl Market {
             let mut portal = portals[turn % PORTALS.len()];
             let mut by = seller;
             if let Some((last_portal, last_shift)) = last {
-                // What a private person does not sell comes to an agency later.
+                // Assets that a private person does not sell are given to an agency later.
                 let elsewhere = !asset.programme && stream.chance(noise.second_agency);
                 if elsewhere {
                     let network = stream.chance(0.2);
@@ -286,7 +288,7 @@ impl Market {
                     shift.to_s = shift.from_s + stream.between(10, 90) * DAY_S;
                 }
             }
-            // Whatever comes to the market at the very end is still seen once.
+            // An asset that comes to the market at the very end is still seen once.
             shift.from_s = shift.from_s.min(self.request.until_s - 3_600);
             shift.to_s = shift.to_s.max(shift.from_s + 3_600);
             last = Some((portal, shift));
@@ -318,7 +320,7 @@ impl Market {
     }
 }
 
-/// What later assets of a group resemble.
+/// What later assets of a group may be derived from.
 #[derive(Default)]
 struct Made {
     twin: Option<(Asset, Seller)>,
@@ -333,7 +335,7 @@ fn shuffled(stream: &mut Stream) -> [u8; GROUP_ASSETS as usize] {
     counts
 }
 
-/// Communes drawn by the seed until they hold enough inhabitants.
+/// Draws communes until they contain enough inhabitants.
 fn dense(request: &Request) -> Vec<&'static str> {
     let wanted = request.adverts as f64 / ADVERTS_PER_INHABITANT;
     let mut drawn: Vec<(f64, &Place)> = places::all()

@@ -1,4 +1,4 @@
-//! An asset as a portal shows it: rounded, blurred, cut short, with pictures recompressed.
+//! An asset as a portal shows it: rounded, blurred, truncated, with recompressed pictures.
 
 use super::asset::{Amenities, Asset};
 use super::level::Noise;
@@ -24,34 +24,34 @@ use toise_contract::listings::scalars::{
     CarbonPerArea, Count, EnergyPerArea, Eur, EurPerSquareMetre, Floor, SquareMetres, Year,
 };
 
-/// The invented portals.
+/// Domains of the invented portals.
 pub const PORTALS: [&str; 4] = [
     "toits-et-murs.example",
     "place-aux-biens.example",
     "immo-cle.example",
     "entre-voisins.example",
 ];
-/// Limits of the energy classes A to F, kWh, and of the greenhouse gas classes, kg per square metre and year.
+/// Upper bounds of the energy classes A to F in kWh, and of the climate classes in kg, per square metre and year.
 const ENERGY_LIMITS: [u32; 6] = [70, 110, 180, 250, 330, 420];
 const CLIMATE_LIMITS: [u32; 6] = [6, 11, 30, 50, 70, 100];
 
-/// One advert to be: an asset, its seller and its place on a portal.
+/// An advert to be generated: an asset, its seller and its portal.
 #[derive(Debug)]
 pub struct Listing<'a> {
-    /// What is offered.
+    /// The asset offered.
     pub asset: &'a Asset,
-    /// By whom.
+    /// The seller.
     pub seller: Seller,
-    /// Index into [`PORTALS`].
+    /// Index of the portal in [`PORTALS`].
     pub portal: usize,
-    /// Unique number of the advert, part of its address.
+    /// Unique number of the advert, part of its URL.
     pub number: u64,
-    /// Whether it is the first advert of the asset: that one is the least changed.
+    /// Whether it is the first advert of the asset, which has the least noise.
     pub first: bool,
 }
 
 impl Listing<'_> {
-    /// The advert as first seen; what changes later is set by [`sighted`].
+    /// The advert as first seen; [`sighted`] sets what changes later.
     pub fn advert(&self, stream: &mut Stream, noise: &Noise) -> Advert {
         let asset = self.asset;
         let dwelling = asset.is_dwelling();
@@ -120,7 +120,7 @@ impl Listing<'_> {
         }
     }
 
-    /// Address of the listing: the number, mixed so that addresses tell nothing of one another.
+    /// URL of the advert. The number is scrambled, so that URLs reveal no relation between adverts.
     pub fn url(&self) -> String {
         let code = self.asset.address.postal_code();
         format!(
@@ -136,7 +136,7 @@ impl Listing<'_> {
             surface = (surface * 10.0).round() / 10.0;
         }
         if surface >= 2.0 && stream.chance(noise.surface_rounded) {
-            // Most round, some cut off.
+            // Most portals round, some truncate.
             surface = if stream.chance(0.7) {
                 surface.round()
             } else {
@@ -191,7 +191,7 @@ impl Listing<'_> {
         };
         let mut year = asset.year;
         if stream.chance(noise.field_wrong) {
-            // Rounded to the decade, or the year of works.
+            // Rounded to the decade, or the year of the renovation.
             year = if stream.chance(0.5) {
                 year / 10 * 10
             } else {
@@ -273,8 +273,8 @@ impl Listing<'_> {
     }
 }
 
-/// The advert as it is seen then. Nothing else tells one of its sightings from another: whoever takes them for what
-/// changed relies on it.
+/// Updates the advert to a later sighting. Only the fields set here differ between sightings of an advert, and callers
+/// that read only the changes rely on it.
 pub fn sighted(advert: &mut Advert, first_s: i64, sighting: &Sighting) {
     let moment = |seconds: i64| chrono::DateTime::from_timestamp(seconds, 0).map(Timestamp::new);
     let surface = advert
@@ -307,7 +307,7 @@ fn kept_count(stream: &mut Stream, noise: &Noise, count: u32) -> Option<Count> {
 }
 
 fn characteristics(stream: &mut Stream, noise: &Noise, has: &Amenities) -> Characteristics {
-    // What is not there is mostly not said.
+    // Absent amenities are usually not mentioned.
     let mut said = |there: bool| {
         let share = if there {
             1.0 - noise.field_missing
@@ -354,7 +354,7 @@ fn climate(stream: &mut Stream, noise: &Noise, asset: &Asset, with_scores: bool)
     ];
     let (mut energy_score, mut climate_score) = (asset.energy, asset.climate);
     if stream.chance(noise.field_wrong) {
-        // Another diagnostic, before or after works.
+        // Values of another diagnostic, from before or after renovation.
         let factor = stream.spread(0.25);
         energy_score = (f64::from(energy_score) * factor).round().max(20.0) as u32;
         climate_score = (f64::from(climate_score) * factor).round().max(1.0) as u32;
@@ -362,7 +362,7 @@ fn climate(stream: &mut Stream, noise: &Noise, asset: &Asset, with_scores: bool)
     let rank =
         |score: u32, limits: &[u32; 6]| limits.iter().take_while(|limit| score > **limit).count();
     let gas = rank(climate_score, &CLIMATE_LIMITS);
-    // A dwelling has the worse class of both scores.
+    // The energy class of a dwelling is the worse of its two ranks.
     let energy = rank(energy_score, &ENERGY_LIMITS).max(gas);
     Climate {
         epc_energy: Some(ENERGY[energy]),

@@ -1,9 +1,9 @@
-//! Who sells: agencies of the place, networks of agents, private persons. All invented.
+//! Draws sellers: local agencies, agents of networks, private persons. All are invented.
 
 use crate::synth::places::Place;
 use crate::synth::random::{Stream, mix, mix2, to_unit};
 
-/// Inhabitants for one agency.
+/// Inhabitants per agency.
 const INHABITANTS_PER_AGENCY: f64 = 2_500.0;
 /// Share of assets sold by private persons, and by agents of a network.
 const SHARES: (f64, f64) = (0.18, 0.14);
@@ -73,10 +73,10 @@ const LAST_NAMES: [&str; 16] = [
     "Hamon",
 ];
 
-/// What kind of seller.
+/// Kind of seller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Agency with an address in the place.
+    /// Agency with a local address.
     Agency,
     /// Agent of a national network.
     Network,
@@ -87,16 +87,16 @@ pub enum Kind {
 /// A seller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seller {
-    /// What kind.
+    /// Kind of seller.
     pub kind: Kind,
-    /// Tells it from others: the agency, the agent or the person.
+    /// Key of the agency, agent or person.
     pub key: u64,
-    /// Tells the firm from others: the agency or the network.
+    /// Key of the firm: the agency or the network.
     pub firm_key: u64,
 }
 
 impl Seller {
-    /// The seller of an asset.
+    /// Draws the seller of an asset.
     pub fn draw(stream: &mut Stream, place: &Place) -> Self {
         let quantile = stream.unit();
         if quantile < SHARES.0 {
@@ -110,7 +110,7 @@ impl Seller {
         Self::professional(stream, place, quantile < SHARES.0 + SHARES.1)
     }
 
-    /// An agency of the place, or an agent of a network.
+    /// Draws a local agency, or an agent of a network.
     pub fn professional(stream: &mut Stream, place: &Place, network: bool) -> Self {
         if network {
             let firm_key = mix(stream.below(NETWORKS.len()) as u64);
@@ -150,7 +150,7 @@ impl Seller {
         }
     }
 
-    /// SIREN number: nine digits that fail their check digit, so that it is nobody's.
+    /// SIREN: nine digits with a wrong check digit, so that it belongs to nobody.
     pub fn siren(&self) -> String {
         let stem = 10_000_000 + mix2(self.firm_key, 3) % 89_999_999;
         let digits = format!("{stem:08}");
@@ -166,14 +166,14 @@ impl Seller {
         format!("{digits}{}", (check + 3) % 10)
     }
 
-    /// First and last name of who answers the telephone.
+    /// First and last name of the contact person.
     pub fn person(&self) -> (&'static str, &'static str) {
         let first = (mix2(self.key, 4) % FIRST_NAMES.len() as u64) as usize;
         let last = (mix2(self.key, 5) % LAST_NAMES.len() as u64) as usize;
         (FIRST_NAMES[first], LAST_NAMES[last])
     }
 
-    /// Telephone number, of the ranges kept for fiction.
+    /// Telephone number, from the ranges reserved for fiction.
     pub fn telephone(&self) -> String {
         const PREFIXES: [&str; 5] = ["01 99 00", "02 61 91", "03 53 01", "04 65 71", "05 36 49"];
         let bits = mix2(self.key, 6);
@@ -190,7 +190,7 @@ impl Seller {
         self.kind != Kind::Private && to_unit(mix2(self.firm_key, 7)) < 0.3
     }
 
-    /// The reference it gives an asset: every agency has its own form.
+    /// The reference it gives an asset; each agency has its own format.
     pub fn reference(&self, asset_key: u64) -> String {
         let number = mix2(self.key, asset_key);
         match mix2(self.firm_key, 8) % 3 {

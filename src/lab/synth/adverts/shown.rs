@@ -1,4 +1,4 @@
-//! Where a portal says an asset is, and the pictures it shows of it.
+//! The position and pictures of an asset as a portal shows them.
 
 use super::level::Noise;
 use super::portal::Listing;
@@ -7,19 +7,19 @@ use toise_contract::listings::codes::{Department, InseeCode, Position, PostalCod
 use toise_contract::listings::medias::{Image, Medias};
 use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
 
-/// Pictures a portal shows at most.
+/// Maximum number of pictures on each portal.
 const PHOTOS_MAX: [usize; 4] = [12, 8, 10, 5];
 /// Radius of a blurred position, metres.
 const BLUR_M: f64 = 300.0;
-/// Metres of a degree of latitude.
+/// Metres per degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
-/// How likely the seller's pictures come from the owner, and another seller shows the same.
+/// Probability that the seller's pictures come from the owner, so that another seller shows the same ones.
 const OWNERS_PHOTOS: f64 = 0.25;
-/// How likely the first picture is the front of the building.
+/// Probability that the first picture shows the facade.
 const FRONT: f64 = 0.4;
 
 impl Listing<'_> {
-    /// The place, as precisely as the portal gives it.
+    /// The location, as precisely as the portal gives it.
     pub(super) fn location(&self, stream: &mut Stream, noise: &Noise) -> AdLocation {
         let address = &self.asset.address;
         let place = address.place;
@@ -35,7 +35,7 @@ impl Listing<'_> {
         }
         let six = |degrees: f64| (degrees * 1e6).round() / 1e6;
         let without_postal_code = stream.chance(noise.postal_code_missing);
-        // Two portals write both codes; the others write the postal code, or the other one in its place.
+        // Two portals give both codes; the others give the postal code, or the INSEE code instead.
         let with_insee_code = without_postal_code || self.portal < 2;
         AdLocation {
             city: Some(place.name.to_owned()),
@@ -50,7 +50,7 @@ impl Listing<'_> {
         }
     }
 
-    /// The pictures, if the portal's could be hashed.
+    /// The picture hashes; `None` if the pictures of the portal could not be hashed.
     pub(super) fn medias(&self, stream: &mut Stream, noise: &Noise) -> Option<Medias> {
         if stream.chance(noise.photos_missing) {
             return None;
@@ -58,7 +58,7 @@ impl Listing<'_> {
         let asset = self.asset;
         let owners = to_unit(mix2(asset.key, 62)) < OWNERS_PHOTOS;
         let series = match (asset.programme, owners) {
-            // A programme shows the same drawings of each of its flats.
+            // A programme shows the same drawings for each of its flats.
             (true, _) => mix2(asset.building_key, 63),
             (false, true) => mix2(asset.key, 64),
             (false, false) => mix2(asset.key, self.seller.key),
@@ -92,7 +92,7 @@ impl Listing<'_> {
         })
     }
 
-    /// The hashes of a shot as this portal shows it.
+    /// The hashes of a picture as this portal shows it.
     fn image(&self, stream: &mut Stream, noise: &Noise, shot: u64) -> Image {
         let shot = if stream.chance(noise.photo_cropped) {
             stream.bits()

@@ -1,4 +1,4 @@
-//! Whether made-up adverts are the same every time, as many as asked for, labelled, and alive.
+//! Synthetic adverts are reproducible, complete, labelled and change over time.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -29,7 +29,7 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
-fn every_document_is_an_advert_that_ingestion_takes_and_every_address_has_its_label() {
+fn every_document_is_a_valid_advert_and_every_url_has_a_label() {
     let request = Request::new(3_000, 5, Level::Heavy);
     let labels = text(labels(request).unwrap());
     let labelled: HashMap<&str, &str> = labels
@@ -56,7 +56,7 @@ fn every_document_is_an_advert_that_ingestion_takes_and_every_address_has_its_la
 }
 
 #[test]
-fn the_sightings_of_an_asset_follow_each_other_and_prices_and_presence_change() {
+fn the_sightings_of_an_asset_are_in_order_and_prices_and_presence_change() {
     let market = Market::new(Request::new(4_096, 3, Level::Middle));
     let mut last_seen = HashMap::new();
     let mut adverts: HashMap<String, Vec<(f64, bool)>> = HashMap::new();
@@ -92,7 +92,7 @@ fn the_sightings_of_an_asset_follow_each_other_and_prices_and_presence_change() 
 }
 
 #[test]
-fn dense_adverts_lie_in_few_communes_and_prices_follow_the_place() {
+fn dense_adverts_are_in_few_communes_and_prices_depend_on_the_place() {
     let request = Request {
         spread: Spread::Dense,
         ..Request::new(2_048, 9, Level::Clean)

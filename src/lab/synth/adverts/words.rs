@@ -1,7 +1,8 @@
 //! Titles and descriptions in French, as agencies and private persons write them.
 //!
-//! A description is a dozen sentences, each one of several templates filled with the asset's figures. Who writes
-//! decides which templates: one agency writes alike of alike flats, two agencies write differently of one.
+//! A description has about a dozen sentences, each from one of several templates filled with the values of the asset.
+//! The writer determines the templates: one agency describes similar flats alike, two agencies describe one flat
+//! differently.
 
 use std::fmt::Write;
 
@@ -12,9 +13,9 @@ use toise_contract::enums::{
     EnumExposure as Exposure, EnumPropertyClass as Class, EnumPropertyOfferType as OfferType,
 };
 
-/// Sentences of a dwelling: each line a choice of templates. `{s}` area, `{R}` rooms, `{b}` bedrooms, `{c}` commune,
-/// `{v}` street, `{f}` floor, `{y}` year, `{e}` exposure, `{h}` living room, `{1}` `{2}` areas of bedrooms, `{k}`
-/// kitchen, `{l}` land, `{d}` minutes on foot.
+/// Sentences about a dwelling; each line is a choice of templates. `{s}` area, `{R}` rooms, `{b}` bedrooms, `{c}`
+/// commune, `{v}` street, `{f}` floor, `{y}` year, `{e}` orientation, `{h}` living room, `{1}` `{2}` areas of bedrooms,
+/// `{k}` kitchen, `{l}` land, `{d}` minutes on foot.
 const DWELLING: [&[&str]; 9] = [
     &[
         "À {c}, {v}, {n} de {R} d'une surface de {s} m² {f}.",
@@ -85,7 +86,7 @@ const DWELLING: [&[&str]; 9] = [
     ],
 ];
 
-/// Sentences of what is no dwelling.
+/// Sentences about an asset that is not a dwelling.
 const OTHER: [&[&str]; 3] = [
     &[
         "{c}, {v} : {n} de {a} m² à saisir.",
@@ -115,28 +116,28 @@ const FEES: [&str; 4] = [
     "Honoraires de 4,5 % TTC à la charge de l'acquéreur.",
 ];
 
-/// How likely a sentence follows its writer's habit rather than a choice for the asset.
+/// Probability that a sentence follows the writer's habit instead of a choice for the asset.
 const HABIT: f64 = 0.6;
-/// How likely each kind of sentence of a dwelling is written at all.
+/// Probability that each kind of sentence about a dwelling is written.
 const WRITTEN: [f64; 9] = [1.0, 0.9, 0.85, 0.7, 0.75, 0.75, 0.5, 0.6, 0.4];
 
-/// Who writes of what, and how freely.
+/// What determines a text: asset, writer and version.
 #[derive(Clone, Copy, Debug)]
 pub struct Writing<'a> {
-    /// What is described.
+    /// The asset described.
     pub asset: &'a Asset,
-    /// Who describes it.
+    /// The writer.
     pub seller: &'a Seller,
-    /// Another number, other choices.
+    /// Version number; another version makes other choices.
     pub version: u64,
-    /// Share of sentences that this version writes anew, 0 to 1.
+    /// Share of sentences that this version rewrites, 0 to 1.
     pub rewritten: f64,
-    /// Whether the reference is given.
+    /// Whether the text contains the reference.
     pub with_reference: bool,
 }
 
 impl Writing<'_> {
-    /// The description.
+    /// The description, in French.
     pub fn description(&self) -> String {
         let mut text = String::with_capacity(1_200);
         let asset = self.asset;
@@ -177,7 +178,7 @@ impl Writing<'_> {
         text
     }
 
-    /// The title.
+    /// The title, in French.
     pub fn title(&self) -> String {
         let asset = self.asset;
         let city = asset.address.place.name;
@@ -194,7 +195,8 @@ impl Writing<'_> {
         }
     }
 
-    /// Alike flats of one writer are written alike: the building decides, not the flat.
+    /// Key that selects templates: one writer describes similar flats of a building alike, so it depends on the
+    /// building and not on the flat.
     fn author(&self) -> u64 {
         mix2(self.seller.key, self.asset.building_key)
     }
@@ -295,7 +297,7 @@ fn push(text: &mut String, sentence: &str) {
     text.push_str(sentence);
 }
 
-/// Area of what is no dwelling: the land, or what stands on it.
+/// Area of an asset that is not a dwelling: of the land, or of the building on it.
 fn area(asset: &Asset) -> f64 {
     match asset.class {
         Class::Land => f64::from(asset.land_m2.unwrap_or_default()),
@@ -304,7 +306,7 @@ fn area(asset: &Asset) -> f64 {
     }
 }
 
-/// Name of a class, without and with its article.
+/// French name of a class, without and with its article.
 fn nouns(class: Class) -> (&'static str, &'static str) {
     match class {
         Class::House => ("maison", "une maison"),
@@ -379,7 +381,7 @@ fn extras(text: &mut String, asset: &Asset) -> std::fmt::Result {
     })
 }
 
-/// A number with a comma, without trailing zeros.
+/// Appends a number with a decimal comma, without trailing zeros.
 fn push_decimal(text: &mut String, number: f64) -> std::fmt::Result {
     let hundredths = (number * 100.0).round() as i64;
     write!(text, "{}", hundredths / 100)?;
@@ -390,7 +392,7 @@ fn push_decimal(text: &mut String, number: f64) -> std::fmt::Result {
     }
 }
 
-/// The text cut to so many characters, as portals do.
+/// Truncates the text to a number of characters, as portals do.
 pub fn truncated(mut text: String, characters: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(characters) {
         text.truncate(end);

@@ -1,4 +1,4 @@
-//! Draws one certificate: dwelling, thermal quality, energies, dates.
+//! Draws one energy diagnostic: dwelling, insulation, energies, dates.
 
 use super::super::places::{Address, Building};
 use super::super::random::{Stream, weighted_at};
@@ -20,7 +20,7 @@ const PERIOD_YEARS: [(i64, i64); 10] = [
     (2022, 2024),
 ];
 
-/// What a certificate is about.
+/// What a diagnostic describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dwelling {
     /// `appartement`.
@@ -31,59 +31,59 @@ pub enum Dwelling {
     Building,
 }
 
-/// One certificate.
+/// One energy diagnostic.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// Its number.
+    /// Number of the diagnostic.
     pub number: Number,
-    /// Number of the certificate it supersedes.
+    /// Number of the diagnostic it supersedes.
     pub replaced: Option<Number>,
-    /// Number of its building's certificate, from which its figures come.
+    /// Number of the building's diagnostic that its values are taken from.
     pub building_number: Option<Number>,
-    /// A later certificate of the file supersedes it.
+    /// Whether a later diagnostic of the file supersedes it.
     pub superseded: bool,
-    /// 64 random bits for what needs no model.
+    /// 64 random bits for values without a model.
     pub bits: u64,
-    /// What it is about.
+    /// Kind of dwelling.
     pub dwelling: Dwelling,
-    /// Where.
+    /// Address.
     pub address: Address,
-    /// What stands there.
+    /// Building at the address.
     pub building: Building,
     /// Day of the visit.
     pub visited: Day,
-    /// Day it was established.
+    /// Day of issue.
     pub established: Day,
-    /// Day it was received.
+    /// Day of receipt by the register.
     pub received: Day,
-    /// Day it was last changed.
+    /// Day of the last change.
     pub modified: Day,
     /// Year of construction, known for about half.
     pub year_built: Option<i64>,
-    /// Living area of the dwelling, or of the whole building, square metres.
+    /// Habitable area of the dwelling, or of the whole building, square metres.
     pub surface_m2: f64,
-    /// Floor of a flat.
+    /// Storey of a flat; the ground floor is 0.
     pub floor: u32,
-    /// Levels of the dwelling.
+    /// Number of storeys of the dwelling.
     pub levels: u32,
-    /// Index into `ENERGIES`.
+    /// Heating energy, as an index into `ENERGIES`.
     pub heating: usize,
-    /// Index into `ENERGIES`.
+    /// Hot water energy, as an index into `ENERGIES`.
     pub water: usize,
-    /// Qualities of envelope, walls, roof, ground floor and windows, 0 the worst to 3.
+    /// Insulation quality of envelope, walls, roof, ground floor and windows, from 0 (worst) to 3.
     pub qualities: [usize; 5],
-    /// Cooled or not.
+    /// Whether it has air conditioning.
     pub cooled: bool,
-    /// A year of the dwelling.
+    /// Yearly consumption, emissions and cost.
     pub balance: Balance,
-    /// Needs of a year.
+    /// Yearly needs.
     pub needs: Needs,
-    /// Heating need relative to the one of its period: works done, care taken.
+    /// Heating need relative to the average of its period, due to renovation and maintenance.
     quality: f64,
 }
 
 impl Certificate {
-    /// The certificate of this rank in the file.
+    /// Draws the diagnostic with this rank in the file.
     pub fn draw(
         stream: &mut Stream,
         rank: u64,
@@ -164,7 +164,7 @@ impl Certificate {
         certificate
     }
 
-    /// Turns this certificate into the one that supersedes it.
+    /// Turns this diagnostic into the one that supersedes it.
     pub fn supersede(&mut self, stream: &mut Stream, rank: u64) {
         self.replaced = Some(self.number);
         self.superseded = false;
@@ -180,7 +180,7 @@ impl Certificate {
         self.date(stream, rank, day);
     }
 
-    /// Works out qualities, needs and consumption from the state of the dwelling.
+    /// Computes insulation qualities, needs and consumption from the state of the dwelling.
     fn assess(&mut self, stream: &mut Stream) {
         let (_, climate_factor) = climate(self.address.place.department);
         let per_m2_before = NEED_BY_PERIOD[self.building.period];
@@ -190,7 +190,7 @@ impl Certificate {
             Dwelling::Building => 0.70,
         };
         let heating_per_m2 = per_m2_before * self.quality * shape * climate_factor;
-        // The qualities follow the envelope that the need tells of, part by part.
+        // The qualities are derived, part by part, from the envelope that the need implies.
         let envelope = heating_per_m2 / (shape * climate_factor.max(0.3));
         for (part, quality) in self.qualities.iter_mut().enumerate() {
             let seen = envelope * if part == 0 { 1.0 } else { stream.spread(0.3) };
@@ -221,7 +221,7 @@ impl Certificate {
         self.balance = Balance::new(self.needs, ENERGIES[self.heating], ENERGIES[self.water]);
     }
 
-    /// Sets the dates around the day it was established, and the number, which holds the year.
+    /// Sets the dates around the day of issue, and the number, which contains the year.
     fn date(&mut self, stream: &mut Stream, rank: u64, established: Day) {
         let (year, _, _) = established.civil();
         self.number = Number::of_rank(year, self.address.place.department, rank);
@@ -238,35 +238,35 @@ impl Certificate {
         self.modified = Day(self.received.0 + changed_later);
     }
 
-    /// Primary energy, kWh per square metre and year, as published.
+    /// Primary energy as published, kWh per square metre and year.
     pub fn primary_per_m2(&self) -> f64 {
         (self.balance.primary.iter().sum::<f64>() / self.surface_m2).floor()
     }
 
-    /// Final energy, kWh per square metre and year, as published.
+    /// Final energy as published, kWh per square metre and year.
     pub fn last_per_m2(&self) -> f64 {
         (self.balance.last.iter().sum::<f64>() / self.surface_m2).floor()
     }
 
-    /// Emissions, kg of CO2 per square metre and year, as published.
+    /// Emissions as published, kg of CO2 per square metre and year.
     pub fn emission_per_m2(&self) -> f64 {
         (self.balance.emission.iter().sum::<f64>() / self.surface_m2).floor()
     }
 
-    /// Energy and climate class, indices into [`toise_opendata::dpe::CLASSES`].
+    /// Energy and climate class, as indices into [`toise_opendata::dpe::CLASSES`].
     pub fn classes(&self) -> (usize, usize) {
         class_of(self.primary_per_m2(), self.emission_per_m2())
     }
 
-    /// Last day it is valid.
+    /// Last day of validity.
     pub fn expires(&self) -> Day {
         let (year, month, day) = self.established.civil();
-        // Ten years later, the day before.
+        // The day before the tenth anniversary.
         Day(Day::first_of(year + 10, month).0 + day as i32 - 2)
     }
 }
 
-/// Way to heat, by kind of dwelling, place and period.
+/// Draws the heating energy, by kind of dwelling, place and period.
 fn draw_heating(
     stream: &mut Stream,
     address: &Address,
@@ -294,7 +294,7 @@ fn draw_heating(
             0.4,
             3.5 * (1.0 - urbanity),
         ],
-        // A block and its flats share one plant or none: drawn from the address.
+        // Drawn from the address: a building and its flats either share one heating system or have separate ones.
         _ => [
             44.0 * south,
             3.0 + 14.0 * recent,
@@ -312,7 +312,8 @@ fn draw_heating(
     stream.weighted(&weights)
 }
 
-/// A day between July 2021, when the present method began, and the end of 2025; more at the end, few on Sundays.
+/// Draws a day between July 2021, when the current method was introduced, and the end of 2025; later days are more
+/// likely, Sundays rare.
 fn draw_day(stream: &mut Stream) -> Day {
     let first = Day::first_of(2021, 7).0;
     let last = Day::first_of(2026, 1).0;

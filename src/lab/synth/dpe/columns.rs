@@ -1,5 +1,5 @@
-//! Which columns a file of diagnostics has, and what fills each: a modelled value, or for full width a filler of the
-//! column's kind where no model gives one.
+//! The columns of a file of diagnostics and what fills each one: a modelled value or, at full width, a filler of the
+//! column's type where there is no model.
 
 use toise_lake::schema::Kind;
 use toise_opendata::dpe::columns::all;
@@ -9,7 +9,7 @@ use super::super::text::{Cells, push_digits, push_number};
 use super::certificate::Certificate;
 use super::writers::{Writer, writer};
 
-/// Texts of columns that no model fills.
+/// Text values of columns without a model.
 const FILLERS: [&str; 6] = [
     "Installation de chauffage simple",
     "Non affecté",
@@ -60,7 +60,7 @@ impl Layout {
         cells.end();
     }
 
-    /// Appends a certificate's line.
+    /// Appends the line of a diagnostic.
     pub fn write(&self, certificate: &Certificate, out: &mut Vec<u8>) {
         let mut cells = Cells::new(out);
         for (rank, (_, content)) in self.columns.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Layout {
     }
 }
 
-/// A figure that varies with the dwelling, in six cells of ten.
+/// Appends a number that varies with the dwelling, in six cells of ten.
 fn fill_number(certificate: &Certificate, column: u64, out: &mut Vec<u8>) {
     let bits = mix2(certificate.bits, column);
     if bits % 10 < 6 {
@@ -84,7 +84,7 @@ fn fill_number(certificate: &Certificate, column: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// A phrase of the kind the source repeats, in four cells of ten; sometimes with a number, so that it differs.
+/// Appends a phrase typical of the source, in four cells of ten; sometimes with a number, so that values differ.
 fn fill_text(certificate: &Certificate, column: u64, out: &mut Vec<u8>) {
     let bits = mix2(certificate.bits, column);
     if bits % 10 < 4 {

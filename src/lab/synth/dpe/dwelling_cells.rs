@@ -7,11 +7,11 @@ use super::energy::climate;
 use super::writers::{Writer, flag, number, text};
 use toise_opendata::dpe::{CLASSES, CONSTRUCTION_PERIODS};
 
-/// Outcome of geocoding: found, then not found.
+/// Geocoding results: address found, and not found.
 const GEOCODED: &str = "adresse géocodée ban à l'adresse";
 const NOT_GEOCODED: &str = "adresse non géocodée ban car aucune correspondance trouvée";
 
-/// Writers by column.
+/// Writers by column name.
 pub const WRITERS: [(&str, Writer); 50] = [
     ("numero_dpe", |it, out| number(Some(it.number), out)),
     ("numero_dpe_remplace", |it, out| number(it.replaced, out)),
@@ -73,7 +73,7 @@ pub const WRITERS: [(&str, Writer); 50] = [
     }),
     ("surface_habitable_immeuble", |it, out| match it.dwelling {
         Dwelling::Building => push_number(out, it.surface_m2, 1),
-        // A building's area is stated on the flats assessed through it, and is the same on each.
+        // The area of a building is given on the flats assessed with it, with the same value on each.
         Dwelling::Flat if it.building_number.is_some() => push_number(out, building_area(it), 1),
         _ => {}
     }),
@@ -247,7 +247,7 @@ fn push_integer_after(out: &mut Vec<u8>, letter: u8, value: i64) {
     push_integer(out, value.min(6));
 }
 
-/// Floors are stated for buildings, for the flats assessed through them and a few others.
+/// Whether the floor is given: for buildings, for the flats assessed with them and a few others.
 fn in_block(it: &Certificate) -> bool {
     match it.dwelling {
         Dwelling::House => it.bits.is_multiple_of(5),
@@ -260,7 +260,7 @@ fn building_area(it: &Certificate) -> f64 {
     f64::from(it.building.dwellings) * (52.0 + 12.0 * it.address.unit(22))
 }
 
-/// Four addresses in five are found to the house number, the others to the street.
+/// Whether the address is located by house number (four in five) or by street.
 fn has_house_number(it: &Certificate) -> bool {
     it.bits % 6 != 1 && it.address.unit(23) < 0.95
 }
@@ -287,7 +287,7 @@ fn street_line(it: &Certificate, out: &mut Vec<u8>) {
     street(it, out);
 }
 
-/// Communes go by their own name; the districts of the three largest by the city's.
+/// Name of the commune; for the districts of the three largest cities, the city's name.
 fn commune(it: &Certificate) -> &'static str {
     let name = it.address.place.name;
     match name.split_once(' ') {
@@ -296,7 +296,7 @@ fn commune(it: &Certificate) -> &'static str {
     }
 }
 
-/// Lambert-93 coordinates; overseas departments use projections of their own and are left empty.
+/// Lambert-93 coordinates, metres; `None` overseas, where other projections are used.
 fn plane(it: &Certificate) -> Option<(f64, f64)> {
     if it.address.place.department.starts_with("97") {
         return None;

@@ -1,37 +1,37 @@
-//! What a dwelling consumes, emits and costs: a rough thermal balance, then the official classes.
+//! Consumption, emissions and cost of a dwelling: a rough thermal balance, then the official classes.
 //!
-//! Figures per use are in the order heating, hot water, cooling, lighting, auxiliaries.
+//! Values per use are in the order heating, hot water, cooling, lighting, auxiliaries.
 
 use toise_opendata::dpe::CLASSES;
 
-/// Uses of energy counted by a diagnostic.
+/// Number of energy uses counted by a diagnostic.
 pub const USES: usize = 5;
 
-/// Upper bounds of classes A to F, kWh of primary energy per square metre and year.
+/// Upper bounds of energy classes A to F, kWh of primary energy per square metre and year.
 const PRIMARY_BOUNDS: [f64; 6] = [70.0, 110.0, 180.0, 250.0, 330.0, 420.0];
-/// Upper bounds of classes A to F, kg of CO2 per square metre and year.
+/// Upper bounds of climate classes A to F, kg of CO2 per square metre and year.
 const EMISSION_BOUNDS: [f64; 6] = [6.0, 11.0, 30.0, 50.0, 70.0, 100.0];
-/// Primary energy of a kWh of electricity, until the end of 2025.
+/// Primary energy per kWh of electricity, until the end of 2025.
 const PRIMARY_PER_ELECTRIC: f64 = 2.3;
 
-/// A way to heat.
+/// A heating system with its energy.
 #[derive(Clone, Copy, Debug)]
 pub struct Energy {
-    /// Name in the published columns.
+    /// Name of the energy in the published columns.
     pub name: &'static str,
-    /// Name of the generator in the published columns.
+    /// Name of the heat generator in the published columns.
     pub generator: &'static str,
-    /// Heat out per energy in.
+    /// Heat output per energy input.
     pub efficiency: f64,
-    /// kg of CO2 per kWh for heating.
+    /// Emissions of heating, kg of CO2 per kWh.
     pub emission: f64,
-    /// EUR per kWh.
+    /// Price, EUR per kWh.
     pub price: f64,
-    /// Whether primary energy counts more than final energy.
+    /// Whether it is electric, so that primary energy exceeds final energy.
     pub electric: bool,
 }
 
-/// Ways to heat: joule effect, heat pump, gas, oil, logs, pellets, district heating, liquefied gas.
+/// Heating systems: resistance heating, heat pump, gas, oil, logs, pellets, district heating, liquefied gas.
 pub const ENERGIES: [Energy; 8] = [
     energy(
         "Électricité",
@@ -117,7 +117,7 @@ const fn energy(
     }
 }
 
-/// A year of a dwelling.
+/// Yearly consumption, emissions and cost of a dwelling.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Balance {
     /// Final energy by use, kWh.
@@ -131,11 +131,11 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// The balance of a dwelling from its yearly needs in kWh and its two energies.
+    /// Computes the balance of a dwelling from its yearly needs in kWh and its two energies.
     pub fn new(needs: Needs, heating: Energy, water: Energy) -> Self {
         let electric = ENERGIES[0];
         let water_efficiency = match water {
-            // A storage tank loses a fifth; a heat pump makes tepid water better than hot.
+            // A storage tank loses a fifth; a heat pump heats water less efficiently than rooms.
             tank if tank.electric && tank.efficiency < 1.5 => 0.78,
             _ => water.efficiency * 0.85,
         };
@@ -149,7 +149,7 @@ impl Balance {
         let energies = [heating, water, electric, electric, electric];
         let mut balance = Balance::default();
         for (rank, energy) in energies.iter().enumerate() {
-            // Published to a tenth; sums and classes are made of what is published.
+            // Published with one decimal; sums and classes are computed from the published values.
             let used = (last[rank] * 10.0).round() / 10.0;
             let factor = if energy.electric {
                 PRIMARY_PER_ELECTRIC
@@ -169,7 +169,7 @@ impl Balance {
     }
 }
 
-/// What a dwelling needs in a year, kWh of heat (heating, water, cooling) or electricity.
+/// Yearly needs of a dwelling: kWh of heat (heating, water, cooling) or of electricity.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// Heating.
@@ -184,18 +184,18 @@ pub struct Needs {
     pub auxiliaries: f64,
 }
 
-/// Heating need by construction period before works, kWh per square metre in the middle climate.
+/// Heating need by construction period before renovation, kWh per square metre in the middle climate.
 pub const NEED_BY_PERIOD: [f64; 10] = [
     170.0, 172.0, 164.0, 150.0, 138.0, 126.0, 112.0, 88.0, 24.0, 16.0,
 ];
 
-/// Class for a figure: the first whose bound it does not pass.
+/// Class of a value: the first whose upper bound it does not exceed.
 fn rank(figure: f64, bounds: &[f64; 6]) -> usize {
     bounds.iter().take_while(|bound| figure > **bound).count()
 }
 
-/// Energy class and climate class from kWh of primary energy and kg of CO2 per square metre and year: the energy class
-/// is the worse of the two thresholds. Indices into [`CLASSES`].
+/// Energy class and climate class, as indices into [`CLASSES`], from kWh of primary energy and kg of CO2 per square
+/// metre and year. The energy class is the worse of the two thresholds.
 pub fn class_of(primary_per_m2: f64, emission_per_m2: f64) -> (usize, usize) {
     let climate = rank(emission_per_m2, &EMISSION_BOUNDS);
     let energy = rank(primary_per_m2, &PRIMARY_BOUNDS).max(climate);
@@ -203,14 +203,14 @@ pub fn class_of(primary_per_m2: f64, emission_per_m2: f64) -> (usize, usize) {
     (energy, climate)
 }
 
-/// Climate zone of a department and its need for heating relative to the middle one; no zone overseas.
+/// Climate zone of a department and its heating need relative to the middle zone; an empty zone overseas.
 pub fn climate(department: &str) -> (&'static str, f64) {
     match department {
         "02" | "14" | "27" | "28" | "59" | "60" | "61" | "62" | "75" | "76" | "77" | "78"
         | "80" | "91" | "92" | "93" | "94" | "95" => ("H1a", 1.06),
         "08" | "10" | "45" | "51" | "52" | "54" | "55" | "57" | "58" | "67" | "68" | "70"
         | "88" | "89" | "90" => ("H1b", 1.2),
-        // The high departments are colder than their zone.
+        // Mountain departments are colder than their zone.
         "05" | "15" | "43" | "73" | "74" => ("H1c", 1.32),
         "01" | "03" | "19" | "21" | "23" | "25" | "38" | "39" | "42" | "63" | "69" | "71"
         | "87" => ("H1c", 1.15),

@@ -6,7 +6,7 @@ use super::energy::ENERGIES;
 use super::writers::{Writer, flag, text};
 use toise_opendata::dpe::INSULATION_QUALITIES;
 
-/// Writers by column.
+/// Writers by column name.
 pub const WRITERS: [(&str, Writer); 54] = [
     ("conso_5_usages_ep", |it, out| {
         push_number(out, it.balance.primary.iter().sum(), 1)
@@ -216,7 +216,7 @@ fn quality(it: &Certificate, part: usize, out: &mut Vec<u8>) {
     text(INSULATION_QUALITIES[it.qualities[part]], out);
 }
 
-/// Blocks with gas or district heat mostly share one plant.
+/// Whether a heating system is shared: in blocks with gas or district heating it usually is.
 fn plant(it: &Certificate, energy: usize) -> &'static str {
     let shared = match (it.dwelling, energy) {
         (Dwelling::House, _) | (_, 0 | 1) => false,

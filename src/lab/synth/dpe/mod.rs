@@ -1,7 +1,8 @@
-//! Made-up energy performance diagnostics in ADEME's snake_case columns.
+//! Synthetic energy diagnostics in ADEME's snake_case columns.
 //!
-//! Certificates come as they do in life: flats of one building together, sometimes with the building's own
-//! certificate, now and then followed by one that supersedes. A file is in no order of place or time, as published.
+//! Diagnostics are clustered as in the real data: flats of one building together, sometimes with the building's own
+//! diagnostic, occasionally followed by one that supersedes them. As in the published file, rows are not sorted by
+//! place or time.
 
 mod certificate;
 mod columns;
@@ -20,7 +21,7 @@ use super::blocks::{Generator, Summary, SynthReader};
 use super::places::{Address, Draw};
 use super::random::Stream;
 
-/// Makes diagnostics.
+/// Generates diagnostics.
 #[derive(Debug)]
 pub struct Diagnostics {
     count: u64,
@@ -30,10 +31,10 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Diagnostics of a seed; `full_width` fills all 230 columns instead of those that mean something here.
+    /// Diagnostics of a seed; `full_width` fills all 230 columns instead of only the modelled ones.
     pub fn new(count: u64, seed: u64, full_width: bool) -> Self {
         let places = Draw::new(|place| match place.population {
-            // Overseas certificates are recent and few.
+            // Diagnostics overseas are recent and few.
             population if place.department.starts_with("97") => population * 0.05,
             population if population < 5_000.0 => population.max(100.0) * 4.0,
             population => population,
@@ -46,7 +47,7 @@ impl Diagnostics {
         }
     }
 
-    /// Draws the certificates of a block in order.
+    /// Draws the diagnostics of a block in order.
     pub(super) fn draw(&self, block: u64, from: u64, to: u64, mut each: impl FnMut(&Certificate)) {
         let mut stream = Stream::new(self.seed, 2, block);
         let mut rank = from;
@@ -61,7 +62,7 @@ impl Diagnostics {
                 }
                 let mut certificate =
                     Certificate::draw(stream, rank, address, dwelling, building_number);
-                // A later certificate of the same dwelling, after works or a correction.
+                // A later diagnostic of the same dwelling, after renovation or a correction.
                 certificate.superseded = stream.chance(0.035) && rank + 1 < to;
                 each(&certificate);
                 rank += 1;
@@ -106,7 +107,7 @@ impl Generator for Diagnostics {
     }
 }
 
-/// Writes a whole file of `rows` diagnostics.
+/// Writes a complete file of `rows` diagnostics.
 pub fn write(
     writer: &mut impl Write,
     rows: u64,

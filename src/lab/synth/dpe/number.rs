@@ -1,21 +1,21 @@
-//! Numbers of certificates: year, department, `E`, seven digits, a letter (`2231E0946648U`).
+//! Numbers of diagnostics: year, department, `E`, seven digits, a letter (`2231E0946648U`).
 
-/// A certificate's number, ASCII.
+/// The number of a diagnostic, in ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number([u8; 13]);
 
 impl Number {
-    /// The number of the certificate of this rank: no two ranks below 260 million share one.
+    /// The number of the diagnostic of this rank; unique for ranks below 260 million.
     pub fn of_rank(year: i32, department: &str, rank: u64) -> Self {
-        // The multiplier shares no factor with ten million, so ranks below that have digits of their own; above,
-        // the letter tells them apart.
+        // The multiplier and ten million are coprime, so ranks below ten million have distinct digits; above, the
+        // letter differs.
         const CYCLE: u64 = 10_000_000;
         let digits = (rank % CYCLE * 7_654_321 + 946_648) % CYCLE;
         let letter = (digits / 7 + rank / CYCLE) % 26;
         Self::new(year, department, b'E', digits, letter)
     }
 
-    /// A number that no certificate of the file has: one of the new-building series.
+    /// A number that no diagnostic of the file has: from the series for new buildings.
     pub fn elsewhere(year: i32, department: &str, bits: u64) -> Self {
         Self::new(
             year,

@@ -1,14 +1,14 @@
-//! The modelled columns: name, and how a certificate's value is written. Dwelling, dates and address are in
+//! The modelled columns: name, and the function that writes a diagnostic's value. Dwelling, dates and address are in
 //! `dwelling_cells`, consumption and equipment in `energy_cells`.
 
 use super::certificate::Certificate;
 use super::number::Number;
 use super::{dwelling_cells, energy_cells};
 
-/// Writes one cell, or nothing where the value is missing.
+/// Writes one cell; writes nothing if the value is missing.
 pub type Writer = fn(&Certificate, &mut Vec<u8>);
 
-/// The writer of a column, if the column is modelled.
+/// The writer of a column; `None` if the column is not modelled.
 pub fn writer(column: &str) -> Option<Writer> {
     dwelling_cells::WRITERS
         .iter()
@@ -17,7 +17,7 @@ pub fn writer(column: &str) -> Option<Writer> {
         .map(|(_, writer)| *writer)
 }
 
-/// Appends a text that needs no quotes.
+/// Appends a text that needs no quoting.
 pub fn text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }

@@ -1,7 +1,7 @@
-//! Made-up sales in the 40 columns of geo-dvf.
+//! Synthetic sales in the 40 columns of geo-dvf.
 //!
-//! Like the official files, years follow each other and within a year communes follow each other; `id_mutation` counts
-//! from 1 in each year. A sale's year and commune come from its rank alone, the rest from its block's stream.
+//! As in the official files, rows are sorted by year and within a year by commune; `id_mutation` counts from 1 in each
+//! year. A sale's year and commune depend on its rank alone, the rest on the stream of its block.
 
 pub(super) mod price;
 mod rows;
@@ -18,7 +18,7 @@ use super::text::Cells;
 /// First year of the sales.
 pub const FIRST_YEAR: i32 = 2021;
 
-/// Share of each year since [`FIRST_YEAR`] in the sales: the market shrank from the end of 2022.
+/// Share of sales in each year since [`FIRST_YEAR`]: the market shrank from the end of 2022.
 const YEAR_SHARES: [f64; 5] = [0.232, 0.222, 0.190, 0.172, 0.184];
 
 /// Departments whose sales are recorded elsewhere (land registers of Alsace-Moselle, Mayotte).
@@ -68,7 +68,7 @@ pub const COLUMNS: [&str; 40] = [
     "latitude",
 ];
 
-/// Makes sales.
+/// Generates sales.
 #[derive(Debug)]
 pub struct Sales {
     count: u64,
@@ -77,9 +77,9 @@ pub struct Sales {
 }
 
 impl Sales {
-    /// Sales of a seed.
+    /// Creates a generator of `count` sales.
     pub fn new(count: u64, seed: u64) -> Self {
-        // Villages stand for the many small communes that the table leaves out.
+        // Villages in the table represent the many small communes that it lacks.
         let places = Draw::new(|place: &Place| {
             if WITHOUT_SALES.contains(&place.department) {
                 0.0
@@ -109,7 +109,7 @@ impl Sales {
         }
     }
 
-    /// Year of the sale of this rank, its rank in the year, and the sales of the year.
+    /// Year of the sale of this rank, its rank in the year, and the number of sales in the year.
     fn year_of(&self, rank: u64) -> (i32, u64, u64) {
         let mut start = 0;
         let mut share = 0.0;
@@ -153,7 +153,7 @@ impl Generator for Sales {
     }
 }
 
-/// Writes a whole file of `sales` mutations.
+/// Writes a complete file of `sales` mutations.
 pub fn write(writer: &mut impl Write, sales: u64, seed: u64) -> io::Result<Summary> {
     SynthReader::start(Sales::new(sales, seed))?.copy_to(writer, |_| {})
 }

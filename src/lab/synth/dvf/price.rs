@@ -1,11 +1,11 @@
-//! What a good is sold for: level of the place, moment, neighbourhood, size, age, chance.
+//! Prices of sales, from the level of the place, date, neighbourhood, size, age and noise.
 
 use super::super::places::Address;
 use super::super::prices;
 use super::super::random::Stream;
 
-/// What makes a building of a period dearer or cheaper than the average: charm of the old in cities, comfort of the
-/// new.
+/// Price factor of a construction period relative to the average: higher for newer buildings, and for the oldest ones
+/// in cities.
 fn of_period(period: usize, urbanity: f64) -> f64 {
     const BY_PERIOD: [f64; 10] = [0.90, 0.92, 0.95, 0.97, 0.99, 1.02, 1.06, 1.12, 1.20, 1.28];
     let plain = BY_PERIOD.get(period).copied().unwrap_or(1.0);
@@ -80,7 +80,7 @@ pub fn outbuilding(stream: &mut Stream, address: &Address) -> f64 {
     (2_500.0 + 4.2 * address.place.price_level) * stream.spread(0.5)
 }
 
-/// The price as people write it: most round, some to the euro, few to the cent.
+/// The price as people write it: usually round, sometimes to the euro, rarely to the cent.
 pub fn as_agreed(stream: &mut Stream, price: f64) -> f64 {
     let step = match stream.unit() {
         share if price < 20_000.0 => {

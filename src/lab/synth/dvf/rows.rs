@@ -1,9 +1,9 @@
-//! The source rows of a mutation, and how they are written as geo-dvf csv lines.
+//! The source rows of a mutation, and how they are written as geo-dvf CSV lines.
 
 use super::super::text::{Cells, push_digits, push_integer, push_number};
 use super::sale::{NATURES, Sale};
 
-/// Natures of land: code, name, code and name of the special nature.
+/// Land uses: code, name, and code and name of the special use.
 const LANDS: [(&str, &str, &str, &str); 8] = [
     ("S", "sols", "", ""),
     ("AG", "terrains d'agrément", "", ""),
@@ -15,7 +15,7 @@ const LANDS: [(&str, &str, &str, &str); 8] = [
     ("AB", "terrains a bâtir", "", ""),
 ];
 
-/// Kind of premises of a row.
+/// Type of building in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Premises {
     /// `Maison`.
@@ -28,35 +28,35 @@ pub enum Premises {
     Business,
 }
 
-/// Nature of land of a row, with its special nature.
+/// Land use of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Land {
-    /// Index into the table of natures of land.
+    /// Index into the table of land uses.
     pub nature: usize,
-    /// Square metres.
+    /// Area, square metres.
     pub surface_m2: u32,
 }
 
 /// One source row of a mutation.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Kind of premises, none for bare land and for flats still to be built.
+    /// Type of building; `None` for bare land and for flats not yet built.
     pub premises: Option<Premises>,
-    /// Built surface, square metres; 0 is written as nothing.
+    /// Built surface, square metres; 0 is written as an empty cell.
     pub surface_m2: u32,
-    /// Main rooms.
+    /// Number of main rooms.
     pub rooms: u32,
-    /// Numbers of up to two lots, 0 for none.
+    /// Numbers of up to two lots; 0 for none.
     pub lots: [u32; 2],
-    /// Surface of the first lot under the Carrez law, square metres, if stated.
+    /// Carrez surface of the first lot, square metres, if given.
     pub carrez_m2: Option<f64>,
-    /// Land.
+    /// Land in the row, if any.
     pub land: Option<Land>,
-    /// Tells apart the parcels of one address.
+    /// Distinguishes the parcels of one address.
     pub plot: u64,
 }
 
-/// A row that says nothing yet.
+/// A row without any values.
 pub const NOTHING: Row = Row {
     premises: None,
     surface_m2: 0,
@@ -127,7 +127,7 @@ fn write_row(sale: &Sale, row: &Row, out: &mut Vec<u8>) {
         None => (0..5).for_each(|_| cells.empty()),
     }
     if sale.placed {
-        // The source places parcels, so plots of one sale lie a few metres apart.
+        // The source locates parcels, so the plots of one sale are a few metres apart.
         let (lat, lon) = address.position();
         let shift = row.plot as f64 * 0.000_18;
         cells.number(lon + shift, 6);

@@ -1,4 +1,4 @@
-//! Draws one mutation: what is sold, where, when, and the source rows that describe it.
+//! Draws one mutation: what is sold, where and when, and the source rows that describe it.
 
 use super::super::places::{Address, Place, all};
 use super::super::random::Stream;
@@ -15,30 +15,30 @@ pub const NATURES: [&str; 5] = [
     "Adjudication",
 ];
 
-/// Sales start more often at the end of a month's work: share of each month.
+/// Weight of each month; deeds are signed more often at its end.
 const MONTHS: [f64; 12] = [7.2, 7.2, 8.2, 7.8, 8.0, 9.2, 9.6, 7.2, 8.8, 8.8, 8.2, 9.8];
 
-/// Share of each day of the week, Monday first; deeds are hardly ever signed on a Sunday.
+/// Weight of each day of the week, Monday first; deeds are hardly ever signed on a Sunday.
 const WEEKDAYS: [f64; 7] = [19.0, 19.5, 15.5, 21.5, 24.0, 0.4, 0.02];
 
 /// One mutation.
 #[derive(Clone, Debug)]
 pub struct Sale {
-    /// Year of the identifier.
+    /// Year in the identifier.
     pub year: i32,
-    /// Number in the year, from 1.
+    /// Number within the year, from 1.
     pub number: u64,
     /// Day of the deed.
     pub day: Day,
     /// Index into `NATURES`.
     pub nature: usize,
-    /// Price, EUR; none for about one sale in a thousand.
+    /// Price, EUR; `None` for about one sale in a thousand.
     pub price_eur: Option<f64>,
     /// Address of the first row.
     pub address: Address,
-    /// False where the row has no house number.
+    /// Whether the row has a house number.
     pub numbered: bool,
-    /// False where the parcel has no position.
+    /// Whether the parcel has a position.
     pub placed: bool,
     /// Source rows.
     pub rows: Vec<Row>,
@@ -61,7 +61,7 @@ impl Default for Sale {
 }
 
 impl Sale {
-    /// Replaces this sale by a new one.
+    /// Replaces this sale by a newly drawn one.
     pub fn draw(&mut self, stream: &mut Stream, place: &'static Place, year: i32, number: u64) {
         self.year = year;
         self.number = number;
@@ -115,7 +115,7 @@ impl Sale {
         };
     }
 
-    /// Kind, surface and main rooms of the only dwelling sold, when no premises are sold with it.
+    /// Kind, surface in m² and main rooms of the only dwelling sold; `None` if several are sold, or premises with it.
     pub fn only_dwelling(&self) -> Option<(&'static str, u32, u32)> {
         let mut only: Option<&Row> = None;
         for row in &self.rows {
@@ -149,7 +149,7 @@ impl Sale {
         let flat = self.rows[self.rows.len() - 1];
         let mut price = price::flat(stream, &self.address, moment, f64::from(surface_m2));
         for rank in 0..cellars {
-            // The source either repeats the flat's lots on the cellar's row or gives the cellar its own.
+            // The source either repeats the flat's lots in the row of the cellar or gives the cellar its own.
             let repeats = stream.chance(0.45);
             self.rows.push(Row {
                 premises: Some(Premises::Outbuilding),
@@ -211,7 +211,8 @@ impl Sale {
         let garden_m2 = land_m2 - soil_m2;
         if garden_m2 > 60.0 {
             let nature = stream.weighted(&[0.0, 70.0, 30.0]);
-            // Half the time the garden lies on the house's parcel, and the source repeats the house's row.
+            // In half of the cases the garden is on the parcel of the house, and the source repeats the row of the
+            // house.
             let beside = stream.chance(0.5);
             let row = if beside {
                 Row { plot: 1, ..NOTHING }
@@ -319,7 +320,7 @@ impl Sale {
         if stream.chance(0.2) {
             price += self.draw_house(stream, moment);
         }
-        // Few, or a whole block: a handful of mutations runs to hundreds of rows.
+        // A few dwellings, or a whole building: a small number of mutations has hundreds of rows.
         let dwellings = if stream.chance(0.01) {
             stream.between(40, 180)
         } else {
@@ -341,14 +342,14 @@ impl Sale {
     }
 
     fn draw_volume(&mut self, stream: &mut Stream, moment: (i32, u32)) -> f64 {
-        // `rows` writes a volume number for a row of plot 9 without lot, premises or land.
+        // `rows` writes a volume number for a row of plot 9 without lot, building or land.
         self.rows.push(Row { plot: 9, ..NOTHING });
         self.numbered = false;
         price::premises(stream, &self.address, moment, 300.0)
     }
 }
 
-/// Surface and main rooms of a flat.
+/// Surface in m² and main rooms of a flat.
 fn flat_size(stream: &mut Stream, urbanity: f64) -> (u32, u32) {
     let tilt = urbanity * urbanity;
     let rooms = 1 + stream.weighted(&[
