@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use reqwest::{Method, Response};
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
@@ -292,7 +292,7 @@ pub fn trusting(certificate: &Path) -> rustls::ClientConfig {
     roots
         .add(CertificateDer::from_pem_file(certificate).unwrap())
         .unwrap();
-    rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)
