@@ -271,17 +271,18 @@ impl Pulse {
     /// # Errors
     /// All senders are gone.
     pub fn recv<T>(&self, messages: &Receiver<T>) -> Result<T, RecvError> {
-        while cfg!(debug_assertions) && self.panics {
-            match messages.recv_timeout(PANIC_LOOK_EVERY) {
-                Ok(message) => {
-                    self.turn();
-                    return Ok(message);
-                }
-                Err(RecvTimeoutError::Timeout) => self.turn(),
+        if !(cfg!(debug_assertions) && self.panics) {
+            return messages.recv();
+        }
+        loop {
+            let received = messages.recv_timeout(PANIC_LOOK_EVERY);
+            self.turn();
+            match received {
+                Ok(message) => return Ok(message),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
             }
         }
-        messages.recv()
     }
 
     /// Panics once the service is ready, if this worker is to; never resolves otherwise.
@@ -306,8 +307,9 @@ fn is_named(name: &str, wanted: &str) -> bool {
         })
 }
 
+#[expect(clippy::panic, reason = "a panic is what the tests ask for")]
 fn panic_for_a_test() {
-    std::panic::panic_any(format!("{PANIC_WORKER} names this worker"));
+    panic!("{PANIC_WORKER} names this worker");
 }
 
 #[cfg(test)]

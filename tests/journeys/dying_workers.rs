@@ -12,6 +12,7 @@ use serde_json::json;
 use toise::contract::listings::filters::Listing;
 
 use crate::support::alerts::body;
+use crate::support::http_client;
 use crate::support::process::{Server, run, toise};
 
 /// Longest from readiness to the end of the process: a worker's turn, the drain, the stop of the others.
@@ -57,7 +58,7 @@ fn status_of(address: &str) -> Result<u16, reqwest::Error> {
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(async { Ok(reqwest::get(address).await?.status().as_u16()) })
+    runtime.block_on(async { Ok(http_client().get(address).send().await?.status().as_u16()) })
 }
 
 fn assert_named(worker: &str, end: &End) {
@@ -116,7 +117,7 @@ fn a_look_up_of_a_name_that_panics_ends_the_server_too() {
         let body = body(Listing::Advert, &filter, &["ALERT_MATCH_CREATED"]);
         let asking = async {
             let url = format!("{}/v2/protected/adverts/search/alerts", server.address);
-            let request = reqwest::Client::new().put(url).header("x-api-key", key);
+            let request = http_client().put(url).header("x-api-key", key);
             // The server may be gone before it answers.
             let _ = request.json(&body).send().await;
         };
