@@ -1,183 +1,235 @@
 //! The operators' bodies and queries: accounts, keys, consumption. [`crate::answers`] writes what they get.
 //!
-//! Bodies are read like those of open data: in document order, up to the first fault. `monthly_quota` alone takes
-//! `null`, which means no bound; there is no other way to ask a production key's bound away.
+//! `monthly_quota` alone takes `null`, which means no bound; there is no other way to ask a production key's bound away.
 
 use chrono::NaiveDate;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::DEFAULT_ACCOUNT;
 use crate::account;
-use crate::grants::{Grant, grant_rule};
+use crate::grants::{ENDPOINTS, Grant, grant_rule};
 use crate::key::{
     self, ESTIMATES_MAX, GrantChange, KeyChange, KeyRequest, Kind, MONTHLY_QUOTA_MAX, Owner,
     RATE_PER_S_MAX,
 };
-use crate::limits::Limits;
+use crate::limits::{CONCURRENT_ESTIMATES, Limits};
+use crate::scopes::Scope;
 use crate::usage::Period;
 use toise_contract::dates::{DATE_RULE, Moment};
 use toise_contract::fault::Fault;
-use toise_contract::walk::{At, list, number_between, object, one_of, text};
+use toise_contract::fields::{
+    Default, Field, FieldKind, ListOf, Naming, Own, Taken, Values, read, read_part, read_query,
+    schema,
+};
+use toise_contract::walk::{At, text};
 
-/// Fields of the body that makes an account.
-pub const ACCOUNT_FIELDS: [&str; 1] = ["name"];
-/// Fields of the body that makes a key.
-pub const KEY_FIELDS: [&str; 7] = [
-    "account_id",
-    "kind",
-    "grants",
-    "rate",
-    "monthly_quota",
-    "max_concurrent_estimates",
-    "name",
-];
-/// Fields of the body that changes a key.
-pub const KEY_CHANGE_FIELDS: [&str; 5] = [
-    "grants",
-    "rate",
-    "monthly_quota",
-    "max_concurrent_estimates",
-    "name",
-];
-/// Parameters of a period.
-pub const PERIOD_PARAMETERS: [&str; 2] = ["from_date", "to_date"];
 /// Grants one body may list.
 pub const GRANTS_MAX: usize = 100;
 
 const ADMIN_ON_TEST_KEY: &str = "must not be admin or one of its endpoints on a test key";
-const UUID_RULE: &str = "must be a UUID";
+
+static ACCOUNT_NAME: Naming = Naming {
+    chars_max: account::NAME_CHARS_MAX,
+    is: account::is_name,
+    rule: account::NAME_RULE,
+};
+static KEY_NAME: Naming = Naming {
+    chars_max: key::NAME_CHARS_MAX,
+    is: key::is_name,
+    rule: key::NAME_RULE,
+};
+static GRANT: Own = Own {
+    read: grant,
+    schema: |_| schema::reference("Grant"),
+};
+static GRANTS: ListOf = ListOf {
+    item: FieldKind::Own(&GRANT),
+    least: 1,
+    most: Some(GRANTS_MAX),
+};
+
+/// The body that makes an account.
+pub static ACCOUNT: [Field; 1] =
+    [
+        Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
+            .about(|| format!("Unlike every other account's; {}", account::NAME_RULE)),
+    ];
+
+/// The kind of a key.
+pub const KIND: Field = Field::required(
+    "kind",
+    FieldKind::OneOf(&Kind::NAMES),
+    "A test key lives 7 days, a production key until revoked",
+);
+const RATE: Field = Field::optional(
+    "rate",
+    FieldKind::Integer(1, RATE_PER_S_MAX as i64),
+    "Requests a second",
+);
+const QUOTA: Field = Field::optional(
+    "monthly_quota",
+    FieldKind::IntegerOrNull(0, MONTHLY_QUOTA_MAX as i64),
+    "Counted calls a month (UTC); null: no bound",
+);
+const ESTIMATES: Field = Field::optional(
+    "max_concurrent_estimates",
+    FieldKind::Integer(1, ESTIMATES_MAX as i64),
+    "Estimates that run at once; more wait in a short queue",
+);
+const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
+    .about(|| format!("To tell keys apart; {}", key::NAME_RULE));
+
+/// The body that makes a key.
+pub static KEY: [Field; 7] = [
+    Field::optional(
+        "account_id",
+        FieldKind::Uuid,
+        "Account that is to own it; by default the account named default",
+    ),
+    KIND,
+    Field::optional(
+        "grants",
+        FieldKind::List(&GRANTS),
+        "What the key may do; by default every scope but admin, and on a test key but alerts. A test key cannot hold \
+         admin or its endpoints, and a key without the scope admin cannot give them",
+    ),
+    RATE.about(|| {
+        let [test, production] = Kind::ALL.map(|kind| kind.default_allowance(&Limits::default()));
+        format!(
+            "Requests a second; by default {} on a test key and {} on a production key, unless configured otherwise",
+            test.rate_per_s, production.rate_per_s
+        )
+    }),
+    QUOTA.about(|| {
+        let test = Kind::Test.default_allowance(&Limits::default());
+        format!(
+            "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production \
+             key, unless configured otherwise",
+            test.monthly_quota.unwrap_or_default()
+        )
+    }),
+    ESTIMATES.or(Default::Integer(CONCURRENT_ESTIMATES as i64)),
+    NAME,
+];
+
+/// The body that changes a key: what is left out stays as it is.
+pub static KEY_CHANGE: [Field; 5] = [
+    Field::optional(
+        "grants",
+        FieldKind::List(&GRANTS),
+        "What the key may do. A test key cannot hold admin or its endpoints, and a key without the scope admin cannot \
+         give them",
+    ),
+    RATE,
+    QUOTA,
+    ESTIMATES,
+    NAME,
+];
+
+/// The query of a report.
+pub static PERIOD: [Field; 2] = [
+    Field::optional("from_date", FieldKind::Moment, "")
+        .about(|| {
+            format!(
+                "First day, by default that of to_date's month, or of the present one, UTC, included; {DATE_RULE}; a \
+                 date-time stands for its day"
+            )
+        })
+        .such_as("2026-11-01"),
+    Field::optional("to_date", FieldKind::Moment, "")
+        .about(|| {
+            format!(
+                "Last day, by default that of the present month, or of from_date's where that is later, UTC, included; \
+                 {DATE_RULE}; a date-time stands for its day"
+            )
+        })
+        .such_as("2026-11-01"),
+];
+
+/// The query of the list of keys.
+pub static KEY_LIST: [Field; 1] = [Field::optional(
+    "account_id",
+    FieldKind::Uuid,
+    "Only the keys of this account",
+)];
+
+/// The schema of one grant.
+pub fn grant_schema() -> Value {
+    let scopes = Scope::ALL.map(Scope::as_str).into_iter();
+    let names: Vec<&str> = scopes.chain(ENDPOINTS).collect();
+    json!({
+        "type": "string",
+        "enum": names,
+        "description": "A scope, which opens every endpoint of its part of the service, or a single endpoint",
+    })
+}
 
 /// Reads the body that makes an account: its name.
 pub fn parse_account(body: &Value) -> Result<String, Fault> {
-    let at = At::Body;
-    let mut name = None;
-    for (key, value) in object(body, at)? {
-        if key != "name" {
-            return Err(at.unknown_key(key, ACCOUNT_FIELDS));
-        }
-        let here = At::Key(&at, key);
-        let text = text(value, here)?;
-        if !account::is_name(text) {
-            return Err(here.fault(account::NAME_RULE));
-        }
-        name = Some(text.to_owned());
-    }
-    name.ok_or_else(|| At::Key(&at, "name").fault("is required"))
+    read(body, &ACCOUNT, At::Body)?.require("name")
 }
 
 /// Reads the body that makes a key; what it does not say of its limits is what `limits` say.
 pub fn parse_key(body: &Value, limits: &Limits) -> Result<KeyRequest, Fault> {
-    let at = At::Body;
-    let (mut owner, mut kind, mut change) = (None, None, KeyChange::default());
-    let mut listed = Vec::new();
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "account_id" => owner = Some(Owner::Id(uuid(value, here)?)),
-            "kind" => kind = Some(parse_kind(value, here)?),
-            "grants" => listed = grants(value, here)?,
-            _ => set(&mut change, key, value, here, &KEY_FIELDS)?,
-        }
-    }
-    let kind = kind.ok_or_else(|| At::Key(&at, "kind").fault("is required"))?;
+    let mut values = read(body, &KEY, At::Body)?;
+    let kind = kind_of(&mut values)?;
+    let listed = grants(&mut values);
     if kind == Kind::Test {
-        refuse_admin(&listed)?;
+        refuse_admin(listed.as_deref().unwrap_or_default())?;
     }
-    let mut request = KeyRequest::new(
-        kind,
-        owner.unwrap_or_else(|| Owner::Named(DEFAULT_ACCOUNT.to_owned())),
-        limits,
-    );
-    request.name = change.name;
-    request.grants = (!listed.is_empty()).then(|| listed.into_iter().collect());
+    let owner = match values.take("account_id") {
+        Some(id) => Owner::Id(id),
+        None => Owner::Named(DEFAULT_ACCOUNT.to_owned()),
+    };
+    let mut request = KeyRequest::new(kind, owner, limits);
+    request.name = values.take("name");
+    request.grants = listed.map(|listed| listed.into_iter().collect());
     let allowance = &mut request.allowance;
-    allowance.rate_per_s = change.rate_per_s.unwrap_or(allowance.rate_per_s);
-    allowance.monthly_quota = change.monthly_quota.unwrap_or(allowance.monthly_quota);
-    allowance.estimates_max = change.estimates_max.unwrap_or(allowance.estimates_max);
+    allowance.rate_per_s = values.take("rate").unwrap_or(allowance.rate_per_s);
+    allowance.monthly_quota = values
+        .take("monthly_quota")
+        .unwrap_or(allowance.monthly_quota);
+    allowance.estimates_max = values
+        .take("max_concurrent_estimates")
+        .unwrap_or(allowance.estimates_max);
     Ok(request)
 }
 
 /// Reads the body that changes a key, whose kind the caller knows.
 pub fn parse_key_change(body: &Value, kind: Kind) -> Result<KeyChange, Fault> {
-    let at = At::Body;
-    let mut change = KeyChange::default();
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        if key == "grants" {
-            let listed = grants(value, here)?;
-            if kind == Kind::Test {
-                refuse_admin(&listed)?;
-            }
-            change.grants = Some(GrantChange::Set(listed.into_iter().collect()));
-        } else {
-            set(&mut change, key, value, here, &KEY_CHANGE_FIELDS)?;
-        }
+    let mut values = read_part(body, &KEY_CHANGE, At::Body)?;
+    let listed = grants(&mut values);
+    if kind == Kind::Test {
+        refuse_admin(listed.as_deref().unwrap_or_default())?;
     }
-    Ok(change)
+    Ok(KeyChange {
+        grants: listed.map(|listed| GrantChange::Set(listed.into_iter().collect())),
+        rate_per_s: values.take("rate"),
+        monthly_quota: values.take("monthly_quota"),
+        estimates_max: values.take("max_concurrent_estimates"),
+        name: values.take("name"),
+    })
 }
 
-/// Reads a field that makes and changes of keys have in common.
-fn set(
-    change: &mut KeyChange,
-    key: &str,
-    value: &Value,
-    at: At<'_>,
-    known: &[&'static str],
-) -> Result<(), Fault> {
-    let count = |greatest: u32| {
-        number_between(value, 1.0, f64::from(greatest), true, at).map(|count| count as u32)
-    };
-    match key {
-        "rate" => change.rate_per_s = Some(count(RATE_PER_S_MAX)?),
-        "max_concurrent_estimates" => change.estimates_max = Some(count(ESTIMATES_MAX)?),
-        "monthly_quota" => change.monthly_quota = Some(quota(value, at)?),
-        "name" => {
-            let name = text(value, at)?;
-            if !key::is_name(name) {
-                return Err(at.fault(key::NAME_RULE));
-            }
-            change.name = Some(name.to_owned());
-        }
-        _ => return Err(At::Body.unknown_key(key, known.iter().copied())),
-    }
-    Ok(())
+fn kind_of(values: &mut Values<'_>) -> Result<Kind, Fault> {
+    let name = values.word("kind");
+    let mut known = Kind::ALL.into_iter();
+    known
+        .find(|kind| Some(kind.as_str()) == name)
+        .ok_or_else(|| Fault::new("kind", "is required"))
 }
 
-fn quota(value: &Value, at: At<'_>) -> Result<Option<u64>, Fault> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    let calls = number_between(value, 0.0, MONTHLY_QUOTA_MAX as f64, true, at)
-        .map_err(|fault| Fault::new(fault.path, format!("{}, or null for none", fault.message)))?;
-    Ok(Some(calls as u64))
+fn grant<'v>(value: &'v Value, at: At<'_>) -> Result<Taken<'v>, Fault> {
+    let name = text(value, at)?;
+    let known = name.parse::<Grant>();
+    known.map_err(|_| at.fault(grant_rule()))?;
+    Ok(Taken::Text(name))
 }
 
-fn parse_kind(value: &Value, at: At<'_>) -> Result<Kind, Fault> {
-    let name = one_of(value, &Kind::ALL.map(Kind::as_str), at)?;
-    let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == name);
-    kind.ok_or_else(|| at.fault("must be a kind of key"))
-}
-
-fn uuid(value: &Value, at: At<'_>) -> Result<Uuid, Fault> {
-    Uuid::try_parse(text(value, at)?).map_err(|_| at.fault(UUID_RULE))
-}
-
-fn grants(value: &Value, at: At<'_>) -> Result<Vec<Grant>, Fault> {
-    let items = list(value, at)?;
-    if items.is_empty() || items.len() > GRANTS_MAX {
-        return Err(at.fault(format!("must hold 1 to {GRANTS_MAX} items")));
-    }
-    items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| {
-            let here = At::Index(&at, index);
-            text(item, here)?
-                .parse()
-                .map_err(|_| here.fault(grant_rule()))
-        })
-        .collect()
+fn grants(values: &mut Values<'_>) -> Option<Vec<Grant>> {
+    let listed: Vec<String> = values.take("grants")?;
+    Some(listed.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 fn refuse_admin(listed: &[Grant]) -> Result<(), Fault> {
@@ -195,21 +247,9 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
     today: NaiveDate,
 ) -> Result<Period, Fault> {
-    let at = At::Body;
-    let (mut from, mut to) = (None, None);
-    for (key, value) in query {
-        let here = At::Key(&at, key.as_ref());
-        let bound = match key.as_ref() {
-            "from_date" => &mut from,
-            "to_date" => &mut to,
-            key => return Err(unknown_parameter(key, &PERIOD_PARAMETERS)),
-        };
-        let moment = Moment::parse(value.as_ref()).ok_or_else(|| here.fault(DATE_RULE))?;
-        *bound = Some(match moment {
-            Moment::Day(day) => day,
-            Moment::Instant(instant) => instant.date_naive(),
-        });
-    }
+    let mut values = read_query(query, &PERIOD)?;
+    let from = values.take("from_date").map(Moment::day);
+    let to = values.take("to_date").map(Moment::day);
     let period = match (from, to) {
         (None, None) => Period::month_of(today),
         (Some(from), None) => Period {
@@ -223,7 +263,7 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
         (Some(from), Some(to)) => Period { from, to },
     };
     if period.from > period.to {
-        return Err(At::Key(&at, "from_date").fault("must not be after to_date"));
+        return Err(At::Key(&At::Body, "from_date").fault("must not be after to_date"));
     }
     Ok(period)
 }
@@ -232,23 +272,7 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
 pub fn parse_key_list<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
 ) -> Result<Option<Uuid>, Fault> {
-    let mut account_id = None;
-    for (key, value) in query {
-        if key.as_ref() != "account_id" {
-            return Err(unknown_parameter(key.as_ref(), &["account_id"]));
-        }
-        let id = Uuid::try_parse(value.as_ref())
-            .map_err(|_| At::Key(&At::Body, "account_id").fault(UUID_RULE))?;
-        account_id = Some(id);
-    }
-    Ok(account_id)
-}
-
-fn unknown_parameter(name: &str, known: &[&str]) -> Fault {
-    At::Key(&At::Body, name).fault(format!(
-        "unknown parameter; must be one of: {}",
-        known.join(", ")
-    ))
+    Ok(read_query(query, &KEY_LIST)?.take("account_id"))
 }
 
 #[cfg(test)]

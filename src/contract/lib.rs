@@ -1,8 +1,8 @@
 //! The contract's types at the edge: what a body may hold, and the walk that turns it into a valid request.
 //!
 //! No input or output happens here: the HTTP routes and the bulk commands call the same functions. [`listings`] holds
-//! properties and adverts as types that [`read`] fills, with the closed sets of values of [`enums`]. Bodies that only
-//! one room takes are read by that room, with [`walk`].
+//! properties and adverts as types that [`read`] fills, with the closed sets of values of [`enums`]. Requests are tables of
+//! [`fields`], each in the room that takes it: one table reads the request and writes its schema.
 //!
 //! Choices the contract leaves to us, in one place:
 //! - keys unknown to a table are refused; `null` is not a value of any type, but in a record of a listing it says that
@@ -17,6 +17,7 @@ pub mod dates;
 pub mod distances;
 pub mod enums;
 pub mod fault;
+pub mod fields;
 pub mod filter;
 pub mod listings;
 pub mod position;

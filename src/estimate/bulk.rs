@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::shown::{comparables, contributions};
 use super::valuer::Valuer;
 use super::{Confidence, Detail, Estimate, Fallback};
-use crate::request::fields::{Field, REQUIRED_COLUMNS, columns};
+use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 use toise_base::progress::Progress;
 use toise_opendata::portfolio::{self, Columns, Error, InputRows, Opened, Output, Portfolio};
@@ -119,7 +119,7 @@ struct Run {
     /// Input column of the id.
     id: Option<usize>,
     /// Input columns that say something of a home.
-    fields: Vec<(usize, &'static Field)>,
+    fields: Vec<(usize, &'static HomeField)>,
 }
 
 /// Values a portfolio; returns once the answer is whole on disk. Blocks, and computes on the global rayon pool: call it
@@ -162,7 +162,7 @@ pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
 impl Run {
     fn new(valuer: &Valuer, options: &Options, found: &Columns) -> Result<Self, Error> {
         // The first name of the portfolio is the id, the others are the fields in their order.
-        let known: Vec<&'static Field> = columns().collect();
+        let known: Vec<&'static HomeField> = columns().collect();
         let mut id = None;
         let mut fields = Vec::new();
         for (column, name) in &found.fields {

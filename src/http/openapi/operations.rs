@@ -4,13 +4,12 @@ use serde_json::{Value, json};
 
 use super::super::routes::{AdminAction, Endpoint, Route};
 use super::admin::{self, data_list_of, data_of};
-use super::schemas::closed;
+use super::schemas::match_many_request;
 use super::{JSON, alerts, collect, enveloped, estimate, ingestion, reference, type_name};
 use toise_contract::enums::{EnumStudiedData, WireEnum};
 use toise_contract::listings::filters::Part;
 use toise_listings::analytics::BARS_MAX;
 use toise_listings::similars;
-use toise_opendata::request::bodies::MATCH_ITEMS_MAX;
 use toise_opendata::{Dataset, score};
 
 /// What the document says of an endpoint.
@@ -209,16 +208,7 @@ pub fn describe(route: &Route) -> Operation {
             id("MatchMany", dataset),
             format!("Ranked candidates among {} for many requests", of(dataset)),
         )
-        .taking(closed(
-            json!({"items": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": MATCH_ITEMS_MAX,
-                "items": schema(dataset, "MatchRequest"),
-                "description": "Match bodies; a fault of one refuses the call",
-            }}),
-            &["items"],
-        ))
+        .taking(match_many_request(dataset))
         .answering(enveloped(json!({
             "type": "array",
             "items": schema(dataset, "MatchAnswer"),

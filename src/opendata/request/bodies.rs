@@ -1,10 +1,11 @@
-//! The four open-data bodies as tables: every filter, sort key and scoring target with its kind and allowed values.
+//! The open-data bodies as field tables: every filter, sort key and scoring target with its kind and allowed values.
 //!
-//! These tables are the only statement of what a body may hold: [`super::parse`] validates with them and the OpenAPI
+//! These tables are the only statement of what a body may hold: [`super::parse`] reads with them and the OpenAPI
 //! document is written from them. A filter is named as the column it constrains; `location` stands for the pair of
 //! position columns.
 
 use crate::{Dataset, dpe, dvf};
+use toise_contract::fields::{Default, Field, FieldKind, ListOf};
 
 /// Rows a search page may hold.
 pub const SEARCH_SIZE_MAX: usize = 100;
@@ -23,73 +24,23 @@ pub const SORT_ORDERS: [&str; 2] = ["asc", "desc"];
 /// Values of `iris_type`: housing, activity, other, and communes without contours.
 pub const IRIS_TYPES: [&str; 4] = ["H", "A", "D", "Z"];
 
-/// What a filter takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FilterKind {
-    /// A string, compared exactly.
-    Text,
-    /// One of a closed set of strings.
-    OneOf(&'static [&'static str]),
-    /// A list from a closed set of strings, combined with OR.
-    AnyOf(&'static [&'static str]),
-    /// `{min?, max?}`, both included.
-    Range,
-    /// `{from?, to?}`, both included.
-    Dates,
-    /// `{lat, lon, distance}`.
-    Place,
-    /// `true` or `false`.
-    Flag,
-}
-
-/// One filter of a body.
-#[derive(Clone, Copy, Debug)]
-pub struct FilterField {
-    /// Key in `filters`, and column of the table.
-    pub name: &'static str,
-    /// What it takes.
-    pub kind: FilterKind,
-    /// Meaning and unit, for the reference.
-    pub about: &'static str,
-}
-
-/// What a scoring target takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum TargetKind {
-    /// Any number.
-    Number,
-    /// A number between two bounds, both included.
-    Between(f64, f64),
-    /// An integer between two bounds, both included.
-    Integer(f64, f64),
-    /// One of a closed set of strings.
-    OneOf(&'static [&'static str]),
-    /// `true` or `false`.
-    Flag,
-}
-
-/// One scoring target of a match body.
-#[derive(Clone, Copy, Debug)]
-pub struct TargetField {
-    /// Key in `scoring_targets`, and column of the table.
-    pub name: &'static str,
-    /// What it takes.
-    pub kind: TargetKind,
-    /// Meaning and unit, for the reference.
-    pub about: &'static str,
-}
-
 /// The bodies of one table.
 #[derive(Debug)]
 pub struct Bodies {
+    /// The body of a search.
+    pub search: &'static [Field],
+    /// The body of a match.
+    pub matching: &'static [Field],
+    /// Match bodies in one call.
+    pub matching_many: &'static [Field],
     /// Filters of search.
-    pub search_filters: &'static [FilterField],
+    pub search_filters: &'static [Field],
     /// Values of `sortBy`; the first is the default.
     pub sort_keys: &'static [&'static str],
     /// Filters of match.
-    pub match_filters: &'static [FilterField],
+    pub match_filters: &'static [Field],
     /// Scoring targets of match.
-    pub targets: &'static [TargetField],
+    pub targets: &'static [Field],
 }
 
 /// The bodies of a table.
@@ -100,20 +51,80 @@ pub fn bodies(dataset: Dataset) -> &'static Bodies {
     }
 }
 
-const fn filter(name: &'static str, kind: FilterKind, about: &'static str) -> FilterField {
-    FilterField { name, kind, about }
+const fn filter(name: &'static str, kind: FieldKind, about: &'static str) -> Field {
+    Field::optional(name, kind, about)
 }
 
-const fn target(name: &'static str, kind: TargetKind, about: &'static str) -> TargetField {
-    TargetField { name, kind, about }
+const fn target(name: &'static str, kind: FieldKind, about: &'static str) -> Field {
+    Field::optional(name, kind, about)
+}
+
+/// The body of a search with these filters and sort keys.
+const fn search(filters: &'static [Field], sort_keys: &'static [&'static str]) -> [Field; 5] {
+    [
+        Field::optional(
+            "filters",
+            FieldKind::Object(filters),
+            "What a record must fulfil, every filter of it",
+        ),
+        Field::optional(
+            "sortBy",
+            FieldKind::OneOf(sort_keys),
+            "Rows without the value come last in both orders; ties by identifier",
+        )
+        .or(Default::Word(sort_keys[0])),
+        Field::optional("sortOrder", FieldKind::OneOf(&SORT_ORDERS), "Direction of the order")
+            .or(Default::Word("desc")),
+        size(SEARCH_SIZE_MAX, SEARCH_SIZE_DEFAULT),
+        Field::optional(
+            "cursor",
+            FieldKind::Text,
+            "Cursor of a previous answer to the same filters and order; the size may differ",
+        ),
+    ]
+}
+
+/// The body of a match with these filters and targets.
+const fn matching(filters: &'static [Field], targets: &'static [Field]) -> [Field; 3] {
+    [
+        Field::optional(
+            "filters",
+            FieldKind::Object(filters),
+            "What a candidate must fulfil, every filter of it",
+        ),
+        size(MATCH_SIZE_MAX, MATCH_SIZE_DEFAULT),
+        Field::optional(
+            "scoring_targets",
+            FieldKind::Object(targets),
+            "What the record sought is like; each target given takes part in the score",
+        ),
+    ]
+}
+
+const fn size(size_max: usize, default: usize) -> Field {
+    let kind = FieldKind::Integer(1, size_max as i64);
+    Field::optional("size", kind, "Records wanted at most").or(Default::Integer(default as i64))
+}
+
+/// The items of a `_many` call.
+const fn items(item: FieldKind) -> ListOf {
+    ListOf {
+        item,
+        least: 1,
+        most: Some(MATCH_ITEMS_MAX),
+    }
+}
+
+const fn many(items: &'static ListOf) -> [Field; 1] {
+    let about = "Match bodies; a fault of one refuses the call";
+    [Field::required("items", FieldKind::List(items), about)]
 }
 
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
 
-use FilterKind::{AnyOf, Dates, Flag, OneOf, Place, Range, Text};
+use FieldKind::{AnyOf, Between, Dates, Flag, Integer, Number, OneOf, Place, Range, Text};
 
-static DPE: Bodies = Bodies {
-    search_filters: &[
+const DPE_SEARCH_FILTERS: &[Field] = &[
         filter("numero_dpe", Text, "Number of the diagnostic"),
         filter(
             "flx_id",
@@ -219,8 +230,9 @@ static DPE: Bodies = Bodies {
             AnyOf(&dpe::CLIMATE_ZONES),
             "Climate zone",
         ),
-    ],
-    sort_keys: &[
+    ];
+
+const DPE_SORT_KEYS: &[&str] = &[
         "date_etablissement_dpe",
         "numero_dpe",
         "type_batiment",
@@ -230,8 +242,9 @@ static DPE: Bodies = Bodies {
         "emission_ges_5_usages",
         "emission_ges_5_usages_par_m2",
         "zone_climatique",
-    ],
-    match_filters: &[
+    ];
+
+const DPE_MATCH_FILTERS: &[Field] = &[
         filter("code_departement_ban", Text, "Department code"),
         filter("code_insee_ban", Text, "INSEE code of the commune"),
         filter("code_postal_ban", Text, "Postal code"),
@@ -252,53 +265,67 @@ static DPE: Bodies = Bodies {
             "Day the diagnostic was established",
         ),
         filter("location", Place, PLACE_ABOUT),
-    ],
-    targets: &[
+    ];
+
+const DPE_TARGETS: &[Field] = &[
         target(
             "conso_5_usages_par_m2_ep",
-            TargetKind::Number,
+            Number,
             "Primary energy, kWh/m2/year, gaussian decay",
         ),
         target(
             "emission_ges_5_usages_par_m2",
-            TargetKind::Number,
+            Number,
             "Emissions, kgCO2/m2/year, gaussian decay",
         ),
         target(
             "etiquette_dpe",
-            TargetKind::OneOf(&dpe::CLASSES),
+            OneOf(&dpe::CLASSES),
             "Energy class, by rank distance",
         ),
         target(
             "etiquette_ges",
-            TargetKind::OneOf(&dpe::CLASSES),
+            OneOf(&dpe::CLASSES),
             "Climate class, by rank distance",
         ),
         target(
             "nombre_niveau_immeuble",
-            TargetKind::Between(0.0, 200.0),
+            Between(0.0, 200.0),
             "Storeys of the building",
         ),
         target(
             "numero_etage_appartement",
-            TargetKind::Integer(-10.0, 200.0),
+            Integer(-10, 200),
             "Floor of the flat, negative below ground",
         ),
         target(
             "periode_construction",
-            TargetKind::OneOf(&dpe::CONSTRUCTION_PERIODS),
+            OneOf(&dpe::CONSTRUCTION_PERIODS),
             "Period of construction",
         ),
         target(
             "nombre_niveau_logement",
-            TargetKind::Between(0.0, 200.0),
+            Between(0.0, 200.0),
             "Storeys of the dwelling",
         ),
-    ],
+    ];
+
+static DPE_SEARCH: [Field; 5] = search(DPE_SEARCH_FILTERS, DPE_SORT_KEYS);
+static DPE_MATCH: [Field; 3] = matching(DPE_MATCH_FILTERS, DPE_TARGETS);
+static DPE_ITEMS: ListOf = items(FieldKind::Model("DpeMatchRequest", &DPE_MATCH));
+static DPE_MATCH_MANY: [Field; 1] = many(&DPE_ITEMS);
+
+static DPE: Bodies = Bodies {
+    search: &DPE_SEARCH,
+    matching: &DPE_MATCH,
+    matching_many: &DPE_MATCH_MANY,
+    search_filters: DPE_SEARCH_FILTERS,
+    sort_keys: DPE_SORT_KEYS,
+    match_filters: DPE_MATCH_FILTERS,
+    targets: DPE_TARGETS,
 };
 
-static DVF: Bodies = Bodies {
-    search_filters: &[
+const DVF_SEARCH_FILTERS: &[Field] = &[
         filter("id", Text, "Identifier of the sale"),
         filter("transaction_date", Dates, "Day of the sale"),
         filter(
@@ -344,16 +371,18 @@ static DVF: Bodies = Bodies {
         filter("garden_surface_m2", Range, "Gardens, m2"),
         filter("is_new_build", Flag, "Off-plan sale"),
         filter("is_open_market", Flag, "Sale on the open market"),
-    ],
-    sort_keys: &[
+    ];
+
+const DVF_SORT_KEYS: &[&str] = &[
         "transaction_date",
         "id",
         "price_eur",
         "price_per_m2_living_eur",
         "price_per_m2_land_eur",
         "surface_m2",
-    ],
-    match_filters: &[
+    ];
+
+const DVF_MATCH_FILTERS: &[Field] = &[
         filter("departement_code", Text, "Department code"),
         filter("insee_code", Text, "INSEE code of the commune"),
         filter("postal_code", Text, "Postal code"),
@@ -366,21 +395,36 @@ static DVF: Bodies = Bodies {
         filter("surface_m2", Range, "Built surface, m2"),
         filter("transaction_date", Dates, "Day of the sale"),
         filter("location", Place, PLACE_ABOUT),
-    ],
-    targets: &[
+    ];
+
+const DVF_TARGETS: &[Field] = &[
         target(
             "price_eur",
-            TargetKind::Number,
+            Number,
             "Price, EUR, gaussian decay",
         ),
-        target("main_rooms", TargetKind::Number, "Main rooms"),
-        target("is_new_build", TargetKind::Flag, "Off-plan sale"),
+        target("main_rooms", Number, "Main rooms"),
+        target("is_new_build", Flag, "Off-plan sale"),
         target(
             "transaction_type",
-            TargetKind::OneOf(&dvf::TRANSACTION_TYPES),
+            OneOf(&dvf::TRANSACTION_TYPES),
             "Nature of the sale",
         ),
-    ],
+    ];
+
+static DVF_SEARCH: [Field; 5] = search(DVF_SEARCH_FILTERS, DVF_SORT_KEYS);
+static DVF_MATCH: [Field; 3] = matching(DVF_MATCH_FILTERS, DVF_TARGETS);
+static DVF_ITEMS: ListOf = items(FieldKind::Model("DvfMatchRequest", &DVF_MATCH));
+static DVF_MATCH_MANY: [Field; 1] = many(&DVF_ITEMS);
+
+static DVF: Bodies = Bodies {
+    search: &DVF_SEARCH,
+    matching: &DVF_MATCH,
+    matching_many: &DVF_MATCH_MANY,
+    search_filters: DVF_SEARCH_FILTERS,
+    sort_keys: DVF_SORT_KEYS,
+    match_filters: DVF_MATCH_FILTERS,
+    targets: DVF_TARGETS,
 };
 
 #[cfg(test)]
@@ -410,6 +454,7 @@ mod tests {
                         check("lat", &[Kind::Number]);
                         check("lon", &[Kind::Number]);
                     }
+                    other => panic!("{other:?} is no filter"),
                 }
             }
             for name in bodies.sort_keys {
@@ -420,8 +465,8 @@ mod tests {
             }
             for field in bodies.targets {
                 match field.kind {
-                    TargetKind::OneOf(_) => check(field.name, &[Kind::Category, Kind::Text]),
-                    TargetKind::Flag => check(field.name, &[Kind::Flag]),
+                    OneOf(_) => check(field.name, &[Kind::Category, Kind::Text]),
+                    Flag => check(field.name, &[Kind::Flag]),
                     _ => check(field.name, &[Kind::Number, Kind::Integer]),
                 }
             }
