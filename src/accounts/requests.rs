@@ -19,8 +19,8 @@ use crate::usage::Period;
 use toise_contract::dates::{DATE_RULE, Moment};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{
-    Default, Field, FieldKind, ListOf, Naming, Own, Taken, Values, read, read_part, read_query,
-    schema,
+    DefaultValue, Field, FieldKind, ListOf, Naming, Own, Taken, Values, read, read_part,
+    read_query, schema,
 };
 use toise_contract::walk::{At, text};
 
@@ -50,11 +50,8 @@ static GRANTS: ListOf = ListOf {
 };
 
 /// The body that makes an account.
-pub static ACCOUNT: [Field; 1] =
-    [
-        Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
-            .about(|| format!("Unlike every other account's; {}", account::NAME_RULE)),
-    ];
+pub static ACCOUNT: [Field; 1] = [Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
+    .about(|| format!("Unlike every other account's; {}", account::NAME_RULE))];
 
 /// The kind of a key.
 pub const KIND: Field = Field::required(
@@ -109,7 +106,7 @@ pub static KEY: [Field; 7] = [
             test.monthly_quota.unwrap_or_default()
         )
     }),
-    ESTIMATES.or(Default::Integer(CONCURRENT_ESTIMATES as i64)),
+    ESTIMATES.or(DefaultValue::Integer(CONCURRENT_ESTIMATES as i64)),
     NAME,
 ];
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use toise::contract::fields::FieldKind;
 use toise::engine::Budget;
 use toise::lake::Lake;
-use toise::contract::fields::FieldKind;
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_match;
 use toise::opendata::{Confidence, Dataset, OpenData};

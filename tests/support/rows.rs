@@ -12,10 +12,10 @@ use arrow::array::{
 };
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
+use toise::contract::fields::FieldKind;
 use toise::lake::schema::{Kind, RECORD};
 use toise::lake::{ImportOutcome, Lake, RowSink, Slice};
 use toise::opendata::Dataset;
-use toise::contract::fields::FieldKind;
 use toise::opendata::request::bodies::bodies;
 
 use super::draw::Draw;

@@ -34,7 +34,7 @@ pub struct Field {
     /// Whether a request without it is refused.
     pub is_required: bool,
     /// The value that stands for an absent one, for the reference.
-    pub default: Option<Default>,
+    pub default: Option<DefaultValue>,
     /// Meaning and unit, for the reference.
     pub about: About,
     /// A value, for the reference.
@@ -52,7 +52,7 @@ pub enum About {
 
 /// The value of an absent field, for the reference: who reads the request puts it there.
 #[derive(Clone, Copy, Debug)]
-pub enum Default {
+pub enum DefaultValue {
     /// A whole number.
     Integer(i64),
     /// A value of a closed set.
@@ -184,7 +184,7 @@ impl Field {
     }
 
     /// The same with the value of an absent one.
-    pub const fn or(self, default: Default) -> Self {
+    pub const fn or(self, default: DefaultValue) -> Self {
         Self {
             default: Some(default),
             ..self

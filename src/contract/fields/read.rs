@@ -80,10 +80,7 @@ fn walk<'v>(
         let Some(field) = table.iter().find(|field| field.name == key) else {
             return Err(at.unknown_key(key, names(table)));
         };
-        values.push(
-            field,
-            taken(value, field.kind, missing, At::Key(&at, key))?,
-        );
+        values.push(field, taken(value, field.kind, missing, At::Key(&at, key))?);
     }
     if missing == Missing::IsFault {
         refuse_missing(&values, table, at)?;
@@ -174,9 +171,9 @@ fn of_text<'v>(text: &'v str, kind: FieldKind, at: At<'_>) -> Result<Taken<'v>, 
         FieldKind::TextUpTo(most) if length() > most => {
             refuse(format!("must not exceed {most} characters"))
         }
-        FieldKind::Words(most) if text.trim().is_empty() || length() > most => refuse(format!(
-            "must hold 1 to {most} characters, not only blanks"
-        )),
+        FieldKind::Words(most) if text.trim().is_empty() || length() > most => {
+            refuse(format!("must hold 1 to {most} characters, not only blanks"))
+        }
         FieldKind::Named(naming) if !(naming.is)(text) => refuse(naming.rule.to_owned()),
         FieldKind::Uuid => Uuid::try_parse(text)
             .map(Taken::Uuid)

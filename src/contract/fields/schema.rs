@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{About, Default, Field, FieldKind};
+use super::{About, DefaultValue, Field, FieldKind};
 use crate::dates::DATE_RULE;
 use crate::distances::DISTANCE_RULE;
 use crate::enums::Enumeration;
@@ -111,8 +111,8 @@ pub fn about(field: &Field) -> String {
 
 fn with_default(field: &Field, mut schema: Value) -> Value {
     match field.default {
-        Some(Default::Integer(number)) => schema["default"] = json!(number),
-        Some(Default::Word(word)) => schema["default"] = json!(word),
+        Some(DefaultValue::Integer(number)) => schema["default"] = json!(number),
+        Some(DefaultValue::Word(word)) => schema["default"] = json!(word),
         None => {}
     }
     schema

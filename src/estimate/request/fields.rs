@@ -203,7 +203,11 @@ const PIN: [Field; 1] = [Field::required(
     FieldKind::Pair(&POSITION),
     "Longitude, then latitude. A point outside France is valued at the national average",
 )];
-const COORDINATE: [Field; 1] = [must(within("locationCoordinate", &PIN, "Where the home is"))];
+const COORDINATE: [Field; 1] = [must(within(
+    "locationCoordinate",
+    &PIN,
+    "Where the home is",
+))];
 const TOTAL: [Field; 1] = [of(Input::Surface)];
 const CONDITION: [Field; 2] = [of(Input::Year), of(Input::Conditions)];
 const DIAGNOSTIC: [Field; 2] = [of(Input::Energy), of(Input::Climate)];

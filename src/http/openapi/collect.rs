@@ -6,13 +6,11 @@ use super::super::collect::CHECKED_MAX;
 use super::super::routes::Endpoint;
 use super::admin::data_of;
 use super::operations::Operation;
-use super::schemas::closed;
 use super::{content, enveloped};
 use toise_collect::RETRY_AFTER_S;
-use toise_collect::request::{COMMENT_CHARS_MAX, URL_PARAMETER};
-use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
+use toise_collect::request::{PAGE_URL, REASON, REPORT};
+use toise_contract::fields::schema::{self, Components};
 use toise_contract::listings::filters::Listing;
-use toise_listings::identity::URL_BYTES_MAX;
 
 /// Why an address is rejected: the word its reason begins with, and what it means.
 const REASONS: [(&str, &str); 11] = [
@@ -65,14 +63,13 @@ pub fn describe(endpoint: Endpoint) -> Operation {
         }
         Endpoint::Report(listing) => {
             let (id, of) = names(listing);
-            let reason = json!({"type": "string", "enum": EnumAdvertReportReason::TABLE.values, "description": "What is wrong"});
-            let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words; required where reason is OTHER"});
+            let reason = schema::property(&REASON, &mut Components::new());
             Operation::new(format!("{id}Report"), format!("Tell what is wrong with {of}"))
                 .describing(
                     "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
                      an operator looks at duplicates and at what is wrong",
                 )
-                .taking(closed(json!({"reason": reason.clone(), "comment": comment}), &["reason"]))
+                .taking(schema::object(&REPORT, &mut Components::new()))
                 .answering(enveloped(json!({
                     "type": "object",
                     "required": ["report_id", "reason"],
@@ -111,13 +108,7 @@ fn by_url(listing: Listing) -> Operation {
              longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
              again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
         )
-        .asking(vec![json!({
-            "name": URL_PARAMETER,
-            "in": "query",
-            "required": true,
-            "schema": {"type": "string", "format": "uri", "minLength": 1, "maxLength": URL_BYTES_MAX},
-            "description": "Address of the listing on its portal, http or https",
-        })])
+        .asking(schema::parameters(&PAGE_URL))
         .answering(data_of(record))
 }
 

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::listings;
 use super::reference;
-use super::schemas::closed;
+use toise_contract::fields::schema;
 use toise_listings::prepare::Change;
-use toise_listings::request::ADVERTS_MAX;
+use toise_listings::request::ADVERTS;
 
 /// What the operation that takes adverts says of itself.
 pub const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
@@ -20,7 +20,7 @@ back. The answer comes once every advert taken is on disk; sending the same agai
 pub fn schemas() -> Map<String, Value> {
     let schemas = [
         ("IncomingAdvert", incoming_advert()),
-        ("AdvertsRequest", adverts_request()),
+        ("AdvertsRequest", schema::object(&ADVERTS, &mut Map::new())),
         ("AdvertOutcome", advert_outcome()),
     ];
     let named = schemas
@@ -39,17 +39,6 @@ fn incoming_advert() -> Value {
         advert.shift_remove("examples");
     }
     advert
-}
-
-fn adverts_request() -> Value {
-    let adverts = json!({
-        "type": "array",
-        "minItems": 1,
-        "maxItems": ADVERTS_MAX,
-        "items": reference("IncomingAdvert"),
-        "description": "Adverts in order; each is taken or refused by itself",
-    });
-    closed(json!({"adverts": adverts}), &["adverts"])
 }
 
 fn advert_outcome() -> Value {

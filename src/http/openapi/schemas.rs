@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{reference, type_name};
-use toise_contract::fields::schema::{self, Components, degrees};
-pub(super) use toise_contract::fields::schema::closed;
 use toise_contract::fields::schema::about as about_field;
+pub(super) use toise_contract::fields::schema::closed;
+use toise_contract::fields::schema::{self, Components, degrees};
 use toise_lake::schema::{Kind, LATITUDE, LONGITUDE, RECORD};
 use toise_opendata::request::bodies::bodies;
 use toise_opendata::{Dataset, dpe, dvf};
