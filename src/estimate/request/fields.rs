@@ -2,8 +2,8 @@
 //! SQL, what it may be.
 //!
 //! Bodies, rows of a portfolio, arguments of the SQL functions and the OpenAPI document are all read from [`FIELDS`],
-//! so the doors of the estimator cannot disagree; [`ESTIMATE`] nests them as a body does. Bounds are wide: they keep out what cannot be a home, not what is
-//! rare.
+//! so the doors of the estimator cannot disagree; [`ESTIMATE`] nests them as a body does. Bounds are wide: they keep
+//! out what cannot be a home, not what is rare.
 
 use toise_contract::enums::{
     EnumEnergyClassification, EnumFurniture, EnumGreenhouseClassification,
