@@ -23,6 +23,7 @@ mod contract {
     mod credits;
     mod errors;
     mod estimates;
+    mod fields;
     mod idempotency;
     mod ingestion;
     mod keys;

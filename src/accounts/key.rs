@@ -39,8 +39,11 @@ impl Kind {
     /// Both kinds, in the order of lists.
     pub const ALL: [Kind; 2] = [Kind::Test, Kind::Production];
 
-    /// The spelling in the store and in responses.
-    pub fn as_str(self) -> &'static str {
+    /// Their spellings, in the same order.
+    pub const NAMES: [&str; 2] = [Kind::Test.as_str(), Kind::Production.as_str()];
+
+    /// The spelling in the store and in answers.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Kind::Test => "test",
             Kind::Production => "production",

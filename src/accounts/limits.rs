@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The `[limits]` section.
+/// Estimates of one key that may run at once, unless configured otherwise.
+pub const CONCURRENT_ESTIMATES: u32 = 2;
+
+/// `[limits]`
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -25,7 +28,7 @@ impl Default for Limits {
             test_monthly_quota: 10_000,
             production_rate_per_s: 50,
             production_monthly_quota: 0,
-            concurrent_estimates_max: 2,
+            concurrent_estimates_max: CONCURRENT_ESTIMATES,
         }
     }
 }

@@ -1,183 +1,84 @@
 //! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
 //!
-//! Bodies are parsed like those of open data: in document order, up to the first fault. Only `monthly_quota` accepts
-//! `null`, which means unlimited and is the only way to remove a production key's limit.
+//! `monthly_quota` alone takes `null`, which means no bound; there is no other way to ask a production key's bound away.
+
+mod tables;
 
 use chrono::NaiveDate;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::DEFAULT_ACCOUNT;
-use crate::account;
-use crate::grants::{Grant, grant_rule};
-use crate::key::{
-    self, ESTIMATES_MAX, GrantChange, KeyChange, KeyRequest, Kind, MONTHLY_QUOTA_MAX, Owner,
-    RATE_PER_S_MAX,
-};
+use crate::grants::Grant;
+use crate::key::{GrantChange, KeyChange, KeyRequest, Kind, Owner};
 use crate::limits::Limits;
 use crate::usage::Period;
-use toise_contract::dates::{DATE_RULE, Moment};
+pub use tables::{ACCOUNT, GRANTS_MAX, KEY, KEY_CHANGE, KEY_LIST, KIND, PERIOD, grant_schema};
+use toise_contract::dates::Moment;
 use toise_contract::fault::Fault;
-use toise_contract::walk::{At, list, number_between, object, one_of, text};
-
-/// Fields of the body that creates an account.
-pub const ACCOUNT_FIELDS: [&str; 1] = ["name"];
-/// Fields of the body that creates a key.
-pub const KEY_FIELDS: [&str; 7] = [
-    "account_id",
-    "kind",
-    "grants",
-    "rate",
-    "monthly_quota",
-    "max_concurrent_estimates",
-    "name",
-];
-/// Fields of the body that changes a key.
-pub const KEY_CHANGE_FIELDS: [&str; 5] = [
-    "grants",
-    "rate",
-    "monthly_quota",
-    "max_concurrent_estimates",
-    "name",
-];
-/// Query parameters of a period.
-pub const PERIOD_PARAMETERS: [&str; 2] = ["from_date", "to_date"];
-/// Maximum grants in one body.
-pub const GRANTS_MAX: usize = 100;
+use toise_contract::fields::{Values, read, read_part, read_query};
+use toise_contract::walk::At;
 
 const ADMIN_ON_TEST_KEY: &str = "must not be admin or one of its endpoints on a test key";
-const UUID_RULE: &str = "must be a UUID";
 
 /// Parses the body that creates an account and returns the name.
 pub fn parse_account(body: &Value) -> Result<String, Fault> {
-    let at = At::Body;
-    let mut name = None;
-    for (key, value) in object(body, at)? {
-        if key != "name" {
-            return Err(at.unknown_key(key, ACCOUNT_FIELDS));
-        }
-        let here = At::Key(&at, key);
-        let text = text(value, here)?;
-        if !account::is_name(text) {
-            return Err(here.fault(account::NAME_RULE));
-        }
-        name = Some(text.to_owned());
-    }
-    name.ok_or_else(|| At::Key(&at, "name").fault("is required"))
+    read(body, &ACCOUNT, At::Body)?.require("name")
 }
 
 /// Parses the body that creates a key; missing limits are taken from `limits`.
 pub fn parse_key(body: &Value, limits: &Limits) -> Result<KeyRequest, Fault> {
-    let at = At::Body;
-    let (mut owner, mut kind, mut change) = (None, None, KeyChange::default());
-    let mut listed = Vec::new();
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "account_id" => owner = Some(Owner::Id(uuid(value, here)?)),
-            "kind" => kind = Some(parse_kind(value, here)?),
-            "grants" => listed = grants(value, here)?,
-            _ => set(&mut change, key, value, here, &KEY_FIELDS)?,
-        }
-    }
-    let kind = kind.ok_or_else(|| At::Key(&at, "kind").fault("is required"))?;
+    let mut values = read(body, &KEY, At::Body)?;
+    let kind = kind_of(&mut values)?;
+    let listed = grants(&mut values);
     if kind == Kind::Test {
-        refuse_admin(&listed)?;
+        refuse_admin(listed.as_deref().unwrap_or_default())?;
     }
-    let mut request = KeyRequest::new(
-        kind,
-        owner.unwrap_or_else(|| Owner::Named(DEFAULT_ACCOUNT.to_owned())),
-        limits,
-    );
-    request.name = change.name;
-    request.grants = (!listed.is_empty()).then(|| listed.into_iter().collect());
+    let owner = match values.take("account_id") {
+        Some(id) => Owner::Id(id),
+        None => Owner::Named(DEFAULT_ACCOUNT.to_owned()),
+    };
+    let mut request = KeyRequest::new(kind, owner, limits);
+    request.name = values.take("name");
+    request.grants = listed.map(|listed| listed.into_iter().collect());
     let allowance = &mut request.allowance;
-    allowance.rate_per_s = change.rate_per_s.unwrap_or(allowance.rate_per_s);
-    allowance.monthly_quota = change.monthly_quota.unwrap_or(allowance.monthly_quota);
-    allowance.estimates_max = change.estimates_max.unwrap_or(allowance.estimates_max);
+    allowance.rate_per_s = values.take("rate").unwrap_or(allowance.rate_per_s);
+    allowance.monthly_quota = values
+        .take("monthly_quota")
+        .unwrap_or(allowance.monthly_quota);
+    allowance.estimates_max = values
+        .take("max_concurrent_estimates")
+        .unwrap_or(allowance.estimates_max);
     Ok(request)
 }
 
 /// Parses the body that changes a key of a known kind.
 pub fn parse_key_change(body: &Value, kind: Kind) -> Result<KeyChange, Fault> {
-    let at = At::Body;
-    let mut change = KeyChange::default();
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        if key == "grants" {
-            let listed = grants(value, here)?;
-            if kind == Kind::Test {
-                refuse_admin(&listed)?;
-            }
-            change.grants = Some(GrantChange::Set(listed.into_iter().collect()));
-        } else {
-            set(&mut change, key, value, here, &KEY_CHANGE_FIELDS)?;
-        }
+    let mut values = read_part(body, &KEY_CHANGE, At::Body)?;
+    let listed = grants(&mut values);
+    if kind == Kind::Test {
+        refuse_admin(listed.as_deref().unwrap_or_default())?;
     }
-    Ok(change)
+    Ok(KeyChange {
+        grants: listed.map(|listed| GrantChange::Set(listed.into_iter().collect())),
+        rate_per_s: values.take("rate"),
+        monthly_quota: values.take("monthly_quota"),
+        estimates_max: values.take("max_concurrent_estimates"),
+        name: values.take("name"),
+    })
 }
 
-/// Parses a field that exists both when creating and when changing a key.
-fn set(
-    change: &mut KeyChange,
-    key: &str,
-    value: &Value,
-    at: At<'_>,
-    known: &[&'static str],
-) -> Result<(), Fault> {
-    let count = |greatest: u32| {
-        number_between(value, 1.0, f64::from(greatest), true, at).map(|count| count as u32)
-    };
-    match key {
-        "rate" => change.rate_per_s = Some(count(RATE_PER_S_MAX)?),
-        "max_concurrent_estimates" => change.estimates_max = Some(count(ESTIMATES_MAX)?),
-        "monthly_quota" => change.monthly_quota = Some(quota(value, at)?),
-        "name" => {
-            let name = text(value, at)?;
-            if !key::is_name(name) {
-                return Err(at.fault(key::NAME_RULE));
-            }
-            change.name = Some(name.to_owned());
-        }
-        _ => return Err(At::Body.unknown_key(key, known.iter().copied())),
-    }
-    Ok(())
+fn kind_of(values: &mut Values<'_>) -> Result<Kind, Fault> {
+    let name = values.word("kind");
+    let mut known = Kind::ALL.into_iter();
+    known
+        .find(|kind| Some(kind.as_str()) == name)
+        .ok_or_else(|| Fault::new("kind", "is required"))
 }
 
-fn quota(value: &Value, at: At<'_>) -> Result<Option<u64>, Fault> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    let calls = number_between(value, 0.0, MONTHLY_QUOTA_MAX as f64, true, at)
-        .map_err(|fault| Fault::new(fault.path, format!("{}, or null for none", fault.message)))?;
-    Ok(Some(calls as u64))
-}
-
-fn parse_kind(value: &Value, at: At<'_>) -> Result<Kind, Fault> {
-    let name = one_of(value, &Kind::ALL.map(Kind::as_str), at)?;
-    let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == name);
-    kind.ok_or_else(|| at.fault("must be a kind of key"))
-}
-
-fn uuid(value: &Value, at: At<'_>) -> Result<Uuid, Fault> {
-    Uuid::try_parse(text(value, at)?).map_err(|_| at.fault(UUID_RULE))
-}
-
-fn grants(value: &Value, at: At<'_>) -> Result<Vec<Grant>, Fault> {
-    let items = list(value, at)?;
-    if items.is_empty() || items.len() > GRANTS_MAX {
-        return Err(at.fault(format!("must hold 1 to {GRANTS_MAX} items")));
-    }
-    items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| {
-            let here = At::Index(&at, index);
-            text(item, here)?
-                .parse()
-                .map_err(|_| here.fault(grant_rule()))
-        })
-        .collect()
+fn grants(values: &mut Values<'_>) -> Option<Vec<Grant>> {
+    let listed: Vec<String> = values.take("grants")?;
+    Some(listed.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 fn refuse_admin(listed: &[Grant]) -> Result<(), Fault> {
@@ -195,21 +96,9 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
     today: NaiveDate,
 ) -> Result<Period, Fault> {
-    let at = At::Body;
-    let (mut from, mut to) = (None, None);
-    for (key, value) in query {
-        let here = At::Key(&at, key.as_ref());
-        let bound = match key.as_ref() {
-            "from_date" => &mut from,
-            "to_date" => &mut to,
-            key => return Err(unknown_parameter(key, &PERIOD_PARAMETERS)),
-        };
-        let moment = Moment::parse(value.as_ref()).ok_or_else(|| here.fault(DATE_RULE))?;
-        *bound = Some(match moment {
-            Moment::Day(day) => day,
-            Moment::Instant(instant) => instant.date_naive(),
-        });
-    }
+    let mut values = read_query(query, &PERIOD)?;
+    let from = values.take("from_date").map(Moment::day);
+    let to = values.take("to_date").map(Moment::day);
     let period = match (from, to) {
         (None, None) => Period::month_of(today),
         (Some(from), None) => Period {
@@ -223,7 +112,7 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
         (Some(from), Some(to)) => Period { from, to },
     };
     if period.from > period.to {
-        return Err(At::Key(&at, "from_date").fault("must not be after to_date"));
+        return Err(At::Key(&At::Body, "from_date").fault("must not be after to_date"));
     }
     Ok(period)
 }
@@ -232,23 +121,7 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
 pub fn parse_key_list<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
 ) -> Result<Option<Uuid>, Fault> {
-    let mut account_id = None;
-    for (key, value) in query {
-        if key.as_ref() != "account_id" {
-            return Err(unknown_parameter(key.as_ref(), &["account_id"]));
-        }
-        let id = Uuid::try_parse(value.as_ref())
-            .map_err(|_| At::Key(&At::Body, "account_id").fault(UUID_RULE))?;
-        account_id = Some(id);
-    }
-    Ok(account_id)
-}
-
-fn unknown_parameter(name: &str, known: &[&str]) -> Fault {
-    At::Key(&At::Body, name).fault(format!(
-        "unknown parameter; must be one of: {}",
-        known.join(", ")
-    ))
+    Ok(read_query(query, &KEY_LIST)?.take("account_id"))
 }
 
 #[cfg(test)]
@@ -256,6 +129,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::account;
     use crate::grants::Grants;
     use crate::key::Allowance;
 

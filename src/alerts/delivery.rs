@@ -28,8 +28,16 @@ impl DeliveryStatus {
         DeliveryStatus::Dead,
     ];
 
-    /// The contract's spelling.
-    pub fn as_str(self) -> &'static str {
+    /// Every status as it is written, in the same order.
+    pub const NAMES: [&str; 4] = [
+        DeliveryStatus::Pending.as_str(),
+        DeliveryStatus::Delivered.as_str(),
+        DeliveryStatus::Failed.as_str(),
+        DeliveryStatus::Dead.as_str(),
+    ];
+
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
         match self {
             DeliveryStatus::Pending => "pending",
             DeliveryStatus::Delivered => "delivered",

@@ -6,15 +6,19 @@
 
 pub mod queries;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use toise_contract::enums::{EnumAdvertAlertMatch, EnumAlertMatch, Enumeration, WireEnum};
 use toise_contract::fault::Fault;
+use toise_contract::fields::schema::reference;
+use toise_contract::fields::{
+    Field, FieldKind, ListOf, Own, Taken, Values, read, read_part, refuse_long,
+};
 use toise_contract::filter::{Clause, Filter, Test};
 use toise_contract::listings::deliveries::AlertContext;
 use toise_contract::listings::filters::{Listing, parse_search_query};
-use toise_contract::walk::{At, list, object, text};
+use toise_contract::walk::At;
+use toise_net::receiver::URL_CHARS_MAX;
 
 /// Maximum alerts in one call.
 pub const ALERTS_MAX: usize = 100;
@@ -26,16 +30,7 @@ pub const METADATA_BYTES_MAX: usize = 16_384;
 /// Maximum size of an alert's search, bytes of JSON; every process holds the active ones, every list repeats them.
 pub const SEARCH_QUERY_BYTES_MAX: usize = 65_536;
 
-/// Keys of the body.
-pub const ALERT_KEYS: [&str; 5] = [
-    "search_query",
-    "webhook_url",
-    "match",
-    "search_name",
-    "context",
-];
-
-/// The search of an alert.
+/// What an alert asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedSearch {
     /// The search as it was sent.
@@ -82,19 +77,113 @@ pub fn match_kinds(listing: Listing) -> &'static Enumeration {
     }
 }
 
-/// Parses the body that creates an alert.
+static CONTEXT: [Field; 1] = [
+    Field::optional("metadata", FieldKind::Free(METADATA_BYTES_MAX), "")
+        .about(|| format!("Free keys and values, {METADATA_BYTES_MAX} bytes of JSON at most")),
+];
+
+/// The body that makes an alert; any part of it changes one.
+pub fn alert_table(listing: Listing) -> &'static [Field] {
+    static PROPERTY_SEARCH: Own = Own {
+        read: |value, at| saved_search(Listing::Property, value, at),
+        schema: |_| reference("FilterPropertyQuery"),
+    };
+    static PROPERTY_KINDS: ListOf = kinds(EnumAlertMatch::TABLE);
+    static PROPERTY: [Field; 5] = alert(
+        &PROPERTY_SEARCH,
+        &PROPERTY_KINDS,
+        "What is told: a property that qualifies for the first time, a new advert that joins a matched one",
+    );
+    static ADVERT_SEARCH: Own = Own {
+        read: |value, at| saved_search(Listing::Advert, value, at),
+        schema: |_| reference("FilterAdvertQuery"),
+    };
+    static ADVERT_KINDS: ListOf = kinds(EnumAdvertAlertMatch::TABLE);
+    static ADVERT: [Field; 5] = alert(
+        &ADVERT_SEARCH,
+        &ADVERT_KINDS,
+        "What is told: an advert that qualifies for the first time, events on a matched one; without the first its \
+         first match is remembered silently, so that events follow",
+    );
+    match listing {
+        Listing::Property => &PROPERTY,
+        Listing::Advert => &ADVERT,
+    }
+}
+
+/// The body that makes several alerts.
+pub fn alerts_table(listing: Listing) -> &'static [Field] {
+    static PROPERTY_ITEMS: ListOf = items("SaveSearchPropertiesPayload");
+    static PROPERTY: [Field; 1] = alerts(&PROPERTY_ITEMS);
+    static ADVERT_ITEMS: ListOf = items("SaveSearchAdvertsPayload");
+    static ADVERT: [Field; 1] = alerts(&ADVERT_ITEMS);
+    match listing {
+        Listing::Property => &PROPERTY,
+        Listing::Advert => &ADVERT,
+    }
+}
+
+const fn kinds(enumeration: &'static Enumeration) -> ListOf {
+    ListOf {
+        item: FieldKind::Enum(enumeration),
+        least: 1,
+        most: None,
+    }
+}
+
+const fn alert(
+    search: &'static Own,
+    kinds: &'static ListOf,
+    about_kinds: &'static str,
+) -> [Field; 5] {
+    [
+        Field::required("search_query", FieldKind::Own(search), ""),
+        Field::required(
+            "webhook_url",
+            FieldKind::Address(URL_CHARS_MAX),
+            "Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects \
+             are not followed",
+        ),
+        Field::required("match", FieldKind::List(kinds), about_kinds),
+        Field::required(
+            "search_name",
+            FieldKind::Words(NAME_CHARS_MAX),
+            "Its name, for people",
+        ),
+        Field::optional(
+            "context",
+            FieldKind::Object(&CONTEXT),
+            "What deliveries echo beside the alert's identifier; an empty object: nothing",
+        ),
+    ]
+}
+
+const fn items(payload: &'static str) -> ListOf {
+    ListOf {
+        item: FieldKind::Later(payload),
+        least: 1,
+        most: Some(ALERTS_MAX),
+    }
+}
+
+const fn alerts(items: &'static ListOf) -> [Field; 1] {
+    let about = "Alerts in order; each is taken or refused by itself";
+    [Field::required("alerts", FieldKind::List(items), about)]
+}
+
+/// Reads the body that makes an alert.
 ///
 /// # Errors
 /// The first fault in document order; missing keys are reported last.
 pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
-    let at = At::Body;
-    let patch = parse_patch(listing, body)?;
+    let mut values = read(body, alert_table(listing), At::Body)?;
+    let filter = values.require("search_query")?;
     Ok(NewAlert {
-        search: required(patch.search, "search_query", at)?,
-        webhook_url: required(patch.webhook_url, "webhook_url", at)?,
-        match_kinds: required(patch.match_kinds, "match", at)?,
-        search_name: required(patch.search_name, "search_name", at)?,
-        context: patch.context.flatten(),
+        search: saved(filter, body),
+        webhook_url: values.require("webhook_url")?,
+        match_kinds: match_kinds_of(&mut values).unwrap_or_default(),
+        search_name: values.require("search_name")?,
+        context: context_of(&mut values).flatten(),
     })
 }
 
@@ -104,19 +193,8 @@ pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
 /// # Errors
 /// The first fault of the list itself.
 pub fn parse_alerts(listing: Listing, body: &Value) -> Result<Vec<Result<NewAlert, Fault>>, Fault> {
-    let at = At::Body;
-    let mut alerts = None;
-    for (key, value) in object(body, at)? {
-        match key.as_str() {
-            "alerts" => alerts = Some(list(value, At::Key(&at, key))?),
-            _ => return Err(at.unknown_key(key, ["alerts"])),
-        }
-    }
-    let alerts = required(alerts, "alerts", at)?;
-    if alerts.is_empty() || alerts.len() > ALERTS_MAX {
-        return Err(At::Key(&at, "alerts").fault(format!("must hold 1 to {ALERTS_MAX} items")));
-    }
-    let alerts = alerts.iter();
+    let alerts: Vec<&Value> = read(body, alerts_table(listing), At::Body)?.require("alerts")?;
+    let alerts = alerts.into_iter();
     Ok(alerts.map(|alert| parse_alert(listing, alert)).collect())
 }
 
@@ -125,25 +203,51 @@ pub fn parse_alerts(listing: Listing, body: &Value) -> Result<Vec<Result<NewAler
 /// # Errors
 /// The first fault in document order.
 pub fn parse_patch(listing: Listing, body: &Value) -> Result<AlertPatch, Fault> {
-    let at = At::Body;
-    let mut patch = AlertPatch::default();
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "search_query" => {
-                patch.search = Some(SavedSearch {
-                    filter: parse_search_query(listing, value)?,
-                    sent: bounded(value, SEARCH_QUERY_BYTES_MAX, here)?,
-                });
-            }
-            "webhook_url" => patch.webhook_url = Some(text(value, here)?.to_owned()),
-            "match" => patch.match_kinds = Some(kinds(listing, value, here)?),
-            "search_name" => patch.search_name = Some(name(value, here)?),
-            "context" => patch.context = Some(context(value, here)?),
-            _ => return Err(at.unknown_key(key, ALERT_KEYS)),
+    let mut values = read_part(body, alert_table(listing), At::Body)?;
+    Ok(AlertPatch {
+        search: values
+            .take("search_query")
+            .map(|filter| saved(filter, body)),
+        webhook_url: values.take("webhook_url"),
+        match_kinds: match_kinds_of(&mut values),
+        search_name: values.take("search_name"),
+        context: context_of(&mut values),
+    })
+}
+
+fn saved_search<'v>(listing: Listing, value: &'v Value, at: At<'_>) -> Result<Taken<'v>, Fault> {
+    let filter = parse_search_query(listing, value)?;
+    refuse_long(value, SEARCH_QUERY_BYTES_MAX, at)?;
+    Ok(Taken::Filter(filter))
+}
+
+fn saved(filter: Filter, body: &Value) -> SavedSearch {
+    SavedSearch {
+        sent: body["search_query"].clone(),
+        filter,
+    }
+}
+
+/// The kinds of match, each once.
+fn match_kinds_of(values: &mut Values<'_>) -> Option<Vec<&'static str>> {
+    let items: Vec<Taken<'_>> = values.take("match")?;
+    let mut kinds = Vec::with_capacity(items.len());
+    for item in items {
+        if let Taken::Word(kind) = item
+            && !kinds.contains(&kind)
+        {
+            kinds.push(kind);
         }
     }
-    Ok(patch)
+    Some(kinds)
+}
+
+fn context_of(values: &mut Values<'_>) -> Option<Option<AlertContext>> {
+    let mut context: Values<'_> = values.take("context")?;
+    let metadata: Option<&Value> = context.take("metadata");
+    Some(metadata.map(|metadata| AlertContext {
+        metadata: metadata.as_object().cloned(),
+    }))
 }
 
 /// Number of conditions in a filter: every bound, place, flag and text counts.
@@ -155,62 +259,6 @@ pub fn conditions(filter: &[Clause]) -> usize {
         _ => 1,
     };
     filter.iter().map(of_clause).sum()
-}
-
-fn name(value: &Value, at: At<'_>) -> Result<String, Fault> {
-    let name = text(value, at)?;
-    if name.trim().is_empty() || name.chars().count() > NAME_CHARS_MAX {
-        let rule = format!("must hold 1 to {NAME_CHARS_MAX} characters, not only blanks");
-        return Err(at.fault(rule));
-    }
-    Ok(name.to_owned())
-}
-
-fn kinds(listing: Listing, value: &Value, at: At<'_>) -> Result<Vec<&'static str>, Fault> {
-    let known = match_kinds(listing);
-    let allowed = || format!("must be one of: {}", known.values.join(", "));
-    let mut kinds = Vec::with_capacity(known.values.len());
-    for (index, item) in list(value, at)?.iter().enumerate() {
-        let kind = item.as_str().and_then(|text| known.value(text));
-        let kind = kind.ok_or_else(|| At::Index(&at, index).fault(allowed()))?;
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    match kinds.is_empty() {
-        true => Err(at.fault("must hold at least one item")),
-        false => Ok(kinds),
-    }
-}
-
-fn context(value: &Value, at: At<'_>) -> Result<Option<AlertContext>, Fault> {
-    let mut metadata = None;
-    for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "metadata" => {
-                metadata = Some(bounded(object(value, here)?, METADATA_BYTES_MAX, here)?);
-            }
-            _ => return Err(at.unknown_key(key, ["metadata"])),
-        }
-    }
-    Ok(metadata.map(|metadata| AlertContext {
-        metadata: Some(metadata),
-    }))
-}
-
-/// A copy of a value that is stored as it was sent, with at most `bytes_max` bytes of JSON.
-fn bounded<T: Serialize + Clone>(sent: &T, bytes_max: usize, at: At<'_>) -> Result<T, Fault> {
-    // JSON values can always be serialised.
-    let bytes = serde_json::to_vec(sent).map_or(usize::MAX, |text| text.len());
-    match bytes > bytes_max {
-        true => Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON"))),
-        false => Ok(sent.clone()),
-    }
-}
-
-fn required<T>(value: Option<T>, key: &str, at: At<'_>) -> Result<T, Fault> {
-    value.ok_or_else(|| At::Key(&at, key).fault("is required"))
 }
 
 #[cfg(test)]

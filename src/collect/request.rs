@@ -4,14 +4,38 @@ use serde_json::Value;
 
 use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
 use toise_contract::fault::Fault;
-use toise_contract::walk::{At, object, one_of, text};
+use toise_contract::fields::{Field, FieldKind, read, read_query};
+use toise_contract::walk::At;
+use toise_listings::adverts::identity::URL_BYTES_MAX;
 
 /// Maximum length of a report's comment, in characters.
 pub const COMMENT_CHARS_MAX: usize = 2_000;
 /// The only query parameter of a call for a URL.
 pub const URL_PARAMETER: &str = "url";
-/// Keys of a report.
-pub const REPORT_KEYS: [&str; 2] = ["reason", "comment"];
+
+/// The query of a call for an address.
+pub static PAGE_URL: [Field; 1] = [Field::required(
+    URL_PARAMETER,
+    FieldKind::Address(URL_BYTES_MAX),
+    "Address of the listing on its portal, http or https",
+)];
+
+/// The body of a report.
+pub static REPORT: [Field; 2] = [
+    REASON,
+    Field::optional(
+        "comment",
+        FieldKind::TextUpTo(COMMENT_CHARS_MAX),
+        "In words; required where reason is OTHER",
+    ),
+];
+
+/// What is wrong with a listing.
+pub const REASON: Field = Field::required(
+    "reason",
+    FieldKind::OneOf(EnumAdvertReportReason::TABLE.values),
+    "What is wrong",
+);
 
 /// The body of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,20 +51,11 @@ pub struct ReportRequest {
 /// # Errors
 /// The first fault in the order of the query.
 pub fn parse_url(query: &[(String, String)]) -> Result<String, Fault> {
-    let mut url = None;
-    for (name, value) in query {
-        if name != URL_PARAMETER {
-            return Err(Fault::new(
-                name,
-                format!("unknown parameter; must be one of: {URL_PARAMETER}"),
-            ));
-        }
-        if url.is_some() {
-            return Err(Fault::new(URL_PARAMETER, "must be given once"));
-        }
-        url = Some(value.clone());
+    let mut values = read_query(query, &PAGE_URL)?;
+    if values.count(URL_PARAMETER) > 1 {
+        return Err(Fault::new(URL_PARAMETER, "must be given once"));
     }
-    url.ok_or_else(|| Fault::new(URL_PARAMETER, "is required"))
+    values.require(URL_PARAMETER)
 }
 
 /// Parses a report: `{reason, comment?}`.
@@ -49,27 +64,9 @@ pub fn parse_url(query: &[(String, String)]) -> Result<String, Fault> {
 /// The first fault in document order.
 pub fn parse_report(body: &Value) -> Result<ReportRequest, Fault> {
     let at = At::Body;
-    let (mut reason, mut comment) = (None, None);
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "reason" => {
-                let value = one_of(value, EnumAdvertReportReason::TABLE.values, here)?;
-                reason = EnumAdvertReportReason::parse(value);
-            }
-            "comment" => {
-                let words = text(value, here)?;
-                if words.chars().count() > COMMENT_CHARS_MAX {
-                    return Err(
-                        here.fault(format!("must not exceed {COMMENT_CHARS_MAX} characters"))
-                    );
-                }
-                comment = Some(words.to_owned());
-            }
-            _ => return Err(at.unknown_key(key, REPORT_KEYS)),
-        }
-    }
-    let reason = reason.ok_or_else(|| At::Key(&at, "reason").fault("is required"))?;
+    let mut values = read(body, &REPORT, at)?;
+    let reason = values.one("reason")?;
+    let comment: Option<String> = values.take("comment");
     let says_nothing = comment.as_deref().unwrap_or_default().trim().is_empty();
     if reason == EnumAdvertReportReason::Other && says_nothing {
         return Err(At::Key(&at, "comment").fault("is required where reason is OTHER"));

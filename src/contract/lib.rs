@@ -1,8 +1,8 @@
 //! The contract's types at the edge: what a body may contain, and the validation that turns it into a request.
 //!
-//! There is no input or output here: the HTTP routes and the bulk commands call the same functions. [`listings`]
-//! defines properties and adverts as types that [`read`] fills, with the closed sets of values in [`enums`]. Bodies
-//! that only one room needs are read in that room, with [`walk`].
+//! No input or output happens here: the HTTP routes and the bulk commands call the same functions. [`listings`] holds
+//! properties and adverts as types that [`read`] fills, with the closed sets of values of [`enums`]. Requests are tables of
+//! [`fields`], each in the room that takes it: one table reads the request and writes its schema.
 //!
 //! Choices that the contract leaves open:
 //! - unknown keys are refused; `null` is not a value of any type, except that in a record of a listing it marks a
@@ -17,6 +17,7 @@ pub mod dates;
 pub mod distances;
 pub mod enums;
 pub mod fault;
+pub mod fields;
 pub mod filter;
 pub mod listings;
 pub mod position;

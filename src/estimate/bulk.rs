@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::shown::{comparables, contributions};
 use super::valuer::Valuer;
 use super::{Confidence, Detail, Estimate, Fallback};
-use crate::request::fields::{Field, REQUIRED_COLUMNS, columns};
+use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 use toise_base::progress::Progress;
 use toise_opendata::portfolio::{self, Columns, Error, InputRows, Opened, Output, Portfolio};
@@ -119,8 +119,8 @@ struct Run {
     schema: SchemaRef,
     /// Input column that holds the id.
     id: Option<usize>,
-    /// Input columns that hold home fields.
-    fields: Vec<(usize, &'static Field)>,
+    /// Input columns that say something of a home.
+    fields: Vec<(usize, &'static HomeField)>,
 }
 
 /// Values every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
@@ -162,8 +162,8 @@ pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
 
 impl Run {
     fn new(valuer: &Valuer, options: &Options, found: &Columns) -> Result<Self, Error> {
-        // The first portfolio column is the id; the others are the fields in table order.
-        let known: Vec<&'static Field> = columns().collect();
+        // The first name of the portfolio is the id, the others are the fields in their order.
+        let known: Vec<&'static HomeField> = columns().collect();
         let mut id = None;
         let mut fields = Vec::new();
         for (column, name) in &found.fields {

@@ -23,7 +23,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::store::FOLDER;
 use super::valuer::{Adjustments, Valuer};
 use super::{Detail, Estimate, Model};
-use crate::request::fields::{Field, REQUIRED_COLUMNS, columns};
+use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 
 /// Columns of the struct.
@@ -148,7 +148,7 @@ impl ScalarUDFImpl for Function {
     fn invoke_with_args(&self, given: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let valuer = self.source.valuer()?;
         let rows = given.number_rows;
-        let mut arguments: Vec<(&'static Field, StringArray)> =
+        let mut arguments: Vec<(&'static HomeField, StringArray)> =
             Vec::with_capacity(given.args.len());
         for (value, field) in given.args.iter().zip(columns()) {
             let texts = cast(&value.to_array(rows)?, &DataType::Utf8)?;

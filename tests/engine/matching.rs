@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use toise::contract::fields::FieldKind;
 use toise::engine::Budget;
 use toise::lake::Lake;
-use toise::opendata::request::bodies::{FilterKind, TargetKind, bodies};
+use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_match;
 use toise::opendata::{Confidence, Dataset, OpenData};
 
@@ -76,17 +77,17 @@ fn body(table: &Table, draw: &mut Draw) -> Value {
         let field = draw.one_of(fields.match_filters);
         let met = draw.one_of(&table.records).get(field.name);
         let filter = match (field.kind, met) {
-            (FilterKind::Range, _) => {
+            (FieldKind::Range, _) => {
                 let least = draw.below(30);
                 json!({"min": least, "max": least + *draw.one_of(&[0, 1, 3, 25])})
             }
-            (FilterKind::Dates, _) => json!({"from": rows::day(draw).to_string()}),
-            (FilterKind::Place, _) => {
+            (FieldKind::Dates, _) => json!({"from": rows::day(draw).to_string()}),
+            (FieldKind::Place, _) => {
                 let (lat, lon) = rows::position(draw);
                 json!({"lat": lat, "lon": lon, "distance": *draw.one_of(&["3km", "12km", "900m"])})
             }
             (_, Some(met)) => met.clone(),
-            (FilterKind::OneOf(values), None) => values[0].into(),
+            (FieldKind::OneOf(values), None) => values[0].into(),
             (_, None) => "48095".into(),
         };
         filters.insert(field.name.into(), filter);
@@ -95,10 +96,11 @@ fn body(table: &Table, draw: &mut Draw) -> Value {
     for _ in 0..draw.below(5) {
         let field = draw.one_of(fields.targets);
         let target = match field.kind {
-            TargetKind::Number | TargetKind::Between(..) => json!(draw.below(60) as f64 / 2.0),
-            TargetKind::Integer(..) => json!(draw.below(12) as i64 - 2),
-            TargetKind::OneOf(values) => (*draw.one_of(values)).into(),
-            TargetKind::Flag => draw.once_in(2).into(),
+            FieldKind::Number | FieldKind::Between(..) => json!(draw.below(60) as f64 / 2.0),
+            FieldKind::Integer(..) => json!(draw.below(12) as i64 - 2),
+            FieldKind::OneOf(values) => (*draw.one_of(values)).into(),
+            FieldKind::Flag => draw.once_in(2).into(),
+            other => panic!("{other:?} is no target"),
         };
         targets.insert(field.name.into(), target);
     }

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use datafusion::prelude::DataFrame;
 use serde_json::{Value, json};
 use toise::contract::cursor::{CursorKey, question_digest};
+use toise::contract::fields::FieldKind;
 use toise::engine::Budget;
 use toise::engine::predicate::filter_expr;
 use toise::engine::session::Session;
 use toise::lake::Lake;
-use toise::opendata::request::bodies::{FilterKind, bodies};
+use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData};
 
@@ -56,17 +57,18 @@ fn filters(table: &Table, draw: &mut Draw) -> Value {
         };
         let (first, second) = (met(), met());
         let filter = match field.kind {
-            FilterKind::Text | FilterKind::OneOf(_) => first.unwrap_or("nowhere".into()),
-            FilterKind::AnyOf(values) => {
+            FieldKind::Text | FieldKind::OneOf(_) => first.unwrap_or("nowhere".into()),
+            FieldKind::AnyOf(values) => {
                 let count = draw.below(values.len() + 1);
                 (0..count)
                     .map(|_| Value::from(*draw.one_of(values)))
                     .collect()
             }
-            FilterKind::Flag => draw.once_in(2).into(),
-            FilterKind::Range => range(first, second, draw),
-            FilterKind::Dates => dates(first, second, draw),
-            FilterKind::Place => place(first, draw),
+            FieldKind::Flag => draw.once_in(2).into(),
+            FieldKind::Range => range(first, second, draw),
+            FieldKind::Dates => dates(first, second, draw),
+            FieldKind::Place => place(first, draw),
+            other => panic!("{other:?} is no filter"),
         };
         filters.insert(field.name.into(), filter);
     }

@@ -326,7 +326,7 @@ fn answers(folder: &Path) -> Result<Vec<String>, String> {
     };
     ask(serde_json::json!({"size": 100}))?;
     for field in bodies(Dataset::Dvf).search_filters {
-        use toise::opendata::request::bodies::FilterKind::*;
+        use toise::contract::fields::FieldKind::*;
         let filter = match field.kind {
             Range => serde_json::json!({"min": 10, "max": 40}),
             Dates => serde_json::json!({"from": "2021-06-01", "to": "2022-03-31"}),
@@ -334,6 +334,7 @@ fn answers(folder: &Path) -> Result<Vec<String>, String> {
             Text | OneOf(_) => "48005".into(),
             AnyOf(values) => serde_json::json!([values[0], values[1]]),
             Place => serde_json::json!({"lat": 44.5, "lon": 3.5, "distance": "5km"}),
+            other => panic!("{other:?} is no filter"),
         };
         ask(serde_json::json!({"filters": {field.name: filter}, "size": 1}))?;
     }

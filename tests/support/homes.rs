@@ -8,7 +8,8 @@ use toise::base::clock::Clock;
 use toise::base::progress::Progress;
 use toise::cli::Common;
 use toise::cli::train::train_lake;
-use toise::estimate::request::fields::{FIELDS, Input, Kind, columns};
+use toise::contract::fields::FieldKind;
+use toise::estimate::request::fields::{FIELDS, Input, columns};
 use toise::estimate::store;
 use toise::lab::synth::{Request, lake::into_lake};
 use toise::opendata::Dataset;
@@ -66,24 +67,28 @@ pub fn body(position: [f64; 2], class: &str, surface_m2: f64) -> Value {
 pub fn drawn(draw: &mut Draw) -> Map<String, Value> {
     let mut home = Map::new();
     for field in columns() {
-        if field.input == Input::Date || !field.is_required && draw.once_in(2) {
+        if field.input == Input::Date || !field.field.is_required && draw.once_in(2) {
             continue;
         }
         let tenth = |draw: &mut Draw, from: usize, to: usize| {
             (10 * from + draw.below(10 * (to - from))) as f64 / 10.0
         };
-        let value = match (field.input, field.kind) {
+        let value = match (field.input, field.field.kind) {
             (Input::Longitude, _) => json!(2.0 + draw.below(40_000) as f64 / 10_000.0),
             (Input::Latitude, _) => json!(43.0 + draw.below(60_000) as f64 / 10_000.0),
             (Input::Surface, _) => json!(tenth(draw, 9, 300)),
             (Input::Rooms, _) => json!(3 + draw.below(4)),
             (Input::Floors, _) => json!(5 + draw.below(4)),
             (Input::Year, _) => json!(1850 + draw.below(170)),
-            (_, Kind::Number(..)) => json!(tenth(draw, 0, 3_000)),
-            (_, Kind::Whole(..)) => json!(draw.below(4)),
-            (_, Kind::Flag) => json!(draw.once_in(2)),
-            (_, Kind::OneOf(words) | Kind::Some(words)) => json!(draw.one_of(words)),
-            (_, Kind::Day) => continue,
+            (_, FieldKind::Between(..)) => json!(tenth(draw, 0, 3_000)),
+            (_, FieldKind::Integer(..)) => json!(draw.below(4)),
+            (_, FieldKind::Flag) => json!(draw.once_in(2)),
+            (_, FieldKind::OneOf(words)) => json!(draw.one_of(words)),
+            (_, FieldKind::List(of)) => match of.item {
+                FieldKind::OneOf(words) => json!(draw.one_of(words)),
+                other => panic!("{other:?} is not said of homes"),
+            },
+            _ => continue,
         };
         home.insert(field.column.to_owned(), value);
     }
@@ -102,11 +107,11 @@ pub fn body_of(row: &Map<String, Value>) -> Value {
             continue;
         };
         let mut here = &mut body;
-        for key in field.path.split('.') {
-            here = &mut here[key];
+        for key in field.path {
+            here = &mut here[*key];
         }
-        *here = match field.kind {
-            Kind::Some(_) => json!([value]),
+        *here = match field.field.kind {
+            FieldKind::List(_) => json!([value]),
             _ => value.clone(),
         };
     }

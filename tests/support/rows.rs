@@ -12,10 +12,11 @@ use arrow::array::{
 };
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
+use toise::contract::fields::FieldKind;
 use toise::lake::schema::{Kind, RECORD};
 use toise::lake::{ImportOutcome, Lake, RowSink, Slice};
 use toise::opendata::Dataset;
-use toise::opendata::request::bodies::{FilterKind, bodies};
+use toise::opendata::request::bodies::bodies;
 
 use super::draw::Draw;
 
@@ -47,19 +48,20 @@ pub fn record(dataset: Dataset, id: &str, draw: &mut Draw) -> Record {
             continue;
         }
         let value = match field.kind {
-            FilterKind::Text => text(field.name, draw).into(),
-            FilterKind::AnyOf(values) | FilterKind::OneOf(values) => (*draw.one_of(values)).into(),
-            FilterKind::Range if field.name == "flx_id" => json!(draw.bits() >> 11),
-            FilterKind::Range => number(draw),
-            FilterKind::Dates => match dataset {
+            FieldKind::Text => text(field.name, draw).into(),
+            FieldKind::AnyOf(values) | FieldKind::OneOf(values) => (*draw.one_of(values)).into(),
+            FieldKind::Range if field.name == "flx_id" => json!(draw.bits() >> 11),
+            FieldKind::Range => number(draw),
+            FieldKind::Dates => match dataset {
                 Dataset::Dvf => format!("{}T00:00:00.000Z", day(draw)).into(),
                 Dataset::Dpe => day(draw).to_string().into(),
             },
-            FilterKind::Flag => draw.once_in(2).into(),
-            FilterKind::Place => {
+            FieldKind::Flag => draw.once_in(2).into(),
+            FieldKind::Place => {
                 let (lat, lon) = position(draw);
                 json!({"lat": lat, "lon": lon})
             }
+            other => panic!("{other:?} is no filter"),
         };
         record.insert(field.name.into(), value);
     }

@@ -3,13 +3,14 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::required;
 use crate::delivery::DeliveryStatus;
 use toise_contract::dates::{DATE_RULE, Moment};
 use toise_contract::fault::Fault;
+use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Values, read, read_query};
 use toise_contract::filter::Filter;
-use toise_contract::listings::filters::{Listing, parse_search_query};
-use toise_contract::walk::{At, number_between, object, text};
+use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::bodies::search_query;
+use toise_contract::walk::At;
 
 /// Maximum entries per page.
 pub const TAKE_MAX: usize = 100;
@@ -24,16 +25,77 @@ pub const PREVIEW_DAYS_MAX: usize = 365;
 /// Default days a preview looks back.
 pub const PREVIEW_DAYS_DEFAULT: usize = 30;
 
-/// Query parameters of a page.
-pub const PAGE_PARAMETERS: [&str; 2] = ["skip", "take"];
-/// Query parameters of an operator's list of alerts.
-pub const ALERT_LIST_PARAMETERS: [&str; 3] = ["account_id", "skip", "take"];
-/// Query parameters of a list of deliveries.
-pub const DELIVERIES_PARAMETERS: [&str; 3] = ["skip", "take", "status"];
-/// Body keys of a replay.
-pub const REPLAY_KEYS: [&str; 3] = ["from", "to", "max_items"];
-/// Body keys of a preview.
-pub const PREVIEW_KEYS: [&str; 2] = ["search_query", "days"];
+const SKIP: Field = Field::optional(
+    "skip",
+    FieldKind::Integer(0, SKIP_MAX as i64),
+    "Entries to leave out at the beginning",
+)
+.or(DefaultValue::Integer(0));
+const TAKE: Field = Field::optional(
+    "take",
+    FieldKind::Integer(1, TAKE_MAX as i64),
+    "Entries to answer at most",
+)
+.or(DefaultValue::Integer(TAKE_DEFAULT as i64));
+
+/// The query of a page.
+pub static PAGE: [Field; 2] = [SKIP, TAKE];
+
+/// The query of an operator's list of alerts.
+pub static ALERT_LIST: [Field; 3] = [
+    Field::optional(
+        "account_id",
+        FieldKind::Uuid,
+        "Only the alerts of this account",
+    ),
+    SKIP,
+    TAKE,
+];
+
+/// The query of a list of deliveries.
+pub static DELIVERIES: [Field; 3] = [
+    SKIP,
+    TAKE,
+    Field::optional(
+        "status",
+        FieldKind::OneOf(&DeliveryStatus::NAMES),
+        "Only deliveries that stand so",
+    ),
+];
+
+/// The body of a replay.
+pub static REPLAY: [Field; 3] = [
+    Field::required("from", FieldKind::Moment, "")
+        .about(|| format!("First moment of the window; {DATE_RULE}")),
+    Field::required("to", FieldKind::Moment, "").about(|| {
+        format!("Last moment of the window, included; a bare day is that whole day; {DATE_RULE}")
+    }),
+    Field::optional(
+        "max_items",
+        FieldKind::Integer(1, REPLAY_ITEMS_MAX as i64),
+        "Items at most, the oldest",
+    )
+    .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
+];
+
+/// The body of a preview.
+pub fn preview_table(listing: Listing) -> &'static [Field] {
+    static PROPERTY: [Field; 2] = preview(search_query(Listing::Property));
+    static ADVERT: [Field; 2] = preview(search_query(Listing::Advert));
+    match listing {
+        Listing::Property => &PROPERTY,
+        Listing::Advert => &ADVERT,
+    }
+}
+
+const fn preview(query: &'static Own) -> [Field; 2] {
+    let days = FieldKind::Integer(1, PREVIEW_DAYS_MAX as i64);
+    [
+        Field::required("search_query", FieldKind::Own(query), ""),
+        Field::optional("days", days, "Days to look back, today included")
+            .or(DefaultValue::Integer(PREVIEW_DAYS_DEFAULT as i64)),
+    ]
+}
 
 /// A page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,17 +106,7 @@ pub struct Page {
     pub take: usize,
 }
 
-impl Default for Page {
-    /// The first page.
-    fn default() -> Self {
-        Self {
-            skip: 0,
-            take: TAKE_DEFAULT,
-        }
-    }
-}
-
-/// A window of time to replay.
+/// A window of the past to send again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRequest {
     /// First moment, Unix milliseconds, inclusive.
@@ -79,13 +131,7 @@ pub struct PreviewRequest {
 /// # Errors
 /// The first fault in the order of the query.
 pub fn parse_page(query: &[(String, String)]) -> Result<Page, Fault> {
-    let mut page = Page::default();
-    for (name, value) in query {
-        if !set(&mut page, name, value)? {
-            return Err(unknown(name, &PAGE_PARAMETERS));
-        }
-    }
-    Ok(page)
+    Ok(page(&mut read_query(query, &PAGE)?))
 }
 
 /// Parses the query of an operator's list of alerts: `account_id`, `skip`, `take`.
@@ -93,16 +139,8 @@ pub fn parse_page(query: &[(String, String)]) -> Result<Page, Fault> {
 /// # Errors
 /// The first fault in the order of the query.
 pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Page), Fault> {
-    let (mut account, mut page) = (None, Page::default());
-    for (name, value) in query {
-        if name == "account_id" {
-            let id = Uuid::try_parse(value).map_err(|_| Fault::new(name, "must be a UUID"))?;
-            account = Some(id);
-        } else if !set(&mut page, name, value)? {
-            return Err(unknown(name, &ALERT_LIST_PARAMETERS));
-        }
-    }
-    Ok((account, page))
+    let mut values = read_query(query, &ALERT_LIST)?;
+    Ok((values.take("account_id"), page(&mut values)))
 }
 
 /// Parses the query of a list of deliveries: `skip`, `take`, `status`.
@@ -112,18 +150,9 @@ pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Pag
 pub fn parse_deliveries(
     query: &[(String, String)],
 ) -> Result<(Option<DeliveryStatus>, Page), Fault> {
-    let (mut status, mut page) = (None, Page::default());
-    for (name, value) in query {
-        if name == "status" {
-            status = Some(DeliveryStatus::parse(value).ok_or_else(|| {
-                let known = DeliveryStatus::ALL.map(DeliveryStatus::as_str);
-                Fault::new(name, format!("must be one of: {}", known.join(", ")))
-            })?);
-        } else if !set(&mut page, name, value)? {
-            return Err(unknown(name, &DELIVERIES_PARAMETERS));
-        }
-    }
-    Ok((status, page))
+    let mut values = read_query(query, &DELIVERIES)?;
+    let status = values.word("status").and_then(DeliveryStatus::parse);
+    Ok((status, page(&mut values)))
 }
 
 /// Parses the body of a replay: `{from, to, max_items?}`. A date without time as `to` includes that whole day.
@@ -132,24 +161,15 @@ pub fn parse_deliveries(
 /// The first fault in document order; missing keys are reported last.
 pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
     let at = At::Body;
-    let (mut from, mut to, mut items_max) = (None, None, REPLAY_ITEMS_MAX);
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "from" => from = Some(moment(value, here)?),
-            "to" => to = Some(moment(value, here)?),
-            "max_items" => items_max = whole(value, REPLAY_ITEMS_MAX, here)?,
-            _ => return Err(at.unknown_key(key, REPLAY_KEYS)),
-        }
-    }
-    let (from, to) = (required(from, "from", at)?, required(to, "to", at)?);
+    let mut values = read(body, &REPLAY, at)?;
+    let (from, to): (Moment, Moment) = (values.require("from")?, values.require("to")?);
     if from.is_after(to) {
         return Err(At::Key(&at, "from").fault("must not be after to"));
     }
     Ok(ReplayRequest {
         from_ms: from.first_millisecond(),
         to_ms: to.last_millisecond(),
-        items_max,
+        items_max: values.take("max_items").unwrap_or(REPLAY_ITEMS_MAX),
     })
 }
 
@@ -158,51 +178,18 @@ pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
 /// # Errors
 /// The first fault in document order; missing keys are reported last.
 pub fn parse_preview(listing: Listing, body: &Value) -> Result<PreviewRequest, Fault> {
-    let at = At::Body;
-    let (mut filter, mut days) = (None, PREVIEW_DAYS_DEFAULT);
-    for (key, value) in object(body, at)? {
-        match key.as_str() {
-            "search_query" => filter = Some(parse_search_query(listing, value)?),
-            "days" => days = whole(value, PREVIEW_DAYS_MAX, At::Key(&at, key))?,
-            _ => return Err(at.unknown_key(key, PREVIEW_KEYS)),
-        }
-    }
+    let mut values = read(body, preview_table(listing), At::Body)?;
     Ok(PreviewRequest {
-        filter: required(filter, "search_query", at)?,
-        days,
+        filter: values.require("search_query")?,
+        days: values.take("days").unwrap_or(PREVIEW_DAYS_DEFAULT),
     })
 }
 
-/// Parses a parameter of a page; returns false if `name` is not one.
-fn set(page: &mut Page, name: &str, value: &str) -> Result<bool, Fault> {
-    let (place, least, greatest) = match name {
-        "skip" => (&mut page.skip, 0, SKIP_MAX),
-        "take" => (&mut page.take, 1, TAKE_MAX),
-        _ => return Ok(false),
-    };
-    let number = value.parse().ok();
-    *place = number
-        .filter(|number| (least..=greatest).contains(number))
-        .ok_or_else(|| {
-            let rule = format!("must be an integer between {least} and {greatest}");
-            Fault::new(name, rule)
-        })?;
-    Ok(true)
-}
-
-fn unknown(name: &str, known: &[&str]) -> Fault {
-    let rule = format!("unknown parameter; must be one of: {}", known.join(", "));
-    At::Key(&At::Body, name).fault(rule)
-}
-
-/// Parses a whole number from 1 to `greatest`.
-fn whole(value: &Value, greatest: usize, at: At<'_>) -> Result<usize, Fault> {
-    let number = number_between(value, 1.0, greatest as f64, true, at)?;
-    Ok(number as usize)
-}
-
-fn moment(value: &Value, at: At<'_>) -> Result<Moment, Fault> {
-    Moment::parse(text(value, at)?).ok_or_else(|| at.fault(DATE_RULE))
+fn page(values: &mut Values<'_>) -> Page {
+    Page {
+        skip: values.take("skip").unwrap_or(0),
+        take: values.take("take").unwrap_or(TAKE_DEFAULT),
+    }
 }
 
 #[cfg(test)]

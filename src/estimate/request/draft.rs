@@ -1,14 +1,15 @@
-//! A home being parsed: each value is validated and stored as it is read; [`Draft::finish`] returns the [`Home`].
+//! A home while it is being said: valid values come one by one and are a [`Home`] in the end.
+
+use std::borrow::Cow;
 
 use chrono::NaiveDate;
-use serde_json::Value;
 
-use super::fields::{CONDITIONS_MAX, FIELDS, Field, Input, Kind};
+use super::fields::{FIELDS, HomeField, Input};
 use crate::{Class, Condition, Extras, Furniture, Grade, Home};
-use toise_contract::dates::{DATE_RULE, Moment};
 use toise_contract::enums::{EnumFurniture, EnumPropertyGeneralCondition, WireEnum};
 use toise_contract::fault::Fault;
-use toise_contract::walk::{At, flag, list, number_between, one_of};
+use toise_contract::fields::Taken;
+use toise_contract::walk::At;
 
 /// The values of a home read so far.
 #[derive(Clone, Debug, Default)]
@@ -27,55 +28,25 @@ pub(super) struct Draft {
     floors: Option<f64>,
     extras: Extras,
     date: Option<NaiveDate>,
-    /// Fields already set, as a bitset of their indices in the table.
+    /// Inputs said, a bit each.
     said: u32,
 }
 
-/// The name of a field as the caller knows it: its path in a body, its column in a portfolio.
-pub(super) type NameOf = fn(&'static Field) -> &'static str;
+/// What names a field where the home is said: its path in a body, its column in a portfolio.
+pub(super) type NameOf = fn(&'static HomeField) -> Cow<'static, str>;
 
 impl Draft {
-    /// Validates and stores one value.
-    pub(super) fn set(
-        &mut self,
-        field: &'static Field,
-        value: &Value,
-        at: At<'_>,
-    ) -> Result<(), Fault> {
-        let place = FIELDS.iter().position(|known| known.input == field.input);
-        self.said |= 1 << place.unwrap_or_default();
-        match field.kind {
-            Kind::Number(least, greatest) => {
-                self.set_number(
-                    field.input,
-                    number_between(value, least, greatest, false, at)?,
-                );
-            }
-            Kind::Whole(least, greatest) => {
-                self.set_number(
-                    field.input,
-                    number_between(value, least, greatest, true, at)?,
-                );
-            }
-            Kind::Flag => self.set_flag(field.input, flag(value, at)?),
-            Kind::OneOf(allowed) => self.set_word(field.input, one_of(value, allowed, at)?),
-            Kind::Some(allowed) => {
-                let items = list(value, at)?;
-                if items.len() > CONDITIONS_MAX {
-                    return Err(at.fault(format!("must hold at most {CONDITIONS_MAX} items")));
-                }
-                for (index, item) in items.iter().enumerate() {
-                    let word = one_of(item, allowed, At::Index(&at, index))?;
-                    self.set_word(field.input, word);
-                }
-            }
-            Kind::Day => {
-                let moment = value.as_str().and_then(Moment::parse);
-                let day = moment.map(Moment::day);
-                self.date = Some(day.ok_or_else(|| at.fault(DATE_RULE))?);
-            }
+    /// Takes one value.
+    pub(super) fn set(&mut self, input: Input, taken: &Taken<'_>) {
+        self.said |= 1 << input as u32;
+        match taken {
+            Taken::Number(number) => self.set_number(input, *number),
+            Taken::Flag(flag) => self.set_flag(input, *flag),
+            Taken::Word(word) => self.set_word(input, word),
+            Taken::List(items) => items.iter().for_each(|item| self.set(input, item)),
+            Taken::Moment(moment) => self.date = Some(moment.day()),
+            _ => {}
         }
-        Ok(())
     }
 
     fn set_number(&mut self, input: Input, number: f64) {
@@ -129,12 +100,12 @@ impl Draft {
         mut self,
         date: NaiveDate,
         name_of: NameOf,
-        is_required: impl Fn(&Field) -> bool,
+        is_required: impl Fn(&HomeField) -> bool,
         at: At<'_>,
     ) -> Result<Home, Fault> {
-        for (place, field) in FIELDS.iter().enumerate() {
-            if self.said & (1 << place) == 0 && is_required(field) {
-                return Err(At::Key(&at, name_of(field)).fault("is required"));
+        for field in &FIELDS {
+            if self.said & (1 << field.input as u32) == 0 && is_required(field) {
+                return Err(At::Key(&at, &name_of(field)).fault("is required"));
             }
         }
         // Many registers write 0 for an unknown number of rooms.
@@ -150,10 +121,10 @@ impl Draft {
             if exceeds(one, other) {
                 let name = |input| {
                     let field = FIELDS.iter().find(|field| field.input == input);
-                    field.map_or("", name_of)
+                    field.map_or(Cow::Borrowed(""), name_of)
                 };
                 let fault = format!("must not be above {}", name(bound));
-                return Err(At::Key(&at, name(input)).fault(fault));
+                return Err(At::Key(&at, &name(input)).fault(fault));
             }
         }
         let missing = |what| At::Key(&at, what).fault("is required");

@@ -1,38 +1,42 @@
 //! The fields of a home to be valued: for each one its path in a body, its column in a portfolio and in SQL, and its
 //! valid values.
 //!
-//! Bodies, portfolio rows, arguments of the SQL functions and the OpenAPI document are all derived from [`FIELDS`], so
-//! they cannot disagree. Bounds are wide: they exclude the impossible, not the rare.
+//! Bodies, rows of a portfolio, arguments of the SQL functions and the OpenAPI document are all read from [`FIELDS`],
+//! so the doors of the estimator cannot disagree; [`ESTIMATE`] nests them as a body does. Bounds are wide: they keep
+//! out what cannot be a home, not what is rare.
 
 use toise_contract::enums::{
     EnumEnergyClassification, EnumFurniture, EnumGreenhouseClassification,
     EnumPropertyGeneralCondition, WireEnum,
 };
+use toise_contract::fields::{Field, FieldKind, ListOf};
 
 /// Minimum habitable area, m²: smaller rooms are not sold as homes.
 pub const SURFACE_M2_MIN: f64 = 5.0;
 /// Maximum habitable area, m².
 pub const SURFACE_M2_MAX: f64 = 5_000.0;
-/// Maximum number of rooms, and of bedrooms.
-pub const ROOMS_MAX: f64 = 100.0;
-/// Maximum land sold with a home, m²: a thousand hectares.
+/// Most rooms, and most bedrooms.
+pub const ROOMS_MAX: i64 = 100;
+/// Most land that comes with a home, m2: a thousand hectares.
 pub const LAND_M2_MAX: f64 = 10_000_000.0;
-/// Earliest year of construction.
-pub const YEAR_MIN: f64 = 1_000.0;
-/// Latest year of construction: off-plan sales lie in the future.
-pub const YEAR_MAX: f64 = 2_100.0;
+/// First year a home can have been built in.
+pub const YEAR_MIN: i64 = 1_000;
+/// Last year a home can be built in: sales off plan lie ahead.
+pub const YEAR_MAX: i64 = 2_100;
 /// Lowest storey: basements are negative.
-pub const FLOOR_MIN: f64 = -10.0;
-/// Highest storey, and maximum number of storeys.
-pub const FLOOR_MAX: f64 = 200.0;
-/// Maximum values in `generalConditions`: all that exist.
+pub const FLOOR_MIN: i64 = -10;
+/// Highest storey, and most storeys.
+pub const FLOOR_MAX: i64 = 200;
+/// Most values `generalConditions` may list: every one there is.
 pub const CONDITIONS_MAX: usize = EnumPropertyGeneralCondition::TABLE.values.len();
 /// Classes that can be valued.
 pub const CLASSES: [&str; 2] = ["CLASS_FLAT", "CLASS_HOUSE"];
 /// Offers that can be valued.
 pub const OFFERS: [&str; 1] = ["OFFER_BUY"];
-/// Path of the position in a body.
-pub const POSITION_PATH: &str = "location.locationCoordinate.location";
+/// The keys that lead to the position in a body.
+pub const LOCATION: [&str; 3] = ["location", "locationCoordinate", "location"];
+/// Most homes of one `_many` call.
+pub const ESTIMATE_ITEMS_MAX: usize = 1_000;
 
 /// One characteristic of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,134 +67,215 @@ pub enum Input {
     Offer,
 }
 
-/// The valid values of a field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// A number between two bounds, both included.
-    Number(f64, f64),
-    /// A whole number between two bounds, both included.
-    Whole(f64, f64),
-    /// True or false.
-    Flag,
-    /// One value of a closed set.
-    OneOf(&'static [&'static str]),
-    /// A list of values of a closed set; in a portfolio a single one.
-    Some(&'static [&'static str]),
-    /// A day.
-    Day,
-}
-
-/// A field of a home to be valued.
+/// One thing that may be said of a home.
 #[derive(Clone, Copy, Debug)]
-pub struct Field {
-    /// The characteristic it sets.
+pub struct HomeField {
+    /// Which.
     pub input: Input,
-    /// Its path in a body; empty if a body has no such field.
-    pub path: &'static str,
-    /// Its column in a portfolio; empty if a portfolio has no such column.
+    /// The keys that lead to it in a body; empty where a body does not take it.
+    pub path: &'static [&'static str],
+    /// Its column in a portfolio; empty where a portfolio does not take it.
     pub column: &'static str,
-    /// Its valid values.
-    pub kind: Kind,
-    /// Whether a body must contain it.
-    pub is_required: bool,
-    /// Its description, with the unit.
-    pub about: &'static str,
+    /// What it may be.
+    pub field: Field,
 }
 
 /// Columns that a portfolio must have.
 pub const REQUIRED_COLUMNS: [&str; 4] = ["longitude", "latitude", "type", "surface_m2"];
 
+/// A thing a body must say.
 const fn required(
     input: Input,
-    path: &'static str,
+    path: &'static [&'static str],
     column: &'static str,
-    kind: Kind,
+    kind: FieldKind,
     about: &'static str,
-) -> Field {
-    Field {
+) -> HomeField {
+    let field = Field::required(last(path), kind, about);
+    HomeField {
         input,
         path,
         column,
-        kind,
-        is_required: true,
-        about,
+        field,
     }
 }
 
+/// A thing a body may say.
 const fn optional(
     input: Input,
-    path: &'static str,
+    path: &'static [&'static str],
     column: &'static str,
-    kind: Kind,
+    kind: FieldKind,
     about: &'static str,
-) -> Field {
-    Field {
+) -> HomeField {
+    let field = Field::optional(last(path), kind, about);
+    HomeField {
         input,
         path,
         column,
-        kind,
-        is_required: false,
-        about,
+        field,
     }
 }
 
-const ENERGY: Kind = Kind::OneOf(EnumEnergyClassification::TABLE.values);
-const CLIMATE: Kind = Kind::OneOf(EnumGreenhouseClassification::TABLE.values);
-const FURNITURE: Kind = Kind::OneOf(EnumFurniture::TABLE.values);
-const CONDITIONS: Kind = Kind::Some(EnumPropertyGeneralCondition::TABLE.values);
+const fn last(path: &'static [&'static str]) -> &'static str {
+    match path.last() {
+        Some(key) => key,
+        None => "",
+    }
+}
 
-/// All fields, in the order of a portfolio's columns and of the SQL arguments.
+const ENERGY: FieldKind = FieldKind::OneOf(EnumEnergyClassification::TABLE.values);
+const CLIMATE: FieldKind = FieldKind::OneOf(EnumGreenhouseClassification::TABLE.values);
+const FURNITURE: FieldKind = FieldKind::OneOf(EnumFurniture::TABLE.values);
+static CONDITIONS: ListOf = ListOf {
+    item: FieldKind::OneOf(EnumPropertyGeneralCondition::TABLE.values),
+    least: 0,
+    most: Some(CONDITIONS_MAX),
+};
+const YEAR: FieldKind = FieldKind::Integer(YEAR_MIN, YEAR_MAX);
+const SURFACE: FieldKind = FieldKind::Between(SURFACE_M2_MIN, SURFACE_M2_MAX);
+
+/// Everything that may be said of a home, in the order of a portfolio's columns and of the arguments in SQL.
+pub static FIELDS: [HomeField; 23] = TABLE;
+
 #[rustfmt::skip]
-pub static FIELDS: [Field; 23] = [
-    required(Input::Longitude, "location.locationCoordinate.location[0]", "longitude", Kind::Number(-180.0, 180.0),
+const TABLE: [HomeField; 23] = [
+    required(Input::Longitude, &["location", "locationCoordinate", "location", "longitude"], "longitude", FieldKind::Between(-180.0, 180.0),
         "Longitude, degrees (WGS 84)"),
-    required(Input::Latitude, "location.locationCoordinate.location[1]", "latitude", Kind::Number(-90.0, 90.0),
+    required(Input::Latitude, &["location", "locationCoordinate", "location", "latitude"], "latitude", FieldKind::Between(-90.0, 90.0),
         "Latitude, degrees (WGS 84)"),
-    required(Input::Class, "type", "type", Kind::OneOf(&CLASSES),
+    required(Input::Class, &["type"], "type", FieldKind::OneOf(&CLASSES),
         "What is valued: flats and houses are"),
-    required(Input::Surface, "habitation.surface.total", "surface_m2", Kind::Number(SURFACE_M2_MIN, SURFACE_M2_MAX),
+    required(Input::Surface, &["habitation", "surface", "total"], "surface_m2", SURFACE,
         "Living surface, m2"),
-    required(Input::Rooms, "habitation.roomCount", "room_count", Kind::Whole(0.0, ROOMS_MAX),
+    required(Input::Rooms, &["habitation", "roomCount"], "room_count", FieldKind::Integer(0, ROOMS_MAX),
         "Main rooms; 0 for unknown"),
-    required(Input::Bedrooms, "habitation.bedroomCount", "bedroom_count", Kind::Whole(0.0, ROOMS_MAX),
+    required(Input::Bedrooms, &["habitation", "bedroomCount"], "bedroom_count", FieldKind::Integer(0, ROOMS_MAX),
         "Bedrooms, not more than the main rooms"),
-    optional(Input::Land, "land.surface", "land_surface_m2", Kind::Number(0.0, LAND_M2_MAX),
+    optional(Input::Land, &["land", "surface"], "land_surface_m2", FieldKind::Between(0.0, LAND_M2_MAX),
         "Land that comes with the home, m2"),
-    optional(Input::Year, "habitation.propertyCondition.constructionYear", "construction_year",
-        Kind::Whole(YEAR_MIN, YEAR_MAX), "Year of construction"),
-    optional(Input::Energy, "habitation.climate.epcEnergy", "epc_energy", ENERGY,
+    optional(Input::Year, &["habitation", "propertyCondition", "constructionYear"], "construction_year",
+        YEAR, "Year of construction"),
+    optional(Input::Energy, &["habitation", "climate", "epcEnergy"], "epc_energy", ENERGY,
         "Energy class of the diagnostic; NC and UNKNOWN tell nothing"),
-    optional(Input::Climate, "habitation.climate.epcClimate", "epc_climate", CLIMATE,
+    optional(Input::Climate, &["habitation", "climate", "epcClimate"], "epc_climate", CLIMATE,
         "Climate class of the diagnostic; NC and UNKNOWN tell nothing"),
-    optional(Input::Floor, "habitation.features.propertyFloor", "floor", Kind::Whole(FLOOR_MIN, FLOOR_MAX),
+    optional(Input::Floor, &["habitation", "features", "propertyFloor"], "floor", FieldKind::Integer(FLOOR_MIN, FLOOR_MAX),
         "Storey the home is on; 0 is the ground floor, basements are negative"),
-    optional(Input::Date, "", "valuation_date", Kind::Day,
+    optional(Input::Date, &[], "valuation_date", FieldKind::Moment,
         "Day the value is asked for, today where it is not said: nothing later is looked at"),
-    optional(Input::Floors, "habitation.features.propertyTotalFloor", "total_floor", Kind::Whole(0.0, FLOOR_MAX),
+    optional(Input::Floors, &["habitation", "features", "propertyTotalFloor"], "total_floor", FieldKind::Integer(0, FLOOR_MAX),
         "Storeys of the building, not fewer than the storey of the home"),
-    optional(Input::Conditions, "habitation.propertyCondition.generalConditions", "general_condition", CONDITIONS,
+    optional(Input::Conditions, &["habitation", "propertyCondition", "generalConditions"], "general_condition", FieldKind::List(&CONDITIONS),
         "General condition; of several the worst counts"),
-    optional(Input::Furniture, "habitation.features.furniture", "furniture", FURNITURE,
+    optional(Input::Furniture, &["habitation", "features", "furniture"], "furniture", FURNITURE,
         "How far it is sold furnished"),
-    optional(Input::Balcony, "habitation.characteristics.hasBalcony", "has_balcony", Kind::Flag, "A balcony"),
-    optional(Input::Cellar, "habitation.characteristics.hasCellar", "has_cellar", Kind::Flag, "A cellar"),
-    optional(Input::Garage, "habitation.characteristics.hasGarage", "has_garage", Kind::Flag, "A garage"),
-    optional(Input::Lift, "habitation.characteristics.hasLift", "has_lift", Kind::Flag, "A lift"),
-    optional(Input::Parking, "habitation.characteristics.hasParking", "has_parking", Kind::Flag, "A parking space"),
-    optional(Input::Pool, "habitation.characteristics.hasPool", "has_pool", Kind::Flag, "A pool"),
-    optional(Input::Terrace, "habitation.characteristics.hasTerrace", "has_terrace", Kind::Flag, "A terrace"),
-    required(Input::Offer, "offer.type", "", Kind::OneOf(&OFFERS),
+    optional(Input::Balcony, &["habitation", "characteristics", "hasBalcony"], "has_balcony", FieldKind::Flag, "A balcony"),
+    optional(Input::Cellar, &["habitation", "characteristics", "hasCellar"], "has_cellar", FieldKind::Flag, "A cellar"),
+    optional(Input::Garage, &["habitation", "characteristics", "hasGarage"], "has_garage", FieldKind::Flag, "A garage"),
+    optional(Input::Lift, &["habitation", "characteristics", "hasLift"], "has_lift", FieldKind::Flag, "A lift"),
+    optional(Input::Parking, &["habitation", "characteristics", "hasParking"], "has_parking", FieldKind::Flag, "A parking space"),
+    optional(Input::Pool, &["habitation", "characteristics", "hasPool"], "has_pool", FieldKind::Flag, "A pool"),
+    optional(Input::Terrace, &["habitation", "characteristics", "hasTerrace"], "has_terrace", FieldKind::Flag, "A terrace"),
+    required(Input::Offer, &["offer", "type"], "", FieldKind::OneOf(&OFFERS),
         "How it is offered: only sales are valued"),
 ];
 
-impl Field {
-    /// The field of a portfolio column; `None` for an unknown column.
-    pub fn of_column(column: &str) -> Option<&'static Field> {
-        columns().find(|field| field.column == column)
+/// The field of an input; [`Input`] and [`FIELDS`] stand in one order.
+const fn of(input: Input) -> Field {
+    TABLE[input as usize].field
+}
+
+const fn within(name: &'static str, fields: &'static [Field], about: &'static str) -> Field {
+    Field::optional(name, FieldKind::Object(fields), about)
+}
+
+const fn must(field: Field) -> Field {
+    Field {
+        is_required: true,
+        ..field
     }
 }
 
-/// The fields that portfolios and SQL functions accept, in order.
-pub fn columns() -> impl Iterator<Item = &'static Field> {
+const POSITION: [Field; 2] = [of(Input::Longitude), of(Input::Latitude)];
+const PIN: [Field; 1] = [Field::required(
+    "location",
+    FieldKind::Pair(&POSITION),
+    "Longitude, then latitude. A point outside France is valued at the national average",
+)];
+const COORDINATE: [Field; 1] = [must(within(
+    "locationCoordinate",
+    &PIN,
+    "Where the home is",
+))];
+const TOTAL: [Field; 1] = [of(Input::Surface)];
+const CONDITION: [Field; 2] = [of(Input::Year), of(Input::Conditions)];
+const DIAGNOSTIC: [Field; 2] = [of(Input::Energy), of(Input::Climate)];
+const FEATURES: [Field; 3] = [of(Input::Floor), of(Input::Floors), of(Input::Furniture)];
+const CHARACTERISTICS: [Field; 7] = [
+    of(Input::Balcony),
+    of(Input::Cellar),
+    of(Input::Garage),
+    of(Input::Lift),
+    of(Input::Parking),
+    of(Input::Pool),
+    of(Input::Terrace),
+];
+const HABITATION: [Field; 7] = [
+    must(within("surface", &TOTAL, "Its surface")),
+    of(Input::Rooms),
+    of(Input::Bedrooms),
+    within("propertyCondition", &CONDITION, "Its age and condition"),
+    within("climate", &DIAGNOSTIC, "Its diagnostic"),
+    within("features", &FEATURES, "Its storey and furniture"),
+    within(
+        "characteristics",
+        &CHARACTERISTICS,
+        "What comes with it; what is not said is unknown, not missing",
+    ),
+];
+const LAND: [Field; 1] = [of(Input::Land)];
+const OFFER: [Field; 1] = [of(Input::Offer)];
+
+/// The body of an estimate.
+pub static ESTIMATE: [Field; 5] = [
+    must(within("location", &COORDINATE, "Where the home is")),
+    of(Input::Class),
+    must(within("habitation", &HABITATION, "The home itself")),
+    within("land", &LAND, "The land that comes with it"),
+    must(within("offer", &OFFER, "How it is offered")),
+];
+
+static ITEMS: ListOf = ListOf {
+    item: FieldKind::Later("EstimateRequest"),
+    least: 1,
+    most: Some(ESTIMATE_ITEMS_MAX),
+};
+
+/// The body of a `_many` call.
+pub static ESTIMATE_MANY: [Field; 1] = [Field::required(
+    "items",
+    FieldKind::List(&ITEMS),
+    "Homes, each read by itself",
+)];
+
+impl HomeField {
+    /// The field a column of a portfolio stands for.
+    pub fn of_column(column: &str) -> Option<&'static HomeField> {
+        columns().find(|field| field.column == column)
+    }
+
+    /// Where a body says it.
+    pub fn path_in_body(&self) -> String {
+        match self.input {
+            Input::Longitude => format!("{}[0]", LOCATION.join(".")),
+            Input::Latitude => format!("{}[1]", LOCATION.join(".")),
+            _ => self.path.join("."),
+        }
+    }
+}
+
+/// The fields a portfolio and the SQL functions take, in order.
+pub fn columns() -> impl Iterator<Item = &'static HomeField> {
     FIELDS.iter().filter(|field| !field.column.is_empty())
 }

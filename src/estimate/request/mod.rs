@@ -9,17 +9,17 @@ pub mod fields;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use chrono::NaiveDate;
 use serde_json::{Number, Value};
 
 use crate::Home;
 use draft::Draft;
-use fields::{FIELDS, Field, Input, Kind, POSITION_PATH, REQUIRED_COLUMNS};
+use fields::{ESTIMATE, ESTIMATE_MANY, FIELDS, HomeField, Input, LOCATION, REQUIRED_COLUMNS};
 use toise_contract::fault::Fault;
-use toise_contract::walk::{At, list, object};
-
-/// Maximum homes in one `_many` call.
-pub const ESTIMATE_ITEMS_MAX: usize = 1_000;
+use toise_contract::fields::{FieldKind, Taken, Values, read, read_part, read_value};
+use toise_contract::walk::At;
 
 /// Parses the body of an estimate; `today` is the default valuation date.
 ///
@@ -38,90 +38,39 @@ pub fn parse_estimate_many(
     today: NaiveDate,
 ) -> Result<Vec<Result<Home, Fault>>, Fault> {
     let at = At::Body;
-    let mut homes = None;
-    for (key, value) in object(body, at)? {
-        if key != "items" {
-            return Err(at.unknown_key(key, ["items"]));
-        }
-        let here = At::Key(&at, key);
-        let items = list(value, here)?;
-        if items.is_empty() || items.len() > ESTIMATE_ITEMS_MAX {
-            return Err(here.fault(format!("must hold 1 to {ESTIMATE_ITEMS_MAX} items")));
-        }
-        let read = items.iter().enumerate();
-        homes = Some(
-            read.map(|(index, item)| home(item, today, At::Index(&here, index)))
-                .collect(),
-        );
-    }
-    homes.ok_or_else(|| At::Key(&at, "items").fault("is required"))
+    let here = At::Key(&at, "items");
+    let items: Vec<&Value> = read(body, &ESTIMATE_MANY, at)?.require("items")?;
+    let read = items.into_iter().enumerate();
+    Ok(read
+        .map(|(index, item)| home(item, today, At::Index(&here, index)))
+        .collect())
 }
 
 fn home(body: &Value, today: NaiveDate, at: At<'_>) -> Result<Home, Fault> {
+    // What is missing counts at the end of the whole body, by the path of the value itself.
+    let values = read_part(body, &ESTIMATE, at)?;
     let mut draft = Draft::default();
-    read_object(body, "", &mut draft, at)?;
-    draft.finish(today, |field| field.path, |field| field.is_required, at)
-}
-
-/// Reads an object at `path` of the body.
-fn read_object(value: &Value, path: &str, draft: &mut Draft, at: At<'_>) -> Result<(), Fault> {
-    for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
-        let inner = match path.is_empty() {
-            true => key.clone(),
-            false => format!("{path}.{key}"),
-        };
-        if inner == POSITION_PATH {
-            read_position(value, draft, here)?;
-        } else if let Some(field) = FIELDS.iter().find(|field| field.path == inner) {
-            draft.set(field, value, here)?;
-        } else if FIELDS.iter().any(|field| is_within(field.path, &inner)) {
-            read_object(value, &inner, draft, here)?;
-        } else {
-            return Err(at.unknown_key(key, keys_of(path)));
-        }
-    }
-    Ok(())
-}
-
-/// Reads longitude and latitude, in this order.
-fn read_position(value: &Value, draft: &mut Draft, at: At<'_>) -> Result<(), Fault> {
-    let numbers = list(value, at)?;
-    if numbers.len() != 2 {
-        return Err(at.fault("must be two numbers: longitude, latitude"));
-    }
-    let fields = FIELDS
-        .iter()
-        .filter(|field| is_within(field.path, POSITION_PATH));
-    for (index, (field, number)) in fields.zip(numbers).enumerate() {
-        draft.set(field, number, At::Index(&at, index))?;
-    }
-    Ok(())
-}
-
-/// Whether `path` lies inside the value at `outer`.
-fn is_within(path: &str, outer: &str) -> bool {
-    path.strip_prefix(outer)
-        .is_some_and(|rest| rest.starts_with(['.', '[']))
-}
-
-/// The keys of an object at a path.
-pub fn keys_of(path: &str) -> Vec<&'static str> {
-    let mut keys: Vec<&'static str> = Vec::new();
     for field in &FIELDS {
-        let rest = match path.is_empty() {
-            true => Some(field.path),
-            false => field
-                .path
-                .strip_prefix(path)
-                .and_then(|rest| rest.strip_prefix('.')),
-        };
-        let key = rest.and_then(|rest| rest.split(['.', '[']).next());
-        if let Some(key) = key.filter(|key| !key.is_empty() && !keys.contains(key)) {
-            keys.push(key);
+        if let Some(taken) = said(field, &values) {
+            draft.set(field.input, taken);
         }
     }
-    keys
+    let name_of = |field: &'static HomeField| Cow::Owned(field.path_in_body());
+    draft.finish(today, name_of, |field| field.field.is_required, at)
+}
+
+/// What a body says of one thing.
+fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> {
+    let place = match field.input {
+        Input::Longitude => 0,
+        Input::Latitude => 1,
+        Input::Date => return None,
+        _ => return values.at(field.path.iter().copied()),
+    };
+    match values.at(LOCATION.into_iter())? {
+        Taken::List(position) => position.get(place),
+        _ => None,
+    }
 }
 
 /// Parses a home from the cells of a row, given as pairs of field and text; an empty text means unknown.
@@ -129,7 +78,7 @@ pub fn keys_of(path: &str) -> Vec<&'static str> {
 /// # Errors
 /// The first fault in the order of the cells; its path is the column name.
 pub fn parse_cells<'c>(
-    cells: impl Iterator<Item = (&'static Field, &'c str)>,
+    cells: impl Iterator<Item = (&'static HomeField, &'c str)>,
     today: NaiveDate,
 ) -> Result<Home, Fault> {
     let at = At::Body;
@@ -137,26 +86,28 @@ pub fn parse_cells<'c>(
     for (field, cell) in cells {
         let cell = cell.trim();
         if !cell.is_empty() {
-            draft.set(field, &value(field, cell), At::Key(&at, field.column))?;
+            let value = value(field, cell);
+            let here = At::Key(&at, field.column);
+            draft.set(field.input, &read_value(&value, field.field.kind, here)?);
         }
     }
-    let is_required = |field: &Field| REQUIRED_COLUMNS.contains(&field.column);
-    draft.finish(today, |field| field.column, is_required, at)
+    let is_required = |field: &HomeField| REQUIRED_COLUMNS.contains(&field.column);
+    draft.finish(today, |field| Cow::Borrowed(field.column), is_required, at)
 }
 
-/// Converts a cell to the JSON value a body would hold; an unreadable cell stays text, which validation rejects.
-fn value(field: &Field, cell: &str) -> Value {
+/// A cell as the body would have it; one that cannot be read stays text, for the check to refuse.
+fn value(field: &HomeField, cell: &str) -> Value {
     let text = |text: &str| Value::String(text.to_owned());
-    match field.kind {
-        Kind::Number(..) | Kind::Whole(..) => {
+    match field.field.kind {
+        FieldKind::Between(..) | FieldKind::Integer(..) => {
             let number = cell.parse::<f64>().ok().and_then(Number::from_f64);
             number.map_or_else(|| text(cell), Value::Number)
         }
-        Kind::Flag if cell.eq_ignore_ascii_case("true") || cell == "1" => Value::Bool(true),
-        Kind::Flag if cell.eq_ignore_ascii_case("false") || cell == "0" => Value::Bool(false),
-        Kind::Flag | Kind::Day => text(cell),
-        Kind::OneOf(_) => text(&word(field.input, cell)),
-        Kind::Some(_) => Value::Array(vec![text(cell)]),
+        FieldKind::Flag if cell.eq_ignore_ascii_case("true") || cell == "1" => Value::Bool(true),
+        FieldKind::Flag if cell.eq_ignore_ascii_case("false") || cell == "0" => Value::Bool(false),
+        FieldKind::OneOf(_) => text(&word(field.input, cell)),
+        FieldKind::List(_) => Value::Array(vec![text(cell)]),
+        _ => text(cell),
     }
 }
 

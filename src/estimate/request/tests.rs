@@ -106,7 +106,7 @@ fn every_field_of_the_contract_is_read() {
     ];
     let row = header
         .zip(cells)
-        .map(|(name, cell)| (Field::of_column(name).unwrap(), cell));
+        .map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
     assert_eq!(parse_cells(row, NaiveDate::MIN).unwrap(), expected);
 }
 
@@ -275,7 +275,7 @@ fn a_row_needs_position_class_and_surface_and_names_its_columns() {
     let read = |cells: &[(&str, &'static str)]| {
         let row = cells
             .iter()
-            .map(|(name, cell)| (Field::of_column(name).unwrap(), *cell));
+            .map(|(name, cell)| (HomeField::of_column(name).unwrap(), *cell));
         parse_cells(row, today()).map_err(|fault| fault.to_string())
     };
     let row = [

@@ -3,26 +3,19 @@
 use serde_json::{Map, Value, json};
 
 use super::reference;
-use super::schemas::closed;
-use toise_accounts::account;
-use toise_accounts::grants::ENDPOINTS;
-use toise_accounts::key::{
-    self, ESTIMATES_MAX, Kind, MONTHLY_QUOTA_MAX, NAME_CHARS_MAX, RATE_PER_S_MAX,
-};
-use toise_accounts::limits::Limits;
 use toise_accounts::prices::Consumption;
-use toise_accounts::requests::GRANTS_MAX;
-use toise_accounts::scopes::Scope;
-use toise_contract::dates::DATE_RULE;
+use toise_accounts::requests;
+use toise_contract::fields::Field;
+use toise_contract::fields::schema::{self, Components, described};
 
 /// Every schema, by its name under `components.schemas`.
 pub fn component_schemas() -> Map<String, Value> {
     let schemas = [
-        ("AccountRequest", account_request()),
+        ("AccountRequest", taken(&requests::ACCOUNT)),
         ("Account", account(false)),
         ("AccountWithSecret", account(true)),
-        ("Grant", grant()),
-        ("KeyRequest", key_request()),
+        ("Grant", requests::grant_schema()),
+        ("KeyRequest", taken(&requests::KEY)),
         ("KeyChange", key_change()),
         ("Key", key(false)),
         ("NewKey", key(true)),
@@ -63,45 +56,16 @@ pub fn id_parameter(name: &str) -> Value {
 
 /// The parameters of a report on consumption.
 pub fn period_parameters() -> Vec<Value> {
-    let parameter = |name: &str, about: &str| {
-        json!({
-            "name": name,
-            "in": "query",
-            "description": format!("{about}, UTC, included; {DATE_RULE}; a date-time stands for its day"),
-            "schema": {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]},
-            "example": "2026-11-01",
-        })
-    };
-    vec![
-        parameter(
-            "from_date",
-            "First day, by default that of to_date's month, or of the present one",
-        ),
-        parameter(
-            "to_date",
-            "Last day, by default that of the present month, or of from_date's where that is later",
-        ),
-    ]
+    schema::parameters(&requests::PERIOD)
 }
 
 /// The parameter of the list of keys.
 pub fn key_list_parameters() -> Vec<Value> {
-    vec![json!({
-        "name": "account_id",
-        "in": "query",
-        "description": "Only the keys of this account",
-        "schema": {"type": "string", "format": "uuid"},
-    })]
+    schema::parameters(&requests::KEY_LIST)
 }
 
-fn account_request() -> Value {
-    let name = json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": account::NAME_CHARS_MAX,
-        "description": format!("Unlike every other account's; {}", account::NAME_RULE),
-    });
-    closed(json!({"name": name}), &["name"])
+fn taken(table: &'static [Field]) -> Value {
+    schema::object(table, &mut Components::new())
 }
 
 fn account(with_secret: bool) -> Value {
@@ -124,71 +88,11 @@ fn account(with_secret: bool) -> Value {
     json!({"type": "object", "required": required, "properties": properties})
 }
 
-fn grant() -> Value {
-    let names: Vec<&str> = Scope::ALL
-        .map(Scope::as_str)
-        .into_iter()
-        .chain(ENDPOINTS)
-        .collect();
-    json!({
-        "type": "string",
-        "enum": names,
-        "description": "A scope, which opens every endpoint of its part of the service, or a single endpoint",
-    })
-}
-
-/// The fields that making and changing a key have in common.
-fn key_settings() -> Value {
-    json!({
-        "grants": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": GRANTS_MAX,
-            "items": reference("Grant"),
-            "description": "What the key may do. A test key cannot hold admin or its endpoints, and a key without the \
-                            scope admin cannot give them",
-        },
-        "rate": {"type": "integer", "minimum": 1, "maximum": RATE_PER_S_MAX, "description": "Requests a second"},
-        "monthly_quota": {"type": ["integer", "null"], "minimum": 0, "maximum": MONTHLY_QUOTA_MAX,
-            "description": "Counted calls a month (UTC); null: no bound"},
-        "max_concurrent_estimates": {"type": "integer", "minimum": 1, "maximum": ESTIMATES_MAX,
-            "description": "Estimates that run at once; more wait in a short queue"},
-        "name": {"type": "string", "minLength": 1, "maxLength": NAME_CHARS_MAX,
-            "description": format!("To tell keys apart; {}", key::NAME_RULE)},
-    })
-}
-
-fn key_request() -> Value {
-    let mut properties = json!({
-        "account_id": id("Account that is to own it; by default the account named default"),
-        "kind": kind(),
-    });
-    if let (Value::Object(all), Value::Object(settings)) = (&mut properties, key_settings()) {
-        all.extend(settings);
-    }
-    let [test, production] = Kind::ALL.map(|kind| kind.default_allowance(&Limits::default()));
-    properties["grants"]["description"] = json!(
-        "What the key may do; by default every scope but admin, and on a test key but alerts. A test key cannot hold \
-         admin or its endpoints, and a key without the scope admin cannot give them"
-    );
-    properties["rate"]["description"] = json!(format!(
-        "Requests a second; by default {} on a test key and {} on a production key, unless configured otherwise",
-        test.rate_per_s, production.rate_per_s
-    ));
-    properties["monthly_quota"]["description"] = json!(format!(
-        "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production key, \
-         unless configured otherwise",
-        test.monthly_quota.unwrap_or_default()
-    ));
-    properties["max_concurrent_estimates"]["default"] = json!(production.estimates_max);
-    closed(properties, &["kind"])
-}
-
 fn key_change() -> Value {
-    let mut schema = closed(key_settings(), &[]);
-    schema["description"] =
-        json!("What is left out stays as it is; a server follows within a second");
-    schema
+    described(
+        taken(&requests::KEY_CHANGE),
+        "What is left out stays as it is; a server follows within a second",
+    )
 }
 
 fn key(with_text: bool) -> Value {
@@ -263,11 +167,7 @@ fn consumption() -> Value {
 }
 
 fn kind() -> Value {
-    json!({
-        "type": "string",
-        "enum": Kind::ALL.map(Kind::as_str),
-        "description": "A test key lives 7 days, a production key until revoked",
-    })
+    schema::property(&requests::KIND, &mut Components::new())
 }
 
 fn id(about: &str) -> Value {
@@ -281,27 +181,6 @@ fn moment(about: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toise_accounts::requests::{
-        ACCOUNT_FIELDS, KEY_CHANGE_FIELDS, KEY_FIELDS, PERIOD_PARAMETERS,
-    };
-
-    fn names(schema: &Value) -> Vec<&str> {
-        let properties = schema["properties"].as_object().unwrap();
-        properties.keys().map(String::as_str).collect()
-    }
-
-    #[test]
-    fn bodies_name_the_fields_that_are_read() {
-        let schemas = component_schemas();
-        assert_eq!(names(&schemas["AccountRequest"]), ACCOUNT_FIELDS);
-        assert_eq!(names(&schemas["KeyRequest"]), KEY_FIELDS);
-        assert_eq!(names(&schemas["KeyChange"]), KEY_CHANGE_FIELDS);
-        let parameters = period_parameters();
-        for (index, name) in PERIOD_PARAMETERS.into_iter().enumerate() {
-            assert_eq!(parameters[index]["name"], name);
-        }
-    }
-
     #[test]
     fn every_reference_is_a_schema_of_this_part_and_every_property_is_typed() {
         let schemas = component_schemas();

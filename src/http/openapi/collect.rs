@@ -3,12 +3,10 @@
 use serde_json::{Value, json};
 
 use super::super::resources::pages::CHECKED_MAX;
-use super::schemas::closed;
 use super::{content, enveloped};
 use toise_collect::RETRY_AFTER_S;
-use toise_collect::request::{COMMENT_CHARS_MAX, URL_PARAMETER};
-use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
-use toise_listings::adverts::identity::URL_BYTES_MAX;
+use toise_collect::request::{PAGE_URL, REASON, REPORT};
+use toise_contract::fields::schema::{self, Components};
 
 /// Why an address is rejected: the word its reason begins with, and what it means.
 const REASONS: [(&str, &str); 11] = [
@@ -38,14 +36,8 @@ const REASONS: [(&str, &str); 11] = [
 ];
 
 /// The address of a listing's page.
-pub fn url_parameter() -> Value {
-    json!({
-        "name": URL_PARAMETER,
-        "in": "query",
-        "required": true,
-        "schema": {"type": "string", "format": "uri", "minLength": 1, "maxLength": URL_BYTES_MAX},
-        "description": "Address of the listing on its portal, http or https",
-    })
+pub fn url_parameters() -> Vec<Value> {
+    schema::parameters(&PAGE_URL)
 }
 
 /// What a check comes to.
@@ -64,8 +56,7 @@ pub fn check() -> Value {
 
 /// The body of a report.
 pub fn report_request() -> Value {
-    let comment = json!({"type": "string", "maxLength": COMMENT_CHARS_MAX, "description": "In words; required where reason is OTHER"});
-    closed(json!({"reason": reason(), "comment": comment}), &["reason"])
+    schema::object(&REPORT, &mut Components::new())
 }
 
 /// The answer to a report.
@@ -81,7 +72,7 @@ pub fn report() -> Value {
 }
 
 fn reason() -> Value {
-    json!({"type": "string", "enum": EnumAdvertReportReason::TABLE.values, "description": "What is wrong"})
+    schema::property(&REASON, &mut Components::new())
 }
 
 /// The answer of a call whose page is still being collected.

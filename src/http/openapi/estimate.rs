@@ -2,93 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::closed;
 use crate::resources::estimates::COMPARABLES;
-use toise_estimate::request::fields::{CONDITIONS_MAX, FIELDS, Field, Kind, POSITION_PATH};
-use toise_estimate::request::keys_of;
+use toise_contract::fields::schema::{self, Components};
+use toise_estimate::request::fields::{ESTIMATE, ESTIMATE_MANY};
 
 /// Component schemas of the request and the answer.
 pub(super) fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
-    found.insert("EstimateRequest".into(), object(""));
+    let request = schema::object(&ESTIMATE, &mut Components::new());
+    found.insert("EstimateRequest".into(), request);
     found.insert("Estimate".into(), estimate());
     found
 }
 
-/// The object at a path of the body.
-fn object(path: &str) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for key in keys_of(path) {
-        let inner = match path.is_empty() {
-            true => key.to_owned(),
-            false => format!("{path}.{key}"),
-        };
-        let within = FIELDS.iter().filter(|field| field.path.starts_with(&inner));
-        if within.clone().any(|field| field.is_required) {
-            required.push(key);
-        }
-        let schema = match FIELDS.iter().find(|field| field.path == inner) {
-            Some(field) => value(field),
-            None if inner == POSITION_PATH => position(),
-            None => {
-                let mut schema = object(&inner);
-                schema["description"] = json!(about(&inner));
-                schema
-            }
-        };
-        properties.insert(key.into(), schema);
-    }
-    closed(Value::Object(properties), &required)
-}
-
-fn about(path: &str) -> &'static str {
-    match path {
-        "location" | "location.locationCoordinate" => "Where the home is",
-        "habitation" => "The home itself",
-        "habitation.surface" => "Its surface",
-        "habitation.propertyCondition" => "Its age and condition",
-        "habitation.climate" => "Its diagnostic",
-        "habitation.features" => "Its storey and furniture",
-        "habitation.characteristics" => {
-            "What comes with it; what is not said is unknown, not missing"
-        }
-        "land" => "The land that comes with it",
-        _ => "How it is offered",
-    }
-}
-
-fn value(field: &Field) -> Value {
-    let mut schema = match field.kind {
-        Kind::Number(least, greatest) => {
-            json!({"type": "number", "minimum": least, "maximum": greatest})
-        }
-        Kind::Whole(least, greatest) => {
-            json!({"type": "integer", "minimum": least as i64, "maximum": greatest as i64})
-        }
-        Kind::Flag => json!({"type": "boolean"}),
-        Kind::OneOf(allowed) => json!({"type": "string", "enum": allowed}),
-        Kind::Some(allowed) => {
-            json!({"type": "array", "maxItems": CONDITIONS_MAX, "items": {"type": "string", "enum": allowed}})
-        }
-        Kind::Day => json!({"type": "string", "format": "date"}),
-    };
-    schema["description"] = json!(field.about);
-    schema
-}
-
-fn position() -> Value {
-    let numbers = FIELDS
-        .iter()
-        .filter(|field| field.path.starts_with(POSITION_PATH));
-    json!({
-        "type": "array",
-        "prefixItems": numbers.map(value).collect::<Vec<_>>(),
-        "items": {"type": "number"},
-        "minItems": 2,
-        "maxItems": 2,
-        "description": "Longitude, then latitude. A point outside France is valued at the national average",
-    })
+/// The body of a call for many homes.
+pub(crate) fn many_request() -> Value {
+    schema::object(&ESTIMATE_MANY, &mut Components::new())
 }
 
 fn estimate() -> Value {

@@ -6,30 +6,23 @@ use serde_json::{Map, Value, json};
 use super::reference;
 use super::schemas::closed;
 use toise_contract::dates::DATE_RULE;
-use toise_contract::enums::{
-    EnumSearchRequestOrderBy, EnumSearchRequestSortBy, EnumStudiedData, Enumeration,
-    SimilarPropertiesRequestSimilarityStrategyEnum, WireEnum,
-};
-use toise_contract::listings::filters::bodies::{
-    FULL_TEXT_WORDS_MAX, LITE_SIZE_MAX, MANY_MAX, SEARCH_SIZE_MAX, SIMILARS_SIZE_MAX,
-    TEXT_CHARS_MAX, TEXTS_MAX,
-};
+use toise_contract::fields::FieldKind;
+use toise_contract::fields::schema::{self, described, enumeration};
+use toise_contract::listings::filters::bodies::{ANALYTICS, COUNT, MANY, SIMILARS, search_table};
 use toise_contract::listings::filters::model::{Lite, Model, Takes};
-use toise_contract::listings::filters::parse::{
-    ITEMS_MAX, TEXT_CHARS_MAX as FILTER_TEXT_CHARS_MAX,
-};
+use toise_contract::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX};
 use toise_contract::listings::filters::{Listing, Part};
 
 /// Component schemas of filters and of the bodies that carry them. Codes and identifiers are those of the records.
 pub fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
     let property = Listing::Property.filter_model();
-    for (part, name, size_max) in [
-        (Part::Whole, "SearchPropertiesPayload", SEARCH_SIZE_MAX),
-        (Part::Lite, "SearchPropertiesLitePayload", LITE_SIZE_MAX),
+    for (part, name) in [
+        (Part::Whole, "SearchPropertiesPayload"),
+        (Part::Lite, "SearchPropertiesLitePayload"),
     ] {
-        let filter = model(property, part, &mut found);
-        let payload = search_payload(search(&filter), size_max, &mut found);
+        model(property, part, &mut found);
+        let payload = schema::object(search_table(part), &mut found);
         found.insert(name.into(), payload);
     }
     model(Listing::Advert.filter_model(), Part::Whole, &mut found);
@@ -41,75 +34,21 @@ pub fn schemas() -> Map<String, Value> {
             closed(filter, &[listing.filter_key()]),
         );
     }
-    let search = search(property.name);
-    let count = closed(json!({ "search": search }), &["search"]);
-    found.insert("CountPropertiesPayload".into(), count);
-    let studied = enumeration(EnumStudiedData::TABLE, &mut found);
-    let analytics = json!({"search": search, "studiedData": studied});
-    found.insert(
-        "PropertyAnalyticsPayload".into(),
-        closed(analytics, &["search", "studiedData"]),
-    );
-    let strategy = SimilarPropertiesRequestSimilarityStrategyEnum::TABLE;
-    let similars = json!({
-        "flxId": reference("FlxId"),
-        "similarityStrategy": enumeration(strategy, &mut found),
-        "size": {"type": "integer", "minimum": 1, "maximum": SIMILARS_SIZE_MAX,
-            "description": "Most properties to answer"},
-    });
-    found.insert(
-        "SimilarPropertiesPayload".into(),
-        closed(similars, &["flxId", "similarityStrategy", "size"]),
-    );
-    let ids = json!({"type": "array", "minItems": 1, "maxItems": MANY_MAX, "items": reference("FlxId"),
-        "description": "Identifiers of properties; the answer keeps their order and leaves out unknown ones"});
+    for (name, table) in [
+        ("CountPropertiesPayload", &COUNT[..]),
+        ("PropertyAnalyticsPayload", &ANALYTICS),
+        ("SimilarPropertiesPayload", &SIMILARS),
+    ] {
+        let payload = schema::object(table, &mut found);
+        found.insert(name.into(), payload);
+    }
+    let many = schema::object(&MANY, &mut found);
+    let ids = schema::property(&MANY[0], &mut found);
     found.insert(
         "ManyPropertiesPayload".into(),
-        json!({"oneOf": [closed(json!({ "flxIds": ids }), &["flxIds"]), ids]}),
+        json!({"oneOf": [many, ids]}),
     );
     found
-}
-
-fn search_payload(search: Value, size_max: usize, found: &mut Map<String, Value>) -> Value {
-    closed(
-        json!({
-            "size": {"type": "integer", "minimum": 1, "maximum": size_max, "description": "Properties of a page"},
-            "sortBy": described(enumeration(EnumSearchRequestSortBy::TABLE, found),
-                "Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the \
-                 texts fit, by coarse statistics of all texts; without texts it is LAST_SEEN_AT"),
-            "orderBy": enumeration(EnumSearchRequestOrderBy::TABLE, found),
-            "search": search,
-            "searchAfterHash": {"type": "string",
-                "description": "That of a previous answer to the same search and order; the size may differ. The page is \
-                    cut from the same state of the properties as the one before, so that what changes in between is neither \
-                    skipped nor given twice; five minutes after the last page, or sooner while very much is asked, from \
-                    the present state"},
-        }),
-        &["size", "sortBy", "orderBy", "search"],
-    )
-}
-
-/// The `search` of a body, with the filter of this name.
-fn search(filter: &str) -> Value {
-    let texts = |about: String| {
-        json!({
-            "type": "array",
-            "maxItems": TEXTS_MAX,
-            "items": {"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX, "pattern": "\\S"},
-            "description": about,
-        })
-    };
-    let search = closed(
-        json!({
-            "filterProperty": reference(filter),
-            "keywords": texts("Terms each of which must occur in title, description or tags; case and accents do not \
-                count".to_owned()),
-            "fullTexts": texts(format!("Texts any of which may occur in title, description or tags, with tolerance for \
-                typing errors; at most {FULL_TEXT_WORDS_MAX} words in all")),
-        }),
-        &["filterProperty"],
-    );
-    described(search, "What is asked: all of it must hold")
 }
 
 /// Adds the schema of a model, and of those in it, and returns its name.
@@ -147,8 +86,8 @@ fn takes(takes: Takes, part: Part, found: &mut Map<String, Value>) -> Value {
         Takes::Year => reference("Year"),
         Takes::OneOf(table) => enumeration(table, found),
         Takes::AnyOf(table) => list(enumeration(table, found)),
-        Takes::Text => json!({"type": "string", "maxLength": FILTER_TEXT_CHARS_MAX}),
-        Takes::AnyText => list(json!({"type": "string", "maxLength": FILTER_TEXT_CHARS_MAX})),
+        Takes::Text => text(found),
+        Takes::AnyText => list(text(found)),
         Takes::Code(code) => reference(code.name),
         Takes::AnyCode(code) => list(reference(code.name)),
         Takes::Model(inner) => reference(&model(inner, part, found)),
@@ -166,6 +105,10 @@ fn takes(takes: Takes, part: Part, found: &mut Map<String, Value>) -> Value {
     }
 }
 
+fn text(found: &mut Map<String, Value>) -> Value {
+    schema::kind(FieldKind::TextUpTo(TEXT_CHARS_MAX), found)
+}
+
 /// A reference to a schema of this name, made once.
 fn named(
     name: &str,
@@ -179,19 +122,8 @@ fn named(
     reference(name)
 }
 
-fn enumeration(table: &'static Enumeration, found: &mut Map<String, Value>) -> Value {
-    named(table.name, found, |_| {
-        serde_json::to_value(table.schema()).unwrap_or_default()
-    })
-}
-
-fn described(mut schema: Value, about: &str) -> Value {
-    schema["description"] = json!(about);
-    schema
-}
-
 fn list(items: Value) -> Value {
-    json!({"type": "array", "maxItems": ITEMS_MAX, "items": items})
+    schema::list(items, 0, Some(ITEMS_MAX))
 }
 
 fn range(bound: &Value, rule: &str) -> Value {
@@ -204,12 +136,8 @@ fn range(bound: &Value, rule: &str) -> Value {
 }
 
 fn moments() -> Value {
-    let moment = json!({
-        "type": "string",
-        "anyOf": [{"format": "date"}, {"format": "date-time"}],
-    });
     range(
-        &moment,
+        &schema::moment(),
         &format!(": {DATE_RULE}; a date as max includes that day"),
     )
 }

@@ -4,15 +4,15 @@ use serde_json::{Map, Value, json};
 
 use super::listings;
 use super::reference;
-use super::schemas::closed;
+use toise_contract::fields::schema;
 use toise_listings::adverts::prepare::Change;
-use toise_listings::load::request::ADVERTS_MAX;
+use toise_listings::load::request::ADVERTS;
 
 /// Component schemas by name.
 pub fn schemas() -> Map<String, Value> {
     let schemas = [
         ("IncomingAdvert", incoming_advert()),
-        ("AdvertsRequest", adverts_request()),
+        ("AdvertsRequest", schema::object(&ADVERTS, &mut Map::new())),
         ("AdvertOutcome", advert_outcome()),
     ];
     let named = schemas
@@ -31,17 +31,6 @@ fn incoming_advert() -> Value {
         advert.shift_remove("examples");
     }
     advert
-}
-
-fn adverts_request() -> Value {
-    let adverts = json!({
-        "type": "array",
-        "minItems": 1,
-        "maxItems": ADVERTS_MAX,
-        "items": reference("IncomingAdvert"),
-        "description": "Adverts in order; each is taken or refused by itself",
-    });
-    closed(json!({"adverts": adverts}), &["adverts"])
 }
 
 fn advert_outcome() -> Value {

@@ -5,7 +5,7 @@
 pub mod admin;
 pub(crate) mod alerts;
 pub(crate) mod collect;
-mod estimate;
+pub(crate) mod estimate;
 pub mod filters;
 mod ingestion;
 pub mod listings;

@@ -20,7 +20,7 @@ use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
-use crate::openapi::schemas::closed;
+use crate::openapi::estimate;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::meter::EstimateTurn;
 use toise_accounts::prices::Consumption;
@@ -28,7 +28,7 @@ use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_engine::interrupt::Interrupt;
 use toise_engine::pool::Load;
-use toise_estimate::request::{ESTIMATE_ITEMS_MAX, parse_estimate, parse_estimate_many};
+use toise_estimate::request::{parse_estimate, parse_estimate_many};
 use toise_estimate::shown::{comparables, contributions, euros};
 use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, Estimate, Home, Metadata, model};
@@ -88,16 +88,7 @@ fn lite_many_operation() -> Operation {
         .describing(format!(
             "{ABOUT}. A home that cannot be valued has an error in its place and costs nothing"
         ))
-        .taking(closed(
-            json!({"items": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": ESTIMATE_ITEMS_MAX,
-                "items": reference("EstimateRequest"),
-                "description": "Homes, each read by itself",
-            }}),
-            &["items"],
-        ))
+        .taking(estimate::many_request())
         .answering(enveloped(json!({
             "type": "array",
             "items": {"anyOf": [reference("Estimate"), reference("Error")]},

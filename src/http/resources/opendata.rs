@@ -15,14 +15,13 @@ use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
-use crate::openapi::schemas::closed;
+use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::cursor::{CursorKey, question_digest};
 use toise_engine::interrupt::Interrupt;
 use toise_engine::pool::Load;
-use toise_opendata::request::bodies::MATCH_ITEMS_MAX;
 use toise_opendata::request::{parse_match, parse_match_many, parse_search};
 use toise_opendata::{
     Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest, score,
@@ -116,16 +115,7 @@ fn match_many_operation(dataset: Dataset) -> Operation {
         id(dataset, "MatchMany"),
         format!("Ranked candidates among {} for many requests", of(dataset)),
     )
-    .taking(closed(
-        json!({"items": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MATCH_ITEMS_MAX,
-            "items": schema(dataset, "MatchRequest"),
-            "description": "Match bodies; a fault of one refuses the call",
-        }}),
-        &["items"],
-    ))
+    .taking(match_many_request(dataset))
     .answering(enveloped(json!({
         "type": "array",
         "items": schema(dataset, "MatchAnswer"),

@@ -104,7 +104,7 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
              longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
              again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
         )
-        .asking(vec![schemas::url_parameter()])
+        .asking(schemas::url_parameters())
         .answering(data_of(record))
         .or_answering("202", schemas::pending())
         .or_answering("422", schemas::rejected(reference("Error")))

@@ -3,36 +3,36 @@
 use serde_json::Value;
 
 use toise_contract::fault::Fault;
-use toise_contract::walk::{At, list, object};
+use toise_contract::fields::{Field, FieldKind, ListOf, read};
+use toise_contract::walk::At;
 
 /// Adverts one call may bring.
 pub const ADVERTS_MAX: usize = 1_000;
+
+const ADVERTS_KEY: &str = "adverts";
+
+static ITEMS: ListOf = ListOf {
+    item: FieldKind::Later("IncomingAdvert"),
+    least: 1,
+    most: Some(ADVERTS_MAX),
+};
+
+/// The body of an ingestion.
+pub static ADVERTS: [Field; 1] = [Field::required(
+    ADVERTS_KEY,
+    FieldKind::List(&ITEMS),
+    "Adverts in order; each is taken or refused by itself",
+)];
 
 /// Reads the body of an ingestion: `{adverts: […]}`. The adverts themselves are read one by one, later.
 ///
 /// # Errors
 /// The first fault in document order.
-pub fn parse_adverts(body: Value) -> Result<Vec<Value>, Fault> {
-    let at = At::Body;
-    let here = At::Key(&at, "adverts");
-    for key in object(&body, at)?.keys() {
-        if key != "adverts" {
-            return Err(at.unknown_key(key, ["adverts"]));
-        }
-    }
-    let Value::Object(mut body) = body else {
-        return Err(at.fault("must be an object"));
-    };
-    let adverts = body
-        .shift_remove("adverts")
-        .ok_or_else(|| here.fault("is required"))?;
-    let count = list(&adverts, here)?.len();
-    if count == 0 || count > ADVERTS_MAX {
-        return Err(here.fault(format!("must hold 1 to {ADVERTS_MAX} items")));
-    }
-    match adverts {
+pub fn parse_adverts(mut body: Value) -> Result<Vec<Value>, Fault> {
+    read(&body, &ADVERTS, At::Body)?;
+    match body[ADVERTS_KEY].take() {
         Value::Array(adverts) => Ok(adverts),
-        _ => Err(here.fault("must be an array")),
+        _ => Err(Fault::new(ADVERTS_KEY, "must be an array")),
     }
 }
 

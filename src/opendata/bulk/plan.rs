@@ -9,10 +9,11 @@ use serde_json::{Map, Number, Value};
 
 use super::BulkOptions;
 use crate::portfolio::{Columns, Error};
-use crate::request::bodies::{FilterKind, TargetKind, bodies};
+use crate::request::bodies::bodies;
 use crate::request::parse_match;
 use crate::source::Block;
 use crate::{Dataset, MatchRequest};
+use toise_contract::fields::FieldKind;
 
 /// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +63,13 @@ fn fields(dataset: Dataset) -> Vec<Field> {
     for filter in bodies.match_filters {
         let name = filter.name;
         let bounds: &[&'static str] = match filter.kind {
-            FilterKind::Range => &["min", "max"],
-            FilterKind::Dates => &["from", "to"],
-            FilterKind::Place => &["lat", "lon", "distance"],
+            FieldKind::Range => &["min", "max"],
+            FieldKind::Dates => &["from", "to"],
+            FieldKind::Place => &["lat", "lon", "distance"],
             _ => &[],
         };
         match filter.kind {
-            FilterKind::Place => {
+            FieldKind::Place => {
                 for bound in bounds {
                     let cell = if *bound == "distance" {
                         Cell::Text
@@ -78,9 +79,9 @@ fn fields(dataset: Dataset) -> Vec<Field> {
                     add((*bound).into(), Slot::Bound(name, bound), cell);
                 }
             }
-            FilterKind::Range | FilterKind::Dates => {
+            FieldKind::Range | FieldKind::Dates => {
                 for bound in bounds {
-                    let cell = if filter.kind == FilterKind::Range {
+                    let cell = if matches!(filter.kind, FieldKind::Range) {
                         Cell::Number
                     } else {
                         Cell::Text
@@ -88,17 +89,15 @@ fn fields(dataset: Dataset) -> Vec<Field> {
                     add(format!("{name}_{bound}"), Slot::Bound(name, bound), cell);
                 }
             }
-            FilterKind::Flag => add(name.into(), Slot::Filter(name), Cell::Flag),
-            FilterKind::Text | FilterKind::OneOf(_) | FilterKind::AnyOf(_) => {
-                add(name.into(), Slot::Filter(name), Cell::Text);
-            }
+            FieldKind::Flag => add(name.into(), Slot::Filter(name), Cell::Flag),
+            _ => add(name.into(), Slot::Filter(name), Cell::Text),
         }
     }
     for target in bodies.targets {
         let cell = match target.kind {
-            TargetKind::Number | TargetKind::Between(..) | TargetKind::Integer(..) => Cell::Number,
-            TargetKind::OneOf(_) => Cell::Text,
-            TargetKind::Flag => Cell::Flag,
+            FieldKind::Number | FieldKind::Between(..) | FieldKind::Integer(..) => Cell::Number,
+            FieldKind::Flag => Cell::Flag,
+            _ => Cell::Text,
         };
         add(target.name.into(), Slot::Target(target.name), cell);
     }

@@ -1,24 +1,18 @@
-//! Parses open-data bodies in document order, up to the first fault.
+//! Open-data bodies, read against their tables, as requests.
 //!
 //! The cursor is read as a string first and opened only when the rest of the body is known, because it is bound to the
 //! query of that body.
 
 use serde_json::Value;
 
-use crate::request::bodies::{
-    FilterField, FilterKind, MATCH_ITEMS_MAX, MATCH_SIZE_DEFAULT, MATCH_SIZE_MAX,
-    SEARCH_SIZE_DEFAULT, SEARCH_SIZE_MAX, SORT_ORDERS, TargetField, TargetKind, bodies,
-};
+use crate::request::bodies::{MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
 use crate::{Dataset, Goal, MatchRequest, SearchRequest, Target};
 use toise_contract::cursor::{CursorKey, question_digest};
-use toise_contract::dates::{DATE_RULE, Moment};
-use toise_contract::distances::{DISTANCE_RULE, parse_metres};
+use toise_contract::dates::Moment;
 use toise_contract::fault::Fault;
+use toise_contract::fields::{Taken, Values, read};
 use toise_contract::filter::{Clause, Filter, Test};
-use toise_contract::walk::{At, flag, list, number, number_between, object, one_of, text};
-
-const SEARCH_KEYS: [&str; 5] = ["filters", "sortBy", "sortOrder", "size", "cursor"];
-const MATCH_KEYS: [&str; 3] = ["filters", "size", "scoring_targets"];
+use toise_contract::walk::At;
 
 /// Parses the body of a search; `cursors` opens its cursor.
 pub fn parse_search(
@@ -28,26 +22,15 @@ pub fn parse_search(
 ) -> Result<SearchRequest, Fault> {
     let at = At::Body;
     let bodies = bodies(dataset);
-    let mut cursor = None;
+    let mut values = read(body, bodies.search, at)?;
     let mut request = SearchRequest {
-        filter: Filter::new(),
-        sort_by: bodies.sort_keys[0],
-        descending: true,
-        size: SEARCH_SIZE_DEFAULT,
+        filter: filters(values.take("filters")),
+        sort_by: values.word("sortBy").unwrap_or(bodies.sort_keys[0]),
+        descending: values.word("sortOrder") != Some("asc"),
+        size: values.take("size").unwrap_or(SEARCH_SIZE_DEFAULT),
         after: None,
     };
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "filters" => request.filter = filters(value, bodies.search_filters, here)?,
-            "sortBy" => request.sort_by = one_of(value, bodies.sort_keys, here)?,
-            "sortOrder" => request.descending = one_of(value, &SORT_ORDERS, here)? == "desc",
-            "size" => request.size = size(value, SEARCH_SIZE_MAX, here)?,
-            "cursor" => cursor = Some(text(value, here)?),
-            _ => return Err(at.unknown_key(key, SEARCH_KEYS)),
-        }
-    }
-    if let Some(cursor) = cursor {
+    if let Some(cursor) = values.take::<&str>("cursor") {
         let digest = question_digest(
             dataset.name(),
             &request.filter,
@@ -64,201 +47,78 @@ pub fn parse_search(
 
 /// Parses one match body; the bulk command passes an object built from a portfolio row.
 pub fn parse_match(dataset: Dataset, body: &Value) -> Result<MatchRequest, Fault> {
-    match_body(dataset, body, At::Body)
+    read(body, bodies(dataset).matching, At::Body).map(match_request)
 }
 
 /// Parses the body of a `_many` call: `{items: [match body…]}`. A fault in one item rejects the whole call.
 pub fn parse_match_many(dataset: Dataset, body: &Value) -> Result<Vec<MatchRequest>, Fault> {
-    let at = At::Body;
-    let mut requests = None;
-    for (key, value) in object(body, at)? {
-        if key != "items" {
-            return Err(at.unknown_key(key, ["items"]));
-        }
-        let here = At::Key(&at, key);
-        let items = list(value, here)?;
-        if items.is_empty() || items.len() > MATCH_ITEMS_MAX {
-            return Err(here.fault(format!("must hold 1 to {MATCH_ITEMS_MAX} items")));
-        }
-        let parsed: Result<Vec<MatchRequest>, Fault> = items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| match_body(dataset, item, At::Index(&here, index)))
-            .collect();
-        requests = Some(parsed?);
-    }
-    requests.ok_or_else(|| At::Key(&at, "items").fault("is required"))
+    let mut values = read(body, bodies(dataset).matching_many, At::Body)?;
+    let items: Vec<Values<'_>> = values.require("items")?;
+    Ok(items.into_iter().map(match_request).collect())
 }
 
-fn match_body(dataset: Dataset, body: &Value, at: At<'_>) -> Result<MatchRequest, Fault> {
-    let bodies = bodies(dataset);
-    let mut request = MatchRequest {
-        filter: Filter::new(),
-        targets: Vec::new(),
-        size: MATCH_SIZE_DEFAULT,
-    };
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "filters" => request.filter = filters(value, bodies.match_filters, here)?,
-            "size" => request.size = size(value, MATCH_SIZE_MAX, here)?,
-            "scoring_targets" => request.targets = targets(value, bodies.targets, here)?,
-            _ => return Err(at.unknown_key(key, MATCH_KEYS)),
-        }
-    }
-    Ok(request)
-}
-
-fn size(value: &Value, size_max: usize, at: At<'_>) -> Result<usize, Fault> {
-    number_between(value, 1.0, size_max as f64, true, at).map(|size| size as usize)
-}
-
-fn filters(value: &Value, fields: &'static [FilterField], at: At<'_>) -> Result<Filter, Fault> {
-    let mut filter = Filter::new();
-    for (key, value) in object(value, at)? {
-        let Some(field) = fields.iter().find(|field| field.name == key) else {
-            return Err(at.unknown_key(key, fields.iter().map(|field| field.name)));
-        };
-        if let Some(test) = test(value, field.kind, At::Key(&at, key))? {
-            filter.push(Clause::new(field.name, test));
-        }
-    }
-    Ok(filter)
-}
-
-/// Parses the value of a filter; `None` if it constrains nothing.
-fn test(value: &Value, kind: FilterKind, at: At<'_>) -> Result<Option<Test>, Fault> {
-    match kind {
-        FilterKind::Text => Ok(Some(Test::OneOf(vec![text(value, at)?.to_owned()]))),
-        FilterKind::OneOf(allowed) => Ok(Some(Test::OneOf(vec![
-            one_of(value, allowed, at)?.to_owned(),
-        ]))),
-        FilterKind::AnyOf(allowed) => any_of(value, allowed, at),
-        FilterKind::Range => range(value, at),
-        FilterKind::Dates => dates(value, at),
-        FilterKind::Place => place(value, at).map(Some),
-        FilterKind::Flag => Ok(Some(Test::Is(flag(value, at)?))),
+fn match_request(mut values: Values<'_>) -> MatchRequest {
+    MatchRequest {
+        filter: filters(values.take("filters")),
+        targets: targets(values.take("scoring_targets")),
+        size: values.take("size").unwrap_or(MATCH_SIZE_DEFAULT),
     }
 }
 
-fn any_of(
-    value: &Value,
-    allowed: &'static [&'static str],
-    at: At<'_>,
-) -> Result<Option<Test>, Fault> {
-    let mut chosen: Vec<String> = Vec::new();
-    for (index, item) in list(value, at)?.iter().enumerate() {
-        let item = one_of(item, allowed, At::Index(&at, index))?;
-        if !chosen.iter().any(|known| known == item) {
-            chosen.push(item.to_owned());
-        }
-    }
-    Ok((!chosen.is_empty()).then_some(Test::OneOf(chosen)))
+fn filters(values: Option<Values<'_>>) -> Filter {
+    let given = values.into_iter().flatten();
+    let clauses = given.filter_map(|(name, taken)| Some(Clause::new(name, test(taken)?)));
+    clauses.collect()
 }
 
-fn range(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
-    let (mut min, mut max) = (None, None);
-    for (key, value) in object(value, at)? {
-        let bound = match key.as_str() {
-            "min" => &mut min,
-            "max" => &mut max,
-            _ => return Err(at.unknown_key(key, ["min", "max"])),
-        };
-        *bound = Some(number(value, At::Key(&at, key))?);
-    }
-    match (min, max) {
-        (None, None) => Ok(None),
-        (Some(least), Some(greatest)) if least > greatest => {
-            Err(At::Key(&at, "min").fault("must not be above max"))
+/// What a filter asks; `None` when it does not constrain.
+fn test(taken: Taken<'_>) -> Option<Test> {
+    match taken {
+        Taken::Text(text) | Taken::Word(text) => Some(Test::OneOf(vec![text.to_owned()])),
+        Taken::List(items) => any_of(items),
+        Taken::Flag(flag) => Some(Test::Is(flag)),
+        Taken::Range {
+            min: None,
+            max: None,
         }
-        (min, max) => Ok(Some(Test::Number { min, max })),
-    }
-}
-
-fn dates(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
-    let (mut from, mut to) = (None, None);
-    for (key, value) in object(value, at)? {
-        let bound = match key.as_str() {
-            "from" => &mut from,
-            "to" => &mut to,
-            _ => return Err(at.unknown_key(key, ["from", "to"])),
-        };
-        let here = At::Key(&at, key);
-        let moment = value
-            .as_str()
-            .and_then(Moment::parse)
-            .ok_or_else(|| here.fault(DATE_RULE))?;
-        *bound = Some(moment);
-    }
-    match (from, to) {
-        (None, None) => Ok(None),
-        (Some(first), Some(last)) if first.is_after(last) => {
-            Err(At::Key(&at, "from").fault("must not be after to"))
-        }
-        (from, to) => Ok(Some(Test::Day {
+        | Taken::Dates {
+            from: None,
+            to: None,
+        } => None,
+        Taken::Range { min, max } => Some(Test::Number { min, max }),
+        Taken::Dates { from, to } => Some(Test::Day {
             from: from.map(Moment::first_day),
             to: to.map(Moment::last_day),
-        })),
+        }),
+        Taken::Place { lat, lon, radius_m } => Some(Test::Within { lat, lon, radius_m }),
+        _ => None,
     }
 }
 
-fn place(value: &Value, at: At<'_>) -> Result<Test, Fault> {
-    let (mut lat, mut lon, mut radius_m) = (None, None, None);
-    for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "lat" => lat = Some(number_between(value, -90.0, 90.0, false, here)?),
-            "lon" => lon = Some(number_between(value, -180.0, 180.0, false, here)?),
-            "distance" => {
-                let metres = value
-                    .as_str()
-                    .and_then(parse_metres)
-                    .ok_or_else(|| here.fault(DISTANCE_RULE))?;
-                radius_m = Some(metres);
-            }
-            _ => return Err(at.unknown_key(key, ["lat", "lon", "distance"])),
+fn any_of(items: Vec<Taken<'_>>) -> Option<Test> {
+    let mut chosen: Vec<String> = Vec::with_capacity(items.len());
+    for item in items {
+        if let Taken::Word(word) = item
+            && !chosen.iter().any(|known| known == word)
+        {
+            chosen.push(word.to_owned());
         }
     }
-    let missing = |key| At::Key(&at, key).fault("is required");
-    Ok(Test::Within {
-        lat: lat.ok_or_else(|| missing("lat"))?,
-        lon: lon.ok_or_else(|| missing("lon"))?,
-        radius_m: radius_m.ok_or_else(|| missing("distance"))?,
-    })
+    (!chosen.is_empty()).then_some(Test::OneOf(chosen))
 }
 
-fn targets(
-    value: &Value,
-    fields: &'static [TargetField],
-    at: At<'_>,
-) -> Result<Vec<Target>, Fault> {
-    let mut targets = Vec::new();
-    for (key, value) in object(value, at)? {
-        let Some(field) = fields.iter().find(|field| field.name == key) else {
-            return Err(at.unknown_key(key, fields.iter().map(|field| field.name)));
+fn targets(values: Option<Values<'_>>) -> Vec<Target> {
+    let given = values.into_iter().flatten();
+    let targets = given.filter_map(|(column, taken)| {
+        let goal = match taken {
+            Taken::Number(number) => Goal::Number(number),
+            Taken::Flag(flag) => Goal::Flag(flag),
+            Taken::Word(word) => Goal::Text(word.to_owned()),
+            _ => return None,
         };
-        targets.push(Target {
-            column: field.name,
-            goal: goal(value, field.kind, At::Key(&at, key))?,
-        });
-    }
-    Ok(targets)
-}
-
-fn goal(value: &Value, kind: TargetKind, at: At<'_>) -> Result<Goal, Fault> {
-    match kind {
-        TargetKind::Number => number(value, at).map(Goal::Number),
-        TargetKind::Between(least, greatest) => {
-            number_between(value, least, greatest, false, at).map(Goal::Number)
-        }
-        TargetKind::Integer(least, greatest) => {
-            number_between(value, least, greatest, true, at).map(Goal::Number)
-        }
-        TargetKind::OneOf(allowed) => {
-            one_of(value, allowed, at).map(|text| Goal::Text(text.to_owned()))
-        }
-        TargetKind::Flag => flag(value, at).map(Goal::Flag),
-    }
+        Some(Target { column, goal })
+    });
+    targets.collect()
 }
 
 #[cfg(test)]

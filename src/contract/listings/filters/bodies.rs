@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::model::{Model, Part};
-use super::parse::{model, value_of};
+use super::parse::model;
 use super::tables::{FILTER_ADVERT, FILTER_PROPERTY};
 use crate::cursor::{CursorKey, QuestionDigest, text_question_digest};
 use crate::enums::{
@@ -14,11 +14,13 @@ use crate::enums::{
     SimilarPropertiesRequestSimilarityStrategyEnum as Strategy, WireEnum,
 };
 use crate::fault::Fault;
+use crate::fields::schema::reference;
+use crate::fields::{self, Field, FieldKind, FromTaken, ListOf, Own, Taken, Values};
 use crate::filter::Filter;
 use crate::listings::codes::FlxId;
 use crate::position::Position;
 use crate::read::read;
-use crate::walk::{At, list, number_between, object, text};
+use crate::walk::{At, object};
 
 /// Maximum properties per page of a search.
 pub const SEARCH_SIZE_MAX: usize = 100;
@@ -35,10 +37,7 @@ pub const FULL_TEXT_WORDS_MAX: usize = 64;
 /// Maximum identifiers in a `_many` call.
 pub const MANY_MAX: usize = 100;
 
-/// Keys of a search body.
-pub const SEARCH_BODY_KEYS: [&str; 5] = ["size", "sortBy", "orderBy", "search", "searchAfterHash"];
-
-/// The two kinds of listing.
+/// The two kinds of listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
     /// One asset.
@@ -142,40 +141,137 @@ pub struct AnalyticsRequest {
     pub studied_data: EnumStudiedData,
 }
 
-/// Parses the body of a property search; `part` limits a lite search. `cursors` verifies the cursor.
+static TEXTS: ListOf = ListOf {
+    item: FieldKind::Words(TEXT_CHARS_MAX),
+    least: 0,
+    most: Some(TEXTS_MAX),
+};
+static FULL_TEXTS: Own = Own {
+    read: full_texts,
+    schema: |found| fields::schema::kind(FieldKind::List(&TEXTS), found),
+};
+static FLX_ID: Own = Own {
+    read: |value, at| {
+        let id = read::<FlxId>(value).map_err(|fault| at.fault(fault.message))?;
+        Ok(Taken::Uuid(id.0))
+    },
+    schema: |_| reference("FlxId"),
+};
+static FLX_IDS: ListOf = ListOf {
+    item: FieldKind::Own(&FLX_ID),
+    least: 1,
+    most: Some(MANY_MAX),
+};
+static WHOLE_FILTER: Own = Own {
+    read: |value, at| model(value, &FILTER_PROPERTY, Part::Whole, "", at).map(Taken::Filter),
+    schema: |_| reference("FilterProperty"),
+};
+static LITE_FILTER: Own = Own {
+    read: |value, at| model(value, &FILTER_PROPERTY, Part::Lite, "", at).map(Taken::Filter),
+    schema: |_| reference("LiteFilterProperty"),
+};
+static WHOLE_ASKED: [Field; 3] = asked(&WHOLE_FILTER);
+static LITE_ASKED: [Field; 3] = asked(&LITE_FILTER);
+static WHOLE_SEARCH: [Field; 5] = search(&WHOLE_ASKED, SEARCH_SIZE_MAX);
+static LITE_SEARCH: [Field; 5] = search(&LITE_ASKED, LITE_SIZE_MAX);
+const SEARCH: Field = Field::required("search", FieldKind::Object(&WHOLE_ASKED), SEARCH_ABOUT);
+const SEARCH_ABOUT: &str = "What is asked: all of it must hold";
+
+/// The body of a property search.
+pub fn search_table(part: Part) -> &'static [Field] {
+    match part {
+        Part::Whole => &WHOLE_SEARCH,
+        Part::Lite => &LITE_SEARCH,
+    }
+}
+
+/// The body of a count.
+pub static COUNT: [Field; 1] = [SEARCH];
+
+/// The body of an analysis.
+pub static ANALYTICS: [Field; 2] = [
+    SEARCH,
+    Field::required("studiedData", FieldKind::Enum(EnumStudiedData::TABLE), ""),
+];
+
+/// The body of similars.
+pub static SIMILARS: [Field; 3] = [
+    Field::required("flxId", FieldKind::Own(&FLX_ID), ""),
+    Field::required("similarityStrategy", FieldKind::Enum(Strategy::TABLE), ""),
+    Field::required(
+        "size",
+        FieldKind::Integer(1, SIMILARS_SIZE_MAX as i64),
+        "Most properties to answer",
+    ),
+];
+
+/// The body of `_many`; its one field stands for the whole body too.
+pub static MANY: [Field; 1] = [Field::required(
+    "flxIds",
+    FieldKind::List(&FLX_IDS),
+    "Identifiers of properties; the answer keeps their order and leaves out unknown ones",
+)];
+
+/// What is asked, with a filter of this kind.
+const fn asked(filter: &'static Own) -> [Field; 3] {
+    [
+        Field::required("filterProperty", FieldKind::Own(filter), ""),
+        Field::optional(
+            "keywords",
+            FieldKind::List(&TEXTS),
+            "Terms each of which must occur in title, description or tags; case and accents do not count",
+        ),
+        Field::optional("fullTexts", FieldKind::Own(&FULL_TEXTS), "").about(|| {
+            format!(
+                "Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most \
+                 {FULL_TEXT_WORDS_MAX} words in all"
+            )
+        }),
+    ]
+}
+
+const fn search(asked: &'static [Field], size_max: usize) -> [Field; 5] {
+    let size = FieldKind::Integer(1, size_max as i64);
+    [
+        Field::required("size", size, "Properties of a page"),
+        Field::required(
+            "sortBy",
+            FieldKind::Enum(EnumSearchRequestSortBy::TABLE),
+            "Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the texts \
+             fit, by coarse statistics of all texts; without texts it is LAST_SEEN_AT",
+        ),
+        Field::required(
+            "orderBy",
+            FieldKind::Enum(EnumSearchRequestOrderBy::TABLE),
+            "",
+        ),
+        Field::required("search", FieldKind::Object(asked), SEARCH_ABOUT),
+        Field::optional(
+            "searchAfterHash",
+            FieldKind::Text,
+            "That of a previous answer to the same search and order; the size may differ. The page is cut from the same \
+             state of the properties as the one before, so that what changes in between is neither skipped nor given \
+             twice; five minutes after the last page, or sooner while very much is asked, from the present state",
+        ),
+    ]
+}
+
+/// Reads the body of a property search: all of it, or what lite searches take. `cursors` opens its cursor.
 ///
 /// # Errors
 /// The first fault in document order, then missing keys, then a cursor that is invalid for the query.
 pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<SearchRequest, Fault> {
     let at = At::Body;
-    let size_max = match part {
-        Part::Whole => SEARCH_SIZE_MAX,
-        Part::Lite => LITE_SIZE_MAX,
-    };
-    let (mut size, mut sort_by, mut descending, mut asked) = (None, None, None, None);
-    let mut cursor = None;
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "size" => size = Some(size_up_to(size_max, value, here)?),
-            "sortBy" => sort_by = Some(one::<EnumSearchRequestSortBy>(value, here)?),
-            "orderBy" => {
-                let order = one::<EnumSearchRequestOrderBy>(value, here)?;
-                descending = Some(order == EnumSearchRequestOrderBy::Desc);
-            }
-            "search" => asked = Some(search(Listing::Property, part, value, here)?),
-            "searchAfterHash" => cursor = Some(text(value, here)?),
-            _ => return Err(at.unknown_key(key, SEARCH_BODY_KEYS)),
-        }
-    }
+    let mut values = fields::read(body, search_table(part), at)?;
     let mut request = SearchRequest {
-        size: required(size, "size", at)?,
-        sort_by: required(sort_by, "sortBy", at)?,
-        descending: required(descending, "orderBy", at)?,
-        search: required(asked, "search", at)?,
+        size: values.require("size")?,
+        sort_by: values.one("sortBy")?,
+        descending: values.one::<EnumSearchRequestOrderBy>("orderBy")?
+            == EnumSearchRequestOrderBy::Desc,
+        search: search_of(&mut values)?,
         after: None,
     };
-    if let Some(cursor) = cursor {
+    if let Some(cursor) = values.take::<&str>("searchAfterHash") {
         let position = cursors
             .decode(cursor, &request.digest(Listing::Property))
             .map_err(|fault| At::Key(&at, "searchAfterHash").fault(fault))?;
@@ -189,18 +285,7 @@ pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<Sea
 /// # Errors
 /// The first fault in document order.
 pub fn parse_count(body: &Value) -> Result<Search, Fault> {
-    let at = At::Body;
-    let mut asked = None;
-    for (key, value) in object(body, at)? {
-        match key.as_str() {
-            "search" => {
-                let here = At::Key(&at, key);
-                asked = Some(search(Listing::Property, Part::Whole, value, here)?);
-            }
-            _ => return Err(at.unknown_key(key, ["search"])),
-        }
-    }
-    required(asked, "search", at)
+    search_of(&mut fields::read(body, &COUNT, At::Body)?)
 }
 
 /// Parses the body of an analysis: `{search, studiedData}`.
@@ -208,19 +293,10 @@ pub fn parse_count(body: &Value) -> Result<Search, Fault> {
 /// # Errors
 /// The first fault in document order.
 pub fn parse_analytics(body: &Value) -> Result<AnalyticsRequest, Fault> {
-    let at = At::Body;
-    let (mut asked, mut studied_data) = (None, None);
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "search" => asked = Some(search(Listing::Property, Part::Whole, value, here)?),
-            "studiedData" => studied_data = Some(one::<EnumStudiedData>(value, here)?),
-            _ => return Err(at.unknown_key(key, ["search", "studiedData"])),
-        }
-    }
+    let mut values = fields::read(body, &ANALYTICS, At::Body)?;
     Ok(AnalyticsRequest {
-        search: required(asked, "search", at)?,
-        studied_data: required(studied_data, "studiedData", at)?,
+        search: search_of(&mut values)?,
+        studied_data: values.one("studiedData")?,
     })
 }
 
@@ -229,22 +305,10 @@ pub fn parse_analytics(body: &Value) -> Result<AnalyticsRequest, Fault> {
 /// # Errors
 /// The first fault in document order.
 pub fn parse_similars(body: &Value) -> Result<SimilarsRequest, Fault> {
-    let at = At::Body;
-    let (mut flx_id, mut strategy, mut size) = (None, None, None);
-    for (key, value) in object(body, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "flxId" => flx_id = Some(id(value, here)?),
-            "similarityStrategy" => strategy = Some(one::<Strategy>(value, here)?),
-            "size" => size = Some(size_up_to(SIMILARS_SIZE_MAX, value, here)?),
-            _ => return Err(at.unknown_key(key, ["flxId", "similarityStrategy", "size"])),
-        }
-    }
-    let flx_id = required(flx_id, "flxId", at)?;
-    required(strategy, "similarityStrategy", at)?;
+    let mut values = fields::read(body, &SIMILARS, At::Body)?;
     Ok(SimilarsRequest {
-        flx_id,
-        size: required(size, "size", at)?,
+        flx_id: values.require("flxId")?,
+        size: values.require("size")?,
     })
 }
 
@@ -255,16 +319,11 @@ pub fn parse_similars(body: &Value) -> Result<SimilarsRequest, Fault> {
 pub fn parse_many(body: &Value) -> Result<Vec<Uuid>, Fault> {
     let at = At::Body;
     if body.is_array() {
-        return ids(body, at);
+        let ids = fields::read_value(body, MANY[0].kind, at)?;
+        return Ok(Vec::from_taken(ids).unwrap_or_default());
     }
-    let mut found = None;
-    for (key, value) in object(body, at).map_err(|_| at.fault("must be an object or an array"))? {
-        match key.as_str() {
-            "flxIds" => found = Some(ids(value, At::Key(&at, key))?),
-            _ => return Err(at.unknown_key(key, ["flxIds"])),
-        }
-    }
-    required(found, "flxIds", at)
+    object(body, at).map_err(|_| at.fault("must be an object or an array"))?;
+    fields::read(body, &MANY, at)?.require("flxIds")
 }
 
 /// Parses the `search_query` of an alert, `{filterProperty}` or `{filterAd}`; paths of faults start with
@@ -283,56 +342,40 @@ pub fn parse_search_query(listing: Listing, value: &Value) -> Result<Filter, Fau
         let here = At::Key(&at, key);
         filter = Some(model(value, listing.filter_model(), Part::Whole, "", here)?);
     }
-    required(filter, listing.filter_key(), at)
+    filter.ok_or_else(|| At::Key(&at, listing.filter_key()).fault("is required"))
 }
 
-/// Parses the `search` of a body.
-fn search(listing: Listing, part: Part, value: &Value, at: At<'_>) -> Result<Search, Fault> {
-    let mut filter = None;
-    let (mut keywords, mut full_texts) = (Vec::new(), Vec::new());
-    for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
-        match key.as_str() {
-            "keywords" => keywords = texts(value, here)?,
-            "fullTexts" => full_texts = few_words(texts(value, here)?, here)?,
-            key if key == listing.filter_key() => {
-                filter = Some(model(value, listing.filter_model(), part, "", here)?);
-            }
-            _ => {
-                let known = [listing.filter_key(), "keywords", "fullTexts"];
-                return Err(at.unknown_key(key, known));
-            }
-        }
+/// The `search_query` of an alert as a kind of field.
+pub const fn search_query(listing: Listing) -> &'static Own {
+    static PROPERTY: Own = Own {
+        read: |value, _| parse_search_query(Listing::Property, value).map(Taken::Filter),
+        schema: |_| reference("FilterPropertyQuery"),
+    };
+    static ADVERT: Own = Own {
+        read: |value, _| parse_search_query(Listing::Advert, value).map(Taken::Filter),
+        schema: |_| reference("FilterAdvertQuery"),
+    };
+    match listing {
+        Listing::Property => &PROPERTY,
+        Listing::Advert => &ADVERT,
     }
+}
+
+/// Takes the `search` of a body out.
+fn search_of(values: &mut Values<'_>) -> Result<Search, Fault> {
+    let mut asked: Values<'_> = values.require("search")?;
     Ok(Search {
-        filter: required(filter, listing.filter_key(), at)?,
-        keywords,
-        full_texts,
+        filter: asked.require("filterProperty")?,
+        keywords: asked.take("keywords").unwrap_or_default(),
+        full_texts: asked.take("fullTexts").unwrap_or_default(),
     })
 }
 
-fn texts(value: &Value, at: At<'_>) -> Result<Vec<String>, Fault> {
-    let items = list(value, at)?;
-    if items.len() > TEXTS_MAX {
-        return Err(at.fault(format!("must hold at most {TEXTS_MAX} items")));
-    }
-    let items = items.iter().enumerate();
-    items
-        .map(|(index, item)| {
-            let here = At::Index(&at, index);
-            let text = text(item, here)?;
-            if text.trim().is_empty() || text.chars().count() > TEXT_CHARS_MAX {
-                let rule = format!("must hold 1 to {TEXT_CHARS_MAX} characters, not only blanks");
-                return Err(here.fault(rule));
-            }
-            Ok(text.to_owned())
-        })
-        .collect()
-}
-
-/// Checks the total number of words, tokenised like the text index.
-fn few_words(texts: Vec<String>, at: At<'_>) -> Result<Vec<String>, Fault> {
-    let words = texts.iter().flat_map(|text| {
+/// Texts that have few words, taken apart as the text index does.
+fn full_texts<'v>(value: &'v Value, at: At<'_>) -> Result<Taken<'v>, Fault> {
+    let texts = fields::read_value(value, FieldKind::List(&TEXTS), at)?;
+    let items = value.as_array().into_iter().flatten();
+    let words = items.filter_map(Value::as_str).flat_map(|text| {
         let words = text.split(|letter: char| !letter.is_alphanumeric());
         words.filter(|word| !word.is_empty())
     });
@@ -342,33 +385,4 @@ fn few_words(texts: Vec<String>, at: At<'_>) -> Result<Vec<String>, Fault> {
         ))),
         _ => Ok(texts),
     }
-}
-
-fn ids(value: &Value, at: At<'_>) -> Result<Vec<Uuid>, Fault> {
-    let items = list(value, at)?;
-    if items.is_empty() || items.len() > MANY_MAX {
-        return Err(at.fault(format!("must hold 1 to {MANY_MAX} items")));
-    }
-    let items = items.iter().enumerate();
-    items
-        .map(|(index, item)| id(item, At::Index(&at, index)))
-        .collect()
-}
-
-fn id(value: &Value, at: At<'_>) -> Result<Uuid, Fault> {
-    let id = read::<FlxId>(value).map_err(|fault| at.fault(fault.message))?;
-    Ok(id.0)
-}
-
-fn one<E: WireEnum>(value: &Value, at: At<'_>) -> Result<E, Fault> {
-    let written = value_of(value, E::TABLE, at)?;
-    E::parse(written).ok_or_else(|| at.fault("is not known"))
-}
-
-fn size_up_to(size_max: usize, value: &Value, at: At<'_>) -> Result<usize, Fault> {
-    number_between(value, 1.0, size_max as f64, true, at).map(|size| size as usize)
-}
-
-fn required<T>(value: Option<T>, key: &str, at: At<'_>) -> Result<T, Fault> {
-    value.ok_or_else(|| At::Key(&at, key).fault("is required"))
 }

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::model::{Code, Field, Model, Part, Takes};
 use super::place::lat_lng;
-use crate::dates::{DATE_RULE, Moment};
+use crate::dates::Moment;
 use crate::enums::Enumeration;
 use crate::fault::Fault;
+use crate::fields::{bounds, moment};
 use crate::filter::{Clause, Filter, Test};
 use crate::listings::scalars::Year;
 use crate::read::read;
@@ -138,8 +139,8 @@ fn any_of(
     Ok((!texts.is_empty()).then_some(Test::OneOf(texts)))
 }
 
-/// Parses a value of an enumeration in any spelling and returns it as written.
-pub(super) fn value_of(
+/// A value of an enumeration in any of its spellings, as it is written.
+fn value_of(
     value: &Value,
     enumeration: &'static Enumeration,
     at: At<'_>,
@@ -163,26 +164,8 @@ fn code_of(value: &Value, code: Code, at: At<'_>) -> Result<String, Fault> {
     (code.read)(value).map_err(|fault| at.fault(fault.message))
 }
 
-/// Parses the two bounds of a range.
-fn bounds<T: Copy>(
-    value: &Value,
-    at: At<'_>,
-    read: impl Fn(&Value, At<'_>) -> Result<T, Fault>,
-) -> Result<(Option<T>, Option<T>), Fault> {
-    let (mut min, mut max) = (None, None);
-    for (key, value) in object(value, at)? {
-        let bound = match key.as_str() {
-            "min" => &mut min,
-            "max" => &mut max,
-            _ => return Err(at.unknown_key(key, ["min", "max"])),
-        };
-        *bound = Some(read(value, At::Key(&at, key))?);
-    }
-    Ok((min, max))
-}
-
 fn range(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
-    match bounds(value, at, number)? {
+    match bounds(value, ["min", "max"], at, number)? {
         (None, None) => Ok(None),
         (Some(least), Some(greatest)) if least > greatest => {
             Err(At::Key(&at, "min").fault("must not be above max"))
@@ -192,11 +175,7 @@ fn range(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
 }
 
 fn moments(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
-    let moment = |value: &Value, at: At<'_>| {
-        let moment = value.as_str().and_then(Moment::parse);
-        moment.ok_or_else(|| at.fault(DATE_RULE))
-    };
-    match bounds(value, at, moment)? {
+    match bounds(value, ["min", "max"], at, moment)? {
         (None, None) => Ok(None),
         (Some(first), Some(last)) if first.is_after(last) => {
             Err(At::Key(&at, "min").fault("must not be after max"))

@@ -3,16 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::super::reference;
-use super::super::schemas::closed;
 use super::names;
 use toise_alerts::alert::Reason;
 use toise_alerts::delivery::DeliveryStatus;
-use toise_alerts::request::queries::{PREVIEW_DAYS_DEFAULT, PREVIEW_DAYS_MAX, REPLAY_ITEMS_MAX};
-use toise_alerts::request::{ALERTS_MAX, METADATA_BYTES_MAX, NAME_CHARS_MAX, match_kinds};
-use toise_contract::dates::DATE_RULE;
+use toise_alerts::request::queries::{PREVIEW_DAYS_MAX, REPLAY, preview_table};
+use toise_alerts::request::{alert_table, alerts_table, match_kinds};
+use toise_contract::fields::schema::{self, described};
 use toise_contract::listings::filters::Listing;
 use toise_listings::search::preview;
-use toise_net::receiver::URL_CHARS_MAX;
 
 /// Component schemas by name.
 pub fn schemas() -> Map<String, Value> {
@@ -22,17 +20,18 @@ pub fn schemas() -> Map<String, Value> {
         let kinds = match_kinds(listing);
         let kind = serde_json::to_value(kinds.schema()).unwrap_or_default();
         schemas.insert(kinds.name.into(), kind);
-        let fields = fields(listing);
-        let required = ["search_query", "webhook_url", "match", "search_name"];
-        let mut create = closed(fields.clone(), &required);
+        let table = alert_table(listing);
+        let mut create = schema::object(table, &mut schemas);
         create["examples"] = json!([example(listing)]);
         schemas.insert(names.create.into(), create);
-        let mut change = closed(fields.clone(), &[]);
-        change["description"] = json!("What is left out stays as it is");
+        let change = schema::part(table, &mut schemas);
+        let change = described(change, "What is left out stays as it is");
         schemas.insert(names.change.into(), change);
-        schemas.insert(names.create_many.into(), many(names.create));
-        schemas.insert(names.preview.into(), preview_request(&fields));
-        schemas.insert(names.alert.into(), alert(fields));
+        let many = schema::object(alerts_table(listing), &mut schemas);
+        schemas.insert(names.create_many.into(), many);
+        let preview = schema::object(preview_table(listing), &mut schemas);
+        schemas.insert(names.preview.into(), preview);
+        schemas.insert(names.alert.into(), alert(fields(listing)));
     }
     schemas.insert("AlertName".into(), alert_name());
     schemas.insert("AlertOutcome".into(), alert_outcome());
@@ -46,27 +45,7 @@ pub fn schemas() -> Map<String, Value> {
 
 /// What an alert is made of.
 fn fields(listing: Listing) -> Value {
-    let metadata = json!({"type": "object",
-        "description": format!("Free keys and values, {METADATA_BYTES_MAX} bytes of JSON at most")});
-    let mut context = closed(json!({ "metadata": metadata }), &[]);
-    context["description"] =
-        json!("What deliveries echo beside the alert's identifier; an empty object: nothing");
-    json!({
-        "search_query": reference(&format!("{}Query", listing.filter_model().name)),
-        "webhook_url": {"type": "string", "minLength": 1, "maxLength": URL_CHARS_MAX,
-            "description": "Where matches are posted: https, a public host that resolves; checked again at every \
-                delivery, redirects are not followed"},
-        "match": {"type": "array", "minItems": 1, "items": reference(match_kinds(listing).name),
-            "description": match listing {
-                Listing::Property => "What is told: a property that qualifies for the first time, a new advert that \
-                    joins a matched one",
-                Listing::Advert => "What is told: an advert that qualifies for the first time, events on a matched \
-                    one; without the first its first match is remembered silently, so that events follow",
-            }},
-        "search_name": {"type": "string", "minLength": 1, "maxLength": NAME_CHARS_MAX, "pattern": "\\S",
-            "description": "Its name, for people"},
-        "context": context,
-    })
+    schema::properties(alert_table(listing), &mut Map::new())
 }
 
 fn example(listing: Listing) -> Value {
@@ -90,12 +69,6 @@ fn example(listing: Listing) -> Value {
         "search_name": "Prospection",
         "context": {"metadata": {"customer": "C-1042"}},
     })
-}
-
-fn many(create: &str) -> Value {
-    let alerts = json!({"type": "array", "minItems": 1, "maxItems": ALERTS_MAX, "items": reference(create),
-        "description": "Alerts in order; each is taken or refused by itself"});
-    closed(json!({ "alerts": alerts }), &["alerts"])
 }
 
 /// The alert as it is stored.
@@ -217,15 +190,7 @@ fn alert_outcome() -> Value {
 }
 
 fn replay_request() -> Value {
-    let date =
-        |about: &str| json!({"type": "string", "description": format!("{about}; {DATE_RULE}")});
-    let fields = json!({
-        "from": date("First moment of the window"),
-        "to": date("Last moment of the window, included; a bare day is that whole day"),
-        "max_items": {"type": "integer", "minimum": 1, "maximum": REPLAY_ITEMS_MAX, "default": REPLAY_ITEMS_MAX,
-            "description": "Items at most, the oldest"},
-    });
-    let mut schema = closed(fields, &["from", "to"]);
+    let mut schema = schema::object(&REPLAY, &mut Map::new());
     schema["examples"] = json!([{"from": "2026-11-16", "to": "2026-11-17", "max_items": 500}]);
     schema
 }
@@ -239,13 +204,6 @@ fn replay() -> Value {
             "items": {"type": "integer", "minimum": 0, "description": "Items it sends"},
         },
     })
-}
-
-fn preview_request(fields: &Value) -> Value {
-    let days = json!({"type": "integer", "minimum": 1, "maximum": PREVIEW_DAYS_MAX, "default": PREVIEW_DAYS_DEFAULT,
-        "description": "Days to look back, today included"});
-    let fields = json!({"search_query": fields["search_query"], "days": days});
-    closed(fields, &["search_query"])
 }
 
 /// What a preview answers with.

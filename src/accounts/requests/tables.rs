@@ -1,0 +1,156 @@
+//! The tables of the operators' bodies and queries.
+
+use serde_json::{Value, json};
+
+use crate::account;
+use crate::grants::{ENDPOINTS, Grant, grant_rule};
+use crate::key::{self, ESTIMATES_MAX, Kind, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
+use crate::limits::{CONCURRENT_ESTIMATES, Limits};
+use crate::scopes::Scope;
+use toise_contract::dates::DATE_RULE;
+use toise_contract::fault::Fault;
+use toise_contract::fields::{DefaultValue, Field, FieldKind, ListOf, Naming, Own, Taken, schema};
+use toise_contract::walk::{At, text};
+
+/// Grants one body may list.
+pub const GRANTS_MAX: usize = 100;
+
+static ACCOUNT_NAME: Naming = Naming {
+    chars_max: account::NAME_CHARS_MAX,
+    is: account::is_name,
+    rule: account::NAME_RULE,
+};
+static KEY_NAME: Naming = Naming {
+    chars_max: key::NAME_CHARS_MAX,
+    is: key::is_name,
+    rule: key::NAME_RULE,
+};
+static GRANT: Own = Own {
+    read: grant,
+    schema: |_| schema::reference("Grant"),
+};
+static GRANTS: ListOf = ListOf {
+    item: FieldKind::Own(&GRANT),
+    least: 1,
+    most: Some(GRANTS_MAX),
+};
+
+/// The body that makes an account.
+pub static ACCOUNT: [Field; 1] = [Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
+    .about(|| format!("Unlike every other account's; {}", account::NAME_RULE))];
+
+/// The kind of a key.
+pub const KIND: Field = Field::required(
+    "kind",
+    FieldKind::OneOf(&Kind::NAMES),
+    "A test key lives 7 days, a production key until revoked",
+);
+const RATE: Field = Field::optional(
+    "rate",
+    FieldKind::Integer(1, RATE_PER_S_MAX as i64),
+    "Requests a second",
+);
+const QUOTA: Field = Field::optional(
+    "monthly_quota",
+    FieldKind::IntegerOrNull(0, MONTHLY_QUOTA_MAX as i64),
+    "Counted calls a month (UTC); null: no bound",
+);
+const ESTIMATES: Field = Field::optional(
+    "max_concurrent_estimates",
+    FieldKind::Integer(1, ESTIMATES_MAX as i64),
+    "Estimates that run at once; more wait in a short queue",
+);
+const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
+    .about(|| format!("To tell keys apart; {}", key::NAME_RULE));
+
+/// The body that makes a key.
+pub static KEY: [Field; 7] = [
+    Field::optional(
+        "account_id",
+        FieldKind::Uuid,
+        "Account that is to own it; by default the account named default",
+    ),
+    KIND,
+    Field::optional(
+        "grants",
+        FieldKind::List(&GRANTS),
+        "What the key may do; by default every scope but admin, and on a test key but alerts. A test key cannot hold \
+         admin or its endpoints, and a key without the scope admin cannot give them",
+    ),
+    RATE.about(|| {
+        let [test, production] = Kind::ALL.map(|kind| kind.default_allowance(&Limits::default()));
+        format!(
+            "Requests a second; by default {} on a test key and {} on a production key, unless configured otherwise",
+            test.rate_per_s, production.rate_per_s
+        )
+    }),
+    QUOTA.about(|| {
+        let test = Kind::Test.default_allowance(&Limits::default());
+        format!(
+            "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production \
+             key, unless configured otherwise",
+            test.monthly_quota.unwrap_or_default()
+        )
+    }),
+    ESTIMATES.or(DefaultValue::Integer(CONCURRENT_ESTIMATES as i64)),
+    NAME,
+];
+
+/// The body that changes a key: what is left out stays as it is.
+pub static KEY_CHANGE: [Field; 5] = [
+    Field::optional(
+        "grants",
+        FieldKind::List(&GRANTS),
+        "What the key may do. A test key cannot hold admin or its endpoints, and a key without the scope admin cannot \
+         give them",
+    ),
+    RATE,
+    QUOTA,
+    ESTIMATES,
+    NAME,
+];
+
+/// The query of a report.
+pub static PERIOD: [Field; 2] = [
+    Field::optional("from_date", FieldKind::Moment, "")
+        .about(|| {
+            format!(
+                "First day, by default that of to_date's month, or of the present one, UTC, included; {DATE_RULE}; a \
+                 date-time stands for its day"
+            )
+        })
+        .such_as("2026-11-01"),
+    Field::optional("to_date", FieldKind::Moment, "")
+        .about(|| {
+            format!(
+                "Last day, by default that of the present month, or of from_date's where that is later, UTC, included; \
+                 {DATE_RULE}; a date-time stands for its day"
+            )
+        })
+        .such_as("2026-11-01"),
+];
+
+/// The query of the list of keys.
+pub static KEY_LIST: [Field; 1] = [Field::optional(
+    "account_id",
+    FieldKind::Uuid,
+    "Only the keys of this account",
+)];
+
+/// The schema of one grant.
+pub fn grant_schema() -> Value {
+    let scopes = Scope::ALL.map(Scope::as_str).into_iter();
+    let names: Vec<&str> = scopes.chain(ENDPOINTS).collect();
+    json!({
+        "type": "string",
+        "enum": names,
+        "description": "A scope, which opens every endpoint of its part of the service, or a single endpoint",
+    })
+}
+
+fn grant<'v>(value: &'v Value, at: At<'_>) -> Result<Taken<'v>, Fault> {
+    let name = text(value, at)?;
+    let known = name.parse::<Grant>();
+    known.map_err(|_| at.fault(grant_rule()))?;
+    Ok(Taken::Text(name))
+}

@@ -1,0 +1,314 @@
+//! The walk through a request against a table, in document order, up to its first fault.
+//!
+//! Required fields that are missing count at the end of their object, in the order of the table.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::values::{Taken, Values};
+use super::{Field, FieldKind, ListOf, names};
+use crate::dates::{DATE_RULE, Moment};
+use crate::distances::{DISTANCE_RULE, parse_metres};
+use crate::fault::Fault;
+use crate::walk::{At, flag, list, number, number_between, object, one_of, text};
+
+/// What an identifier must be.
+const UUID_RULE: &str = "must be a UUID";
+
+/// Reads an object.
+///
+/// # Errors
+/// The first fault in document order; a required field that is missing counts at the end of its object.
+pub fn read<'v>(
+    value: &'v Value,
+    table: &'static [Field],
+    at: At<'_>,
+) -> Result<Values<'v>, Fault> {
+    walk(value, table, Missing::IsFault, at)
+}
+
+/// Reads an object that may leave out any field, of the objects inside it too: a change, or what is completed later.
+///
+/// # Errors
+/// The first fault in document order.
+pub fn read_part<'v>(
+    value: &'v Value,
+    table: &'static [Field],
+    at: At<'_>,
+) -> Result<Values<'v>, Fault> {
+    walk(value, table, Missing::IsFine, at)
+}
+
+/// Reads a query string.
+///
+/// # Errors
+/// The first fault in the order of the query; required parameters that are missing come last.
+pub fn read_query<'v, K: AsRef<str>, V: AsRef<str>>(
+    query: &'v [(K, V)],
+    table: &'static [Field],
+) -> Result<Values<'v>, Fault> {
+    let at = At::Body;
+    let mut values = Values::with_capacity(query.len());
+    for (name, value) in query {
+        let here = At::Key(&at, name.as_ref());
+        let Some(field) = table.iter().find(|field| field.name == name.as_ref()) else {
+            let known: Vec<&str> = names(table).collect();
+            let known = known.join(", ");
+            return Err(here.fault(format!("unknown parameter; must be one of: {known}")));
+        };
+        values.push(field, of_text(value.as_ref(), field.kind, here)?);
+    }
+    refuse_missing(&values, table, at)?;
+    Ok(values)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Missing {
+    IsFault,
+    IsFine,
+}
+
+fn walk<'v>(
+    value: &'v Value,
+    table: &'static [Field],
+    missing: Missing,
+    at: At<'_>,
+) -> Result<Values<'v>, Fault> {
+    let fields = object(value, at)?;
+    let mut values = Values::with_capacity(fields.len());
+    for (key, value) in fields {
+        let Some(field) = table.iter().find(|field| field.name == key) else {
+            return Err(at.unknown_key(key, names(table)));
+        };
+        values.push(field, taken(value, field.kind, missing, At::Key(&at, key))?);
+    }
+    if missing == Missing::IsFault {
+        refuse_missing(&values, table, at)?;
+    }
+    Ok(values)
+}
+
+fn refuse_missing(values: &Values<'_>, table: &[Field], at: At<'_>) -> Result<(), Fault> {
+    let mut required = table.iter().filter(|field| field.is_required);
+    match required.find(|field| values.get(field.name).is_none()) {
+        Some(field) => Err(At::Key(&at, field.name).fault("is required")),
+        None => Ok(()),
+    }
+}
+
+/// Reads the value of one field.
+///
+/// # Errors
+/// The first fault in document order.
+pub fn read_value<'v>(value: &'v Value, kind: FieldKind, at: At<'_>) -> Result<Taken<'v>, Fault> {
+    taken(value, kind, Missing::IsFault, at)
+}
+
+fn taken<'v>(
+    value: &'v Value,
+    kind: FieldKind,
+    missing: Missing,
+    at: At<'_>,
+) -> Result<Taken<'v>, Fault> {
+    match kind {
+        FieldKind::Number => number(value, at).map(Taken::Number),
+        FieldKind::Between(least, greatest) => {
+            number_between(value, least, greatest, false, at).map(Taken::Number)
+        }
+        FieldKind::Integer(least, greatest) => {
+            number_between(value, least as f64, greatest as f64, true, at).map(Taken::Number)
+        }
+        FieldKind::IntegerOrNull(..) if value.is_null() => Ok(Taken::Null),
+        FieldKind::IntegerOrNull(least, greatest) => {
+            taken(value, FieldKind::Integer(least, greatest), missing, at).map_err(|fault| {
+                Fault::new(fault.path, format!("{}, or null for none", fault.message))
+            })
+        }
+        FieldKind::Flag => flag(value, at).map(Taken::Flag),
+        FieldKind::OneOf(allowed) => one_of(value, allowed, at).map(Taken::Word),
+        FieldKind::AnyOf(allowed) => items(value, at, |item, at| {
+            one_of(item, allowed, at).map(Taken::Word)
+        }),
+        FieldKind::Enum(enumeration) => {
+            let word = value.as_str().and_then(|text| enumeration.value(text));
+            word.map(Taken::Word).ok_or_else(|| {
+                at.fault(format!("must be one of: {}", enumeration.values.join(", ")))
+            })
+        }
+        FieldKind::Moment => moment(value, at).map(Taken::Moment),
+        FieldKind::Range => range(value, at),
+        FieldKind::Dates => dates(value, at),
+        FieldKind::Place => place(value, at),
+        FieldKind::List(of) => {
+            bounded(list(value, at)?.len(), of, at)?;
+            items(value, at, |item, at| taken(item, of.item, missing, at))
+        }
+        FieldKind::Object(table) | FieldKind::Model(_, table) => {
+            walk(value, table, missing, at).map(Taken::Object)
+        }
+        FieldKind::Pair(fields) => pair(value, fields, at),
+        FieldKind::Free(bytes_max) => {
+            object(value, at)?;
+            refuse_long(value, bytes_max, at)?;
+            Ok(Taken::Json(value))
+        }
+        FieldKind::Later(_) => Ok(Taken::Json(value)),
+        FieldKind::Own(own) => (own.read)(value, at),
+        FieldKind::Text
+        | FieldKind::TextUpTo(_)
+        | FieldKind::Words(_)
+        | FieldKind::Named(_)
+        | FieldKind::Address(_)
+        | FieldKind::Uuid => of_text(text(value, at)?, kind, at),
+    }
+}
+
+/// Reads a text: a string of a body, or a parameter of any kind.
+fn of_text<'v>(text: &'v str, kind: FieldKind, at: At<'_>) -> Result<Taken<'v>, Fault> {
+    let refuse = |rule: String| Err(at.fault(rule));
+    let length = || text.chars().count();
+    match kind {
+        FieldKind::TextUpTo(most) if length() > most => {
+            refuse(format!("must not exceed {most} characters"))
+        }
+        FieldKind::Words(most) if text.trim().is_empty() || length() > most => {
+            refuse(format!("must hold 1 to {most} characters, not only blanks"))
+        }
+        FieldKind::Named(naming) if !(naming.is)(text) => refuse(naming.rule.to_owned()),
+        FieldKind::Uuid => Uuid::try_parse(text)
+            .map(Taken::Uuid)
+            .map_err(|_| at.fault(UUID_RULE)),
+        FieldKind::OneOf(allowed) => match allowed.iter().find(|known| **known == text) {
+            Some(word) => Ok(Taken::Word(word)),
+            None => refuse(format!("must be one of: {}", allowed.join(", "))),
+        },
+        FieldKind::Moment => Moment::parse(text)
+            .map(Taken::Moment)
+            .ok_or_else(|| at.fault(DATE_RULE)),
+        FieldKind::Integer(least, greatest) => {
+            let number = text.parse::<i64>().ok();
+            match number.filter(|number| (least..=greatest).contains(number)) {
+                Some(number) => Ok(Taken::Number(number as f64)),
+                None => refuse(format!("must be an integer between {least} and {greatest}")),
+            }
+        }
+        _ => Ok(Taken::Text(text)),
+    }
+}
+
+fn bounded(length: usize, of: &ListOf, at: At<'_>) -> Result<(), Fault> {
+    let least = of.least;
+    let rule = match of.most {
+        _ if length >= least && of.most.is_none_or(|most| length <= most) => return Ok(()),
+        Some(most) if least == 0 => format!("must hold at most {most} items"),
+        Some(most) => format!("must hold {least} to {most} items"),
+        None if least == 1 => "must hold at least one item".to_owned(),
+        None => format!("must hold at least {least} items"),
+    };
+    Err(at.fault(rule))
+}
+
+fn items<'v>(
+    value: &'v Value,
+    at: At<'_>,
+    read: impl Fn(&'v Value, At<'_>) -> Result<Taken<'v>, Fault>,
+) -> Result<Taken<'v>, Fault> {
+    let items = list(value, at)?.iter().enumerate();
+    let items = items.map(|(index, item)| read(item, At::Index(&at, index)));
+    items.collect::<Result<_, _>>().map(Taken::List)
+}
+
+fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: At<'_>) -> Result<Taken<'v>, Fault> {
+    let given = list(value, at)?;
+    let [first, second] = fields;
+    if given.len() != fields.len() {
+        let rule = format!("must be two numbers: {}, {}", first.name, second.name);
+        return Err(at.fault(rule));
+    }
+    let given = given.iter().zip(fields).enumerate();
+    let read = given.map(|(index, (value, field))| {
+        taken(value, field.kind, Missing::IsFault, At::Index(&at, index))
+    });
+    read.collect::<Result<_, _>>().map(Taken::List)
+}
+
+/// Refuses a value of more than so many bytes of JSON.
+///
+/// # Errors
+/// It is longer.
+pub fn refuse_long(value: &Value, bytes_max: usize, at: At<'_>) -> Result<(), Fault> {
+    // JSON values always have a text.
+    let bytes = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
+    match bytes > bytes_max {
+        true => Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON"))),
+        false => Ok(()),
+    }
+}
+
+/// The two bounds of a range, read one by one.
+pub fn bounds<T: Copy>(
+    value: &Value,
+    [least, greatest]: [&'static str; 2],
+    at: At<'_>,
+    read: impl Fn(&Value, At<'_>) -> Result<T, Fault>,
+) -> Result<(Option<T>, Option<T>), Fault> {
+    let (mut min, mut max) = (None, None);
+    for (key, value) in object(value, at)? {
+        let bound = match key.as_str() {
+            key if key == least => &mut min,
+            key if key == greatest => &mut max,
+            _ => return Err(at.unknown_key(key, [least, greatest])),
+        };
+        *bound = Some(read(value, At::Key(&at, key))?);
+    }
+    Ok((min, max))
+}
+
+/// Reads a date or date-time.
+///
+/// # Errors
+/// It is none.
+pub fn moment(value: &Value, at: At<'_>) -> Result<Moment, Fault> {
+    let moment = value.as_str().and_then(Moment::parse);
+    moment.ok_or_else(|| at.fault(DATE_RULE))
+}
+
+fn range(value: &Value, at: At<'_>) -> Result<Taken<'static>, Fault> {
+    match bounds(value, ["min", "max"], at, number)? {
+        (Some(least), Some(greatest)) if least > greatest => {
+            Err(At::Key(&at, "min").fault("must not be above max"))
+        }
+        (min, max) => Ok(Taken::Range { min, max }),
+    }
+}
+
+fn dates(value: &Value, at: At<'_>) -> Result<Taken<'static>, Fault> {
+    match bounds(value, ["from", "to"], at, moment)? {
+        (Some(first), Some(last)) if first.is_after(last) => {
+            Err(At::Key(&at, "from").fault("must not be after to"))
+        }
+        (from, to) => Ok(Taken::Dates { from, to }),
+    }
+}
+
+fn place(value: &Value, at: At<'_>) -> Result<Taken<'static>, Fault> {
+    let (mut lat, mut lon, mut radius_m) = (None, None, None);
+    for (key, value) in object(value, at)? {
+        let here = At::Key(&at, key);
+        match key.as_str() {
+            "lat" => lat = Some(number_between(value, -90.0, 90.0, false, here)?),
+            "lon" => lon = Some(number_between(value, -180.0, 180.0, false, here)?),
+            "distance" => {
+                let metres = value.as_str().and_then(parse_metres);
+                radius_m = Some(metres.ok_or_else(|| here.fault(DISTANCE_RULE))?);
+            }
+            _ => return Err(at.unknown_key(key, ["lat", "lon", "distance"])),
+        }
+    }
+    let missing = |key| At::Key(&at, key).fault("is required");
+    Ok(Taken::Place {
+        lat: lat.ok_or_else(|| missing("lat"))?,
+        lon: lon.ok_or_else(|| missing("lon"))?,
+        radius_m: radius_m.ok_or_else(|| missing("distance"))?,
+    })
+}

@@ -1,0 +1,217 @@
+//! The JSON schema of a table, for the OpenAPI document.
+//!
+//! Keys of a schema stand in one order: type, bounds, default, description. Components that a table refers to and that
+//! are its own are added to the map on the way.
+
+use serde_json::{Map, Value, json};
+
+use super::{About, DefaultValue, Field, FieldKind};
+use crate::dates::DATE_RULE;
+use crate::distances::DISTANCE_RULE;
+use crate::enums::Enumeration;
+
+/// Component schemas by name.
+pub type Components = Map<String, Value>;
+
+/// How each date and date-time begins.
+const DAY_PATTERN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}";
+/// What holds a character that is no blank.
+const NOT_BLANK_PATTERN: &str = "\\S";
+
+/// An object that takes these properties and no others.
+pub fn closed(properties: Value, required: &[&str]) -> Value {
+    let mut schema = json!({
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+/// A reference to a component.
+pub fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// The same with a description, where there is one.
+pub fn described(mut schema: Value, about: &str) -> Value {
+    if !about.is_empty() {
+        schema["description"] = json!(about);
+    }
+    schema
+}
+
+/// A reference to an enumeration, which is added.
+pub fn enumeration(table: &'static Enumeration, found: &mut Components) -> Value {
+    if !found.contains_key(table.name) {
+        let schema = serde_json::to_value(table.schema()).unwrap_or_default();
+        found.insert(table.name.to_owned(), schema);
+    }
+    reference(table.name)
+}
+
+/// The object a table reads.
+pub fn object(table: &'static [Field], found: &mut Components) -> Value {
+    let required: Vec<&str> = table
+        .iter()
+        .filter(|field| field.is_required)
+        .map(|field| field.name)
+        .collect();
+    closed(properties(table, found), &required)
+}
+
+/// The object of which a table reads any part.
+pub fn part(table: &'static [Field], found: &mut Components) -> Value {
+    closed(properties(table, found), &[])
+}
+
+/// The fields of a table, by name.
+pub fn properties(table: &'static [Field], found: &mut Components) -> Value {
+    let named = table
+        .iter()
+        .map(|field| (field.name.to_owned(), property(field, found)));
+    Value::Object(named.collect())
+}
+
+/// The parameters of the query string a table reads.
+pub fn parameters(table: &'static [Field]) -> Vec<Value> {
+    table.iter().map(parameter).collect()
+}
+
+fn parameter(field: &Field) -> Value {
+    let mut parameter = json!({"name": field.name, "in": "query"});
+    if field.is_required {
+        parameter["required"] = json!(true);
+    }
+    parameter["description"] = json!(about(field));
+    // Parameters refer to no component of their own.
+    parameter["schema"] = with_default(field, kind(field.kind, &mut Components::new()));
+    if let Some(example) = field.example {
+        parameter["example"] = json!(example);
+    }
+    parameter
+}
+
+/// The schema of a field.
+pub fn property(field: &Field, found: &mut Components) -> Value {
+    let schema = with_default(field, kind(field.kind, found));
+    described(schema, &about(field))
+}
+
+/// What is said of a field.
+pub fn about(field: &Field) -> String {
+    match field.about {
+        About::Text(text) => text.to_owned(),
+        About::Made(make) => make(),
+    }
+}
+
+fn with_default(field: &Field, mut schema: Value) -> Value {
+    match field.default {
+        Some(DefaultValue::Integer(number)) => schema["default"] = json!(number),
+        Some(DefaultValue::Word(word)) => schema["default"] = json!(word),
+        None => {}
+    }
+    schema
+}
+
+/// The schema of what a field takes.
+pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
+    match takes {
+        FieldKind::Text => json!({"type": "string"}),
+        FieldKind::TextUpTo(most) => json!({"type": "string", "maxLength": most}),
+        FieldKind::Words(most) => {
+            json!({"type": "string", "minLength": 1, "maxLength": most, "pattern": NOT_BLANK_PATTERN})
+        }
+        FieldKind::Named(naming) => {
+            json!({"type": "string", "minLength": 1, "maxLength": naming.chars_max})
+        }
+        FieldKind::Address(most) => {
+            json!({"type": "string", "format": "uri", "minLength": 1, "maxLength": most})
+        }
+        FieldKind::OneOf(allowed) => json!({"type": "string", "enum": allowed}),
+        FieldKind::AnyOf(allowed) => {
+            json!({"type": "array", "items": {"type": "string", "enum": allowed}})
+        }
+        FieldKind::Enum(table) => enumeration(table, found),
+        FieldKind::Uuid => json!({"type": "string", "format": "uuid"}),
+        FieldKind::Moment => moment(),
+        FieldKind::Number => json!({"type": "number"}),
+        FieldKind::Between(least, greatest) => {
+            json!({"type": "number", "minimum": least, "maximum": greatest})
+        }
+        FieldKind::Integer(least, greatest) => {
+            json!({"type": "integer", "minimum": least, "maximum": greatest})
+        }
+        FieldKind::IntegerOrNull(least, greatest) => {
+            json!({"type": ["integer", "null"], "minimum": least, "maximum": greatest})
+        }
+        FieldKind::Flag => json!({"type": "boolean"}),
+        FieldKind::Range => range(),
+        FieldKind::Dates => {
+            let date = described(moment(), DATE_RULE);
+            closed(json!({"from": date, "to": date}), &[])
+        }
+        FieldKind::Place => place(),
+        FieldKind::List(of) => list(kind(of.item, found), of.least, of.most),
+        FieldKind::Object(table) => object(table, found),
+        FieldKind::Model(name, _) | FieldKind::Later(name) => reference(name),
+        FieldKind::Pair(fields) => {
+            let numbers: Vec<Value> = fields.iter().map(|field| property(field, found)).collect();
+            json!({"type": "array", "prefixItems": numbers, "items": {"type": "number"},
+                "minItems": fields.len(), "maxItems": fields.len()})
+        }
+        FieldKind::Free(_) => json!({"type": "object"}),
+        FieldKind::Own(own) => (own.schema)(found),
+    }
+}
+
+/// A list of so many items.
+pub fn list(items: Value, least: usize, most: Option<usize>) -> Value {
+    let mut schema = json!({"type": "array"});
+    if least > 0 {
+        schema["minItems"] = json!(least);
+    }
+    if let Some(most) = most {
+        schema["maxItems"] = json!(most);
+    }
+    schema["items"] = items;
+    schema
+}
+
+fn range() -> Value {
+    let bound = |about: &str| described(json!({"type": "number"}), about);
+    let (min, max) = (
+        bound("Least value, included"),
+        bound("Greatest value, included"),
+    );
+    closed(json!({"min": min, "max": max}), &[])
+}
+
+/// A date or date-time.
+pub fn moment() -> Value {
+    json!({
+        "type": "string",
+        "anyOf": [{"format": "date"}, {"format": "date-time"}],
+        "pattern": DAY_PATTERN,
+    })
+}
+
+/// An angle of a position.
+pub fn degrees(about: &str, most: i32) -> Value {
+    json!({"type": "number", "minimum": -most, "maximum": most, "description": format!("{about}, degrees (WGS 84)")})
+}
+
+fn place() -> Value {
+    closed(
+        json!({
+            "lat": degrees("Latitude of the pin", 90),
+            "lon": degrees("Longitude of the pin", 180),
+            "distance": {"type": "string", "description": DISTANCE_RULE, "examples": ["500m", "1.5km"]},
+        }),
+        &["lat", "lon", "distance"],
+    )
+}

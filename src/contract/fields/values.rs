@@ -1,0 +1,211 @@
+//! What a table found in a request, valid, for the room to map to its own type.
+
+use uuid::Uuid;
+
+use super::Field;
+use crate::dates::Moment;
+use crate::enums::WireEnum;
+use crate::fault::Fault;
+use crate::filter::Filter;
+use serde_json::Value;
+
+/// A valid value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Taken<'v> {
+    /// A text of the body.
+    Text(&'v str),
+    /// A value of a closed set, as it is written.
+    Word(&'static str),
+    /// A number; of an integer, a whole one.
+    Number(f64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// An identifier.
+    Uuid(Uuid),
+    /// A date or date-time.
+    Moment(Moment),
+    /// `null`, where the field takes it.
+    Null,
+    /// Bounds of numbers, the least not above the greatest.
+    Range {
+        /// Least value.
+        min: Option<f64>,
+        /// Greatest value.
+        max: Option<f64>,
+    },
+    /// Bounds of moments, the first not after the last.
+    Dates {
+        /// First moment.
+        from: Option<Moment>,
+        /// Last moment.
+        to: Option<Moment>,
+    },
+    /// A circle.
+    Place {
+        /// Latitude of its centre, degrees.
+        lat: f64,
+        /// Longitude of its centre, degrees.
+        lon: f64,
+        /// Radius, metres.
+        radius_m: f64,
+    },
+    /// Items in order.
+    List(Vec<Taken<'v>>),
+    /// Fields of an object.
+    Object(Values<'v>),
+    /// A value as it was sent.
+    Json(&'v Value),
+    /// A filter of listings.
+    Filter(Filter),
+}
+
+/// The fields of an object that were given, in document order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Values<'v> {
+    found: Vec<(&'static str, Taken<'v>)>,
+}
+
+impl<'v> Values<'v> {
+    pub(super) fn with_capacity(fields: usize) -> Self {
+        Self {
+            found: Vec::with_capacity(fields),
+        }
+    }
+
+    pub(super) fn push(&mut self, field: &'static Field, taken: Taken<'v>) {
+        self.found.push((field.name, taken));
+    }
+
+    /// The value of a field.
+    pub fn get(&self, name: &str) -> Option<&Taken<'v>> {
+        // A parameter given twice counts with its last value, as a key does.
+        let mut found = self.found.iter().rev();
+        let field = found.find(|(known, _)| *known == name);
+        field.map(|(_, taken)| taken)
+    }
+
+    /// How often a parameter was given.
+    pub fn count(&self, name: &str) -> usize {
+        let found = self.found.iter();
+        found.filter(|(known, _)| *known == name).count()
+    }
+
+    /// The value of a field of objects inside each other.
+    pub fn at<'p>(&self, mut path: impl Iterator<Item = &'p str>) -> Option<&Taken<'v>> {
+        let first = self.get(path.next()?)?;
+        path.try_fold(first, |taken, key| match taken {
+            Taken::Object(values) => values.get(key),
+            _ => None,
+        })
+    }
+
+    /// Takes the value of a field out.
+    pub fn take<T: FromTaken<'v>>(&mut self, name: &str) -> Option<T> {
+        let place = self.found.iter().rposition(|(known, _)| *known == name)?;
+        T::from_taken(self.found.remove(place).1)
+    }
+
+    /// Takes the value of a field out that the table requires.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn require<T: FromTaken<'v>>(&mut self, name: &str) -> Result<T, Fault> {
+        self.take(name)
+            .ok_or_else(|| Fault::new(name, "is required"))
+    }
+
+    /// Takes a value of a closed set out, as it is written.
+    pub fn word(&mut self, name: &str) -> Option<&'static str> {
+        match self.get(name)? {
+            Taken::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The value of an enumeration that the table requires.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn one<E: WireEnum>(&mut self, name: &str) -> Result<E, Fault> {
+        let word = self.word(name).and_then(E::parse);
+        word.ok_or_else(|| Fault::new(name, "is required"))
+    }
+}
+
+impl<'v> IntoIterator for Values<'v> {
+    type Item = (&'static str, Taken<'v>);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.found.into_iter()
+    }
+}
+
+/// What a value is taken as; `None` where the field has another kind.
+pub trait FromTaken<'v>: Sized {
+    /// Reads it.
+    fn from_taken(taken: Taken<'v>) -> Option<Self>;
+}
+
+macro_rules! from_taken {
+    ($($type:ty: $pattern:pat => $value:expr),+ $(,)?) => {$(
+        impl<'v> FromTaken<'v> for $type {
+            fn from_taken(taken: Taken<'v>) -> Option<Self> {
+                match taken {
+                    $pattern => Some($value),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+from_taken! {
+    &'v str: Taken::Text(text) => text,
+    String: Taken::Text(text) => text.to_owned(),
+    f64: Taken::Number(number) => number,
+    // Bounds of integers are positive where they are taken as these.
+    usize: Taken::Number(number) => number as usize,
+    u32: Taken::Number(number) => number as u32,
+    u64: Taken::Number(number) => number as u64,
+    bool: Taken::Flag(flag) => flag,
+    Uuid: Taken::Uuid(id) => id,
+    Moment: Taken::Moment(moment) => moment,
+    Values<'v>: Taken::Object(values) => values,
+    &'v Value: Taken::Json(value) => value,
+    Filter: Taken::Filter(filter) => filter,
+}
+
+impl<'v> FromTaken<'v> for Taken<'v> {
+    fn from_taken(taken: Taken<'v>) -> Option<Self> {
+        Some(taken)
+    }
+}
+
+/// A value that may be `null`: `Some(None)` says so.
+impl<'v> FromTaken<'v> for Option<u64> {
+    fn from_taken(taken: Taken<'v>) -> Option<Self> {
+        match taken {
+            Taken::Null => Some(None),
+            taken => u64::from_taken(taken).map(Some),
+        }
+    }
+}
+
+/// Items of one kind; those of another are left out.
+impl<'v, T: FromTaken<'v> + Item> FromTaken<'v> for Vec<T> {
+    fn from_taken(taken: Taken<'v>) -> Option<Self> {
+        match taken {
+            Taken::List(items) => Some(items.into_iter().filter_map(T::from_taken).collect()),
+            _ => None,
+        }
+    }
+}
+
+/// What a list may be taken as a list of.
+pub trait Item {}
+impl Item for Taken<'_> {}
+impl Item for String {}
+impl Item for Uuid {}
+impl Item for &Value {}
+impl Item for Values<'_> {}

@@ -1,0 +1,384 @@
+//! Every request table against its reader: any value the table allows is taken, any outside it is refused where it is.
+
+use proptest::prelude::*;
+use proptest::strategy::BoxedStrategy;
+use serde_json::{Map, Value, json};
+use toise::accounts::key::Kind;
+use toise::accounts::limits::Limits;
+use toise::accounts::requests as accounts;
+use toise::alerts::request::{self as alerts, queries};
+use toise::collect::request as collect;
+use toise::contract::cursor::CursorKey;
+use toise::contract::fault::Fault;
+use toise::contract::fields::{Field, FieldKind, Own, read, read_query};
+use toise::contract::listings::filters::{self, Listing, Part, bodies as searches};
+use toise::contract::walk::At;
+use toise::estimate::request::{self as estimate, fields};
+use toise::listings::load::request as listings;
+use toise::opendata::Dataset;
+use toise::opendata::request::{self as opendata, bodies::bodies};
+
+type Table = &'static [Field];
+
+/// A room's own way to read a body, of which only the fault matters here.
+type Reader = Box<dyn Fn(&Value) -> Option<Fault>>;
+
+fn reader<T>(read: impl Fn(&Value) -> Result<T, Fault> + 'static) -> Reader {
+    Box::new(move |body| read(body).err())
+}
+
+/// Every table of a body, with the room's reader of it.
+fn requests() -> Vec<(Table, Reader)> {
+    let today = || chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
+    let cursors = || CursorKey::new([7; 32]);
+    let mut requests: Vec<(Table, Reader)> = vec![
+        (
+            &fields::ESTIMATE,
+            reader(move |body| estimate::parse_estimate(body, today())),
+        ),
+        (
+            &fields::ESTIMATE_MANY,
+            reader(move |body| estimate::parse_estimate_many(body, today())),
+        ),
+        (&accounts::ACCOUNT, reader(accounts::parse_account)),
+        (
+            &accounts::KEY,
+            reader(|body| accounts::parse_key(body, &Limits::default())),
+        ),
+        (
+            &accounts::KEY_CHANGE,
+            reader(|body| accounts::parse_key_change(body, Kind::Production)),
+        ),
+        (&queries::REPLAY, reader(queries::parse_replay)),
+        (&collect::REPORT, reader(collect::parse_report)),
+        (
+            &listings::ADVERTS,
+            reader(|body| listings::parse_adverts(body.clone())),
+        ),
+        (&searches::COUNT, reader(filters::parse_count)),
+        (&searches::ANALYTICS, reader(filters::parse_analytics)),
+        (&searches::SIMILARS, reader(filters::parse_similars)),
+        (&searches::MANY, reader(filters::parse_many)),
+    ];
+    for dataset in [Dataset::Dpe, Dataset::Dvf] {
+        let bodies = bodies(dataset);
+        requests.extend([
+            (
+                bodies.search,
+                reader(move |body| opendata::parse_search(dataset, body, &cursors())),
+            ),
+            (
+                bodies.matching,
+                reader(move |body| opendata::parse_match(dataset, body)),
+            ),
+            (
+                bodies.matching_many,
+                reader(move |body| opendata::parse_match_many(dataset, body)),
+            ),
+        ]);
+    }
+    for listing in [Listing::Property, Listing::Advert] {
+        requests.extend([
+            (
+                alerts::alert_table(listing),
+                reader(move |body| alerts::parse_alert(listing, body)),
+            ),
+            (
+                alerts::alert_table(listing),
+                reader(move |body| alerts::parse_patch(listing, body)),
+            ),
+            (
+                alerts::alerts_table(listing),
+                reader(move |body| alerts::parse_alerts(listing, body)),
+            ),
+            (
+                queries::preview_table(listing),
+                reader(move |body| queries::parse_preview(listing, body)),
+            ),
+        ]);
+    }
+    for part in [Part::Whole, Part::Lite] {
+        requests.push((
+            searches::search_table(part),
+            reader(move |body| filters::parse_search(part, body, &cursors())),
+        ));
+    }
+    requests
+}
+
+/// Every table of a query string.
+const QUERIES: [Table; 6] = [
+    &accounts::PERIOD,
+    &accounts::KEY_LIST,
+    &queries::PAGE,
+    &queries::ALERT_LIST,
+    &queries::DELIVERIES,
+    &collect::PAGE_URL,
+];
+
+/// A value that a kind of a room's own takes, by what its schema refers to.
+fn sample(own: &Own) -> Value {
+    let schema = (own.schema)(&mut Map::new());
+    let Some(name) = schema["$ref"].as_str() else {
+        return json!(["calme", "vue mer"]);
+    };
+    match name.rsplit('/').next().unwrap_or_default() {
+        "Grant" => json!("search"),
+        "FlxId" => json!("0192d3a4-0000-7000-8000-000000000000"),
+        "FilterProperty" | "LiteFilterProperty" => json!({"type": ["CLASS_FLAT"]}),
+        "FilterPropertyQuery" => json!({"filterProperty": {"type": ["CLASS_FLAT"]}}),
+        "FilterAdvertQuery" => json!({"filterAd": {"isOnline": true}}),
+        other => panic!("no sample of {other}"),
+    }
+}
+
+/// Values a kind takes.
+fn inside(kind: FieldKind) -> BoxedStrategy<Value> {
+    let one_of = |words: &'static [&'static str]| prop::sample::select(words).prop_map(Value::from);
+    let integer = |least: i64, greatest: i64| (least..=greatest).prop_map(Value::from);
+    match kind {
+        FieldKind::Text => any::<String>().prop_map(Value::from).boxed(),
+        FieldKind::TextUpTo(most) => "\\PC{0,30}"
+            .prop_map(move |text| text.chars().take(most).collect::<String>().into())
+            .boxed(),
+        FieldKind::Words(most) => "[a-zé ]{0,30}x"
+            .prop_map(move |text| text.chars().rev().take(most).collect::<String>().into())
+            .boxed(),
+        FieldKind::Named(naming) => "x[a-z ]{0,30}x"
+            .prop_map(move |text| {
+                text.chars()
+                    .take(naming.chars_max)
+                    .collect::<String>()
+                    .into()
+            })
+            .boxed(),
+        FieldKind::Address(_) => "https://[a-z]{1,20}\\.example/[a-z0-9]{0,20}"
+            .prop_map(Value::from)
+            .boxed(),
+        FieldKind::OneOf(words) => one_of(words).boxed(),
+        FieldKind::AnyOf(words) => prop::collection::vec(one_of(words), 0..5)
+            .prop_map(Value::from)
+            .boxed(),
+        FieldKind::Enum(table) => one_of(table.values).boxed(),
+        FieldKind::Uuid => any::<u128>()
+            .prop_map(|bits| json!(uuid::Uuid::from_u128(bits)))
+            .boxed(),
+        FieldKind::Moment => day().boxed(),
+        FieldKind::Number => any::<i32>()
+            .prop_map(|number| json!(f64::from(number) / 8.0))
+            .boxed(),
+        FieldKind::Between(least, greatest) => (least..=greatest).prop_map(Value::from).boxed(),
+        FieldKind::Integer(least, greatest) => integer(least, greatest).boxed(),
+        FieldKind::IntegerOrNull(least, greatest) => {
+            prop_oneof![Just(Value::Null), integer(least, greatest)].boxed()
+        }
+        FieldKind::Flag => any::<bool>().prop_map(Value::from).boxed(),
+        FieldKind::Range => (0..100, 0..100)
+            .prop_map(|(least, more)| json!({"max": least + more, "min": least}))
+            .boxed(),
+        FieldKind::Dates => day()
+            .prop_map(|day| json!({"from": "1990-01-01", "to": day}))
+            .boxed(),
+        FieldKind::Place => (-90.0..=90.0, -180.0..=180.0)
+            .prop_map(|(lat, lon): (f64, f64)| json!({"lat": lat, "lon": lon, "distance": "2km"}))
+            .boxed(),
+        FieldKind::List(of) => {
+            let most = of.most.unwrap_or(5).min(of.least + 4);
+            prop::collection::vec(inside(of.item), of.least..=most)
+                .prop_map(Value::from)
+                .boxed()
+        }
+        FieldKind::Object(table) | FieldKind::Model(_, table) => object(table).boxed(),
+        FieldKind::Pair(fields) => {
+            let numbers: Vec<_> = fields.iter().map(|field| inside(field.kind)).collect();
+            numbers.prop_map(Value::from).boxed()
+        }
+        FieldKind::Free(_) => Just(json!({"customer": 7})).boxed(),
+        FieldKind::Later(_) => Just(json!({})).boxed(),
+        FieldKind::Own(own) => Just(sample(own)).boxed(),
+    }
+}
+
+fn day() -> impl Strategy<Value = Value> {
+    (1990..2030, 1..=12, 1..=28)
+        .prop_map(|(year, month, day)| json!(format!("{year}-{month:02}-{day:02}")))
+}
+
+/// Objects a table takes: whatever is required and some of the rest, in any order.
+fn object(table: Table) -> impl Strategy<Value = Value> {
+    let fields: Vec<_> = table
+        .iter()
+        .map(|field| {
+            let name = field.name.to_owned();
+            let value = inside(field.kind).prop_map(move |value| (name.clone(), value));
+            match field.is_required {
+                true => value.prop_map(Some).boxed(),
+                false => prop::option::of(value).boxed(),
+            }
+        })
+        .collect();
+    fields
+        .prop_shuffle()
+        .prop_map(|fields: Vec<Option<(String, Value)>>| {
+            let given: Map<String, Value> = fields.into_iter().flatten().collect();
+            Value::Object(given)
+        })
+}
+
+/// Values a kind refuses, each with where in it the fault is.
+fn outside(kind: FieldKind) -> Vec<(String, Value)> {
+    let here = |values: Vec<Value>| {
+        values
+            .into_iter()
+            .map(|value| (String::new(), value))
+            .collect()
+    };
+    let long = |most: usize| json!("x".repeat(most + 1));
+    let integers = |least: i64, greatest: i64| {
+        vec![
+            json!(least - 1),
+            json!(greatest + 1),
+            json!(least as f64 + 0.5),
+            json!("1"),
+        ]
+    };
+    match kind {
+        FieldKind::Text | FieldKind::Address(_) => here(vec![json!(1), Value::Null]),
+        FieldKind::TextUpTo(most) => here(vec![json!(1), long(most)]),
+        FieldKind::Words(most) => here(vec![json!(1), json!(" "), long(most)]),
+        FieldKind::Named(naming) => here(vec![json!(1), json!(""), long(naming.chars_max)]),
+        FieldKind::OneOf(_) | FieldKind::Enum(_) => here(vec![json!(1), json!("nothing of this")]),
+        FieldKind::AnyOf(_) => vec![("[0]".into(), json!(["nothing of this"]))],
+        FieldKind::Uuid => here(vec![json!(1), json!("x")]),
+        FieldKind::Moment => here(vec![json!(1), json!("soon"), json!("2026-02-30")]),
+        FieldKind::Number => here(vec![json!("1"), Value::Null]),
+        FieldKind::Between(least, greatest) => {
+            here(vec![json!(least - 0.5), json!(greatest + 0.5), json!("1")])
+        }
+        FieldKind::Integer(least, greatest) | FieldKind::IntegerOrNull(least, greatest) => {
+            here(integers(least, greatest))
+        }
+        FieldKind::Flag => here(vec![json!(1), json!("true")]),
+        FieldKind::Range => vec![
+            (".min".into(), json!({"min": 2, "max": 1})),
+            (".max".into(), json!({"max": "1"})),
+        ],
+        FieldKind::Dates => vec![
+            (
+                ".from".into(),
+                json!({"from": "2026-01-02", "to": "2026-01-01"}),
+            ),
+            (".to".into(), json!({"to": "soon"})),
+        ],
+        FieldKind::Place => vec![
+            (
+                ".lat".into(),
+                json!({"lat": 91, "lon": 0, "distance": "1m"}),
+            ),
+            (
+                ".lon".into(),
+                json!({"lat": 0, "lon": -181, "distance": "1m"}),
+            ),
+            (
+                ".distance".into(),
+                json!({"lat": 0, "lon": 0, "distance": "0m"}),
+            ),
+        ],
+        FieldKind::List(of) => {
+            let mut found: Vec<(String, Value)> = outside(of.item)
+                .into_iter()
+                .map(|(path, value)| (format!("[0]{path}"), json!([value])))
+                .collect();
+            found.push((String::new(), json!({})));
+            if of.least > 0 {
+                found.push((String::new(), json!([])));
+            }
+            if let Some(most) = of.most {
+                found.push((String::new(), vec![Value::Null; most + 1].into()));
+            }
+            found
+        }
+        FieldKind::Object(table) | FieldKind::Model(_, table) => {
+            let mut found = outside_of(table);
+            found.push((String::new(), json!([])));
+            found.push((".no field".into(), json!({"no field": 1})));
+            found
+        }
+        FieldKind::Pair([first, _]) => {
+            let inner = outside(first.kind);
+            let inner = inner
+                .into_iter()
+                .map(|(path, value)| (format!("[0]{path}"), json!([value, 0])));
+            inner.chain([(String::new(), json!([0]))]).collect()
+        }
+        FieldKind::Free(bytes_max) => here(vec![json!(1), json!({"a": "x".repeat(bytes_max)})]),
+        FieldKind::Later(_) => Vec::new(),
+        FieldKind::Own(_) => here(vec![json!(1)]),
+    }
+}
+
+/// Objects of one field that a table refuses for it.
+fn outside_of(table: Table) -> Vec<(String, Value)> {
+    let of_field = |field: &'static Field| {
+        let refused = outside(field.kind).into_iter();
+        refused.map(|(path, value)| {
+            (
+                format!(".{}{path}", field.name),
+                json!({ (field.name): value }),
+            )
+        })
+    };
+    table.iter().flat_map(of_field).collect()
+}
+
+#[test]
+fn a_value_outside_a_table_is_refused_where_it_stands() {
+    let mut count = 0;
+    for (table, refusal) in requests() {
+        for (path, body) in outside_of(table) {
+            let fault = refusal(&body).unwrap_or_else(|| panic!("{path} is taken: {body}"));
+            assert_eq!(format!(".{}", fault.path), path, "{}", fault.message);
+            count += 1;
+        }
+    }
+    assert!(count > 300, "{count}");
+}
+
+#[test]
+fn a_required_field_that_is_missing_is_named() {
+    for (table, refusal) in requests() {
+        if let Some(first) = table.iter().find(|field| field.is_required)
+            && let Some(fault) = refusal(&json!({}))
+        {
+            assert!(fault.path.starts_with(first.name), "{fault}");
+            assert_eq!(fault.message, "is required");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_value_of_a_table_is_taken(
+        bodies in requests().into_iter().map(|(table, _)| object(table).boxed()).collect::<Vec<_>>()
+    ) {
+        for ((table, _), body) in requests().into_iter().zip(bodies) {
+            let taken = read(&body, table, At::Body);
+            prop_assert!(taken.is_ok(), "{:?}: {body}", taken.err());
+        }
+    }
+
+    #[test]
+    fn any_query_of_a_table_is_taken(
+        queries in QUERIES.into_iter().map(|table| object(table).boxed()).collect::<Vec<_>>()
+    ) {
+        for (table, query) in QUERIES.into_iter().zip(queries) {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let pairs = query.as_object().into_iter().flatten();
+            let pairs: Vec<(String, String)> = pairs.map(|(name, value)| (name.clone(), text(value))).collect();
+            let taken = read_query(&pairs, table);
+            prop_assert!(taken.is_ok(), "{:?}: {query}", taken.err());
+        }
+    }
+}
