@@ -1,5 +1,5 @@
 //! Alerts of an account: made, read, changed, ended ([`saved`]); what they matched, and what became of their deliveries
-//! ([`matches`]).
+//! ([`mod@matches`]).
 //!
 //! Alerts on properties and on adverts have the same endpoints under two paths, with the same grants. An alert of
 //! another account, or on the other kind of listings, is not there: 404. Handlers wait for the store on a blocking
