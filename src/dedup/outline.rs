@@ -203,11 +203,11 @@ impl Outline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toise_contract::listings::Advert;
+    use crate::tests::{fingerprint, flat};
 
     #[test]
     fn an_outline_of_another_version_or_cut_off_is_none() {
-        let bytes = Fingerprint::of(&Advert::default()).outline();
+        let bytes = fingerprint(&flat()).outline();
         assert!(Outline::decode(&bytes).is_some());
         assert_eq!(Outline::decode(&[]), None);
         assert_eq!(Outline::decode(&bytes[..20]), None);

@@ -10,7 +10,7 @@ use toise_contract::listings::codes::FlxId;
 use toise_contract::read::read;
 
 /// A flat of an agency, complete.
-fn flat() -> Value {
+pub(super) fn flat() -> Value {
     json!({
         "url": "https://toits-et-murs.example/annonce/1", "source": "toits-et-murs.example", "type": "CLASS_FLAT",
         "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 312_000},
@@ -65,7 +65,7 @@ fn elsewhere(changes: &[(&str, Value)]) -> Value {
     with(with(flat(), &moved), changes)
 }
 
-fn fingerprint(document: &Value) -> Fingerprint {
+pub(super) fn fingerprint(document: &Value) -> Fingerprint {
     Fingerprint::of(&read::<Advert>(document).unwrap())
 }
 
