@@ -1,6 +1,6 @@
 //! A validated filter: clauses that must all hold.
 //!
-//! The wire layer builds it, [`toise_engine::predicate`] compiles it to one DataFusion expression, and pruning uses it
+//! The wire layer builds it, `toise_engine::predicate` compiles it to one DataFusion expression, and pruning uses it
 //! to skip rows that cannot match. A row whose column is null matches no clause on that column; a row whose list is
 //! empty matches no clause on the list.
 

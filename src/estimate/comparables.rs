@@ -60,7 +60,7 @@ impl Places {
     }
 
     /// Fills `found` with the sales nearest to a position, nearest first, that were made before day `before`: up to
-    /// [`WANTED_FAR`] within [`REACH_M`], and up to [`WANTED`] within [`NEAR_M`].
+    /// `WANTED_FAR` within [`REACH_M`], and up to `WANTED` within `NEAR_M`.
     pub fn nearest(
         &self,
         sales: &Sales,

@@ -109,7 +109,11 @@ fn type_of(data_type: &DataType) -> DefaultColumnType {
 }
 
 /// Types are as written, `?` standing for any.
-fn same_types(found: &[DefaultColumnType], written: &[DefaultColumnType]) -> bool {
+#[expect(
+    clippy::ptr_arg,
+    reason = "the runner's validator is a function of two vectors"
+)]
+fn same_types(found: &Vec<DefaultColumnType>, written: &Vec<DefaultColumnType>) -> bool {
     let is_same = |(found, written): (&DefaultColumnType, &DefaultColumnType)| {
         *written == DefaultColumnType::Any || found == written
     };

@@ -1,6 +1,6 @@
 //! The open-data bodies as field tables: every filter, sort key and scoring target with its kind and allowed values.
 //!
-//! These tables are the only statement of what a body may hold: [`super::parse`] reads with them and the OpenAPI
+//! These tables are the only statement of what a body may hold: `super::parse` reads with them and the OpenAPI
 //! document is written from them. A filter is named as the column it constrains; `location` stands for the pair of
 //! position columns.
 
