@@ -10,8 +10,9 @@ const COMMENT_COLUMNS: usize = 116;
 
 const HEAD: &str = "\
 # Configuration of toise. `toise serve` reads it from toise.toml in the data folder, or from --config FILE.
-# Environment variables take precedence over this file: TOISE_SERVER__LISTEN sets listen in [server], and so on for every
-# section and key. Flags take precedence over both: --listen HOST:PORT, --price TYPE=CREDITS, --set SECTION.KEY=VALUE.
+# Environment variables take precedence over this file: TOISE_SERVER__LISTEN sets listen in [server], and likewise
+# every section and key. Flags take precedence over both: --listen HOST:PORT, --price TYPE=CREDITS,
+# --set SECTION.KEY=VALUE.
 ";
 
 /// Whether origins of values are printed.
