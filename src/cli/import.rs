@@ -122,7 +122,7 @@ fn day(text: &str) -> Result<String, String> {
 fn department(text: &str) -> Result<String, String> {
     let code = cell::code(text, 2).to_uppercase();
     if departments::rank(&code) == 0 {
-        return Err("no such department".into());
+        return Err("unknown department".into());
     }
     Ok(code)
 }

@@ -31,7 +31,7 @@ fn an_evaluation_beats_the_baselines_and_uses_only_later_sales() {
     let folder = tempfile::tempdir().unwrap();
     let files = report.write(folder.path(), "card").unwrap();
     assert_eq!(files.len(), 3);
-    assert!(std::fs::read(&files[2]).unwrap().starts_with(b"\x89PNG"));
+    assert!(std::fs::read(&files[2]).unwrap().starts_with(b"<svg"));
     let text = std::fs::read_to_string(&files[1]).unwrap();
     assert!(text.contains("| class flats |"), "{text}");
 }
