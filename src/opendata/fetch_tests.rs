@@ -182,7 +182,10 @@ async fn unpublished_slices_are_noted_and_persistent_failures_are_errors() {
     let fetched = fetch_dvf(&server, &["48"], data.path()).await.unwrap();
     assert_eq!((fetched.inputs.len(), fetched.notes.len()), (0, 1));
     let busy = fetch_dvf(&server, &["49"], data.path()).await.unwrap_err();
-    assert!(busy.to_string().contains("requires a wait of 86400 s"), "{busy}");
+    assert!(
+        busy.to_string().contains("requires a wait of 86400 s"),
+        "{busy}"
+    );
     let failed = fetch_dvf(&server, &["50"], data.path()).await.unwrap_err();
     assert!(
         matches!(
