@@ -6,24 +6,26 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use toise::dedup::{Fingerprint, compare};
 use toise::lab::dedup as evaluate;
-use toise::lab::synth::adverts::{Level, Market, Observation, Request, Spread};
+use toise::lab::synth::adverts::{
+    AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator, Observation,
+};
 
 /// Adverts of the town.
 const ADVERTS: u64 = 4_096;
 
 fn observations() -> Vec<Observation> {
-    let request = Request {
-        spread: Spread::Dense,
-        ..Request::new(ADVERTS, 1, Level::Middle)
+    let request = AdvertsRequest {
+        spread: MarketDensity::Dense,
+        ..AdvertsRequest::new(ADVERTS, 1, DistortionLevel::Middle)
     };
-    Market::new(request).observations().collect()
+    MarketGenerator::new(request).observations().collect()
 }
 
 fn dedup(criterion: &mut Criterion) {
     let observations = observations();
     let fingerprints: Vec<Fingerprint> = observations
         .iter()
-        .map(|one| Fingerprint::of(&one.advert))
+        .map(|one| Fingerprint::from_advert(&one.advert))
         .collect();
     let encoded: Vec<Vec<u8>> = fingerprints.iter().map(Fingerprint::encode).collect();
     let mut group = criterion.benchmark_group("dedup");
@@ -32,7 +34,7 @@ fn dedup(criterion: &mut Criterion) {
     group.bench_function("fingerprint", |bench| {
         bench.iter(|| {
             turn.next()
-                .map(|one| black_box(Fingerprint::of(&one.advert)))
+                .map(|one| black_box(Fingerprint::from_advert(&one.advert)))
         });
     });
     let mut turn = fingerprints.iter().cycle();
@@ -63,7 +65,7 @@ fn dedup(criterion: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("assign_a_town", |bench| {
         bench.iter_batched(
-            evaluate::Market::default,
+            evaluate::DedupSimulation::default,
             |mut market| {
                 for one in &observations {
                     market.observe(&one.advert, one.asset, |_, _| {});
@@ -79,8 +81,12 @@ fn dedup(criterion: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("ndjson", |bench| {
         bench.iter(|| {
-            toise::lab::synth::adverts::documents(Request::new(ADVERTS, 1, Level::Middle))
-                .and_then(|reader| reader.copy_to(&mut std::io::sink(), |_| {}))
+            toise::lab::synth::adverts::documents(AdvertsRequest::new(
+                ADVERTS,
+                1,
+                DistortionLevel::Middle,
+            ))
+            .and_then(|reader| reader.copy_to(&mut std::io::sink(), |_| {}))
         });
     });
     group.finish();

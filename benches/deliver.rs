@@ -6,17 +6,17 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+#[allow(dead_code, reason = "tests use the rest of it")]
+#[path = "../tests/support/dispatching.rs"]
+mod dispatching;
 #[path = "support/figures.rs"]
 mod figures;
 #[allow(dead_code, reason = "tests use the rest of it")]
 #[path = "../tests/support/receiver.rs"]
 mod receiver;
-#[allow(dead_code, reason = "tests use the rest of it")]
-#[path = "../tests/support/sending.rs"]
-mod sending;
 
+use dispatching::{Sending, TestAlert};
 use receiver::{Act, Receiver};
-use sending::{Sending, TestAlert};
 use toise::alerts::outbox::Branch;
 
 /// The time at which the clock stands.

@@ -14,7 +14,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use support::Sql;
 use toise::estimate::valuer::{Adjustments, Valuer};
-use toise::estimate::{Class, Detail, Extras, Home, Model, store};
+use toise::estimate::{Detail, Extras, Home, HomeClass, Model, store};
 
 /// Homes of the portfolio: one record batch.
 const HOMES: usize = 8_192;
@@ -48,9 +48,9 @@ fn homes(sql: &Sql) -> Vec<Home> {
             longitude: number(0, row),
             latitude: number(1, row),
             class: if number(4, row) > 0.0 {
-                Class::House
+                HomeClass::House
             } else {
-                Class::Flat
+                HomeClass::Flat
             },
             surface_m2: number(2, row),
             rooms: Some(number(3, row)),
@@ -114,8 +114,8 @@ fn estimate(criterion: &mut Criterion) {
 /// Median price per m² of the ten nearest sales of the class in the two preceding years.
 fn nearest(sql: &Sql, home: &Home) -> String {
     let class = match home.class {
-        Class::Flat => "Appartement",
-        Class::House => "Maison",
+        HomeClass::Flat => "Appartement",
+        HomeClass::House => "Maison",
     };
     let (lat, lon, day) = (home.latitude, home.longitude, home.date);
     sql.text(&format!(

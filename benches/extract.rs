@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use toise::collect::extract::{Page, Verdict, extract};
+use toise::collect::extract::{PageInput, PageVerdict, extract};
 
 /// Size of a page, in bytes.
 const BYTES: usize = 500_000;
@@ -38,12 +38,12 @@ fn read(criterion: &mut Criterion) {
         ),
         ("page of 500 kB, all markup", page(&[CARD])),
     ] {
-        let page = Page {
+        let page = PageInput {
             url: "https://portail.example/annonce/12",
             content_type: Some("text/html; charset=utf-8"),
             bytes: html.as_bytes(),
         };
-        assert_eq!(extract(&page, None).verdict, Verdict::Listing);
+        assert_eq!(extract(&page, None).verdict, PageVerdict::Listing);
         group.bench_function(name, |bencher| {
             bencher.iter(|| black_box(extract(&page, None)))
         });

@@ -11,7 +11,7 @@ use toise::lake::Lake;
 use toise::opendata::Dataset;
 use toise::opendata::import::{ImportOptions, import_reader};
 use toise::opendata::report::ImportReport;
-use toise::opendata::source::Format;
+use toise::opendata::source::SourceFormat;
 
 /// Maximum diagnostics in the file; at full width one takes 4 kB.
 const DIAGNOSTICS_MAX: u64 = 100_000;
@@ -25,7 +25,7 @@ fn import(dataset: Dataset, csv: &[u8]) -> u64 {
         dataset,
         Cursor::new(csv),
         "bench.csv",
-        Format::Detect,
+        SourceFormat::Detect,
         &mut table,
         &ImportOptions::default(),
         &mut report,

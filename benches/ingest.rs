@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::Value;
 use toise::base::clock::Clock;
-use toise::lab::synth::adverts::{Level, Market, Request};
+use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketGenerator};
 use toise::listings::Listings;
 use toise::store::Store;
 
@@ -21,7 +21,7 @@ fn ingest(criterion: &mut Criterion) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let store = Store::open(folder.path()).unwrap();
     let listings = Listings::new(store, Clock::system());
-    let market = Market::new(Request::new(MARKET, 1, Level::Middle));
+    let market = MarketGenerator::new(AdvertsRequest::new(MARKET, 1, DistortionLevel::Middle));
     let mut sightings = market
         .observations()
         .map(|seen| serde_json::to_value(seen.advert).unwrap());

@@ -14,21 +14,21 @@ use chrono::Utc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::Value;
 use toise::accounts::account;
-use toise::alerts::Alerts;
-use toise::alerts::percolate::index::{Index, ROWS_MAX, Wants};
+use toise::alerts::AlertRegistry;
+use toise::alerts::percolate::index::{AlertIndex, ROWS_MAX, Subscription};
 use toise::alerts::request::{parse_alert, parse_alerts};
 use toise::alerts::settings::AlertLimits;
 use toise::base::clock::Clock;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 use toise::engine::batch::DecodedBatch;
 use toise::engine::predicate::Predicate;
-use toise::lab::synth::adverts::{Level, Market, Request};
+use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketGenerator};
 use toise::lab::synth::alerts;
 use toise::listings::Listings;
-use toise::listings::adverts::incoming::Incoming;
-use toise::listings::adverts::prepare::{Step, prepare};
+use toise::listings::adverts::incoming::IncomingAdvert;
+use toise::listings::adverts::prepare::{IngestDecision, prepare};
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
-use toise::listings::properties::property::of_members;
+use toise::listings::properties::property::build_property;
 use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 
@@ -42,7 +42,7 @@ const CALL: usize = 1_000;
 const BEFORE: usize = 5_000;
 /// Webhook URL of the alerts.
 const HOOK: &str = "https://client.example/hook";
-const WANTS: Wants = Wants {
+const WANTS: Subscription = Subscription {
     created: true,
     followed: false,
 };
@@ -54,20 +54,20 @@ fn alert_count() -> u64 {
 
 /// New adverts as rows, and the properties that they form on their own.
 fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
-    let market = Market::new(Request::new(1_000_000, 3, Level::Middle));
+    let market = MarketGenerator::new(AdvertsRequest::new(1_000_000, 3, DistortionLevel::Middle));
     let mut seen = market.observations().filter(|seen| seen.first);
     let (mut of_properties, mut of_adverts) = (Vec::new(), Vec::new());
     for _ in 0..BATCHES {
         let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
         for seen in seen.by_ref().take(ROWS_MAX) {
             let advert = serde_json::to_value(seen.advert).unwrap();
-            let incoming = Incoming::read(advert, Utc::now()).unwrap();
-            let Step::Write(draft) = prepare(&incoming, None, None).unwrap() else {
+            let incoming = IncomingAdvert::read(advert, Utc::now()).unwrap();
+            let IngestDecision::Write(draft) = prepare(&incoming, None, None).unwrap() else {
                 panic!("a new advert is written");
             };
             advert_rows.push(&draft.member.advert).unwrap();
             let id = draft.member.advert.flx_id.unwrap();
-            let property = of_members(id, [&draft.member]);
+            let property = build_property(id, [&draft.member]);
             property_rows.push(RecordKey(0), &property).unwrap();
         }
         of_properties.push(property_rows.finish().unwrap());
@@ -90,16 +90,16 @@ fn percolate(criterion: &mut Criterion) {
     let (of_properties, of_adverts) = batches();
     let count = alert_count();
     for (listing, schema, batches) in [
-        (Listing::Property, properties(), of_properties),
-        (Listing::Advert, adverts(), of_adverts),
+        (ListingKind::Property, properties(), of_properties),
+        (ListingKind::Advert, adverts(), of_adverts),
     ] {
-        let saved = alerts::Alerts::new(listing, 1, HOOK);
+        let saved = alerts::AlertGenerator::new(listing, 1, HOOK);
         let bodies: Vec<Value> = (0..count).map(|number| saved.body(number)).collect();
-        let mut index = Index::new(schema);
+        let mut index = AlertIndex::new(schema);
         let (started, before) = (Instant::now(), resident());
         for (number, body) in bodies.iter().enumerate() {
             let filter = parse_alert(listing, body).unwrap().search.filter;
-            index.put(number as i64, WANTS, &filter).unwrap();
+            index.upsert(number as i64, WANTS, &filter).unwrap();
         }
         println!(
             "{count} alerts on {}: read and compiled in {:.2} s on one core, {} distinct clauses, {} bytes an alert",
@@ -141,7 +141,7 @@ fn percolate(criterion: &mut Criterion) {
 }
 
 /// Evaluates every alert in sequence, timed against the index.
-fn plain_loop(listing: Listing, bodies: &[Value], index: &mut Index, rows: &RecordBatch) {
+fn plain_loop(listing: ListingKind, bodies: &[Value], index: &mut AlertIndex, rows: &RecordBatch) {
     let schema = index.schema();
     let predicates: Vec<Predicate> = bodies
         .iter()
@@ -179,9 +179,9 @@ fn ingest(criterion: &mut Criterion) {
         let account = account::find_or_create(&store, &clock, "default")
             .unwrap()
             .account_id;
-        let registry = Alerts::new(store.clone(), clock.clone(), AlertLimits::default());
-        for listing in [Listing::Property, Listing::Advert] {
-            let saved = alerts::Alerts::new(listing, 1, HOOK);
+        let registry = AlertRegistry::new(store.clone(), clock.clone(), AlertLimits::default());
+        for listing in [ListingKind::Property, ListingKind::Advert] {
+            let saved = alerts::AlertGenerator::new(listing, 1, HOOK);
             for first in (0..count / 2).step_by(100) {
                 let bodies: Vec<Value> = (first..first + 100)
                     .map(|number| saved.body(number))
@@ -191,7 +191,8 @@ fn ingest(criterion: &mut Criterion) {
             }
         }
         let listings = Listings::new(store, clock);
-        let market = Market::new(Request::new(10_000_000, 1, Level::Middle));
+        let market =
+            MarketGenerator::new(AdvertsRequest::new(10_000_000, 1, DistortionLevel::Middle));
         let mut sightings = market
             .observations()
             .map(|seen| serde_json::to_value(seen.advert).unwrap());

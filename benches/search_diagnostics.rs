@@ -7,17 +7,17 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use support::{Sql, all, between, compare, is};
-use toise::contract::filter::{Clause, Filter, Test};
-use toise::opendata::{Dataset, OpenData, SearchRequest};
+use toise::contract::filter::{Clause, ClauseTest, Filter};
+use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
 
-fn search(open_data: &OpenData, request: &SearchRequest) -> u64 {
+fn search(open_data: &OpenData, request: &DatasetSearchRequest) -> u64 {
     let answer = open_data.search(Dataset::Dpe, request).unwrap();
     assert!(!black_box(answer.records).is_empty());
     answer.total
 }
 
-fn request(filter: Filter) -> SearchRequest {
-    SearchRequest {
+fn request(filter: Filter) -> DatasetSearchRequest {
+    DatasetSearchRequest {
         filter,
         sort_by: "conso_5_usages_par_m2_ep",
         descending: true,
@@ -50,10 +50,10 @@ fn search_diagnostics(criterion: &mut Criterion) {
         surface.clone(),
     ]));
     let around = request(all([
-        Clause::new("location", Test::Within { lat, lon, radius_m }),
+        Clause::new("location", ClauseTest::Within { lat, lon, radius_m }),
         Clause::new(
             "etiquette_dpe",
-            Test::OneOf(vec!["E".into(), "F".into(), "G".into()]),
+            ClauseTest::OneOf(vec!["E".into(), "F".into(), "G".into()]),
         ),
     ]));
     let unplaced = request(all([flat, surface]));

@@ -14,17 +14,17 @@ use support::{Sql, compare};
 use toise::base::clock::Clock;
 use toise::base::progress::Progress;
 use toise::contract::cursor::CursorKey;
-use toise::contract::listings::filters::{Part, SearchRequest, parse_search};
-use toise::engine::interrupt::Interrupt;
+use toise::contract::listings::filters::{FieldSubset, PropertySearchRequest, parse_search};
+use toise::engine::cancellation::Interrupt;
 use toise::engine::{Budget, Engine};
-use toise::lab::synth::adverts::{Level, Request};
-use toise::lab::synth::listings::into_listings;
+use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel};
+use toise::lab::synth::listings::generate_into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::properties;
 use toise::listings::properties::record_key::RecordKey;
 use toise::listings::search::projection::Projection;
-use toise::listings::search::texts::Texts;
+use toise::listings::search::texts::TextSearch;
 use toise::store::Store;
 
 /// The data folder, created on first use: as many adverts as other benches have rows, two thirds as many properties.
@@ -34,8 +34,8 @@ fn data() -> PathBuf {
     let done = folder.join("done");
     if !done.exists() {
         let _ = std::fs::remove_dir_all(&folder);
-        let request = Request::new(support::rows(), 1, Level::Middle);
-        into_listings(&folder, request, None, Progress::silent()).unwrap();
+        let request = AdvertsRequest::new(support::rows(), 1, DistortionLevel::Middle);
+        generate_into_listings(&folder, request, None, Progress::silent()).unwrap();
         std::fs::write(done, "").unwrap();
     }
     folder
@@ -44,21 +44,21 @@ fn data() -> PathBuf {
 fn open(data: &Path) -> (Projection, Arc<Engine>) {
     let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
     let engine = Arc::new(Engine::open(data, &[properties()], Budget::default()).unwrap());
-    let (lake, texts) = (Lake::open(data).unwrap(), Texts::open(data).unwrap());
+    let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data).unwrap());
     let projection = Projection::open(listings, Arc::clone(&engine), lake, texts).unwrap();
     (projection, engine)
 }
 
-fn request(filter: Value, full_texts: &[&str]) -> SearchRequest {
+fn request(filter: Value, full_texts: &[&str]) -> PropertySearchRequest {
     let body = json!({
         "search": {"filterProperty": filter, "fullTexts": full_texts},
         "sortBy": "PRICE", "orderBy": "DESC", "size": 100,
     });
-    parse_search(Part::Whole, &body, &CursorKey::new([7; 32])).unwrap()
+    parse_search(FieldSubset::Whole, &body, &CursorKey::new([7; 32])).unwrap()
 }
 
 /// A page with its records, as in the endpoint's response.
-fn search(projection: &Projection, request: &SearchRequest) -> u64 {
+fn search(projection: &Projection, request: &PropertySearchRequest) -> u64 {
     let page = projection.search(request, &Interrupt::default()).unwrap();
     let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();
     let mut records = Vec::new();

@@ -8,19 +8,19 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use support::{Sql, all, between, compare, is};
 use toise::contract::filter::Filter;
-use toise::opendata::{Dataset, OpenData, SearchRequest};
+use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
 
 /// Pages read before the measured one.
 const DEEP_PAGES: usize = 50;
 
-fn search(open_data: &OpenData, request: &SearchRequest) -> u64 {
+fn search(open_data: &OpenData, request: &DatasetSearchRequest) -> u64 {
     let answer = open_data.search(Dataset::Dvf, request).unwrap();
     assert_eq!(black_box(answer.records).len(), request.size);
     answer.total
 }
 
-fn request(filter: Filter) -> SearchRequest {
-    SearchRequest {
+fn request(filter: Filter) -> DatasetSearchRequest {
+    DatasetSearchRequest {
         filter,
         sort_by: "price_eur",
         descending: true,

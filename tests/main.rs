@@ -3,10 +3,10 @@
 
 mod alerts {
     mod commands;
-    mod delivering;
-    mod equality;
+    mod deliveries;
     mod index;
     mod matches;
+    mod model;
     mod operating;
     mod receivers;
     mod registry;
@@ -18,7 +18,7 @@ mod contract {
     mod alerts;
     mod checks;
     mod collecting;
-    mod collecting_manners;
+    mod collecting_politeness;
     mod connections;
     mod credits;
     mod errors;
@@ -50,19 +50,19 @@ mod engine {
 mod journeys {
     mod alerts;
     mod backups;
+    mod crash_collection;
+    mod crash_delivery;
+    mod crash_import;
+    mod crash_ingest;
+    mod crash_ledger;
     mod dying_workers;
     mod ingesting;
-    mod killed_collections;
-    mod killed_deliveries;
-    mod killed_imports;
-    mod killed_ingest;
-    mod killed_ledger;
-    mod made_up;
+    mod maintenance;
     mod operating;
     mod operators;
     mod rebuilding;
     mod serving;
-    mod upkeep;
+    mod synthetic_data;
     mod valuing;
 }
 mod lake {

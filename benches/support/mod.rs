@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use toise::base::progress::Progress;
-use toise::contract::filter::{Clause, Filter, Test};
+use toise::contract::filter::{Clause, ClauseTest, Filter};
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
-use toise::lab::synth::{Request, lake::into_lake};
+use toise::lab::synth::{SynthRequest, lake::generate_into_lake};
 use toise::opendata::{Dataset, OpenData};
 
 /// The executable's allocator.
@@ -38,7 +38,7 @@ pub fn data() -> PathBuf {
     if !done.exists() {
         let _ = std::fs::remove_dir_all(&folder);
         for dataset in [Dataset::Dvf, Dataset::Dpe] {
-            into_lake(&folder, request(dataset, false), Progress::silent()).unwrap();
+            generate_into_lake(&folder, request(dataset, false), Progress::silent()).unwrap();
         }
         std::fs::write(done, "").unwrap();
     }
@@ -46,8 +46,8 @@ pub fn data() -> PathBuf {
 }
 
 /// The request that generates the lake.
-pub fn request(dataset: Dataset, full_width: bool) -> Request {
-    Request {
+pub fn request(dataset: Dataset, full_width: bool) -> SynthRequest {
+    SynthRequest {
         dataset,
         items: rows(),
         seed: 1,
@@ -76,13 +76,13 @@ pub fn train() {
 
 /// A clause: a text equal to this one.
 pub fn is(column: &'static str, text: &str) -> Clause {
-    Clause::new(column, Test::OneOf(vec![text.to_owned()]))
+    Clause::new(column, ClauseTest::OneOf(vec![text.to_owned()]))
 }
 
 /// A clause: a number between two bounds.
 pub fn between(column: &'static str, min: f64, max: f64) -> Clause {
     let (min, max) = (Some(min), Some(max));
-    Clause::new(column, Test::Number { min, max })
+    Clause::new(column, ClauseTest::Number { min, max })
 }
 
 /// The same tables through DataFusion's SQL, which plans and decodes for each query.

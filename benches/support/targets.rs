@@ -2,7 +2,7 @@
 
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
-use toise::opendata::{Goal, MatchRequest, Target};
+use toise::opendata::{MatchRequest, ScoringTarget, TargetValue};
 
 use super::{Sql, all, between, is};
 
@@ -27,9 +27,9 @@ pub fn diagnostics(sql: &Sql, count: usize) -> Vec<MatchRequest> {
             |index: usize, row: usize| batch.column(index).as_primitive::<Float64Type>().value(row);
         for row in 0..batch.num_rows() {
             let surface = number(2, row);
-            let target = |column, index| Target {
+            let target = |column, index| ScoringTarget {
                 column,
-                goal: Goal::Number(number(index, row).round()),
+                goal: TargetValue::Number(number(index, row).round()),
             };
             requests.push(MatchRequest {
                 filter: all([

@@ -60,7 +60,7 @@ pub struct Account {
 
 /// A signing secret with its validity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signing {
+pub struct ActiveSecret {
     /// The secret.
     pub secret: SigningSecret,
     /// End of its validity; `None` for the current secret.
@@ -122,7 +122,7 @@ fn insert(
         name: name.to_owned(),
         // Rounded to milliseconds, as the store returns it.
         created_at: moment(now.timestamp_millis()),
-        webhook_key: WebhookKey::draw(),
+        webhook_key: WebhookKey::generate(),
     };
     let id = account.account_id.to_string();
     transaction.execute(
@@ -141,7 +141,7 @@ fn insert_secret(
     transaction: &Transaction<'_>,
     account_id: Uuid,
 ) -> rusqlite::Result<SigningSecret> {
-    let secret = SigningSecret::draw();
+    let secret = SigningSecret::generate();
     transaction.execute(
         "INSERT INTO signing_secrets (account_id, value) VALUES (?1, ?2)",
         (account_id.to_string(), secret.stored()),
@@ -227,7 +227,7 @@ pub fn signing_secrets(
     store: &Store,
     account_id: Uuid,
     now: DateTime<Utc>,
-) -> Result<Vec<Signing>> {
+) -> Result<Vec<ActiveSecret>> {
     Ok(store.read(|connection| signing_at(connection, account_id, now))?)
 }
 
@@ -235,7 +235,7 @@ fn signing_at(
     connection: &Connection,
     account_id: Uuid,
     now: DateTime<Utc>,
-) -> rusqlite::Result<Vec<Signing>> {
+) -> rusqlite::Result<Vec<ActiveSecret>> {
     connection
         .prepare_cached(
             "SELECT value, valid_until_ms FROM signing_secrets
@@ -252,7 +252,7 @@ pub fn credentials(
     connection: &Connection,
     account_id: Uuid,
     now: DateTime<Utc>,
-) -> rusqlite::Result<Option<(WebhookKey, Vec<Signing>)>> {
+) -> rusqlite::Result<Option<(WebhookKey, Vec<ActiveSecret>)>> {
     let Some(account) = find(connection, account_id)? else {
         return Ok(None);
     };
@@ -262,14 +262,14 @@ pub fn credentials(
     )))
 }
 
-fn signing(row: &Row<'_>) -> rusqlite::Result<Signing> {
+fn signing(row: &Row<'_>) -> rusqlite::Result<ActiveSecret> {
     let bytes: Vec<u8> = row.get(0)?;
     let secret = SigningSecret::from_stored(&bytes).ok_or(rusqlite::Error::InvalidColumnType(
         0,
         "value".into(),
         rusqlite::types::Type::Blob,
     ))?;
-    Ok(Signing {
+    Ok(ActiveSecret {
         secret,
         valid_until: row.get::<_, Option<i64>>(1)?.map(moment),
     })

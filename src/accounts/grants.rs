@@ -150,12 +150,12 @@ impl std::str::FromStr for Grant {
 
 /// A set of endpoints: bit `n` stands for the `n`-th of [`ENDPOINTS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Endpoints(u128);
+pub struct EndpointSet(u128);
 
 // The set must have a bit for every endpoint.
 const _: () = assert!(ENDPOINTS.len() <= u128::BITS as usize);
 
-impl Endpoints {
+impl EndpointSet {
     /// Whether the set contains an endpoint.
     pub fn contains(self, name: &str) -> bool {
         self.0 != 0 && self.iter().any(|held| held == name)
@@ -177,7 +177,7 @@ pub struct Grants {
     /// Granted scopes.
     pub scopes: Scopes,
     /// Endpoints granted by name.
-    pub endpoints: Endpoints,
+    pub endpoints: EndpointSet,
 }
 
 impl Grants {
@@ -214,7 +214,7 @@ impl Grants {
     }
 
     /// Whether any grant includes an operators' endpoint.
-    pub fn hold_admin(self) -> bool {
+    pub fn include_admin(self) -> bool {
         self.iter().any(Grant::is_admin)
     }
 }
@@ -234,7 +234,7 @@ impl FromIterator<Grant> for Grants {
         }
         Self {
             scopes: scopes.into_iter().collect(),
-            endpoints: Endpoints(endpoints),
+            endpoints: EndpointSet(endpoints),
         }
     }
 }
@@ -243,7 +243,7 @@ impl From<Scopes> for Grants {
     fn from(scopes: Scopes) -> Self {
         Self {
             scopes,
-            endpoints: Endpoints::default(),
+            endpoints: EndpointSet::default(),
         }
     }
 }
@@ -286,9 +286,9 @@ mod tests {
     #[test]
     fn admin_grants_are_recognised_by_scope_and_name() {
         for text in ["admin", "search,admin.usage"] {
-            assert!(Grants::parse(text).unwrap().hold_admin(), "{text}");
+            assert!(Grants::parse(text).unwrap().include_admin(), "{text}");
         }
-        assert!(!Grants::parse("search,alerts.list").unwrap().hold_admin());
+        assert!(!Grants::parse("search,alerts.list").unwrap().include_admin());
     }
 
     #[test]

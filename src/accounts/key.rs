@@ -5,13 +5,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::grants::{Endpoints, Grants};
+use super::grants::{EndpointSet, Grants};
 use super::scopes::{Scope, Scopes};
 use super::secret::KeyHash;
-use crate::limits::Limits;
+use crate::limits::KeyLimits;
 
 /// Lifetime of a test key.
-pub const TEST_KEY_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub const TEST_KEY_TTL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Maximum rate of a key, requests per second.
 pub const RATE_PER_S_MAX: u32 = 100_000;
 /// Maximum quota of a key, calls per month.
@@ -28,33 +28,33 @@ pub const NAME_RULE: &str = "must be 1 to 100 characters, without control charac
 
 /// The two kinds of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub enum KeyKind {
     /// Free trial key, valid for 7 days.
     Test,
     /// Key without expiry.
     Production,
 }
 
-impl Kind {
+impl KeyKind {
     /// Both kinds, in the order of lists.
-    pub const ALL: [Kind; 2] = [Kind::Test, Kind::Production];
+    pub const ALL: [KeyKind; 2] = [KeyKind::Test, KeyKind::Production];
 
     /// Their spellings, in the same order.
-    pub const NAMES: [&str; 2] = [Kind::Test.as_str(), Kind::Production.as_str()];
+    pub const NAMES: [&str; 2] = [KeyKind::Test.as_str(), KeyKind::Production.as_str()];
 
     /// The spelling in the store and in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Kind::Test => "test",
-            Kind::Production => "production",
+            KeyKind::Test => "test",
+            KeyKind::Production => "production",
         }
     }
 
     /// Default scopes of a new key; never includes `admin`.
     pub fn default_scopes(self) -> Scopes {
         let withheld: &[Scope] = match self {
-            Kind::Test => &[Scope::Alerts, Scope::Admin],
-            Kind::Production => &[Scope::Admin],
+            KeyKind::Test => &[Scope::Alerts, Scope::Admin],
+            KeyKind::Production => &[Scope::Admin],
         };
         Scope::ALL
             .into_iter()
@@ -63,10 +63,10 @@ impl Kind {
     }
 
     /// Default limits of a new key.
-    pub fn default_allowance(self, limits: &Limits) -> Allowance {
+    pub fn default_allowance(self, limits: &KeyLimits) -> Allowance {
         let (rate_per_s, monthly_quota) = match self {
-            Kind::Test => (limits.test_rate_per_s, limits.test_monthly_quota),
-            Kind::Production => (
+            KeyKind::Test => (limits.test_rate_per_s, limits.test_monthly_quota),
+            KeyKind::Production => (
                 limits.production_rate_per_s,
                 limits.production_monthly_quota,
             ),
@@ -102,13 +102,13 @@ pub struct KeyRecord {
     /// Name of the key, if it has one.
     pub name: Option<String>,
     /// Kind.
-    pub kind: Kind,
+    pub kind: KeyKind,
     /// SHA-256 of its text.
     pub hash: KeyHash,
     /// Granted scopes.
     pub scopes: Scopes,
     /// Endpoints granted by name, in addition to its scopes.
-    pub endpoints: Endpoints,
+    pub endpoints: EndpointSet,
     /// Its limits.
     pub allowance: Allowance,
     /// Time of creation.
@@ -121,12 +121,12 @@ pub struct KeyRecord {
 
 impl KeyRecord {
     /// Whether the key is valid at a moment.
-    pub fn works_at(&self, moment: DateTime<Utc>) -> bool {
+    pub fn is_valid_at(&self, moment: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| moment < end)
     }
 
     /// Whether the key may use an endpoint of a scope.
-    pub fn may(&self, scope: Scope, endpoint: &str) -> bool {
+    pub fn allows(&self, scope: Scope, endpoint: &str) -> bool {
         self.grants().allow(scope, endpoint)
     }
 
@@ -156,7 +156,7 @@ pub struct KeyRequest {
     /// Its name, if any (see [`is_name`]).
     pub name: Option<String>,
     /// Kind.
-    pub kind: Kind,
+    pub kind: KeyKind,
     /// Its grants; `None` means the default of its kind.
     pub grants: Option<Grants>,
     /// Its limits.
@@ -165,7 +165,7 @@ pub struct KeyRequest {
 
 impl KeyRequest {
     /// A key with the defaults of its kind.
-    pub fn new(kind: Kind, owner: Owner, limits: &Limits) -> Self {
+    pub fn new(kind: KeyKind, owner: Owner, limits: &KeyLimits) -> Self {
         Self {
             owner,
             name: None,

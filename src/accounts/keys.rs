@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use super::grants::Grants;
 pub use super::key::{
-    Allowance, DEMO_NAME, GrantChange, KeyChange, KeyRecord, KeyRequest, Kind, NewKey, Owner,
-    TEST_KEY_LIFE,
+    Allowance, DEMO_NAME, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, NewKey, Owner,
+    TEST_KEY_TTL,
 };
 use super::secret::{self, KeyHash};
 use super::{account, moment, uuid};
-use crate::limits::Limits;
+use crate::limits::KeyLimits;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
@@ -49,19 +49,23 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub fn create(
     store: &Store,
     clock: &Clock,
-    kind: Kind,
+    kind: KeyKind,
     grants: impl Into<Grants>,
     account: &str,
 ) -> Result<NewKey> {
     let request = KeyRequest {
         grants: Some(grants.into()),
-        ..KeyRequest::new(kind, Owner::Named(account.to_owned()), &Limits::default())
+        ..KeyRequest::new(
+            kind,
+            Owner::Named(account.to_owned()),
+            &KeyLimits::default(),
+        )
     };
-    make(store, clock, request)
+    issue(store, clock, request)
 }
 
 /// Creates a key and returns its text, only this once.
-pub fn make(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey> {
+pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey> {
     let KeyRequest {
         owner, name, kind, ..
     } = request;
@@ -74,10 +78,10 @@ pub fn make(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey>
     {
         return Err(account::Error::BadName.into());
     }
-    let (key, hash) = secret::draw_with_hash(kind);
+    let (key, hash) = secret::generate_with_hash(kind);
     let key_id = Uuid::now_v7();
     let now = clock.now();
-    let expires_at_ms = (kind == Kind::Test).then(|| (now + TEST_KEY_LIFE).timestamp_millis());
+    let expires_at_ms = (kind == KeyKind::Test).then(|| (now + TEST_KEY_TTL).timestamp_millis());
     let allowance = request.allowance;
     let account_id = store.write(move |transaction| {
         let account = match owner {
@@ -114,8 +118,8 @@ pub fn make(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey>
     })
 }
 
-fn refuse_admin_on_test_key(kind: Kind, grants: Grants) -> Result<()> {
-    if kind == Kind::Test && grants.hold_admin() {
+fn refuse_admin_on_test_key(kind: KeyKind, grants: Grants) -> Result<()> {
+    if kind == KeyKind::Test && grants.include_admin() {
         return Err(Error::AdminOnTestKey);
     }
     Ok(())
@@ -136,7 +140,7 @@ pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
 }
 
 /// The keys of an account, oldest first; empty for an unknown account.
-pub fn list_of(store: &Store, account_id: Uuid) -> store::Result<Vec<KeyRecord>> {
+pub fn list_for_account(store: &Store, account_id: Uuid) -> store::Result<Vec<KeyRecord>> {
     store.read(|connection| {
         connection
             .prepare(&format!(
@@ -164,35 +168,35 @@ fn find_by_id(connection: &Connection, key_id: Uuid) -> rusqlite::Result<Option<
 
 /// A key as an operator specifies it: by text or id.
 #[derive(Clone, Copy)]
-enum Named {
+enum KeyReference {
     Hash(KeyHash),
     Id(Uuid),
 }
 
-impl Named {
+impl KeyReference {
     fn parse(key_or_id: &str) -> Option<Self> {
-        let by_text = secret::hash_of(key_or_id).map(Named::Hash);
-        by_text.or_else(|| Uuid::try_parse(key_or_id).ok().map(Named::Id))
+        let by_text = secret::hash_of(key_or_id).map(KeyReference::Hash);
+        by_text.or_else(|| Uuid::try_parse(key_or_id).ok().map(KeyReference::Id))
     }
 
     fn find(self, connection: &Connection) -> rusqlite::Result<Option<KeyRecord>> {
         match self {
-            Named::Hash(hash) => find(connection, &hash),
-            Named::Id(key_id) => find_by_id(connection, key_id),
+            KeyReference::Hash(hash) => find(connection, &hash),
+            KeyReference::Id(key_id) => find_by_id(connection, key_id),
         }
     }
 }
 
 /// The key with the given text or id, including revoked and expired ones.
 pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
-    let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
+    let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     let found = store.read(move |connection| named.find(connection))?;
     found.ok_or(Error::NoKey)
 }
 
 /// Changes the key with the given text or id, and returns the changed record.
 pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRecord> {
-    let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
+    let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     store.write(move |transaction| {
         let Some(record) = named.find(transaction)? else {
             return Ok(Err(Error::NoKey));
@@ -228,16 +232,16 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
 /// Rotates a key: it keeps grants, limits and expiry and gets a new text. The old text stops working at once. To switch
 /// without a gap, create a second key instead and revoke the first one when it is not used any more.
 pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
-    let named = Named::parse(key_or_id).ok_or(Error::NoKey)?;
+    let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     let now = clock.now();
     store.write(move |transaction| {
         let Some(record) = named.find(transaction)? else {
             return Ok(Err(Error::NoKey));
         };
-        if !record.works_at(now) {
+        if !record.is_valid_at(now) {
             return Ok(Err(Error::Ended));
         }
-        let (key, hash) = secret::draw_with_hash(record.kind);
+        let (key, hash) = secret::generate_with_hash(record.kind);
         transaction.execute(
             "UPDATE keys SET sha256 = ?2 WHERE key_id = ?1",
             (record.key_id.to_string(), hash.as_slice()),
@@ -254,7 +258,7 @@ pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
 ///
 /// A key that was already revoked keeps its original time of revocation.
 pub fn revoke(store: &Store, clock: &Clock, key_or_id: &str) -> store::Result<Option<Uuid>> {
-    let Some(named) = Named::parse(key_or_id) else {
+    let Some(named) = KeyReference::parse(key_or_id) else {
         return Ok(None);
     };
     let now_ms = clock.now().timestamp_millis();
@@ -297,10 +301,10 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
         account_id: uuid(row, 1)?,
         account: row.get(2)?,
         name: row.get(9)?,
-        kind: if kind == Kind::Test.as_str() {
-            Kind::Test
+        kind: if kind == KeyKind::Test.as_str() {
+            KeyKind::Test
         } else {
-            Kind::Production
+            KeyKind::Production
         },
         hash: row.get(4)?,
         scopes,

@@ -7,7 +7,7 @@ use super::account;
 use super::grants::Grants;
 use super::keys::*;
 use super::scopes::Scope;
-use crate::limits::Limits;
+use crate::limits::KeyLimits;
 use toise_base::clock::Clock;
 use toise_store::Store;
 
@@ -17,12 +17,12 @@ fn store() -> (tempfile::TempDir, Store, Clock) {
     (folder, store, Clock::steered(chrono::Utc::now()))
 }
 
-fn made(store: &Store, clock: &Clock, kind: Kind) -> NewKey {
+fn made(store: &Store, clock: &Clock, kind: KeyKind) -> NewKey {
     let owner = Owner::Named(DEFAULT_ACCOUNT.to_owned());
-    make(
+    issue(
         store,
         clock,
-        KeyRequest::new(kind, owner, &Limits::default()),
+        KeyRequest::new(kind, owner, &KeyLimits::default()),
     )
     .unwrap()
 }
@@ -30,7 +30,7 @@ fn made(store: &Store, clock: &Clock, kind: Kind) -> NewKey {
 #[test]
 fn a_key_has_the_default_grants_and_limits_of_its_kind() {
     let (_folder, store, clock) = store();
-    let test = get(&store, &made(&store, &clock, Kind::Test).key).unwrap();
+    let test = get(&store, &made(&store, &clock, KeyKind::Test).key).unwrap();
     assert_eq!(
         test.grants().to_string(),
         "search,refetch,analytics,ai,geocoding"
@@ -41,10 +41,10 @@ fn a_key_has_the_default_grants_and_limits_of_its_kind() {
         estimates_max: 2,
     };
     assert_eq!(test.allowance, expected);
-    assert_eq!(test.expires_at, Some(test.created_at + TEST_KEY_LIFE));
-    let production = get(&store, &made(&store, &clock, Kind::Production).key).unwrap();
-    assert!(production.may(Scope::Alerts, "alerts.list"));
-    assert!(!production.may(Scope::Admin, "admin.usage"));
+    assert_eq!(test.expires_at, Some(test.created_at + TEST_KEY_TTL));
+    let production = get(&store, &made(&store, &clock, KeyKind::Production).key).unwrap();
+    assert!(production.allows(Scope::Alerts, "alerts.list"));
+    assert!(!production.allows(Scope::Admin, "admin.usage"));
     let expected = Allowance {
         rate_per_s: 50,
         monthly_quota: None,
@@ -53,14 +53,14 @@ fn a_key_has_the_default_grants_and_limits_of_its_kind() {
     assert_eq!(production.allowance, expected);
     assert_eq!(production.expires_at, None);
     assert_eq!(list(&store).unwrap(), [test.clone(), production]);
-    assert_eq!(list_of(&store, test.account_id).unwrap().len(), 2);
-    assert_eq!(list_of(&store, Uuid::now_v7()).unwrap(), []);
+    assert_eq!(list_for_account(&store, test.account_id).unwrap().len(), 2);
+    assert_eq!(list_for_account(&store, Uuid::now_v7()).unwrap(), []);
 }
 
 #[test]
 fn a_change_affects_only_the_values_it_names() {
     let (_folder, store, clock) = store();
-    let id = made(&store, &clock, Kind::Test).key_id.to_string();
+    let id = made(&store, &clock, KeyKind::Test).key_id.to_string();
     let before = get(&store, &id).unwrap();
     assert_eq!(change(&store, &id, KeyChange::default()).unwrap(), before);
     let more = Grants::parse("alerts.list").unwrap();
@@ -74,7 +74,9 @@ fn a_change_affects_only_the_values_it_names() {
         },
     )
     .unwrap();
-    assert!(after.may(Scope::Alerts, "alerts.list") && after.may(Scope::Search, "adverts.get"));
+    assert!(
+        after.allows(Scope::Alerts, "alerts.list") && after.allows(Scope::Search, "adverts.get")
+    );
     assert_eq!(after.allowance.monthly_quota, None);
     assert_eq!(after.allowance.rate_per_s, before.allowance.rate_per_s);
     let only = change(
@@ -103,10 +105,10 @@ fn a_change_affects_only_the_values_it_names() {
 #[test]
 fn a_test_key_never_has_admin_grants() {
     let (_folder, store, clock) = store();
-    let id = made(&store, &clock, Kind::Test).key_id.to_string();
+    let id = made(&store, &clock, KeyKind::Test).key_id.to_string();
     for text in ["admin", "search,admin.usage"] {
         let grants = Grants::parse(text).unwrap();
-        let new = create(&store, &clock, Kind::Test, grants, DEFAULT_ACCOUNT);
+        let new = create(&store, &clock, KeyKind::Test, grants, DEFAULT_ACCOUNT);
         assert!(matches!(new, Err(Error::AdminOnTestKey)), "{text}");
         let grants = Some(GrantChange::Add(grants));
         let changed = change(
@@ -119,13 +121,13 @@ fn a_test_key_never_has_admin_grants() {
         );
         assert!(matches!(changed, Err(Error::AdminOnTestKey)), "{text}");
     }
-    assert!(!get(&store, &id).unwrap().grants().hold_admin());
+    assert!(!get(&store, &id).unwrap().grants().include_admin());
 }
 
 #[test]
 fn rotating_replaces_the_text_and_keeps_the_rest() {
     let (_folder, store, clock) = store();
-    let old = made(&store, &clock, Kind::Test);
+    let old = made(&store, &clock, KeyKind::Test);
     let before = get(&store, &old.key).unwrap();
     clock.advance_ms(1_000);
     let new = rotate(&store, &clock, &old.key).unwrap();
@@ -142,7 +144,7 @@ fn rotating_replaces_the_text_and_keeps_the_rest() {
         rotate(&store, &clock, &new.key),
         Err(Error::Ended)
     ));
-    let expired = made(&store, &clock, Kind::Test);
+    let expired = made(&store, &clock, KeyKind::Test);
     clock.advance_ms(7 * 24 * 3_600_000);
     assert!(matches!(
         rotate(&store, &clock, &expired.key),
@@ -154,20 +156,20 @@ fn rotating_replaces_the_text_and_keeps_the_rest() {
 fn a_key_for_an_unknown_account_is_not_created() {
     let (_folder, store, clock) = store();
     let request = KeyRequest::new(
-        Kind::Production,
+        KeyKind::Production,
         Owner::Id(Uuid::now_v7()),
-        &Limits::default(),
+        &KeyLimits::default(),
     );
-    let made = make(&store, &clock, request);
+    let made = issue(&store, &clock, request);
     assert!(matches!(
         made,
         Err(Error::Account(account::Error::NoAccount))
     ));
     let request = KeyRequest::new(
-        Kind::Production,
+        KeyKind::Production,
         Owner::Named(" ".into()),
-        &Limits::default(),
+        &KeyLimits::default(),
     );
-    assert!(make(&store, &clock, request).is_err());
+    assert!(issue(&store, &clock, request).is_err());
     assert_eq!(list(&store).unwrap(), []);
 }

@@ -2,12 +2,12 @@
 //!
 //! Before the response is sent, a row that charges credits and a stored response are on disk. The row of a free call is
 //! only written to the file: it survives the end of the process, but a machine failure may lose the free calls of about
-//! the last second ([`Outlasts`]). Free calls therefore do not wait for the disk.
+//! the last second ([`Durability`]). Free calls therefore do not wait for the disk.
 //!
 //! Calls of the API have a file of their own ([`Store::ledger`]), so a response never waits for another call to write
 //! its adverts; rows that wait at the same time share a commit. The same transaction adds to the daily totals that
 //! reports and quotas read, so they always agree with the rows. It also writes the stored response (see
-//! [`StoredAnswer`]), so a repeated call is either charged and stored, or neither.
+//! [`StoredResponse`]), so a repeated call is either charged and stored, or neither.
 //!
 //! What deliveries cost is in tables of the same names in the store, because it must be written with how they ended.
 //! Whoever reads totals adds up both.
@@ -17,17 +17,17 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use uuid::Uuid;
 
 use crate::prices::Consumption;
-use toise_store::{self as store, Database, Outlasts, Store};
+use toise_store::{self as store, Database, Durability, Store};
 
 /// How long a stored response is replayed.
-pub const ANSWER_LIFE: chrono::Duration = chrono::Duration::hours(24);
+pub const STORED_RESPONSE_TTL: chrono::Duration = chrono::Duration::hours(24);
 
 /// Key id of entries without a key: deliveries are paid by an account and not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
 
 /// A row of the ledger.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Identifier of the call or delivery.
     pub request_id: Uuid,
     /// Account that is charged.
@@ -44,7 +44,7 @@ pub struct Entry {
 
 /// A response stored for a client that may repeat the request with the same `Idempotency-Key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredAnswer {
+pub struct StoredResponse {
     /// The client's idempotency key.
     pub idempotency_key: String,
     /// Digest of the request: method, path, query and body.
@@ -59,15 +59,15 @@ pub struct StoredAnswer {
 
 /// The call record: what one call writes to the ledger.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct CallRecord {
     /// Account of the caller.
     pub account_id: Uuid,
     /// Time of the call.
     pub at: DateTime<Utc>,
     /// The row, if the call counts.
-    pub entry: Option<Entry>,
+    pub entry: Option<LedgerEntry>,
     /// The response, if the client may repeat the request.
-    pub answer: Option<StoredAnswer>,
+    pub answer: Option<StoredResponse>,
 }
 
 /// The row could not be written; nothing was charged.
@@ -105,24 +105,24 @@ pub struct Ledger(Database);
 
 impl Ledger {
     /// The ledger of a store.
-    pub fn of(store: &Store) -> Self {
+    pub fn new(store: &Store) -> Self {
         Self(store.ledger().clone())
     }
 
     /// Writes a call record. On return, charged credits and stored responses are synced, and any other record is
     /// written. If the caller goes away while waiting, the call may or may not be charged, but never twice.
-    pub async fn record(&self, record: Record) -> Result<(), LedgerError> {
+    pub async fn record(&self, record: CallRecord) -> Result<(), LedgerError> {
         let is_charged = record.entry.as_ref().is_some_and(|entry| entry.credits > 0);
-        let outlasts = match is_charged || record.answer.is_some() {
-            true => Outlasts::Machine,
-            false => Outlasts::Process,
+        let durability = match is_charged || record.answer.is_some() {
+            true => Durability::Synced,
+            false => Durability::Written,
         };
         let change = move |transaction: &Transaction<'_>| insert(transaction, &record);
-        self.0.write_async(outlasts, change).await
+        self.0.write_async(durability, change).await
     }
 }
 
-fn insert(transaction: &Transaction<'_>, record: &Record) -> Result<(), LedgerError> {
+fn insert(transaction: &Transaction<'_>, record: &CallRecord) -> Result<(), LedgerError> {
     if let Some(entry) = &record.entry {
         insert_entry(transaction, entry)?;
     }
@@ -133,7 +133,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record) -> Result<(), LedgerEr
 }
 
 /// Inserts a row and adds to the totals, in the caller's transaction.
-pub fn insert_entry(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
+pub fn insert_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
             "INSERT INTO ledger (request_id, account_id, key_id, type, credits, calls, at_ms)
@@ -168,12 +168,12 @@ fn insert_answer(
     transaction: &Transaction<'_>,
     account_id: Uuid,
     at: DateTime<Utc>,
-    answer: &StoredAnswer,
+    answer: &StoredResponse,
 ) -> Result<(), LedgerError> {
     // Answers past their life leave as new ones come.
     transaction
         .prepare_cached("DELETE FROM stored_answers WHERE stored_at_ms <= ?1")?
-        .execute([(at - ANSWER_LIFE).timestamp_millis()])?;
+        .execute([(at - STORED_RESPONSE_TTL).timestamp_millis()])?;
     let body = zstd::bulk::compress(&answer.body, zstd::DEFAULT_COMPRESSION_LEVEL)
         .map_err(LedgerError::Answer)?;
     transaction
@@ -196,12 +196,12 @@ fn insert_answer(
 }
 
 /// The response stored under an idempotency key, unless it has expired. Blocks.
-pub fn stored_answer(
+pub fn stored_response(
     store: &Store,
     account_id: Uuid,
     idempotency_key: &str,
     now: DateTime<Utc>,
-) -> store::Result<Option<StoredAnswer>> {
+) -> store::Result<Option<StoredResponse>> {
     let read = |connection: &Connection| stored_in(connection, account_id, idempotency_key, now);
     store.ledger().read(read)
 }
@@ -211,7 +211,7 @@ fn stored_in(
     account_id: Uuid,
     idempotency_key: &str,
     now: DateTime<Utc>,
-) -> rusqlite::Result<Option<StoredAnswer>> {
+) -> rusqlite::Result<Option<StoredResponse>> {
     connection
         .prepare_cached(
             "SELECT request_digest, status, content_type, bytes, body FROM stored_answers
@@ -221,7 +221,7 @@ fn stored_in(
             (
                 account_id.as_bytes().as_slice(),
                 idempotency_key,
-                (now - ANSWER_LIFE).timestamp_millis(),
+                (now - STORED_RESPONSE_TTL).timestamp_millis(),
             ),
             |row| {
                 let compressed: Vec<u8> = row.get(4)?;
@@ -233,7 +233,7 @@ fn stored_in(
                         Box::new(error),
                     )
                 })?;
-                Ok(StoredAnswer {
+                Ok(StoredResponse {
                     idempotency_key: idempotency_key.to_owned(),
                     request_digest: row.get(0)?,
                     status: row.get(1)?,
@@ -263,14 +263,14 @@ pub fn calls_of_month(store: &Store, key_id: Uuid, now: DateTime<Utc>) -> store:
 mod tests {
     use super::*;
     use crate::DEFAULT_ACCOUNT;
-    use crate::keys::{self, Kind};
+    use crate::keys::{self, KeyKind};
     use toise_base::clock::Clock;
 
-    fn record(account_id: Uuid, key_id: Uuid, at: DateTime<Utc>, credits: u64) -> Record {
-        Record {
+    fn record(account_id: Uuid, key_id: Uuid, at: DateTime<Utc>, credits: u64) -> CallRecord {
+        CallRecord {
             account_id,
             at,
-            entry: Some(Entry {
+            entry: Some(LedgerEntry {
                 request_id: Uuid::now_v7(),
                 account_id,
                 key_id,
@@ -287,10 +287,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(Utc::now());
-        let kind = Kind::Production;
+        let kind = KeyKind::Production;
         let key =
             keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
-        let ledger = Ledger::of(&store);
+        let ledger = Ledger::new(&store);
         let calls = (0..200).map(|number| {
             ledger.record(record(key.account_id, key.key_id, clock.now(), number % 3))
         });
@@ -342,7 +342,7 @@ mod tests {
         has_begun.recv().unwrap();
         let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
         let row = record(account_id, key_id, at, 1);
-        Ledger::of(&store).record(row).await.unwrap();
+        Ledger::new(&store).record(row).await.unwrap();
         assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 1);
         end.send(()).unwrap();
         assert!(long_change.join().unwrap().unwrap());
@@ -353,7 +353,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
-        let ledger = Ledger::of(&store);
+        let ledger = Ledger::new(&store);
         let twice = record(account_id, key_id, at, 1);
         let other = record(account_id, key_id, at, 1);
         let outcomes = [twice.clone(), twice, other].map(|row| ledger.record(row));
@@ -366,16 +366,16 @@ mod tests {
     async fn a_stored_response_is_available_for_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        let ledger = Ledger::of(&store);
+        let ledger = Ledger::new(&store);
         let (account_id, at) = (Uuid::now_v7(), Utc::now());
-        let answer = StoredAnswer {
+        let answer = StoredResponse {
             idempotency_key: "order 7".into(),
             request_digest: [7; 32],
             status: 200,
             content_type: "application/json".into(),
             body: "{\"data\":[]}".into(),
         };
-        let stored = Record {
+        let stored = CallRecord {
             account_id,
             at,
             entry: None,
@@ -383,11 +383,11 @@ mod tests {
         };
         ledger.record(stored).await.unwrap();
         let found = |account_id: Uuid, now: DateTime<Utc>| {
-            stored_answer(&store, account_id, "order 7", now).unwrap()
+            stored_response(&store, account_id, "order 7", now).unwrap()
         };
-        let almost = ANSWER_LIFE - chrono::Duration::seconds(1);
+        let almost = STORED_RESPONSE_TTL - chrono::Duration::seconds(1);
         assert_eq!(found(account_id, at + almost), Some(answer));
-        assert_eq!(found(account_id, at + ANSWER_LIFE), None);
+        assert_eq!(found(account_id, at + STORED_RESPONSE_TTL), None);
         assert_eq!(found(Uuid::now_v7(), at), None);
     }
 }

@@ -8,7 +8,7 @@ pub const CONCURRENT_ESTIMATES: u32 = 2;
 /// `[limits]`
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct KeyLimits {
     /// Rate of a test key, requests per second.
     pub test_rate_per_s: u32,
     /// Quota of a test key, calls per month; 0 for unlimited.
@@ -21,7 +21,7 @@ pub struct Limits {
     pub concurrent_estimates_max: u32,
 }
 
-impl Default for Limits {
+impl Default for KeyLimits {
     fn default() -> Self {
         Self {
             test_rate_per_s: 5,

@@ -57,14 +57,14 @@ pub struct RateState {
 
 /// A rejected call, with the time to wait before retrying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct LimitExceeded {
     /// Seconds to wait, at least 1.
     pub retry_after_s: u64,
 }
 
 /// Calls of a key in a month.
 #[derive(Debug, Default)]
-struct Month {
+struct MonthlyUsage {
     /// First day of the month; `None` if not yet read from the store.
     first: Option<NaiveDate>,
     /// Calls counted and reserved.
@@ -73,12 +73,12 @@ struct Month {
 
 /// Usage of one key.
 #[derive(Debug)]
-pub struct Meter {
+pub struct KeyMeter {
     key_id: Uuid,
     allowance: Allowance,
     limiter: Limiter,
     rate: Mutex<RateState>,
-    month: Arc<Mutex<Month>>,
+    month: Arc<Mutex<MonthlyUsage>>,
     estimates: Arc<Semaphore>,
     estimates_admitted: Arc<Semaphore>,
 }
@@ -87,7 +87,7 @@ pub struct Meter {
 #[derive(Debug)]
 #[must_use = "the place is given back when this is dropped"]
 pub struct Reservation {
-    month: Option<Arc<Mutex<Month>>>,
+    month: Option<Arc<Mutex<MonthlyUsage>>>,
     first: NaiveDate,
     /// Percentage of the quota used, if a warning is due.
     pub warning_percent: Option<u64>,
@@ -95,7 +95,7 @@ pub struct Reservation {
 
 impl Reservation {
     /// Keeps the reservation, because the call counts.
-    pub fn keep(mut self) {
+    pub fn commit(mut self) {
         self.month = None;
     }
 }
@@ -113,13 +113,18 @@ impl Drop for Reservation {
 
 /// A permit to run an estimate; released when dropped.
 #[derive(Debug)]
-pub struct EstimateTurn {
+pub struct EstimatePermit {
     _running: OwnedSemaphorePermit,
     _admitted: OwnedSemaphorePermit,
 }
 
-impl Meter {
-    fn new(key_id: Uuid, allowance: Allowance, clock: &Clock, month: Arc<Mutex<Month>>) -> Self {
+impl KeyMeter {
+    fn new(
+        key_id: Uuid,
+        allowance: Allowance,
+        clock: &Clock,
+        month: Arc<Mutex<MonthlyUsage>>,
+    ) -> Self {
         let rate = NonZeroU32::new(allowance.rate_per_s).unwrap_or(NonZeroU32::MIN);
         let limiter =
             RateLimiter::direct_with_clock(Quota::per_second(rate), RateClock(clock.clone()))
@@ -150,7 +155,7 @@ impl Meter {
     /// # Errors
     ///
     /// The rate is exceeded.
-    pub fn admit(&self) -> Result<RateState, Refused> {
+    pub fn admit(&self) -> Result<RateState, LimitExceeded> {
         let limit = self.allowance.rate_per_s.max(1);
         match self.limiter.check() {
             Ok(snapshot) => {
@@ -177,16 +182,16 @@ impl Meter {
                     remaining: 0,
                     reset_s: wait,
                 };
-                Err(Refused {
+                Err(LimitExceeded {
                     retry_after_s: wait,
                 })
             }
         }
     }
 
-    /// Takes a place in the month's quota; `None` when the month's calls were not read yet ([`Meter::reserve`]). Does not
+    /// Takes a place in the month's quota; `None` when the month's calls were not read yet ([`KeyMeter::reserve`]). Does not
     /// block.
-    pub fn reserve_known(&self, now: DateTime<Utc>) -> Option<Result<Reservation, Refused>> {
+    pub fn reserve_known(&self, now: DateTime<Utc>) -> Option<Result<Reservation, LimitExceeded>> {
         let first = first_of_month(now);
         let Some(quota) = self.allowance.monthly_quota else {
             return Some(Ok(Reservation {
@@ -201,7 +206,7 @@ impl Meter {
         }
         if month.calls >= quota {
             let wait = (first_of_next_month(first) - now).num_seconds();
-            return Some(Err(Refused {
+            return Some(Err(LimitExceeded {
                 retry_after_s: u64::try_from(wait).unwrap_or(0) + 1,
             }));
         }
@@ -221,7 +226,7 @@ impl Meter {
         &self,
         store: &Store,
         now: DateTime<Utc>,
-    ) -> store::Result<Result<Reservation, Refused>> {
+    ) -> store::Result<Result<Reservation, LimitExceeded>> {
         loop {
             if let Some(reserved) = self.reserve_known(now) {
                 return Ok(reserved);
@@ -239,30 +244,30 @@ impl Meter {
     }
 
     /// Waits for a turn to estimate, within bounds of number and time.
-    pub async fn estimate_turn(&self) -> Result<EstimateTurn, Refused> {
-        let refused = |_| Refused { retry_after_s: 1 };
+    pub async fn acquire_estimate(&self) -> Result<EstimatePermit, LimitExceeded> {
+        let refused = |_| LimitExceeded { retry_after_s: 1 };
         let admitted = Arc::clone(&self.estimates_admitted)
             .try_acquire_owned()
             .map_err(refused)?;
         let turn = Arc::clone(&self.estimates).acquire_owned();
         match tokio::time::timeout(ESTIMATE_WAIT_MAX, turn).await {
-            Ok(Ok(running)) => Ok(EstimateTurn {
+            Ok(Ok(running)) => Ok(EstimatePermit {
                 _running: running,
                 _admitted: admitted,
             }),
-            _ => Err(Refused { retry_after_s: 1 }),
+            _ => Err(LimitExceeded { retry_after_s: 1 }),
         }
     }
 }
 
 /// The meters of all keys. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Meters {
+pub struct KeyMeters {
     clock: Clock,
-    meters: Arc<RwLock<HashMap<Uuid, Arc<Meter>>>>,
+    meters: Arc<RwLock<HashMap<Uuid, Arc<KeyMeter>>>>,
 }
 
-impl Meters {
+impl KeyMeters {
     /// Creates meters without any usage.
     pub fn new(clock: Clock) -> Self {
         Self {
@@ -272,7 +277,7 @@ impl Meters {
     }
 
     /// The meter of a key. If the limits of the key have changed, it is created again and keeps only the month's calls.
-    pub fn of(&self, key_id: Uuid, allowance: Allowance) -> Arc<Meter> {
+    pub fn of(&self, key_id: Uuid, allowance: Allowance) -> Arc<KeyMeter> {
         let known = self.meters.read().get(&key_id).cloned();
         if let Some(meter) = &known
             && meter.allowance == allowance
@@ -289,7 +294,7 @@ impl Meters {
             .get(&key_id)
             .map(|meter| Arc::clone(&meter.month))
             .unwrap_or_default();
-        let meter = Arc::new(Meter::new(key_id, allowance, &self.clock, month));
+        let meter = Arc::new(KeyMeter::new(key_id, allowance, &self.clock, month));
         meters.insert(key_id, Arc::clone(&meter));
         meter
     }
@@ -308,7 +313,7 @@ fn first_of_next_month(first: NaiveDate) -> DateTime<Utc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Entry, Ledger, Record};
+    use crate::ledger::{CallRecord, Ledger, LedgerEntry};
     use crate::prices::Consumption;
 
     fn allowance(rate_per_s: u32, monthly_quota: Option<u64>) -> Allowance {
@@ -322,10 +327,10 @@ mod tests {
     #[test]
     fn five_calls_per_second_pass_and_the_sixth_has_to_wait() {
         let clock = Clock::steered(Utc::now());
-        let meter = Meters::new(clock.clone()).of(Uuid::now_v7(), allowance(5, None));
+        let meter = KeyMeters::new(clock.clone()).of(Uuid::now_v7(), allowance(5, None));
         let remaining: Vec<u32> = (0..5).map(|_| meter.admit().unwrap().remaining).collect();
         assert_eq!(remaining, [4, 3, 2, 1, 0]);
-        assert_eq!(meter.admit(), Err(Refused { retry_after_s: 1 }));
+        assert_eq!(meter.admit(), Err(LimitExceeded { retry_after_s: 1 }));
         assert_eq!(meter.rate().remaining, 0);
         clock.advance_ms(200);
         assert!(meter.admit().is_ok());
@@ -341,7 +346,7 @@ mod tests {
         let start = Utc.with_ymd_and_hms(2026, 11, 30, 23, 59, 0).unwrap();
         let clock = Clock::steered(start);
         let (account_id, key_id) = (Uuid::now_v7(), Uuid::now_v7());
-        let entry = Entry {
+        let entry = LedgerEntry {
             request_id: Uuid::now_v7(),
             account_id,
             key_id,
@@ -349,14 +354,14 @@ mod tests {
             credits: 0,
             at: start,
         };
-        let record = Record {
+        let record = CallRecord {
             account_id,
             at: start,
             entry: Some(entry),
             answer: None,
         };
-        Ledger::of(&store).record(record).await.unwrap();
-        let meter = Meters::new(clock.clone()).of(key_id, allowance(5, Some(4)));
+        Ledger::new(&store).record(record).await.unwrap();
+        let meter = KeyMeters::new(clock.clone()).of(key_id, allowance(5, Some(4)));
         let reserve = || meter.reserve(&store, clock.now()).unwrap();
         let second = reserve().unwrap();
         assert_eq!(second.warning_percent, None);
@@ -364,10 +369,10 @@ mod tests {
         assert_eq!(third.warning_percent, Some(75));
         let fourth = reserve().unwrap();
         assert_eq!(fourth.warning_percent, Some(100));
-        assert_eq!(reserve().err(), Some(Refused { retry_after_s: 61 }));
+        assert_eq!(reserve().err(), Some(LimitExceeded { retry_after_s: 61 }));
         drop(third);
-        second.keep();
-        reserve().unwrap().keep();
+        second.commit();
+        reserve().unwrap().commit();
         assert!(reserve().is_err());
         clock.advance_ms(60_000);
         drop(fourth);
@@ -376,16 +381,16 @@ mod tests {
 
     #[tokio::test]
     async fn estimates_wait_for_a_slot_and_are_rejected_if_the_queue_is_full() {
-        let meter = Meters::new(Clock::system()).of(Uuid::now_v7(), allowance(5, None));
-        let first = meter.estimate_turn().await.unwrap();
-        let _second = meter.estimate_turn().await.unwrap();
+        let meter = KeyMeters::new(Clock::system()).of(Uuid::now_v7(), allowance(5, None));
+        let first = meter.acquire_estimate().await.unwrap();
+        let _second = meter.acquire_estimate().await.unwrap();
         let mut waiting: Vec<_> = (0..ESTIMATES_WAITING_MAX)
-            .map(|_| Box::pin(meter.estimate_turn()))
+            .map(|_| Box::pin(meter.acquire_estimate()))
             .collect();
         for turn in &mut waiting {
             assert!(futures::poll!(turn).is_pending());
         }
-        assert!(meter.estimate_turn().await.is_err());
+        assert!(meter.acquire_estimate().await.is_err());
         drop(first);
         assert!(futures::poll!(&mut waiting[0]).is_ready());
     }
@@ -395,9 +400,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(Utc::now());
-        let (meters, key_id) = (Meters::new(clock.clone()), Uuid::now_v7());
+        let (meters, key_id) = (KeyMeters::new(clock.clone()), Uuid::now_v7());
         let before = meters.of(key_id, allowance(5, Some(1)));
-        before.reserve(&store, clock.now()).unwrap().unwrap().keep();
+        before
+            .reserve(&store, clock.now())
+            .unwrap()
+            .unwrap()
+            .commit();
         let after = meters.of(key_id, allowance(9, Some(1)));
         assert_eq!(after.admit().unwrap().limit, 9);
         assert!(after.reserve(&store, clock.now()).unwrap().is_err());

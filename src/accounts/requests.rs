@@ -10,28 +10,28 @@ use uuid::Uuid;
 
 use crate::DEFAULT_ACCOUNT;
 use crate::grants::Grant;
-use crate::key::{GrantChange, KeyChange, KeyRequest, Kind, Owner};
-use crate::limits::Limits;
-use crate::usage::Period;
+use crate::key::{GrantChange, KeyChange, KeyKind, KeyRequest, Owner};
+use crate::limits::KeyLimits;
+use crate::usage::DayRange;
 pub use tables::{ACCOUNT, GRANTS_MAX, KEY, KEY_CHANGE, KEY_LIST, KIND, PERIOD, grant_schema};
-use toise_contract::dates::Moment;
+use toise_contract::dates::DateOrInstant;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{Values, read, read_part, read_query};
-use toise_contract::walk::At;
+use toise_contract::walk::JsonPath;
 
 const ADMIN_ON_TEST_KEY: &str = "must not be admin or one of its endpoints on a test key";
 
 /// Parses the body that creates an account and returns the name.
 pub fn parse_account(body: &Value) -> Result<String, Fault> {
-    read(body, &ACCOUNT, At::Body)?.require("name")
+    read(body, &ACCOUNT, JsonPath::Body)?.require("name")
 }
 
 /// Parses the body that creates a key; missing limits are taken from `limits`.
-pub fn parse_key(body: &Value, limits: &Limits) -> Result<KeyRequest, Fault> {
-    let mut values = read(body, &KEY, At::Body)?;
+pub fn parse_key(body: &Value, limits: &KeyLimits) -> Result<KeyRequest, Fault> {
+    let mut values = read(body, &KEY, JsonPath::Body)?;
     let kind = kind_of(&mut values)?;
     let listed = grants(&mut values);
-    if kind == Kind::Test {
+    if kind == KeyKind::Test {
         refuse_admin(listed.as_deref().unwrap_or_default())?;
     }
     let owner = match values.take("account_id") {
@@ -53,10 +53,10 @@ pub fn parse_key(body: &Value, limits: &Limits) -> Result<KeyRequest, Fault> {
 }
 
 /// Parses the body that changes a key of a known kind.
-pub fn parse_key_change(body: &Value, kind: Kind) -> Result<KeyChange, Fault> {
-    let mut values = read_part(body, &KEY_CHANGE, At::Body)?;
+pub fn parse_key_change(body: &Value, kind: KeyKind) -> Result<KeyChange, Fault> {
+    let mut values = read_part(body, &KEY_CHANGE, JsonPath::Body)?;
     let listed = grants(&mut values);
-    if kind == Kind::Test {
+    if kind == KeyKind::Test {
         refuse_admin(listed.as_deref().unwrap_or_default())?;
     }
     Ok(KeyChange {
@@ -68,9 +68,9 @@ pub fn parse_key_change(body: &Value, kind: Kind) -> Result<KeyChange, Fault> {
     })
 }
 
-fn kind_of(values: &mut Values<'_>) -> Result<Kind, Fault> {
+fn kind_of(values: &mut Values<'_>) -> Result<KeyKind, Fault> {
     let name = values.word("kind");
-    let mut known = Kind::ALL.into_iter();
+    let mut known = KeyKind::ALL.into_iter();
     known
         .find(|kind| Some(kind.as_str()) == name)
         .ok_or_else(|| Fault::new("kind", "is required"))
@@ -82,10 +82,10 @@ fn grants(values: &mut Values<'_>) -> Option<Vec<Grant>> {
 }
 
 fn refuse_admin(listed: &[Grant]) -> Result<(), Fault> {
-    let at = At::Body;
-    let grants = At::Key(&at, "grants");
+    let at = JsonPath::Body;
+    let grants = JsonPath::Key(&at, "grants");
     match listed.iter().position(|grant| grant.is_admin()) {
-        Some(index) => Err(At::Index(&grants, index).fault(ADMIN_ON_TEST_KEY)),
+        Some(index) => Err(JsonPath::Index(&grants, index).fault(ADMIN_ON_TEST_KEY)),
         None => Ok(()),
     }
 }
@@ -95,24 +95,24 @@ fn refuse_admin(listed: &[Grant]) -> Result<(), Fault> {
 pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
     today: NaiveDate,
-) -> Result<Period, Fault> {
+) -> Result<DayRange, Fault> {
     let mut values = read_query(query, &PERIOD)?;
-    let from = values.take("from_date").map(Moment::day);
-    let to = values.take("to_date").map(Moment::day);
+    let from = values.take("from_date").map(DateOrInstant::day);
+    let to = values.take("to_date").map(DateOrInstant::day);
     let period = match (from, to) {
-        (None, None) => Period::month_of(today),
-        (Some(from), None) => Period {
+        (None, None) => DayRange::month_of(today),
+        (Some(from), None) => DayRange {
             from,
-            to: Period::month_of(today.max(from)).to,
+            to: DayRange::month_of(today.max(from)).to,
         },
-        (None, Some(to)) => Period {
-            from: Period::month_of(to).from,
+        (None, Some(to)) => DayRange {
+            from: DayRange::month_of(to).from,
             to,
         },
-        (Some(from), Some(to)) => Period { from, to },
+        (Some(from), Some(to)) => DayRange { from, to },
     };
     if period.from > period.to {
-        return Err(At::Key(&At::Body, "from_date").fault("must not be after to_date"));
+        return Err(JsonPath::Key(&JsonPath::Body, "from_date").fault("must not be after to_date"));
     }
     Ok(period)
 }
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn a_key_body_uses_the_defaults_of_its_kind() {
-        let request = parse_key(&body(r#"{"kind": "test"}"#), &Limits::default()).unwrap();
+        let request = parse_key(&body(r#"{"kind": "test"}"#), &KeyLimits::default()).unwrap();
         let owner = Owner::Named(DEFAULT_ACCOUNT.to_owned());
         assert_eq!(
             request,
-            KeyRequest::new(Kind::Test, owner, &Limits::default())
+            KeyRequest::new(KeyKind::Test, owner, &KeyLimits::default())
         );
         let id = Uuid::now_v7();
-        let limits = Limits::default();
+        let limits = KeyLimits::default();
         let described = json!({
             "account_id": id, "kind": "production", "grants": ["ai", "properties.search"], "rate": 7,
             "monthly_quota": 0, "max_concurrent_estimates": 3, "name": "partner",
@@ -155,7 +155,7 @@ mod tests {
         let expected = KeyRequest {
             owner: Owner::Id(id),
             name: Some("partner".into()),
-            kind: Kind::Production,
+            kind: KeyKind::Production,
             grants: Some(Grants::parse("ai,properties.search").unwrap()),
             allowance: Allowance {
                 rate_per_s: 7,
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(request, expected);
         let unbounded = parse_key(
             &body(r#"{"kind": "test", "monthly_quota": null}"#),
-            &Limits::default(),
+            &KeyLimits::default(),
         )
         .unwrap();
         assert_eq!(unbounded.allowance.monthly_quota, None);
@@ -218,20 +218,23 @@ mod tests {
         ];
         for (text, message) in cases {
             assert_eq!(
-                parse_key(&body(text), &Limits::default())
+                parse_key(&body(text), &KeyLimits::default())
                     .unwrap_err()
                     .to_string(),
                 message,
                 "{text}"
             );
         }
-        let fault =
-            parse_key(&body(r#"{"grants": ["properties"]}"#), &Limits::default()).unwrap_err();
+        let fault = parse_key(
+            &body(r#"{"grants": ["properties"]}"#),
+            &KeyLimits::default(),
+        )
+        .unwrap_err();
         let start = "grants[0]: must be one of the scopes: search, refetch,";
         assert!(fault.to_string().starts_with(start), "{fault}");
         let fault = parse_key(
             &body(r#"{"kind": "test", "name": "demo"}"#),
-            &Limits::default(),
+            &KeyLimits::default(),
         )
         .unwrap_err();
         assert_eq!(fault.path, "name");
@@ -239,16 +242,16 @@ mod tests {
 
     #[test]
     fn a_change_contains_only_the_given_fields() {
-        let none = parse_key_change(&json!({}), Kind::Test).unwrap();
+        let none = parse_key_change(&json!({}), KeyKind::Test).unwrap();
         assert_eq!(none, KeyChange::default());
         let text = r#"{"grants": ["admin"], "monthly_quota": null}"#;
-        let change = parse_key_change(&body(text), Kind::Production).unwrap();
+        let change = parse_key_change(&body(text), KeyKind::Production).unwrap();
         assert_eq!(change.monthly_quota, Some(None));
         let admin = Grants::parse("admin").unwrap();
         assert_eq!(change.grants, Some(GrantChange::Set(admin)));
-        let fault = parse_key_change(&body(text), Kind::Test).unwrap_err();
+        let fault = parse_key_change(&body(text), KeyKind::Test).unwrap_err();
         assert_eq!(fault.path, "grants[0]");
-        let fault = parse_key_change(&json!({"kind": "test"}), Kind::Test).unwrap_err();
+        let fault = parse_key_change(&json!({"kind": "test"}), KeyKind::Test).unwrap_err();
         assert!(
             fault
                 .message

@@ -7,7 +7,7 @@
 use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};
 
-use super::key::Kind;
+use super::key::KeyKind;
 
 const LIVE_PREFIX: &str = "toise_live_";
 const TEST_PREFIX: &str = "toise_test_";
@@ -20,10 +20,10 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 pub type KeyHash = [u8; 32];
 
 /// Generates the text of a new key.
-fn draw(kind: Kind) -> String {
+fn generate(kind: KeyKind) -> String {
     let prefix = match kind {
-        Kind::Production => LIVE_PREFIX,
-        Kind::Test => TEST_PREFIX,
+        KeyKind::Production => LIVE_PREFIX,
+        KeyKind::Test => TEST_PREFIX,
     };
     // The thread's generator is ChaCha, seeded and reseeded from the operating system.
     let random = Alphanumeric.sample_string(&mut rand::rng(), RANDOM_CHARS);
@@ -33,8 +33,8 @@ fn draw(kind: Kind) -> String {
 }
 
 /// Generates the text of a new key, and the hash to store.
-pub fn draw_with_hash(kind: Kind) -> (String, KeyHash) {
-    let key = draw(kind);
+pub fn generate_with_hash(kind: KeyKind) -> (String, KeyHash) {
+    let key = generate(kind);
     let hash = Sha256::digest(&key).into();
     (key, hash)
 }
@@ -75,12 +75,12 @@ mod tests {
 
     #[test]
     fn a_generated_key_is_valid_and_a_mistyped_one_is_not() {
-        let key = draw(Kind::Test);
+        let key = generate(KeyKind::Test);
         assert!(key.starts_with("toise_test_") && key.len() == 60, "{key}");
         assert!(hash_of(&key).is_some());
-        let (key_again, hash) = draw_with_hash(Kind::Production);
+        let (key_again, hash) = generate_with_hash(KeyKind::Production);
         assert_eq!(hash_of(&key_again), Some(hash));
-        assert_ne!(draw(Kind::Test), key);
+        assert_ne!(generate(KeyKind::Test), key);
         let mistyped = key.replace(&key[20..21], if &key[20..21] == "x" { "y" } else { "x" });
         for text in [&mistyped, &key[..59], "", "é", &format!("{key}0")] {
             assert_eq!(hash_of(text), None, "{text}");

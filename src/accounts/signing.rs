@@ -21,7 +21,7 @@ pub struct SigningSecret([u8; SECRET_BYTES]);
 
 impl SigningSecret {
     /// Generates a new secret.
-    pub fn draw() -> Self {
+    pub fn generate() -> Self {
         // The thread's generator is ChaCha, seeded and reseeded from the operating system.
         Self(rand::random())
     }
@@ -57,7 +57,7 @@ pub struct WebhookKey(String);
 
 impl WebhookKey {
     /// Generates a new key.
-    pub fn draw() -> Self {
+    pub fn generate() -> Self {
         let random: [u8; SECRET_BYTES] = rand::random();
         let mut text = WEBHOOK_KEY_PREFIX.to_owned();
         for byte in random {
@@ -88,11 +88,11 @@ mod tests {
 
     #[test]
     fn a_secret_has_the_standard_webhooks_format_and_is_not_printed() {
-        let secret = SigningSecret::draw();
+        let secret = SigningSecret::generate();
         let text = secret.reveal();
         let base64 = text.strip_prefix("whsec_").unwrap();
         assert_eq!(STANDARD.decode(base64).unwrap(), secret.bytes());
-        assert_ne!(SigningSecret::draw(), secret);
+        assert_ne!(SigningSecret::generate(), secret);
         assert!(!format!("{secret:?}").contains(base64));
         let stored = SigningSecret::from_stored(secret.stored());
         assert_eq!(stored, Some(secret));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_webhook_key_fits_a_header_and_is_not_printed() {
-        let key = WebhookKey::draw();
+        let key = WebhookKey::generate();
         assert!(key.reveal().starts_with("whk_") && key.reveal().len() == 68);
         assert!(key.reveal().bytes().all(|byte| byte.is_ascii_graphic()));
         assert!(!format!("{key:?}").contains(&key.reveal()[4..]));

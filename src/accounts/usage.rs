@@ -9,14 +9,14 @@ use toise_store::{self as store, Store};
 
 /// A range of days, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Period {
+pub struct DayRange {
     /// First day, UTC.
     pub from: NaiveDate,
     /// Last day, UTC.
     pub to: NaiveDate,
 }
 
-impl Period {
+impl DayRange {
     /// The month that contains a day.
     pub fn month_of(day: NaiveDate) -> Self {
         let from = day.with_day(1).unwrap_or(day);
@@ -30,7 +30,7 @@ impl Period {
 
 /// Whose consumption to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consumer {
+pub enum UsageScope {
     /// All accounts.
     All,
     /// One account.
@@ -66,7 +66,7 @@ pub struct TypeUsage {
 }
 
 /// Consumption by account, key and type: calls from the ledger and deliveries from the store together. Blocks.
-pub fn by_key(store: &Store, consumer: Consumer, period: Period) -> store::Result<Vec<Usage>> {
+pub fn by_key(store: &Store, consumer: UsageScope, period: DayRange) -> store::Result<Vec<Usage>> {
     let read = |connection: &Connection| read(connection, consumer, period);
     let mut usage = store.ledger().read(read)?;
     usage.extend(store.read(read)?);
@@ -85,13 +85,13 @@ pub fn by_key(store: &Store, consumer: Consumer, period: Period) -> store::Resul
 
 fn read(
     connection: &Connection,
-    consumer: Consumer,
-    period: Period,
+    consumer: UsageScope,
+    period: DayRange,
 ) -> rusqlite::Result<Vec<Usage>> {
     let (condition, id) = match consumer {
-        Consumer::All => ("?3 IS NULL", None),
-        Consumer::Account(id) => ("account_id = ?3", Some(id.to_string())),
-        Consumer::Key(id) => ("key_id = ?3", Some(id.to_string())),
+        UsageScope::All => ("?3 IS NULL", None),
+        UsageScope::Account(id) => ("account_id = ?3", Some(id.to_string())),
+        UsageScope::Key(id) => ("key_id = ?3", Some(id.to_string())),
     };
     connection
         .prepare_cached(&format!(
@@ -150,11 +150,11 @@ mod tests {
             ("2024-02-29", "2024-02-01", "2024-02-29"),
             ("2026-12-31", "2026-12-01", "2026-12-31"),
         ] {
-            let expected = Period {
+            let expected = DayRange {
                 from: day(from),
                 to: day(to),
             };
-            assert_eq!(Period::month_of(day(day_in)), expected);
+            assert_eq!(DayRange::month_of(day(day_in)), expected);
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
                 _ => store.ledger().write(insert).unwrap(),
             };
         }
-        let november = Period::month_of(day("2026-11-15"));
+        let november = DayRange::month_of(day("2026-11-15"));
         let totals = |consumer| {
             let usage = by_key(&store, consumer, november).unwrap();
             by_type(&usage)
@@ -199,10 +199,10 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let of_account = [("API_A".to_owned(), 0, 7), ("API_B".to_owned(), 13, 14)];
-        assert_eq!(totals(Consumer::Account(account)), of_account);
+        assert_eq!(totals(UsageScope::Account(account)), of_account);
         let of_first = [("API_A".to_owned(), 0, 7), ("API_B".to_owned(), 3, 4)];
-        assert_eq!(totals(Consumer::Key(first)), of_first);
-        assert_eq!(totals(Consumer::All)[1], ("API_B".to_owned(), 513, 514));
-        assert_eq!(totals(Consumer::Account(Uuid::now_v7())), []);
+        assert_eq!(totals(UsageScope::Key(first)), of_first);
+        assert_eq!(totals(UsageScope::All)[1], ("API_B".to_owned(), 513, 514));
+        assert_eq!(totals(UsageScope::Account(Uuid::now_v7())), []);
     }
 }

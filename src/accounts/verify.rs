@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 
 use super::keys::{self, KeyRecord};
 use super::secret::{self, KeyHash};
@@ -20,46 +21,48 @@ use toise_store::{self as store, Store};
 /// Maximum staleness of cached keys.
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
 /// Maximum number of cached keys.
-const REMEMBERED_MAX: u64 = 10_000;
+const CACHED_KEYS_MAX: u64 = 10_000;
+/// Maximum number of keys being read from the store at once. One read takes tens of microseconds.
+const STORE_READS_MAX: usize = 4;
 
 /// Verifies keys. Cheap to clone.
 #[derive(Clone)]
-pub struct Verifier {
+pub struct KeyVerifier {
     store: Store,
     clock: Clock,
     /// Cached records, each with the key change count when it was read.
-    remembered: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
-    watch: Arc<Watch>,
+    cached: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
+    watch: Arc<KeyChangeWatch>,
 }
 
 /// Detects whether keys have changed since the last check.
-struct Watch {
-    connection: Mutex<Looking>,
+struct KeyChangeWatch {
+    connection: Mutex<ChangeReader>,
     /// The count of key changes last seen.
     changes: AtomicI64,
-    /// When that was, milliseconds since `began`.
-    looked_at_ms: AtomicU64,
+    /// When it was polled, in milliseconds since `began`.
+    polled_at_ms: AtomicU64,
     began: Instant,
 }
 
-/// What looking takes; never held by who may not block.
-struct Looking {
+/// Reads the change counts. Locked by threads that may block, only.
+struct ChangeReader {
     connection: Connection,
     data_version: i64,
 }
 
-impl Watch {
+impl KeyChangeWatch {
     fn new(connection: Connection) -> rusqlite::Result<Self> {
         let watch = Self {
-            connection: Mutex::new(Looking {
+            connection: Mutex::new(ChangeReader {
                 connection,
                 data_version: -1,
             }),
             changes: AtomicI64::new(-1),
-            looked_at_ms: AtomicU64::new(0),
+            polled_at_ms: AtomicU64::new(0),
             began: Instant::now(),
         };
-        watch.look(&mut watch.connection.lock())?;
+        watch.poll(&mut watch.connection.lock())?;
         Ok(watch)
     }
 
@@ -67,31 +70,31 @@ impl Watch {
         self.began.elapsed().as_millis() as u64
     }
 
-    /// The count of key changes, if it was looked at lately. Touches memory only.
-    fn seen_lately(&self) -> Option<i64> {
-        // What is read first was written last: the count is at least as new as the moment says.
-        let looked_at_ms = self.looked_at_ms.load(Ordering::Acquire);
-        let age_ms = self.now_ms().saturating_sub(looked_at_ms);
-        let is_lately = u128::from(age_ms) < CHANGE_CHECK_EVERY.as_millis();
-        is_lately.then(|| self.changes.load(Ordering::Acquire))
+    /// The count of key changes when it was polled within `CHANGE_CHECK_EVERY`. Touches memory only.
+    fn recent_changes(&self) -> Option<i64> {
+        // Polling writes the count first and the time last, so a count read after the time is at least as new.
+        let polled_at_ms = self.polled_at_ms.load(Ordering::Acquire);
+        let age_ms = self.now_ms().saturating_sub(polled_at_ms);
+        let is_recent = u128::from(age_ms) < CHANGE_CHECK_EVERY.as_millis();
+        is_recent.then(|| self.changes.load(Ordering::Acquire))
     }
 
-    /// The same, looked at now where it was not lately. Blocks.
+    /// The count of key changes, polled now unless it was polled recently. Blocks.
     fn changes(&self) -> rusqlite::Result<i64> {
-        if let Some(changes) = self.seen_lately() {
+        if let Some(changes) = self.recent_changes() {
             return Ok(changes);
         }
-        let mut looking = self.connection.lock();
-        // Another may have looked while this one waited.
-        match self.seen_lately() {
+        let mut reader = self.connection.lock();
+        // Another thread may have polled while this one waited for the lock.
+        match self.recent_changes() {
             Some(changes) => Ok(changes),
-            None => self.look(&mut looking),
+            None => self.poll(&mut reader),
         }
     }
 
-    fn look(&self, looking: &mut Looking) -> rusqlite::Result<i64> {
+    fn poll(&self, reader: &mut ChangeReader) -> rusqlite::Result<i64> {
         let now_ms = self.now_ms();
-        let connection = &looking.connection;
+        let connection = &reader.connection;
         let number = |sql: &str| -> rusqlite::Result<i64> {
             connection
                 .prepare_cached(sql)?
@@ -99,34 +102,35 @@ impl Watch {
         };
         // Cheap, and unchanged if nothing was committed; the count distinguishes key changes from other commits.
         let data_version = number("PRAGMA data_version")?;
-        if data_version != looking.data_version {
+        if data_version != reader.data_version {
             let changes = number("SELECT count FROM key_changes")?;
             self.changes.store(changes, Ordering::Release);
-            looking.data_version = data_version;
+            reader.data_version = data_version;
         }
-        self.looked_at_ms.store(now_ms, Ordering::Release);
+        self.polled_at_ms.store(now_ms, Ordering::Release);
         Ok(self.changes.load(Ordering::Acquire))
     }
 }
 
-/// What is known of a key without asking the store.
+/// What the cache knows of a key.
 #[derive(Clone, Debug)]
 pub enum Recalled {
-    /// The working key, or that the text names none.
+    /// The valid key, or `None` when the text names none.
     Known(Option<Arc<KeyRecord>>),
-    /// The store has to be asked ([`Verifier::verify`]).
+    /// The store has to be asked ([`KeyVerifier::verify`]).
     Unknown,
 }
 
-impl Verifier {
+impl KeyVerifier {
     /// Creates a verifier for the keys of a store.
     pub fn new(store: Store, clock: Clock) -> store::Result<Self> {
-        let watch = Watch::new(store.connect_reader()?)?;
+        let watch = KeyChangeWatch::new(store.connect_reader()?)?;
         Ok(Self {
             store,
             clock,
-            remembered: moka::sync::Cache::new(REMEMBERED_MAX),
+            cached: moka::sync::Cache::new(CACHED_KEYS_MAX),
             watch: Arc::new(watch),
+            store_reads: Arc::new(Semaphore::new(STORE_READS_MAX)),
         })
     }
 
@@ -140,32 +144,54 @@ impl Verifier {
         &self.clock
     }
 
-    /// The working key a text names, as far as memory tells: a key seen lately costs a digest and a look-up, and most
-    /// calls need no more. Does not block.
+    /// Verifies a key from the cache alone: one digest and one lookup. Does not block.
     pub fn recall(&self, text: &str) -> Recalled {
         let Some(hash) = secret::hash_of(text) else {
             return Recalled::Known(None);
         };
-        let Some(changes) = self.watch.seen_lately() else {
+        let Some(changes) = self.watch.recent_changes() else {
             return Recalled::Unknown;
         };
-        match self.remembered.get(&hash) {
+        match self.cached.get(&hash) {
             Some((then, record)) if then == changes => Recalled::Known(self.working(record, &hash)),
             _ => Recalled::Unknown,
         }
     }
 
-    /// The working key a text names; `None` when it is unknown, revoked or expired.
+    /// Returns the valid key that a text names; `None` when it is unknown, revoked or expired.
     ///
-    /// Blocks on a read of the store for a key that is not cached, and for microseconds otherwise.
-    pub fn verify(&self, text: &str) -> store::Result<Option<Arc<KeyRecord>>> {
+    /// A cached key costs no hop between threads. Others are read from the store on a blocking thread, at most
+    /// `STORE_READS_MAX` at a time, so that a flood of unknown keys cannot occupy every blocking thread.
+    pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
+        if let Recalled::Known(key) = self.recall(text) {
+            return Ok(key);
+        }
+        let permit = Arc::clone(&self.store_reads)
+            .acquire_owned()
+            .await
+            .map_err(|_| VerifyError::Stopped)?;
+        // While this call waited for its turn, another may have polled the changes or read the same key.
+        if let Recalled::Known(key) = self.recall(text) {
+            return Ok(key);
+        }
+        let (verifier, text) = (self.clone(), text.to_owned());
+        let verified = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            verifier.verify_blocking(&text)
+        });
+        Ok(verified.await.map_err(|_| VerifyError::Stopped)??)
+    }
+
+    /// Does what [`Self::verify`] does, on the calling thread. Blocks on a read of the store for a key that is not
+    /// cached.
+    pub fn verify_blocking(&self, text: &str) -> store::Result<Option<Arc<KeyRecord>>> {
         let Some(hash) = secret::hash_of(text) else {
             return Ok(None);
         };
         // Taken before the store is read: a record read while its key was being revoked then counts as out of date.
         let changes = self.watch.changes()?;
-        let remembered = self.remembered.get(&hash);
-        let record = match remembered {
+        let cached = self.cached.get(&hash);
+        let record = match cached {
             Some((then, record)) if then == changes => record,
             _ => match self
                 .store
@@ -173,7 +199,7 @@ impl Verifier {
             {
                 Some(record) => {
                     let record = Arc::new(record);
-                    self.remembered.insert(hash, (changes, Arc::clone(&record)));
+                    self.cached.insert(hash, (changes, Arc::clone(&record)));
                     record
                 }
                 None => return Ok(None),
@@ -184,7 +210,7 @@ impl Verifier {
 
     fn working(&self, record: Arc<KeyRecord>, hash: &KeyHash) -> Option<Arc<KeyRecord>> {
         let same = bool::from(record.hash.ct_eq(hash));
-        (same && record.works_at(self.clock.now())).then_some(record)
+        (same && record.is_valid_at(self.clock.now())).then_some(record)
     }
 }
 
@@ -193,7 +219,7 @@ mod tests {
     use super::*;
     use crate::DEFAULT_ACCOUNT;
     use crate::grants::Grants;
-    use crate::keys::{GrantChange, KeyChange, Kind, change, create, revoke, rotate};
+    use crate::keys::{GrantChange, KeyChange, KeyKind, change, create, revoke, rotate};
     use crate::scopes::{Scope, Scopes};
 
     #[test]
@@ -202,18 +228,18 @@ mod tests {
         let server = Store::open(folder.path()).unwrap();
         let command = Store::open(folder.path()).unwrap();
         let clock = Clock::system();
-        let verifier = Verifier::new(server, clock.clone()).unwrap();
-        let kind = Kind::Production;
+        let verifier = KeyVerifier::new(server, clock.clone()).unwrap();
+        let kind = KeyKind::Production;
         let scopes = Scopes::parse("ai").unwrap();
         let new = create(&command, &clock, kind, scopes, DEFAULT_ACCOUNT).unwrap();
         let id = new.key_id.to_string();
         let verify = |key: &str| {
             std::thread::sleep(CHANGE_CHECK_EVERY * 2);
-            verifier.verify(key).unwrap()
+            verifier.verify_blocking(key).unwrap()
         };
         let known = verify(&new.key).unwrap();
         assert_eq!(known.key_id, new.key_id);
-        assert!(!known.may(Scope::Search, "properties.search"));
+        assert!(!known.allows(Scope::Search, "properties.search"));
 
         let more = Grants::parse("properties.search").unwrap();
         let changed = KeyChange {
@@ -223,8 +249,8 @@ mod tests {
         };
         change(&command, &id, changed).unwrap();
         let known = verify(&new.key).unwrap();
-        assert!(known.may(Scope::Search, "properties.search"));
-        assert!(!known.may(Scope::Search, "properties.count"));
+        assert!(known.allows(Scope::Search, "properties.search"));
+        assert!(!known.allows(Scope::Search, "properties.count"));
         assert_eq!(known.allowance.rate_per_s, 7);
 
         let next = rotate(&command, &clock, &id).unwrap();
@@ -237,17 +263,17 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_was_verified_is_recalled_until_the_store_has_to_be_looked_at() {
+    fn a_verified_key_is_recalled_until_changes_have_to_be_polled() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::system();
-        let kind = Kind::Production;
+        let kind = KeyKind::Production;
         let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
-        let verifier = Verifier::new(store, clock).unwrap();
+        let verifier = KeyVerifier::new(store, clock).unwrap();
         assert!(matches!(verifier.recall("no key"), Recalled::Known(None)));
         assert!(matches!(verifier.recall(&new.key), Recalled::Unknown));
         let is_recalled = (0..100).any(|_| {
-            assert!(verifier.verify(&new.key).unwrap().is_some());
+            assert!(verifier.verify_blocking(&new.key).unwrap().is_some());
             matches!(verifier.recall(&new.key), Recalled::Known(Some(_)))
         });
         assert!(is_recalled);
@@ -255,20 +281,40 @@ mod tests {
         assert!(matches!(verifier.recall(&new.key), Recalled::Unknown));
     }
 
+    #[tokio::test]
+    async fn a_flood_of_unknown_keys_leaves_blocking_threads_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let verifier = Verifier::new(store, Clock::system()).unwrap();
+        let mut held = Vec::new();
+        for _ in 0..STORE_READS_MAX {
+            held.push(Arc::clone(&verifier.store_reads).acquire_owned().await.unwrap());
+        }
+        let (unknown, _) = secret::generate_with_hash(Kind::Production);
+        let waiting = tokio::spawn({
+            let verifier = verifier.clone();
+            async move { verifier.verify(&unknown).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        held.clear();
+        assert!(waiting.await.unwrap().unwrap().is_none());
+    }
+
     #[test]
     fn a_test_key_works_on_its_seventh_day_and_not_on_its_eighth() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::steered(chrono::Utc::now());
-        let verifier = Verifier::new(store.clone(), clock.clone()).unwrap();
-        let kind = Kind::Test;
+        let verifier = KeyVerifier::new(store.clone(), clock.clone()).unwrap();
+        let kind = KeyKind::Test;
         let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
         let (minute_ms, week_ms) = (60_000, 7 * 24 * 3_600_000);
         clock.advance_ms(week_ms - minute_ms);
-        assert!(verifier.verify(&new.key).unwrap().is_some());
+        assert!(verifier.verify_blocking(&new.key).unwrap().is_some());
         clock.advance_ms(minute_ms - 1);
-        assert!(verifier.verify(&new.key).unwrap().is_some());
+        assert!(verifier.verify_blocking(&new.key).unwrap().is_some());
         clock.advance_ms(1);
-        assert!(verifier.verify(&new.key).unwrap().is_none());
+        assert!(verifier.verify_blocking(&new.key).unwrap().is_none());
     }
 }

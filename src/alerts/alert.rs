@@ -6,12 +6,12 @@ use rusqlite::{Connection, Error, Row};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::percolate::index::Wants;
+use super::percolate::index::Subscription;
 use crate::request::match_kinds;
 use toise_contract::enums::{EnumAdvertAlertMatch, EnumAlertMatch, WireEnum};
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::deliveries::AlertContext;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 
 /// A saved search.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,9 +23,9 @@ pub struct Alert {
     /// Account that owns it.
     pub account: Uuid,
     /// Whether it searches properties or adverts.
-    pub listing: Listing,
+    pub listing: ListingKind,
     /// Why it is inactive; `None` if it is active.
-    pub deactivated: Option<Reason>,
+    pub deactivated: Option<DeactivationReason>,
     /// The search as it was sent.
     pub search_query: Value,
     /// URL that matches are posted to.
@@ -44,7 +44,7 @@ pub struct Alert {
 
 /// Why an alert is inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DeactivationReason {
     /// Its owner deleted it.
     Deleted,
     /// Its receiver responded with 410.
@@ -74,16 +74,20 @@ impl Alert {
     }
 }
 
-impl Reason {
+impl DeactivationReason {
     /// All reasons.
-    pub const ALL: [Reason; 3] = [Reason::Deleted, Reason::Gone, Reason::Failing];
+    pub const ALL: [DeactivationReason; 3] = [
+        DeactivationReason::Deleted,
+        DeactivationReason::Gone,
+        DeactivationReason::Failing,
+    ];
 
     /// The spelling in the store.
     pub fn as_str(self) -> &'static str {
         match self {
-            Reason::Deleted => "deleted",
-            Reason::Gone => "gone",
-            Reason::Failing => "failing",
+            DeactivationReason::Deleted => "deleted",
+            DeactivationReason::Gone => "gone",
+            DeactivationReason::Failing => "failing",
         }
     }
 }
@@ -105,7 +109,9 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     let account: String = row.get(2)?;
     let reason: Option<String> = row.get(4)?;
     let known = |reason: String| {
-        let found = Reason::ALL.into_iter().find(|one| one.as_str() == reason);
+        let found = DeactivationReason::ALL
+            .into_iter()
+            .find(|one| one.as_str() == reason);
         found.ok_or_else(|| malformed(4, "unknown reason"))
     };
     let context: Option<String> = row.get(9)?;
@@ -134,29 +140,29 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
 }
 
 /// Reads what an alert searches from a column.
-pub(super) fn listing_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Listing> {
+pub(super) fn listing_of(row: &Row<'_>, column: usize) -> rusqlite::Result<ListingKind> {
     let kind = row.get_ref(column)?.as_str()?;
-    [Listing::Property, Listing::Advert]
+    [ListingKind::Property, ListingKind::Advert]
         .into_iter()
         .find(|listing| kind_of(*listing) == kind)
         .ok_or_else(|| malformed(column, "unknown kind of alert"))
 }
 
 /// Spelling in the store of what an alert searches.
-pub(super) fn kind_of(listing: Listing) -> &'static str {
+pub(super) fn kind_of(listing: ListingKind) -> &'static str {
     match listing {
-        Listing::Property => "PROPERTY",
-        Listing::Advert => "ADVERT",
+        ListingKind::Property => "PROPERTY",
+        ListingKind::Advert => "ADVERT",
     }
 }
 
 /// The events that an alert with these match kinds wants.
-pub(super) fn wants(match_kinds: &Value) -> Wants {
+pub(super) fn wants(match_kinds: &Value) -> Subscription {
     let has = |kind: &str| {
         let mut kinds = match_kinds.as_array().into_iter().flatten();
         kinds.any(|known| known == kind)
     };
-    Wants {
+    Subscription {
         created: has(EnumAlertMatch::Created.as_str()),
         followed: has(EnumAlertMatch::Merged.as_str())
             || has(EnumAdvertAlertMatch::AdvertEvent.as_str()),

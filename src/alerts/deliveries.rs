@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
 use crate::delivery::{Delivery, DeliveryStatus};
-pub use crate::request::queries::Page;
+pub use crate::request::queries::PageParams;
 use crate::request::queries::TAKE_MAX;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::{FlxId, Timestamp};
@@ -32,7 +32,7 @@ pub enum Error {
     Inactive,
 }
 
-impl Page {
+impl PageParams {
     /// SQL limit and offset of the page.
     pub(super) fn bounds(self) -> (i64, i64) {
         let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -44,16 +44,16 @@ const SELECT: &str = "SELECT delivery_id, alert_id, status, attempts, next_attem
                       deliveries.created_at_ms, delivered_at_ms, items FROM deliveries JOIN alerts USING (alert)";
 
 /// Whether an alert exists.
-pub fn is_alert(store: &Store, alert_id: FlxId) -> store::Result<bool> {
+pub fn alert_exists(store: &Store, alert_id: FlxId) -> store::Result<bool> {
     store.read(|connection| Ok(find_alert(connection, alert_id)?.is_some()))
 }
 
 /// Deliveries of an alert, newest first, with one status or all.
-pub fn of_alert(
+pub fn list_for_alert(
     store: &Store,
     alert_id: FlxId,
     status: Option<DeliveryStatus>,
-    page: Page,
+    page: PageParams,
 ) -> store::Result<Vec<Delivery>> {
     let (take, skip) = page.bounds();
     let status = status.map(DeliveryStatus::as_str);
@@ -70,7 +70,7 @@ pub fn of_alert(
 }
 
 /// Dead letters of all alerts, newest first.
-pub fn dead(store: &Store, page: Page) -> store::Result<Vec<Delivery>> {
+pub fn dead(store: &Store, page: PageParams) -> store::Result<Vec<Delivery>> {
     let (take, skip) = page.bounds();
     let sql = format!("{SELECT} WHERE {IS_DEAD} ORDER BY delivery DESC LIMIT ?1 OFFSET ?2");
     store.read(|connection| {

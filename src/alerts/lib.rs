@@ -10,7 +10,7 @@ pub mod alert;
 pub mod deliveries;
 pub mod delivery;
 pub mod dispatch;
-mod endpoint;
+mod endpoint_health;
 mod matches;
 pub mod outbox;
 pub mod overview;
@@ -24,4 +24,4 @@ mod schedule;
 pub mod settings;
 pub mod signature;
 
-pub use registry::Alerts;
+pub use registry::AlertRegistry;

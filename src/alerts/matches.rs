@@ -7,12 +7,15 @@
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
 
-use crate::request::queries::Page;
+use crate::request::queries::PageParams;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 
 /// The alerts that matched a property, or one that was merged into it, in ascending order.
-pub(super) fn of_property(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
+pub(super) fn alerts_for_property(
+    connection: &Connection,
+    property: i64,
+) -> rusqlite::Result<Vec<i64>> {
     let sql = "SELECT alert FROM property_matches WHERE property = ?1
          UNION SELECT alert FROM properties JOIN property_matches USING (property) WHERE merged_into = ?1
          ORDER BY alert";
@@ -20,7 +23,10 @@ pub(super) fn of_property(connection: &Connection, property: i64) -> rusqlite::R
 }
 
 /// The alerts that matched an advert, in ascending order.
-pub(super) fn of_advert(connection: &Connection, advert: i64) -> rusqlite::Result<Vec<i64>> {
+pub(super) fn alerts_for_advert(
+    connection: &Connection,
+    advert: i64,
+) -> rusqlite::Result<Vec<i64>> {
     let sql = "SELECT alert FROM advert_matches WHERE advert = ?1 ORDER BY alert";
     alerts(connection, sql, advert)
 }
@@ -34,13 +40,13 @@ fn alerts(connection: &Connection, sql: &str, item: i64) -> rusqlite::Result<Vec
 /// [`Alerts::history`](super::registry::Alerts::history).
 pub(super) fn history(
     connection: &Connection,
-    listing: Listing,
+    listing: ListingKind,
     alert: i64,
-    page: Page,
+    page: PageParams,
 ) -> rusqlite::Result<Vec<FlxId>> {
     let sql = match listing {
-        Listing::Property => PROPERTY_HISTORY,
-        Listing::Advert => ADVERT_HISTORY,
+        ListingKind::Property => PROPERTY_HISTORY,
+        ListingKind::Advert => ADVERT_HISTORY,
     };
     let (take, skip) = page.bounds();
     let mut statement = connection.prepare_cached(sql)?;
@@ -62,7 +68,7 @@ const ADVERT_HISTORY: &str = "SELECT advert_id FROM advert_matches JOIN adverts 
      WHERE alert = ?1 ORDER BY matched_at_ms DESC, advert DESC LIMIT ?2 OFFSET ?3";
 
 /// Records that an alert matched a property for the first time.
-pub(super) fn remember_property(
+pub(super) fn record_property_match(
     transaction: &Transaction<'_>,
     property: i64,
     alert: i64,
@@ -75,7 +81,7 @@ pub(super) fn remember_property(
 }
 
 /// Records that an alert matched an advert for the first time.
-pub(super) fn remember_advert(
+pub(super) fn record_advert_match(
     transaction: &Transaction<'_>,
     advert: i64,
     alert: i64,

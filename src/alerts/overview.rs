@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::alert::{self, Alert, COLUMNS};
-use super::deliveries::Page;
+use super::deliveries::PageParams;
 use crate::delivery::DeliveryStatus;
 use toise_contract::listings::codes::{FlxId, Timestamp};
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_store::{self as store, Store};
 
 /// An alert with its delivery status.
@@ -57,7 +57,7 @@ pub fn answer(alert: &Alert) -> Value {
 }
 
 /// Alerts of an account, or of all accounts, newest first.
-pub fn list(store: &Store, account: Option<Uuid>, page: Page) -> store::Result<Vec<Alert>> {
+pub fn list(store: &Store, account: Option<Uuid>, page: PageParams) -> store::Result<Vec<Alert>> {
     let (take, skip) = page.bounds();
     let sql = format!(
         "SELECT {COLUMNS} FROM alerts WHERE ?1 IS NULL OR account_id = ?1 ORDER BY alert DESC LIMIT ?2 OFFSET ?3"
@@ -91,8 +91,8 @@ fn overview(connection: &Connection, alert: Alert) -> rusqlite::Result<Overview>
         Ok(count.unsigned_abs())
     };
     let matches = match alert.listing {
-        Listing::Property => "SELECT count(*) FROM property_matches WHERE alert = ?1",
-        Listing::Advert => "SELECT count(*) FROM advert_matches WHERE alert = ?1",
+        ListingKind::Property => "SELECT count(*) FROM property_matches WHERE alert = ?1",
+        ListingKind::Advert => "SELECT count(*) FROM advert_matches WHERE alert = ?1",
     };
     let waiting = "SELECT count(*) FROM outbox WHERE delivery IS NULL AND alert = ?1";
     let mut deliveries = DeliveryStatus::ALL.map(|status| (status, 0));

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::outbox::Branch;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_store::document;
 
 /// Maximum items per delivery.
@@ -16,7 +16,7 @@ pub const BYTES_MAX: usize = 512 * 1024;
 
 /// One item of a delivery.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct OutboxItem {
     /// Number of its notification.
     pub notification: i64,
     branch: Branch,
@@ -29,7 +29,7 @@ pub(super) struct Item {
 /// Columns of the outbox that form an item.
 pub(super) const ITEM_COLUMNS: &str = "notification, branch, item, snapshot, outbox.created_at_ms";
 
-impl Item {
+impl OutboxItem {
     /// Reads [`ITEM_COLUMNS`].
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let branch: String = row.get(1)?;
@@ -48,7 +48,7 @@ impl Item {
 
 /// Number of items in each branch, for billing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct ItemCounts {
     /// Number of first matches.
     pub created: u64,
     /// Number of events on items matched before.
@@ -57,25 +57,28 @@ pub(super) struct Counts {
 
 /// The alert whose matches a body contains.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct PayloadSubject {
     /// The alert.
     pub alert_id: FlxId,
     /// Whether it searches properties or adverts.
-    pub listing: Listing,
+    pub listing: ListingKind,
     /// Context that is echoed, as JSON.
     pub context: Option<String>,
 }
 
 /// The texts of items in a body, in their order. Reads one row per snapshot.
-pub(super) fn records(connection: &Connection, items: &[Item]) -> rusqlite::Result<Vec<Vec<u8>>> {
+pub(super) fn records(
+    connection: &Connection,
+    items: &[OutboxItem],
+) -> rusqlite::Result<Vec<Vec<u8>>> {
     items.iter().map(|item| record(connection, item)).collect()
 }
 
 /// The first of `items`, as many as fit in [`BYTES_MAX`] but at least one, with their texts.
 pub(super) fn fitting(
     connection: &Connection,
-    mut items: Vec<Item>,
-) -> rusqlite::Result<(Vec<Item>, Vec<Vec<u8>>)> {
+    mut items: Vec<OutboxItem>,
+) -> rusqlite::Result<(Vec<OutboxItem>, Vec<Vec<u8>>)> {
     let (mut records, mut bytes) = (Vec::with_capacity(items.len()), 0);
     for item in &items {
         let record = record(connection, item)?;
@@ -90,8 +93,12 @@ pub(super) fn fitting(
 }
 
 /// The body for some items, oldest first, from their texts, and the number of items in each branch.
-pub(super) fn body(subject: &Subject, items: &[Item], records: &[Vec<u8>]) -> (Vec<u8>, Counts) {
-    let mut counts = Counts::default();
+pub(super) fn body(
+    subject: &PayloadSubject,
+    items: &[OutboxItem],
+    records: &[Vec<u8>],
+) -> (Vec<u8>, ItemCounts) {
+    let mut counts = ItemCounts::default();
     let mut body = br#"{"data":{"#.to_vec();
     for (branch, count) in [
         (Branch::Created, &mut counts.created),
@@ -120,10 +127,10 @@ pub(super) fn body(subject: &Subject, items: &[Item], records: &[Vec<u8>]) -> (V
 }
 
 /// Writes the alert's entry of a branch up to its first item.
-fn open(body: &mut Vec<u8>, subject: &Subject) {
+fn open(body: &mut Vec<u8>, subject: &PayloadSubject) {
     let items = match subject.listing {
-        Listing::Property => "properties",
-        Listing::Advert => "adverts",
+        ListingKind::Property => "properties",
+        ListingKind::Advert => "adverts",
     };
     body.extend_from_slice(format!("{{\"alert_id\":\"{}\",", subject.alert_id).as_bytes());
     if let Some(context) = &subject.context {
@@ -132,7 +139,7 @@ fn open(body: &mut Vec<u8>, subject: &Subject) {
     body.extend_from_slice(format!("\"{items}\":[").as_bytes());
 }
 
-fn record(connection: &Connection, item: &Item) -> rusqlite::Result<Vec<u8>> {
+fn record(connection: &Connection, item: &OutboxItem) -> rusqlite::Result<Vec<u8>> {
     let Some(snapshot) = item.snapshot else {
         return Ok(format!("\"{}\"", item.item).into_bytes());
     };

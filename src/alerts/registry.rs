@@ -9,15 +9,15 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::alert::{self, Alert, COLUMNS, Reason, kind_of, last_change};
+use super::alert::{self, Alert, COLUMNS, DeactivationReason, kind_of, last_change};
 use super::matches;
-use crate::request::queries::Page;
+use crate::request::queries::PageParams;
 use crate::request::{AlertPatch, NewAlert, SavedSearch, conditions};
 use crate::settings::AlertLimits;
 use toise_base::clock::Clock;
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_store::{self as store, Store};
 
 /// Why a call about alerts failed.
@@ -60,7 +60,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// The alerts in a store. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Alerts {
+pub struct AlertRegistry {
     store: Store,
     clock: Clock,
     limits: AlertLimits,
@@ -68,16 +68,16 @@ pub struct Alerts {
 
 /// Identifies an alert for the account that requests it.
 #[derive(Clone, Copy, Debug)]
-pub struct Address {
+pub struct AlertRef {
     /// The requesting account.
     pub account: Uuid,
     /// Whether the alert searches properties or adverts.
-    pub listing: Listing,
+    pub listing: ListingKind,
     /// Identifier of the alert.
     pub id: FlxId,
 }
 
-impl Alerts {
+impl AlertRegistry {
     /// Opens the alerts in a store.
     pub fn new(store: Store, clock: Clock, limits: AlertLimits) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Alerts {
     ///
     /// # Errors
     /// [`Error::Refused`] for too many conditions, [`Error::TooMany`] and [`Error::TooManyKept`] for too many alerts.
-    pub fn create(&self, account: Uuid, listing: Listing, alert: NewAlert) -> Result<FlxId> {
+    pub fn create(&self, account: Uuid, listing: ListingKind, alert: NewAlert) -> Result<FlxId> {
         let made = self.create_many(account, listing, vec![Ok(alert)])?;
         made.into_iter().next().unwrap_or(Err(Error::NoAlert))
     }
@@ -104,13 +104,13 @@ impl Alerts {
     pub fn create_many(
         &self,
         account: Uuid,
-        listing: Listing,
+        listing: ListingKind,
         alerts: Vec<std::result::Result<NewAlert, Fault>>,
     ) -> Result<Vec<Result<FlxId>>> {
         let now_ms = self.clock.now().timestamp_millis();
         let limits = self.limits;
         let made = self.store.write(move |transaction| {
-            let mut held = Held::of(transaction, account)?;
+            let mut held = AlertCounts::of(transaction, account)?;
             let mut change = last_change(transaction)?;
             let mut made = Vec::with_capacity(alerts.len());
             for alert in alerts {
@@ -145,7 +145,7 @@ impl Alerts {
     ///
     /// # Errors
     /// [`Error::NoAlert`].
-    pub fn get(&self, address: Address) -> Result<Alert> {
+    pub fn get(&self, address: AlertRef) -> Result<Alert> {
         let found = self.store.read(|connection| find(connection, address))?;
         found.ok_or(Error::NoAlert)
     }
@@ -157,13 +157,13 @@ impl Alerts {
     pub fn list(
         &self,
         account: Uuid,
-        listing: Listing,
-        page: Option<Page>,
+        listing: ListingKind,
+        page: Option<PageParams>,
     ) -> Result<Vec<Vec<u8>>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM alerts WHERE account_id = ?1 AND kind = ?2 ORDER BY alert LIMIT ?3 OFFSET ?4"
         );
-        let (take, skip) = page.map_or((-1, 0), Page::bounds);
+        let (take, skip) = page.map_or((-1, 0), PageParams::bounds);
         self.store.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query((account.to_string(), kind_of(listing), take, skip))?;
@@ -186,7 +186,7 @@ impl Alerts {
     /// # Errors
     /// [`Error::NoAlert`], [`Error::Refused`] for too many conditions, [`Error::TooMany`] if it was inactive and the
     /// account has the maximum number of active alerts.
-    pub fn patch(&self, address: Address, patch: AlertPatch) -> Result<()> {
+    pub fn patch(&self, address: AlertRef, patch: AlertPatch) -> Result<()> {
         if let Some(search) = &patch.search {
             check(search, self.limits)?;
         }
@@ -218,7 +218,7 @@ impl Alerts {
     ///
     /// # Errors
     /// [`Error::NoAlert`], [`Error::TooMany`] if the account has the maximum number of active alerts.
-    pub fn activate(&self, address: Address) -> Result<()> {
+    pub fn activate(&self, address: AlertRef) -> Result<()> {
         self.change(address, |transaction, number, change, now_ms| {
             transaction
                 .prepare_cached(
@@ -233,13 +233,19 @@ impl Alerts {
     ///
     /// # Errors
     /// [`Error::NoAlert`].
-    pub fn delete(&self, address: Address) -> Result<()> {
+    pub fn delete(&self, address: AlertRef) -> Result<()> {
         let now_ms = self.clock.now().timestamp_millis();
         let is_there = self.store.write(move |transaction| {
             let Some(alert) = find(transaction, address)? else {
                 return Ok(false);
             };
-            deactivate(transaction, alert.number, None, Reason::Deleted, now_ms)?;
+            deactivate(
+                transaction,
+                alert.number,
+                None,
+                DeactivationReason::Deleted,
+                now_ms,
+            )?;
             Ok(true)
         })?;
         is_there.then_some(()).ok_or(Error::NoAlert)
@@ -248,7 +254,7 @@ impl Alerts {
     /// Applies a change to an alert, which is active afterwards.
     fn change(
         &self,
-        address: Address,
+        address: AlertRef,
         change: impl FnOnce(&Transaction<'_>, i64, i64, i64) -> rusqlite::Result<usize> + Send + 'static,
     ) -> Result<()> {
         let now_ms = self.clock.now().timestamp_millis();
@@ -258,7 +264,7 @@ impl Alerts {
                 return Ok(Err(Error::NoAlert));
             };
             if alert.deactivated.is_some() {
-                let held = Held::of(transaction, address.account)?;
+                let held = AlertCounts::of(transaction, address.account)?;
                 if let Err(refused) = held.check_one_more_active(limits) {
                     return Ok(Err(refused));
                 }
@@ -274,12 +280,12 @@ impl Alerts {
     ///
     /// # Errors
     /// [`Error::NoAlert`].
-    pub fn history(&self, address: Address, skip: usize, take: usize) -> Result<Vec<FlxId>> {
+    pub fn history(&self, address: AlertRef, skip: usize, take: usize) -> Result<Vec<FlxId>> {
         let found = self.store.read(|connection| {
             let Some(alert) = find(connection, address)? else {
                 return Ok(None);
             };
-            let page = Page { skip, take };
+            let page = PageParams { skip, take };
             matches::history(connection, address.listing, alert.number, page).map(Some)
         })?;
         found.ok_or(Error::NoAlert)
@@ -292,7 +298,7 @@ pub(super) fn deactivate(
     transaction: &Transaction<'_>,
     alert: i64,
     receiver: Option<&str>,
-    reason: Reason,
+    reason: DeactivationReason,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
     let change = last_change(transaction)? + 1;
@@ -308,7 +314,7 @@ pub(super) fn deactivate(
 fn insert(
     transaction: &Transaction<'_>,
     account: Uuid,
-    listing: Listing,
+    listing: ListingKind,
     alert: &NewAlert,
     change: i64,
     now_ms: i64,
@@ -335,7 +341,7 @@ fn insert(
     Ok(id)
 }
 
-fn find(connection: &Connection, address: Address) -> rusqlite::Result<Option<Alert>> {
+fn find(connection: &Connection, address: AlertRef) -> rusqlite::Result<Option<Alert>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1 AND account_id = ?2 AND kind = ?3"
     );
@@ -353,13 +359,13 @@ fn find(connection: &Connection, address: Address) -> rusqlite::Result<Option<Al
 }
 
 /// Number of alerts of an account, on properties and adverts together.
-struct Held {
+struct AlertCounts {
     active: usize,
     /// Including inactive ones.
     all: usize,
 }
 
-impl Held {
+impl AlertCounts {
     fn of(connection: &Connection, account: Uuid) -> rusqlite::Result<Self> {
         let count = |sql: &str| -> rusqlite::Result<usize> {
             let mut statement = connection.prepare_cached(sql)?;

@@ -39,7 +39,7 @@ pub enum Error {
 
 /// A window of time, in Unix milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct ReplayWindow {
     /// First moment, inclusive.
     pub from_ms: i64,
     /// Last moment, inclusive.
@@ -65,12 +65,12 @@ pub fn replay(
     store: &Store,
     clock: &Clock,
     alert_id: FlxId,
-    window: Window,
+    window: ReplayWindow,
     items_max: usize,
 ) -> Result<Replay, Error> {
     let replay_id = Uuid::now_v7();
     let now_ms = clock.now().timestamp_millis();
-    let Window { from_ms, to_ms } = window;
+    let ReplayWindow { from_ms, to_ms } = window;
     let items_max = items_max.min(ITEMS_MAX) as i64;
     store.write(move |transaction| {
         let alert = match find_alert(transaction, alert_id)? {

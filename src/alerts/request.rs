@@ -14,11 +14,11 @@ use toise_contract::fields::schema::reference;
 use toise_contract::fields::{
     Field, FieldKind, ListOf, Own, Taken, Values, read, read_part, refuse_long,
 };
-use toise_contract::filter::{Clause, Filter, Test};
+use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::deliveries::AlertContext;
-use toise_contract::listings::filters::{Listing, parse_search_query};
-use toise_contract::walk::At;
-use toise_net::receiver::URL_CHARS_MAX;
+use toise_contract::listings::filters::{ListingKind, parse_search_query};
+use toise_contract::walk::JsonPath;
+use toise_net::egress::URL_CHARS_MAX;
 
 /// Maximum alerts in one call.
 pub const ALERTS_MAX: usize = 100;
@@ -70,10 +70,10 @@ pub struct AlertPatch {
 }
 
 /// The match kinds that alerts on properties or adverts may subscribe to.
-pub fn match_kinds(listing: Listing) -> &'static Enumeration {
+pub fn match_kinds(listing: ListingKind) -> &'static Enumeration {
     match listing {
-        Listing::Property => EnumAlertMatch::TABLE,
-        Listing::Advert => EnumAdvertAlertMatch::TABLE,
+        ListingKind::Property => EnumAlertMatch::TABLE,
+        ListingKind::Advert => EnumAdvertAlertMatch::TABLE,
     }
 }
 
@@ -83,9 +83,9 @@ static CONTEXT: [Field; 1] = [
 ];
 
 /// The body that makes an alert; any part of it changes one.
-pub fn alert_table(listing: Listing) -> &'static [Field] {
+pub fn alert_table(listing: ListingKind) -> &'static [Field] {
     static PROPERTY_SEARCH: Own = Own {
-        read: |value, at| saved_search(Listing::Property, value, at),
+        read: |value, at| saved_search(ListingKind::Property, value, at),
         schema: |_| reference("FilterPropertyQuery"),
     };
     static PROPERTY_KINDS: ListOf = kinds(EnumAlertMatch::TABLE);
@@ -95,7 +95,7 @@ pub fn alert_table(listing: Listing) -> &'static [Field] {
         "What is told: a property that qualifies for the first time, a new advert that joins a matched one",
     );
     static ADVERT_SEARCH: Own = Own {
-        read: |value, at| saved_search(Listing::Advert, value, at),
+        read: |value, at| saved_search(ListingKind::Advert, value, at),
         schema: |_| reference("FilterAdvertQuery"),
     };
     static ADVERT_KINDS: ListOf = kinds(EnumAdvertAlertMatch::TABLE);
@@ -106,20 +106,20 @@ pub fn alert_table(listing: Listing) -> &'static [Field] {
          first match is remembered silently, so that events follow",
     );
     match listing {
-        Listing::Property => &PROPERTY,
-        Listing::Advert => &ADVERT,
+        ListingKind::Property => &PROPERTY,
+        ListingKind::Advert => &ADVERT,
     }
 }
 
 /// The body that makes several alerts.
-pub fn alerts_table(listing: Listing) -> &'static [Field] {
+pub fn alerts_table(listing: ListingKind) -> &'static [Field] {
     static PROPERTY_ITEMS: ListOf = items("SaveSearchPropertiesPayload");
     static PROPERTY: [Field; 1] = alerts(&PROPERTY_ITEMS);
     static ADVERT_ITEMS: ListOf = items("SaveSearchAdvertsPayload");
     static ADVERT: [Field; 1] = alerts(&ADVERT_ITEMS);
     match listing {
-        Listing::Property => &PROPERTY,
-        Listing::Advert => &ADVERT,
+        ListingKind::Property => &PROPERTY,
+        ListingKind::Advert => &ADVERT,
     }
 }
 
@@ -175,8 +175,8 @@ const fn alerts(items: &'static ListOf) -> [Field; 1] {
 ///
 /// # Errors
 /// The first fault in document order; missing keys are reported last.
-pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
-    let mut values = read(body, alert_table(listing), At::Body)?;
+pub fn parse_alert(listing: ListingKind, body: &Value) -> Result<NewAlert, Fault> {
+    let mut values = read(body, alert_table(listing), JsonPath::Body)?;
     let filter = values.require("search_query")?;
     Ok(NewAlert {
         search: saved(filter, body),
@@ -192,8 +192,12 @@ pub fn parse_alert(listing: Listing, body: &Value) -> Result<NewAlert, Fault> {
 ///
 /// # Errors
 /// The first fault of the list itself.
-pub fn parse_alerts(listing: Listing, body: &Value) -> Result<Vec<Result<NewAlert, Fault>>, Fault> {
-    let alerts: Vec<&Value> = read(body, alerts_table(listing), At::Body)?.require("alerts")?;
+pub fn parse_alerts(
+    listing: ListingKind,
+    body: &Value,
+) -> Result<Vec<Result<NewAlert, Fault>>, Fault> {
+    let alerts: Vec<&Value> =
+        read(body, alerts_table(listing), JsonPath::Body)?.require("alerts")?;
     let alerts = alerts.into_iter();
     Ok(alerts.map(|alert| parse_alert(listing, alert)).collect())
 }
@@ -202,8 +206,8 @@ pub fn parse_alerts(listing: Listing, body: &Value) -> Result<Vec<Result<NewAler
 ///
 /// # Errors
 /// The first fault in document order.
-pub fn parse_patch(listing: Listing, body: &Value) -> Result<AlertPatch, Fault> {
-    let mut values = read_part(body, alert_table(listing), At::Body)?;
+pub fn parse_patch(listing: ListingKind, body: &Value) -> Result<AlertPatch, Fault> {
+    let mut values = read_part(body, alert_table(listing), JsonPath::Body)?;
     Ok(AlertPatch {
         search: values
             .take("search_query")
@@ -215,7 +219,11 @@ pub fn parse_patch(listing: Listing, body: &Value) -> Result<AlertPatch, Fault> 
     })
 }
 
-fn saved_search<'v>(listing: Listing, value: &'v Value, at: At<'_>) -> Result<Taken<'v>, Fault> {
+fn saved_search<'v>(
+    listing: ListingKind,
+    value: &'v Value,
+    at: JsonPath<'_>,
+) -> Result<Taken<'v>, Fault> {
     let filter = parse_search_query(listing, value)?;
     refuse_long(value, SEARCH_QUERY_BYTES_MAX, at)?;
     Ok(Taken::Filter(filter))
@@ -253,9 +261,9 @@ fn context_of(values: &mut Values<'_>) -> Option<Option<AlertContext>> {
 /// Number of conditions in a filter: every bound, place, flag and text counts.
 pub fn conditions(filter: &[Clause]) -> usize {
     let of_clause = |clause: &Clause| match &clause.test {
-        Test::OneOf(texts) => texts.len(),
-        Test::Any(filters) => filters.iter().map(|filter| conditions(filter)).sum(),
-        Test::SomeItem(filter) => conditions(filter),
+        ClauseTest::OneOf(texts) => texts.len(),
+        ClauseTest::Any(filters) => filters.iter().map(|filter| conditions(filter)).sum(),
+        ClauseTest::SomeItem(filter) => conditions(filter),
         _ => 1,
     };
     filter.iter().map(of_clause).sum()
@@ -275,7 +283,7 @@ mod tests {
     fn a_body_is_parsed_to_an_alert_with_the_original_search() {
         let mut body = body();
         body["context"] = json!({"metadata": {"customer": 7}});
-        let alert = parse_alert(Listing::Property, &body).unwrap();
+        let alert = parse_alert(ListingKind::Property, &body).unwrap();
         assert_eq!(alert.search.sent, body["search_query"]);
         assert_eq!(conditions(&alert.search.filter), 2);
         assert_eq!(alert.match_kinds, ["ALERT_MATCH_CREATED"]);
@@ -336,7 +344,7 @@ mod tests {
         ] {
             let mut body = body();
             body[key] = value;
-            let fault = parse_alert(Listing::Property, &body)
+            let fault = parse_alert(ListingKind::Property, &body)
                 .unwrap_err()
                 .to_string();
             assert!(fault.starts_with(message), "{fault}");
@@ -344,7 +352,7 @@ mod tests {
         for key in ["search_query", "webhook_url", "match", "search_name"] {
             let mut body = body();
             body.as_object_mut().unwrap().remove(key);
-            let fault = parse_alert(Listing::Property, &body)
+            let fault = parse_alert(ListingKind::Property, &body)
                 .unwrap_err()
                 .to_string();
             assert_eq!(fault, format!("{key}: is required"));
@@ -353,20 +361,20 @@ mod tests {
 
     #[test]
     fn each_of_several_alerts_is_accepted_or_rejected_independently() {
-        let alerts = parse_alerts(Listing::Property, &json!({"alerts": [body(), {}]})).unwrap();
+        let alerts = parse_alerts(ListingKind::Property, &json!({"alerts": [body(), {}]})).unwrap();
         assert!(alerts[0].is_ok());
         assert_eq!(
             alerts[1].clone().unwrap_err().to_string(),
             "search_query: is required"
         );
-        let none = parse_alerts(Listing::Property, &json!({"alerts": []})).unwrap_err();
+        let none = parse_alerts(ListingKind::Property, &json!({"alerts": []})).unwrap_err();
         assert_eq!(none.to_string(), "alerts: must hold 1 to 100 items");
     }
 
     #[test]
     fn a_patch_contains_only_the_given_fields() {
         let patch = parse_patch(
-            Listing::Advert,
+            ListingKind::Advert,
             &json!({"match": ["ALERT_MATCH_ADVERT_EVENT", "ALERT_MATCH_ADVERT_EVENT"]}),
         );
         let expected = AlertPatch {
@@ -374,7 +382,7 @@ mod tests {
             ..AlertPatch::default()
         };
         assert_eq!(patch.unwrap(), expected);
-        let patch = parse_patch(Listing::Advert, &json!({"context": {}})).unwrap();
+        let patch = parse_patch(ListingKind::Advert, &json!({"context": {}})).unwrap();
         assert_eq!(patch.context, Some(None));
     }
 }

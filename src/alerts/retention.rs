@@ -42,7 +42,7 @@ impl From<&WebhookSettings> for Retention {
 
 /// How full the outbox is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Depth {
+pub struct OutboxDepth {
     /// Number of notifications.
     pub kept: i64,
     /// Number of notifications waiting for a delivery, counted up to 100,000.
@@ -58,9 +58,9 @@ pub struct Depth {
 }
 
 /// Reads how full the outbox is; scans the waiting notifications and the pages of an index.
-pub fn depth(connection: &Connection) -> rusqlite::Result<Depth> {
+pub fn depth(connection: &Connection) -> rusqlite::Result<OutboxDepth> {
     let open = "SELECT count(*) FROM deliveries WHERE next_attempt_at_ms IS NOT NULL AND status";
-    Ok(Depth {
+    Ok(OutboxDepth {
         kept: kept(connection)?,
         waiting: number(
             connection,
@@ -101,7 +101,7 @@ fn oldest(connection: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
 
 /// What has to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Due {
+pub(super) struct PendingEvictions {
     /// Whether some notifications are too old.
     aged: bool,
     /// Number of notifications above the limit.
@@ -110,7 +110,7 @@ pub(super) struct Due {
     undelivered: Vec<(i64, usize)>,
 }
 
-impl Due {
+impl PendingEvictions {
     /// Whether nothing has to be deleted.
     pub(super) fn is_empty(&self) -> bool {
         !self.aged && self.excess == 0
@@ -123,9 +123,9 @@ pub(super) fn due(
     connection: &Connection,
     retention: Retention,
     now_ms: i64,
-) -> rusqlite::Result<Due> {
+) -> rusqlite::Result<PendingEvictions> {
     let Some((first, at_ms)) = oldest(connection)? else {
-        return Ok(Due::default());
+        return Ok(PendingEvictions::default());
     };
     let aged = at_ms < now_ms.saturating_sub(retention.age_ms);
     // The numbers have gaps only where notifications were deleted out of order.
@@ -142,12 +142,12 @@ pub(super) fn due(
         )?
         .query_row([excess as i64], |row| row.get(0))?;
     let missing = excess.saturating_sub(usize::try_from(settled).unwrap_or_default());
-    Ok(Due {
+    Ok(PendingEvictions {
         aged,
         excess,
         undelivered: match missing {
             0 => Vec::new(),
-            missing => to_lose(undelivered(connection)?, missing),
+            missing => evictions_by_alert(undelivered(connection)?, missing),
         },
     })
 }
@@ -170,7 +170,7 @@ fn undelivered(connection: &Connection) -> rusqlite::Result<Vec<(String, i64, us
 }
 
 /// Evictions by alert that sum to `missing`, taken from the accounts with the most, down to one common level.
-fn to_lose(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usize)> {
+fn evictions_by_alert(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usize)> {
     let mut of_account: HashMap<&str, usize> = HashMap::new();
     for (account, _, items) in &held {
         *of_account.entry(account).or_default() += items;
@@ -203,20 +203,20 @@ fn to_lose(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usi
 
 /// What one transaction deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Swept {
+pub(super) struct SweepOutcome {
     /// Number of notifications that were never delivered.
     pub undelivered: usize,
     /// What still has to be deleted.
-    pub left: Due,
+    pub left: PendingEvictions,
 }
 
 /// Deletes part of what has to be deleted.
 pub(super) fn sweep(
     transaction: &Transaction<'_>,
     retention: Retention,
-    due: Due,
+    due: PendingEvictions,
     now_ms: i64,
-) -> rusqlite::Result<Swept> {
+) -> rusqlite::Result<SweepOutcome> {
     let mut sweep = Sweep {
         transaction,
         left: due,
@@ -227,7 +227,7 @@ pub(super) fn sweep(
         sweep.by_age(now_ms.saturating_sub(retention.age_ms))?;
     }
     sweep.by_number()?;
-    Ok(Swept {
+    Ok(SweepOutcome {
         undelivered: sweep.undelivered,
         left: sweep.left,
     })
@@ -235,7 +235,7 @@ pub(super) fn sweep(
 
 struct Sweep<'t> {
     transaction: &'t Transaction<'t>,
-    left: Due,
+    left: PendingEvictions,
     gone: usize,
     undelivered: usize,
 }
@@ -260,8 +260,8 @@ impl Sweep<'_> {
         let mut left = HashSet::new();
         for (notification, delivery, _) in aged {
             match delivery {
-                None => self.let_go(notification)?,
-                Some(delivery) if left.insert(delivery) => self.let_delivery_go(delivery)?,
+                None => self.delete_notification(notification)?,
+                Some(delivery) if left.insert(delivery) => self.delete_delivery(delivery)?,
                 Some(_) => {}
             }
         }
@@ -277,10 +277,10 @@ impl Sweep<'_> {
             }
             for delivery in &settled {
                 if self.left.excess > 0 {
-                    self.let_delivery_go(*delivery)?;
+                    self.delete_delivery(*delivery)?;
                 }
             }
-            if settled.is_empty() && !self.undelivered_of_one()? {
+            if settled.is_empty() && !self.evict_undelivered()? {
                 // If more were written meanwhile, the next check finds them.
                 self.left.excess = 0;
             }
@@ -289,7 +289,7 @@ impl Sweep<'_> {
     }
 
     /// Evicts undelivered notifications of the next alert; returns false if there is none.
-    fn undelivered_of_one(&mut self) -> rusqlite::Result<bool> {
+    fn evict_undelivered(&mut self) -> rusqlite::Result<bool> {
         let Some((alert, loss)) = self.left.undelivered.pop() else {
             return Ok(false);
         };
@@ -299,7 +299,7 @@ impl Sweep<'_> {
             (alert, loss.min(SWEEP_MAX) as i64),
         )?;
         for notification in &waiting {
-            self.let_go(*notification)?;
+            self.delete_notification(*notification)?;
         }
         if waiting.is_empty() {
             let oldest = self.picked(
@@ -308,7 +308,7 @@ impl Sweep<'_> {
                 [alert],
             )?;
             for delivery in oldest {
-                self.let_delivery_go(delivery)?;
+                self.delete_delivery(delivery)?;
             }
         }
         let gone = self.gone - before;
@@ -333,7 +333,7 @@ impl Sweep<'_> {
     }
 
     /// Deletes a notification that is not in a delivery.
-    fn let_go(&mut self, notification: i64) -> rusqlite::Result<()> {
+    fn delete_notification(&mut self, notification: i64) -> rusqlite::Result<()> {
         let gone = self.forget(
             "DELETE FROM outbox WHERE notification = ?1 AND delivery IS NULL RETURNING snapshot",
             notification,
@@ -343,7 +343,7 @@ impl Sweep<'_> {
     }
 
     /// Deletes a delivery with all its notifications.
-    fn let_delivery_go(&mut self, delivery: i64) -> rusqlite::Result<()> {
+    fn delete_delivery(&mut self, delivery: i64) -> rusqlite::Result<()> {
         let gone = self.forget(
             "DELETE FROM outbox WHERE delivery = ?1 RETURNING snapshot",
             delivery,
@@ -397,7 +397,7 @@ mod tests {
         };
         let accounts = [("a", 60), ("a", 40), ("b", 50), ("c", 10), ("b", 1)];
         let lost = |missing| {
-            let mut lost = to_lose(held(&accounts), missing);
+            let mut lost = evictions_by_alert(held(&accounts), missing);
             lost.sort_unstable();
             lost
         };

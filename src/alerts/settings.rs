@@ -1,7 +1,7 @@
 //! Settings of alerts and their deliveries: the `[alerts]` and `[webhooks]` sections.
 
 use serde::{Deserialize, Serialize};
-use toise_net::receiver::Allowed;
+use toise_net::egress::AllowedHosts;
 
 /// The `[alerts]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ impl Default for WebhookSettings {
 
 impl WebhookSettings {
     /// The hosts that webhooks may always reach. The text was validated when the settings were read.
-    pub fn allowed(&self) -> Allowed {
-        Allowed::parse(&self.allow_hosts).unwrap_or_default()
+    pub fn allowed(&self) -> AllowedHosts {
+        AllowedHosts::parse(&self.allow_hosts).unwrap_or_default()
     }
 }

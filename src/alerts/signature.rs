@@ -28,7 +28,7 @@ const BLOCK_BYTES: usize = 64;
 
 /// Why a delivery cannot be verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unverified {
+pub enum VerifyError {
     /// The timestamp is not a number of seconds.
     #[error("{TIMESTAMP_HEADER} is missing or not a number of seconds")]
     NoTimestamp,
@@ -68,10 +68,10 @@ pub fn verify(
     body: &[u8],
     signatures: &str,
     now: DateTime<Utc>,
-) -> Result<(), Unverified> {
-    let sent_s: i64 = timestamp.parse().map_err(|_| Unverified::NoTimestamp)?;
+) -> Result<(), VerifyError> {
+    let sent_s: i64 = timestamp.parse().map_err(|_| VerifyError::NoTimestamp)?;
     if now.timestamp().abs_diff(sent_s) > TOLERANCE_S {
-        return Err(Unverified::Untimely);
+        return Err(VerifyError::Untimely);
     }
     let expected = STANDARD.encode(digest(secret, id, timestamp, body));
     let right = signatures
@@ -81,7 +81,7 @@ pub fn verify(
     if right {
         Ok(())
     } else {
-        Err(Unverified::Forged)
+        Err(VerifyError::Forged)
     }
 }
 
@@ -149,11 +149,11 @@ mod tests {
         }
         for seconds in [-301, 301] {
             let aged = verify(ID, &timestamp, BODY, SIGNATURE, at(seconds));
-            assert_eq!(aged, Err(Unverified::Untimely));
+            assert_eq!(aged, Err(VerifyError::Untimely));
         }
         assert_eq!(
             verify(ID, "", BODY, SIGNATURE, at(0)),
-            Err(Unverified::NoTimestamp)
+            Err(VerifyError::NoTimestamp)
         );
         for (id, body, signatures) in [
             ("msg_other", BODY, SIGNATURE),
@@ -165,7 +165,7 @@ mod tests {
         ] {
             assert_eq!(
                 verify(id, &timestamp, body, signatures, at(0)),
-                Err(Unverified::Forged)
+                Err(VerifyError::Forged)
             );
         }
     }

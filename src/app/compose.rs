@@ -10,26 +10,26 @@ use tokio::sync::Semaphore;
 use crate::Failure;
 use crate::config::Config;
 use toise_accounts::ledger::Ledger;
-use toise_accounts::meter::Meters;
+use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
-use toise_accounts::verify::Verifier;
-use toise_alerts::Alerts;
+use toise_accounts::verify::KeyVerifier;
+use toise_alerts::AlertRegistry;
 use toise_alerts::dispatch::{self};
 use toise_alerts::retention::Retention;
 use toise_base::clock::Clock;
 use toise_base::supervise::Supervisor;
 use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
-use toise_engine::pool::Pool;
+use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
-use toise_http::addresses::Addresses;
-use toise_http::idempotency::Claims;
+use toise_http::addresses::ReceiverChecker;
+use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
-use toise_http::resources::opendata::Answers;
+use toise_http::resources::opendata::OpenDataBackend;
 use toise_http::{App, Readiness};
 use toise_listings::search::projection::Projection;
-use toise_net::post::Poster;
-use toise_net::receiver::Gate;
+use toise_net::egress::EgressGuard;
+use toise_net::webhook_client::WebhookClient;
 use toise_opendata::OpenData;
 use toise_store::Store;
 use toise_telemetry::{Gauge, Metric, Metrics};
@@ -62,18 +62,18 @@ const UNREADABLE_ALERTS: Metric<Gauge> = Metric::gauge(
 pub fn app(
     supervisor: &Supervisor,
     store: &Store,
-    answers: Arc<dyn Answers>,
+    answers: Arc<dyn OpenDataBackend>,
     properties: Arc<Projection>,
     models: LiveModel,
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Failure> {
-    let pool = Pool::new(config.engine.threads(), config.engine.query_queue_max)?;
+    let pool = QueryPool::new(config.engine.threads(), config.engine.query_queue_max)?;
     let readiness = Readiness::of(supervisor);
     let metrics = Metrics::new()?;
     let observed = readiness.clone();
     let depth = pool.clone();
-    metrics.observe(move |gauges| {
+    metrics.register_gauges(move |gauges| {
         gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
         gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });
@@ -81,7 +81,7 @@ pub fn app(
         answers,
         store: store.clone(),
         clock: clock.clone(),
-        meters: Meters::new(clock.clone()),
+        meters: KeyMeters::new(clock.clone()),
         limits: config.limits,
         prices: Arc::new(Prices::from(&config.prices)),
         collector: Collector::new(
@@ -90,14 +90,16 @@ pub fn app(
             properties.listings().clone(),
             &config.collect,
         )?,
-        ledger: Ledger::of(store),
+        ledger: Ledger::new(store),
         properties,
         models,
-        alerts: Alerts::new(store.clone(), clock.clone(), config.alerts),
-        addresses: Addresses::new(Gate::new(config.webhooks.allowed()).supervised_by(supervisor)),
+        alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
+        addresses: ReceiverChecker::new(
+            EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),
+        ),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
-        claims: Claims::default(),
-        verifier: Verifier::new(store.clone(), clock.clone())?,
+        claims: IdempotencyClaims::default(),
+        verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         pool,
         readiness,
@@ -111,12 +113,12 @@ pub(crate) fn deliveries(
     data: &Path,
     app: &App,
     config: &Config,
-) -> Result<dispatch::Setup, Failure> {
-    Ok(dispatch::Setup {
+) -> Result<dispatch::DispatcherContext, Failure> {
+    Ok(dispatch::DispatcherContext {
         data: data.to_owned(),
         store: app.store.clone(),
         clock: app.clock.clone(),
-        poster: Poster::new(app.addresses.gate().clone())?,
+        poster: WebhookClient::new(app.addresses.gate().clone())?,
         prices: Arc::clone(&app.prices),
         retention: Retention::from(&config.webhooks),
         metrics: app.metrics.clone(),
@@ -124,9 +126,9 @@ pub(crate) fn deliveries(
 }
 
 /// Registers the gauges of the store and the tables.
-pub(crate) fn observe(app: &App, store: Store, open_data: OpenData) {
+pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
-    app.metrics.observe(move |gauges| {
+    app.metrics.register_gauges(move |gauges| {
         gauges.set(STORE_BYTES, &[], store.bytes() as f64);
         // Alerts change in other processes too. What cannot be read now is told as it was last.
         let _ = properties.listings().load_alerts();
@@ -138,7 +140,7 @@ pub(crate) fn observe(app: &App, store: Store, open_data: OpenData) {
             gauges.set(ACTIVE_ALERTS, &[("about", about)], count as f64);
         }
         gauges.set(UNREADABLE_ALERTS, &[], active.unreadable as f64);
-        open_data.engine().observe(gauges);
+        open_data.engine().record_gauges(gauges);
     });
 }
 
@@ -147,27 +149,27 @@ mod tests {
     use super::*;
     use toise_engine::{Budget, Engine};
     use toise_http::resources::probes;
-    use toise_lab::synth::{Request, lake::into_lake};
+    use toise_lab::synth::{SynthRequest, lake::generate_into_lake};
     use toise_lake::Lake;
     use toise_listings::Listings;
     use toise_listings::columns::properties;
-    use toise_listings::search::texts::Texts;
+    use toise_listings::search::texts::TextSearch;
     use toise_opendata::{dpe, dvf};
 
     #[tokio::test]
     async fn metrics_report_the_sizes_of_tables_store_and_process() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
-        let request = Request {
+        let request = SynthRequest {
             dataset: toise_opendata::Dataset::Dvf,
             items: 50,
             seed: 1,
             full_width: false,
         };
-        into_lake(data, request, toise_base::progress::Progress::silent()).unwrap();
+        generate_into_lake(data, request, toise_base::progress::Progress::silent()).unwrap();
         let tables = [dvf::schema(), dpe::schema(), properties()];
         let engine = Arc::new(Engine::open(data, &tables, Budget::default()).unwrap());
-        let open_data = OpenData::over(Arc::clone(&engine));
+        let open_data = OpenData::new(Arc::clone(&engine));
         let rows = open_data
             .engine()
             .view(toise_opendata::dvf::schema())
@@ -177,8 +179,9 @@ mod tests {
         let (clock, config) = (Clock::system(), Config::default());
         let listings = Listings::new(store.clone(), clock.clone());
         let lake = Lake::open(data).unwrap();
-        let properties =
-            Arc::new(Projection::open(listings, engine, lake, Texts::open(data).unwrap()).unwrap());
+        let properties = Arc::new(
+            Projection::open(listings, engine, lake, TextSearch::open(data).unwrap()).unwrap(),
+        );
         let answers = Arc::new(open_data.clone());
         let models = LiveModel::open(data, config.estimate.adjustments());
         let supervisor = Supervisor::default();
@@ -192,7 +195,7 @@ mod tests {
             &config,
         )
         .unwrap();
-        observe(&app, store, open_data);
+        register_gauges(&app, store, open_data);
         app.readiness.set_ready();
         let response = probes::metrics(&app).await.unwrap().response;
         assert!(

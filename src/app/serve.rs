@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use crate::compose::{app, deliveries, observe};
+use crate::compose::{app, deliveries, register_gauges};
 use crate::config::Config;
 use crate::{Failure, contours};
 use toise_alerts::dispatch::Dispatcher;
@@ -18,13 +18,13 @@ use toise_base::supervise::Supervisor;
 use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_http::App;
-use toise_http::server::{self, Limits};
+use toise_http::server::{self, ServerLimits};
 use toise_http::tls::Tls;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::Projection;
-use toise_listings::search::texts::Texts;
+use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
 use toise_store::Store;
 use toise_telemetry::logs;
@@ -42,14 +42,14 @@ pub fn serve(
     on_ready: impl FnOnce(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     logs::start(&config.log);
-    logs::warn_of_few_descriptors(config.server.connections_max);
+    logs::warn_if_few_descriptors(config.server.connections_max);
     let tls = match config.server.tls_files() {
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
     };
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
-    let open_data = OpenData::over(Arc::clone(&engine));
+    let open_data = OpenData::new(Arc::clone(&engine));
     let supervisor = Supervisor::default();
     let store = Store::open_supervised(data, &supervisor)?;
     let clock = Clock::system();
@@ -59,11 +59,11 @@ pub fn serve(
         listings,
         engine,
         Lake::open(data)?,
-        Texts::open(data)?,
+        TextSearch::open(data)?,
     )?);
-    let _keeping = properties.keep_up(&supervisor)?;
+    let _keeping = properties.start_workers(&supervisor)?;
     let models = LiveModel::open(data, config.estimate.adjustments());
-    let _watching = models.keep_up(&supervisor)?;
+    let _watching = models.watch(&supervisor)?;
     let app = app(
         &supervisor,
         &store,
@@ -73,7 +73,7 @@ pub fn serve(
         &clock,
         config,
     )?;
-    observe(&app, store, open_data);
+    register_gauges(&app, store, open_data);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -103,7 +103,7 @@ async fn listen(
     // Signal handlers are installed before the address is reported, so that no signal sent afterwards is lost.
     let stop = stop_signal()?;
     let supervisor = app.readiness.supervisor().clone();
-    renew_on_hangup(&supervisor, tls.clone())?;
+    reload_tls_on_sighup(&supervisor, tls.clone())?;
     let wanted = &config.server.listen;
     let listener = TcpListener::bind(wanted)
         .await
@@ -116,7 +116,7 @@ async fn listen(
             failure = supervisor.failure() => tracing::error!(%failure, "stopping"),
         }
     };
-    server::run_over(listener, tls, app, Limits::from(&config.server), stop).await;
+    server::run_with_tls(listener, tls, app, ServerLimits::from(&config.server), stop).await;
     Ok(())
 }
 
@@ -142,7 +142,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
 
 /// Reloads the certificate on every SIGHUP; has no effect without TLS.
 #[cfg(unix)]
-fn renew_on_hangup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
+fn reload_tls_on_sighup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
     let renewing = async move {
@@ -161,6 +161,6 @@ fn renew_on_hangup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result
 }
 
 #[cfg(not(unix))]
-fn renew_on_hangup(_supervisor: &Supervisor, _tls: Option<Tls>) -> std::io::Result<()> {
+fn reload_tls_on_sighup(_supervisor: &Supervisor, _tls: Option<Tls>) -> std::io::Result<()> {
     Ok(())
 }

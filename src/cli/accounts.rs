@@ -4,13 +4,13 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::usage::{self, Part, PeriodArgs};
+use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::account::{self, Account, Signing};
+use toise_accounts::account::{self, Account, ActiveSecret};
 use toise_accounts::answers::{account_answer, moment};
 use toise_accounts::signing::SigningSecret;
-use toise_accounts::usage::{Consumer, Usage, by_key};
+use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
 use toise_store::Store;
 
@@ -22,11 +22,11 @@ Example: show what a webhook receiver needs
   toise accounts show --json")]
 pub struct AccountsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: AccountsAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
+enum AccountsAction {
     /// Create an account and show its secrets
     Create {
         /// Name of the account; must be unique
@@ -60,12 +60,12 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     let clock = Clock::system();
     match &arguments.action {
-        Action::Create { name } => {
+        AccountsAction::Create { name } => {
             let (account, secret) = account::create(&store, &clock, name)?;
             print_new(common, &account, &secret);
         }
-        Action::List => print_list(common, &account::list(&store)?),
-        Action::Show { account } => {
+        AccountsAction::List => print_list(common, &account::list(&store)?),
+        AccountsAction::Show { account } => {
             let account = if account == DEFAULT_ACCOUNT {
                 account::find_or_create(&store, &clock, account)?
             } else {
@@ -74,7 +74,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
             print_whole(common, &account, &signing);
         }
-        Action::Rotate { account } => {
+        AccountsAction::Rotate { account } => {
             let account_id = named(&store, account)?.account_id;
             let (account, secret) = account::rotate_secret(&store, &clock, account_id)?;
             print_new(common, &account, &secret);
@@ -82,17 +82,17 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
                 eprintln!("the old secret also signs deliveries for 24 hours");
             }
         }
-        Action::Usage { account, period } => {
+        AccountsAction::Usage { account, period } => {
             let period = period.period()?;
             let (consumer, accounts) = match account {
-                None => (Consumer::All, account::list(&store)?),
+                None => (UsageScope::All, account::list(&store)?),
                 Some(account) => {
                     let account = named(&store, account)?;
-                    (Consumer::Account(account.account_id), vec![account])
+                    (UsageScope::Account(account.account_id), vec![account])
                 }
             };
             let consumed = by_key(&store, consumer, period)?;
-            let parts: Vec<Part<'_>> = accounts
+            let parts: Vec<UsagePart<'_>> = accounts
                 .iter()
                 .map(|account| part_of(account, &consumed))
                 .collect();
@@ -115,8 +115,8 @@ fn named(
     })
 }
 
-fn part_of<'u>(account: &Account, consumed: &'u [Usage]) -> Part<'u> {
-    Part {
+fn part_of<'u>(account: &Account, consumed: &'u [Usage]) -> UsagePart<'u> {
+    UsagePart {
         label: account.name.clone(),
         identity: json!({"account_id": account.account_id, "name": account.name}),
         usage: consumed
@@ -127,7 +127,7 @@ fn part_of<'u>(account: &Account, consumed: &'u [Usage]) -> Part<'u> {
 }
 
 fn print_new(common: &Common, account: &Account, secret: &SigningSecret) {
-    let signing = Signing {
+    let signing = ActiveSecret {
         secret: secret.clone(),
         valid_until: None,
     };
@@ -152,7 +152,7 @@ fn print_list(common: &Common, accounts: &[Account]) {
     println!("{table}");
 }
 
-fn print_whole(common: &Common, account: &Account, signing: &[Signing]) {
+fn print_whole(common: &Common, account: &Account, signing: &[ActiveSecret]) {
     let present = signing.iter().find(|signing| signing.valid_until.is_none());
     let former = signing
         .iter()

@@ -1,18 +1,18 @@
 //! `toise alerts`: lists alerts, shows their deliveries and retries or replays them. Works while the server is running;
 //! the server does the sending.
 
-mod saved;
+mod show;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use toise_alerts::deliveries::{self, Page};
+use toise_alerts::deliveries::{self, PageParams};
 use toise_alerts::delivery::{Delivery, DeliveryStatus};
-use toise_alerts::replay::{self, ITEMS_MAX, Window, replay};
+use toise_alerts::replay::{self, ITEMS_MAX, ReplayWindow, replay};
 use toise_alerts::request::queries::TAKE_MAX;
 use toise_base::clock::Clock;
-use toise_contract::dates::{DATE_RULE, Moment};
+use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_contract::listings::codes::FlxId;
 use toise_store::Store;
 
@@ -26,11 +26,11 @@ Example: recover after a receiver outage on Monday
   toise alerts replay 019bb126-cee2-7a45-a98c-3cba58e89b2d --from 2026-11-16 --to 2026-11-16")]
 pub struct AlertsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: AlertsAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
+enum AlertsAction {
     /// List alerts, newest first
     List {
         /// Name or id of one account [default: all]
@@ -74,10 +74,10 @@ enum Action {
         alert: FlxId,
         /// First day or moment of the window
         #[arg(long, value_name = "DATE", value_parser = moment)]
-        from: Moment,
+        from: DateOrInstant,
         /// Last day or moment of the window, included
         #[arg(long, value_name = "DATE", value_parser = moment)]
-        to: Moment,
+        to: DateOrInstant,
         /// Maximum number of items; the oldest are sent first
         #[arg(long, value_name = "NUMBER", default_value_t = ITEMS_MAX)]
         max_items: usize,
@@ -107,8 +107,8 @@ struct PageArgs {
 }
 
 impl PageArgs {
-    fn page(&self) -> Page {
-        Page {
+    fn page(&self) -> PageParams {
+        PageParams {
             skip: self.skip,
             take: self.take.min(TAKE_MAX),
         }
@@ -119,8 +119,8 @@ fn id(text: &str) -> Result<FlxId, String> {
     FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
 }
 
-fn moment(text: &str) -> Result<Moment, String> {
-    Moment::parse(text).ok_or_else(|| DATE_RULE.into())
+fn moment(text: &str) -> Result<DateOrInstant, String> {
+    DateOrInstant::parse(text).ok_or_else(|| DATE_RULE.into())
 }
 
 /// Runs `alerts`.
@@ -128,23 +128,23 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     let clock = Clock::system();
     match &arguments.action {
-        Action::List { account, page } => {
-            saved::list(common, &store, account.as_deref(), page.page())?;
+        AlertsAction::List { account, page } => {
+            show::list(common, &store, account.as_deref(), page.page())?;
         }
-        Action::Show { alert } => saved::show(common, &store, *alert)?,
-        Action::Deliveries {
+        AlertsAction::Show { alert } => show::show(common, &store, *alert)?,
+        AlertsAction::Deliveries {
             alert,
             status,
             page,
         } => {
-            deliveries::is_alert(&store, *alert)?
+            deliveries::alert_exists(&store, *alert)?
                 .then_some(())
                 .ok_or_else(|| format!("no alert {alert}"))?;
             let status = status.map(status_of);
-            let found = deliveries::of_alert(&store, *alert, status, page.page())?;
+            let found = deliveries::list_for_alert(&store, *alert, status, page.page())?;
             print(common, &found)?;
         }
-        Action::DeadLetters {
+        AlertsAction::DeadLetters {
             retry,
             retry_all,
             page,
@@ -166,7 +166,7 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
                 false => println!("{retried} deliveries queued; the server retries them"),
             }
         }
-        Action::Replay {
+        AlertsAction::Replay {
             alert,
             from,
             to,
@@ -175,7 +175,7 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
             if from.is_after(*to) {
                 return Err("--from must not be after --to".into());
             }
-            let window = Window {
+            let window = ReplayWindow {
                 from_ms: from.first_millisecond(),
                 to_ms: to.last_millisecond(),
             };

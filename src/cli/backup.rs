@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{CommandResult, Common};
 use toise_app::backup::Manifest;
-use toise_app::backup::stage::Stage;
+use toise_app::backup::stage::StagedBackup;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_engine::{self as engine, Budget};
@@ -34,7 +34,7 @@ pub struct BackupArgs {
 /// Runs `backup`.
 pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
     let bar = Progress::new(common.json).bytes("reading", None);
-    let stage = Stage::take(&common.data, &arguments.to, &Clock::system(), &bar)?;
+    let stage = StagedBackup::take(&common.data, &arguments.to, &Clock::system(), &bar)?;
     open_tables(stage.folder())?;
     let manifest = stage.publish()?;
     bar.finish_and_clear();

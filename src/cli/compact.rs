@@ -14,10 +14,10 @@ use super::tables::LakeTable;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_lake::Lake;
 use toise_lake::snapshot::Snapshot;
-use toise_listings::search::projection::{self, fold};
+use toise_listings::search::projection::{self, compaction};
 use toise_listings::{Listings, search::texts};
 use toise_store::Store;
 
@@ -48,13 +48,13 @@ pub struct CompactArgs {
 
 /// Files of a table in one snapshot.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Extent {
+struct TableExtent {
     runs: usize,
     files: usize,
     bytes: u64,
 }
 
-impl From<&Snapshot> for Extent {
+impl From<&Snapshot> for TableExtent {
     fn from(snapshot: &Snapshot) -> Self {
         let runs: BTreeSet<u64> = snapshot.parts.iter().map(|part| part.run).collect();
         Self {
@@ -67,14 +67,14 @@ impl From<&Snapshot> for Extent {
 
 /// Result of compacting one table.
 #[derive(Debug, Serialize)]
-struct Compacted {
+struct CompactionResult {
     table: &'static str,
     rows: u64,
     /// Records written from the memtable: those changed since the table was last compacted.
     folded: u64,
     rows_written: u64,
-    before: Extent,
-    after: Extent,
+    before: TableExtent,
+    after: TableExtent,
     seconds: f64,
 }
 
@@ -96,7 +96,7 @@ pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
         let (folded, rows_written) = compact(&lake, listings.as_ref(), table, &bar)?;
         bar.finish_and_clear();
         let after = lake.snapshot(schema)?;
-        tables.push(Compacted {
+        tables.push(CompactionResult {
             table: schema.name,
             rows: after.rows(),
             folded,
@@ -121,8 +121,9 @@ fn compact(
     let Some((listing, listings)) = table.listing().zip(listings) else {
         return Ok((0, merge()?));
     };
-    let folded = fold::when_free(|| fold::fold(listings, lake, listing, &|_| {}))?;
-    Ok((folded, fold::when_free(|| Ok(merge()?))?))
+    let folded =
+        compaction::retry_while_locked(|| compaction::compact(listings, lake, listing, &|_| {}))?;
+    Ok((folded, compaction::retry_while_locked(|| Ok(merge()?))?))
 }
 
 fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> CommandResult {
@@ -146,18 +147,20 @@ fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> Command
         // Each record is read and then written.
         let bar = progress.rows(schema.name, 2 * count);
         let tell = |rows| bar.inc(rows);
-        let rows = fold::when_free(|| fold::rebuild(listings, &lake, listing, &tell))?;
+        let rows = compaction::retry_while_locked(|| {
+            compaction::rebuild(listings, &lake, listing, &tell)
+        })?;
         bar.finish_and_clear();
-        tables.push(Compacted {
+        tables.push(CompactionResult {
             table: schema.name,
             rows,
             folded: 0,
             rows_written: rows,
-            before: before.as_ref().map(Extent::from).unwrap_or_default(),
+            before: before.as_ref().map(TableExtent::from).unwrap_or_default(),
             after: (&lake.snapshot(schema)?).into(),
             seconds: started.elapsed().as_secs_f64(),
         });
-        if listing == Listing::Property {
+        if listing == ListingKind::Property {
             let bar = progress.rows("text index", count);
             texts::rebuild(&common.data, listings, &|properties| bar.inc(properties))?;
             bar.finish_and_clear();
@@ -167,7 +170,7 @@ fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> Command
     Ok(())
 }
 
-fn report(common: &Common, tables: &[Compacted]) {
+fn report(common: &Common, tables: &[CompactionResult]) {
     if common.json {
         println!("{}", json!({ "tables": tables }));
     } else {
@@ -175,7 +178,7 @@ fn report(common: &Common, tables: &[Compacted]) {
     }
 }
 
-fn print(tables: &[Compacted]) {
+fn print(tables: &[CompactionResult]) {
     let mut shown = crate::table();
     shown.set_header([
         "table",

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{CommandResult, Common};
-use toise_app::config::print::{Origins, as_json, as_toml};
-use toise_app::config::{Effective, Flag};
+use toise_app::config::print::{OriginComments, as_json, as_toml};
+use toise_app::config::{EffectiveConfig, Flag};
 
 /// Flags that set configuration values, shared by `serve`, `demo` and `config`.
 #[derive(Args, Clone, Debug)]
@@ -91,10 +91,10 @@ pub struct ConfigArgs {
 /// Runs `config`.
 pub fn run(common: &Common, arguments: &ConfigArgs) -> CommandResult {
     let (effective, origins) = if arguments.default {
-        (Effective::defaults()?, Origins::Hidden)
+        (EffectiveConfig::defaults()?, OriginComments::Hidden)
     } else {
         let flags = arguments.settings.flags()?;
-        (common.configuration(flags)?, Origins::Shown)
+        (common.configuration(flags)?, OriginComments::Shown)
     };
     if common.json {
         println!("{}", as_json(&effective));

@@ -10,16 +10,16 @@ use super::config::SettingArgs;
 use super::train::train_lake;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::keys::{self, DEMO_NAME, KeyRequest, Kind, Owner};
-use toise_accounts::limits::Limits;
+use toise_accounts::keys::{self, DEMO_NAME, KeyKind, KeyRequest, Owner};
+use toise_accounts::limits::KeyLimits;
 use toise_accounts::scopes::{Scope, Scopes};
 use toise_app::contours;
 use toise_app::serve::serve;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_estimate::{model, store};
-use toise_lab::synth::adverts::{Level, Request as AdvertsRequest};
-use toise_lab::synth::{Request, lake::into_lake, listings::into_listings};
+use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel};
+use toise_lab::synth::{SynthRequest, lake::generate_into_lake, listings::generate_into_listings};
 use toise_lake::Lake;
 use toise_listings::columns::properties;
 use toise_opendata::{Dataset, dpe, dvf};
@@ -61,11 +61,11 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     let config = common.configuration(arguments.settings.flags()?)?.config;
     let adverts = arguments.adverts;
     match arguments.small {
-        true => fill(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?,
-        false => fill(common, SALES, DIAGNOSTICS, adverts)?,
+        true => generate_data(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?,
+        false => generate_data(common, SALES, DIAGNOSTICS, adverts)?,
     }
     if !arguments.no_model {
-        learn(common)?;
+        train_model(common)?;
     }
     let as_json = common.json;
     serve(&common.data, &config, move |address| {
@@ -87,7 +87,7 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
 /// Creates an API key with the default scopes and one for administration, and revokes the keys of earlier demos.
 fn make_keys(
     data: &Path,
-    limits: &Limits,
+    limits: &KeyLimits,
 ) -> Result<(String, String), Box<dyn std::error::Error + Send + Sync>> {
     let store = Store::open(data)?;
     let clock = Clock::system();
@@ -97,19 +97,19 @@ fn make_keys(
             name: Some(DEMO_NAME.to_owned()),
             grants: Some(grants.into()),
             ..KeyRequest::new(
-                Kind::Production,
+                KeyKind::Production,
                 Owner::Named(DEFAULT_ACCOUNT.to_owned()),
                 limits,
             )
         };
-        keys::make(&store, &clock, request).map(|new| new.key)
+        keys::issue(&store, &clock, request).map(|new| new.key)
     };
-    let key = make(Kind::Production.default_scopes())?;
+    let key = make(KeyKind::Production.default_scopes())?;
     Ok((key, make([Scope::Admin].into_iter().collect())?))
 }
 
 /// Generates the demo's data if the data folder has no rows yet.
-fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandResult {
+fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandResult {
     let data = &common.data;
     let lake = Lake::open(data)?;
     let mut rows = 0;
@@ -123,25 +123,25 @@ fn fill(common: &Common, sales: u64, diagnostics: u64, adverts: u64) -> CommandR
     }
     let progress = Progress::new(common.json);
     for (dataset, items) in [(Dataset::Dvf, sales), (Dataset::Dpe, diagnostics)] {
-        let request = Request {
+        let request = SynthRequest {
             dataset,
             items,
             seed: SEED,
             full_width: false,
         };
-        into_lake(data, request, progress)?;
+        generate_into_lake(data, request, progress)?;
         let (items, name) = (request.items, dataset.name());
         eprintln!("generated {items} synthetic rows of {name}");
     }
-    let request = AdvertsRequest::new(adverts, SEED, Level::Middle);
-    let filled = into_listings(data, request, contours::kept(data).as_deref(), progress)?;
+    let request = AdvertsRequest::new(adverts, SEED, DistortionLevel::Middle);
+    let filled = generate_into_listings(data, request, contours::kept(data).as_deref(), progress)?;
     let (adverts, properties) = (filled.adverts, filled.properties);
     eprintln!("generated {adverts} synthetic adverts of {properties} properties");
     Ok(())
 }
 
 /// Trains the estimator on the demo's sales if there is no model yet; takes seconds in an optimised build.
-fn learn(common: &Common) -> CommandResult {
+fn train_model(common: &Common) -> CommandResult {
     let folder = common.data.join(store::FOLDER);
     if folder.join(store::CURRENT).exists() {
         return Ok(());

@@ -9,7 +9,7 @@ use super::matching::rename;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_estimate::bulk::{self, COMPARABLES_MAX, Options, Report};
+use toise_estimate::bulk::{self, BulkEstimateOptions, BulkEstimateReport, COMPARABLES_MAX};
 use toise_estimate::valuer::{Adjustments, Valuer};
 use toise_estimate::{Detail, Model, store};
 
@@ -56,7 +56,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     };
     let model = Model::open(&common.data.join(store::FOLDER))?;
     let valuer = Valuer::new(Arc::new(model), adjustments);
-    let options = Options {
+    let options = BulkEstimateOptions {
         input: arguments.input.clone(),
         output: arguments.output.clone(),
         renames: arguments.renames.clone(),
@@ -76,7 +76,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     Ok(())
 }
 
-fn print(report: &Report, output: &Path) {
+fn print(report: &BulkEstimateReport, output: &Path) {
     println!(
         "{} rows in {:.1} s ({:.0} rows/s): {} valued, {} in error",
         report.rows, report.seconds, report.rows_per_second, report.valued, report.errors

@@ -3,9 +3,11 @@
 use clap::{Args, Subcommand};
 use comfy_table::CellAlignment;
 
-use super::matching::Table as Matched;
+use super::matching::MatchTable as Matched;
 use super::{CommandResult, Common};
-use toise_lab::matching::{self, Class, LevelResult, Options, Report};
+use toise_lab::matching::{
+    self, ConfidenceStats, EvaluationOptions, EvaluationReport, LevelResult,
+};
 use toise_opendata::OpenData;
 
 /// Arguments of `evaluate`.
@@ -24,21 +26,21 @@ Example: estimate prices of 2023 from sales known at the end of 2022
   toise evaluate estimate --train-until 2022-12-31 --test 2023")]
 pub struct EvaluateArgs {
     #[command(subcommand)]
-    what: What,
+    what: EvaluateTarget,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum EvaluateTarget {
     /// Match sampled records by what a portfolio would know of them, and measure how often they are found
-    Match(MatchArgs),
+    Match(EvaluateMatchArgs),
     /// Train the estimator on sales up to a day, and evaluate it on later sales
-    Estimate(super::evaluate_estimate::EstimateArgs),
+    Estimate(super::evaluate_estimate::EvaluateEstimateArgs),
     /// Deduplicate synthetic adverts with known assets, and measure precision and recall
     Dedup(super::evaluate_dedup::DedupArgs),
 }
 
 #[derive(Args, Debug)]
-struct MatchArgs {
+struct EvaluateMatchArgs {
     /// Table to match against
     table: Matched,
     /// Number of records to sample
@@ -52,12 +54,14 @@ struct MatchArgs {
 /// Runs `evaluate`.
 pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
     let arguments = match &arguments.what {
-        What::Match(arguments) => arguments,
-        What::Estimate(arguments) => return super::evaluate_estimate::run(common, arguments),
-        What::Dedup(arguments) => return super::evaluate_dedup::run(common, arguments),
+        EvaluateTarget::Match(arguments) => arguments,
+        EvaluateTarget::Estimate(arguments) => {
+            return super::evaluate_estimate::run(common, arguments);
+        }
+        EvaluateTarget::Dedup(arguments) => return super::evaluate_dedup::run(common, arguments),
     };
     let open_data = OpenData::open(&common.data, common.budget()?)?;
-    let options = Options {
+    let options = EvaluationOptions {
         dataset: arguments.table.into(),
         sample: arguments.sample,
         seed: arguments.seed,
@@ -71,7 +75,7 @@ pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
     Ok(())
 }
 
-fn print(report: &Report) {
+fn print(report: &EvaluationReport) {
     let mut table = crate::table();
     table.set_header([
         "level",
@@ -121,7 +125,7 @@ fn row(level: &LevelResult) -> Vec<String> {
         percent(level.top5_ceiling),
         percent(level.top5_of_ceiling),
     ];
-    for Class {
+    for ConfidenceStats {
         count, precision, ..
     } in [level.high, level.medium, level.low, level.reject]
     {

@@ -1,7 +1,7 @@
 //! `toise evaluate dedup`: deduplicates synthetic adverts with known assets and compares the result with the ground
 //! truth.
 
-mod ingested;
+mod ingestion;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,15 +15,15 @@ use serde::Serialize;
 use super::{CommandResult, Common};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::InseeCode;
-use toise_lab::dedup::fit::{Fit, Fitted};
-use toise_lab::dedup::{self, Grouping, Mistake, Outcome};
-use toise_lab::synth::adverts::{Level, Market, Request, Spread};
-use toise_lab::synth::places;
+use toise_lab::dedup::fit::{FittedWeights, WeightFitter};
+use toise_lab::dedup::{self, DedupOutcome, Grouping, Mistake};
+use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
+use toise_lab::synth::communes;
 
 /// Seeds of the adverts that the weights were fitted on. Reports on these seeds would be too optimistic.
 const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
 /// Noise levels of the adverts that the weights were fitted on.
-const TRAINING_LEVELS: [Level; 2] = [Level::Light, Level::Middle];
+const TRAINING_LEVELS: [DistortionLevel; 2] = [DistortionLevel::Light, DistortionLevel::Middle];
 
 /// Arguments of `evaluate dedup`.
 #[derive(Args, Debug)]
@@ -61,36 +61,36 @@ pub enum NoiseLevel {
     Heavy,
 }
 
-impl From<NoiseLevel> for Level {
+impl From<NoiseLevel> for DistortionLevel {
     fn from(level: NoiseLevel) -> Self {
         match level {
-            NoiseLevel::Clean => Level::Clean,
-            NoiseLevel::Light => Level::Light,
-            NoiseLevel::Middle => Level::Middle,
-            NoiseLevel::Heavy => Level::Heavy,
+            NoiseLevel::Clean => DistortionLevel::Clean,
+            NoiseLevel::Light => DistortionLevel::Light,
+            NoiseLevel::Middle => DistortionLevel::Middle,
+            NoiseLevel::Heavy => DistortionLevel::Heavy,
         }
     }
 }
 
-type Boxed = Box<dyn std::error::Error + Send + Sync>;
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct LevelResult {
-    level: Level,
+struct DedupLevelResult {
+    level: DistortionLevel,
     seconds: f64,
     #[serde(flatten)]
-    judged: Judged,
+    judged: DedupMeasurement,
 }
 
 /// What was measured at a level.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Judged {
+enum DedupMeasurement {
     /// The scorer alone.
     Scorer {
         #[serde(flatten)]
-        outcome: Box<Outcome>,
+        outcome: Box<DedupOutcome>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         mistakes: Vec<Mistake>,
     },
@@ -98,7 +98,7 @@ enum Judged {
     Ingestion(Grouping),
 }
 
-impl Judged {
+impl DedupMeasurement {
     fn grouping(&self) -> &Grouping {
         match self {
             Self::Scorer { outcome, .. } => &outcome.grouping,
@@ -109,12 +109,12 @@ impl Judged {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct DedupReport {
     adverts: u64,
     seed: u64,
     training_seeds: [u64; 2],
     seed_was_trained_on: bool,
-    levels: Vec<LevelResult>,
+    levels: Vec<DedupLevelResult>,
 }
 
 /// Runs `evaluate dedup`.
@@ -122,9 +122,9 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     if arguments.fit {
         return fit(common, arguments);
     }
-    let levels: Vec<Level> = match arguments.level {
+    let levels: Vec<DistortionLevel> = match arguments.level {
         Some(level) => vec![level.into()],
-        None => Level::ALL.to_vec(),
+        None => DistortionLevel::ALL.to_vec(),
     };
     let mut results = Vec::new();
     for level in levels {
@@ -133,13 +133,13 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
             true => ingested(arguments.adverts, arguments.seed, level)?,
             false => scored(arguments, level),
         };
-        results.push(LevelResult {
+        results.push(DedupLevelResult {
             level,
             seconds: started.elapsed().as_secs_f64(),
             judged,
         });
     }
-    let report = Report {
+    let report = DedupReport {
         adverts: arguments.adverts,
         seed: arguments.seed,
         training_seeds: [*TRAINING_SEEDS.start(), *TRAINING_SEEDS.end()],
@@ -154,8 +154,8 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     Ok(())
 }
 
-fn scored(arguments: &DedupArgs, level: Level) -> Judged {
-    let mut market = dedup::Market::default();
+fn scored(arguments: &DedupArgs, level: DistortionLevel) -> DedupMeasurement {
+    let mut market = dedup::DedupSimulation::default();
     let compared = &mut |_: &_, _| {};
     observe(
         arguments.adverts,
@@ -165,24 +165,28 @@ fn scored(arguments: &DedupArgs, level: Level) -> Judged {
         compared,
     );
     let mistakes = market.mistakes().iter().take(arguments.mistakes);
-    Judged::Scorer {
+    DedupMeasurement::Scorer {
         outcome: Box::new(market.outcome()),
         mistakes: mistakes.cloned().collect(),
     }
 }
 
-fn ingested(adverts: u64, seed: u64, level: Level) -> Result<Judged, Boxed> {
+fn ingested(
+    adverts: u64,
+    seed: u64,
+    level: DistortionLevel,
+) -> Result<DedupMeasurement, BoxedError> {
     let (synth, bar) = market(adverts, seed, level);
-    let grouping = ingested::grouping(&synth, || bar.inc(1))?;
+    let grouping = ingestion::grouping(&synth, || bar.inc(1))?;
     bar.finish_and_clear();
-    Ok(Judged::Ingestion(grouping))
+    Ok(DedupMeasurement::Ingestion(grouping))
 }
 
 /// The adverts of a level, and a progress bar for their blocks.
-fn market(adverts: u64, seed: u64, level: Level) -> (Market, ProgressBar) {
-    let synth = Market::new(Request {
-        spread: Spread::Dense,
-        ..Request::new(adverts, seed, level)
+fn market(adverts: u64, seed: u64, level: DistortionLevel) -> (MarketGenerator, ProgressBar) {
+    let synth = MarketGenerator::new(AdvertsRequest {
+        spread: MarketDensity::Dense,
+        ..AdvertsRequest::new(adverts, seed, level)
     });
     let bar = ProgressBar::new(synth.blocks()).with_message(level.name());
     (synth, bar)
@@ -191,8 +195,8 @@ fn market(adverts: u64, seed: u64, level: Level) -> (Market, ProgressBar) {
 fn observe(
     adverts: u64,
     seed: u64,
-    level: Level,
-    judge: &mut dedup::Market,
+    level: DistortionLevel,
+    judge: &mut dedup::DedupSimulation,
     compared: &mut dyn FnMut(&toise_dedup::Comparison, bool),
 ) {
     let (synth, bar) = market(adverts, seed, level);
@@ -209,7 +213,7 @@ fn observe(
 /// Adds the INSEE code that ingestion derives from city and department before the comparison.
 fn complete(advert: &mut Advert) {
     static CODES: LazyLock<HashMap<(&str, &str), &str>> = LazyLock::new(|| {
-        let places = places::all().iter();
+        let places = communes::all().iter();
         places
             .map(|place| ((place.department, place.name), place.insee))
             .collect()
@@ -226,10 +230,10 @@ fn complete(advert: &mut Advert) {
 }
 
 fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
-    let mut fit = Fit::default();
+    let mut fit = WeightFitter::default();
     for level in TRAINING_LEVELS {
         for seed in TRAINING_SEEDS {
-            let mut market = dedup::Market::default();
+            let mut market = dedup::DedupSimulation::default();
             observe(
                 arguments.adverts,
                 seed,
@@ -250,7 +254,7 @@ fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
     Ok(())
 }
 
-fn print(report: &Report) {
+fn print(report: &DedupReport) {
     let mut table = crate::table();
     table.set_header([
         "level",
@@ -281,13 +285,13 @@ fn print(report: &Report) {
             percent(grouping.pure_properties),
         ];
         row.extend(match &level.judged {
-            Judged::Scorer { outcome, .. } => [
+            DedupMeasurement::Scorer { outcome, .. } => [
                 percent(outcome.blocking_recall),
                 format!("{:.1}", outcome.candidates_mean),
                 outcome.candidates_max.to_string(),
                 format!("{:.0}", outcome.encoded_bytes_mean),
             ],
-            Judged::Ingestion(_) => std::array::from_fn(|_| "-".to_owned()),
+            DedupMeasurement::Ingestion(_) => std::array::from_fn(|_| "-".to_owned()),
         });
         row.push(format!("{:.1}", level.seconds));
         table.add_row(row);
@@ -295,7 +299,7 @@ fn print(report: &Report) {
     align(&mut table);
     println!("{table}");
     for level in &report.levels {
-        if let Judged::Scorer { outcome, mistakes } = &level.judged {
+        if let DedupMeasurement::Scorer { outcome, mistakes } = &level.judged {
             print_missed(level.level, outcome, mistakes);
         }
     }
@@ -312,7 +316,7 @@ fn print(report: &Report) {
     }
 }
 
-fn print_missed(level: Level, outcome: &Outcome, mistakes: &[Mistake]) {
+fn print_missed(level: DistortionLevel, outcome: &DedupOutcome, mistakes: &[Mistake]) {
     let missed = &outcome.missed;
     println!(
         "{}: {} of {} adverts of known assets joined none of theirs ({} not among the candidates, {} vetoed, {} unsure, \
@@ -352,7 +356,7 @@ fn print_missed(level: Level, outcome: &Outcome, mistakes: &[Mistake]) {
     }
 }
 
-fn print_fitted(fitted: &Fitted) {
+fn print_fitted(fitted: &FittedWeights) {
     let mut table = crate::table();
     table.set_header([
         "field",

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_estimate::{join, model, read, store, train};
+use toise_estimate::{join, model, read_sales, store, train};
 use toise_lab::estimate as evaluate;
 
 /// Folder of report cards, inside the folder of models.
@@ -15,20 +15,20 @@ const REPORTS: &str = "reports";
 
 /// Arguments of `evaluate estimate`.
 #[derive(Args, Debug)]
-pub struct EstimateArgs {
+pub struct EvaluateEstimateArgs {
     /// Last day of the training sales [default: the end of the year before the last recorded]
     #[arg(long, value_name = "DATE")]
     train_until: Option<NaiveDate>,
     /// Sales to evaluate on: a year, or the first and last day [default: all later sales]
     #[arg(long, value_name = "YEAR|DATE..DATE", value_parser = parse_test)]
-    test: Option<Test>,
+    test: Option<TestPeriod>,
 }
 
 /// First and last day of the test sales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Test(NaiveDate, NaiveDate);
+struct TestPeriod(NaiveDate, NaiveDate);
 
-fn parse_test(text: &str) -> Result<Test, String> {
+fn parse_test(text: &str) -> Result<TestPeriod, String> {
     let wrong =
         || format!("\"{text}\" is neither a year nor two dates: 2023 or 2024-07-01..2024-12-31");
     let date = |text: &str| text.parse::<NaiveDate>().ok();
@@ -43,18 +43,18 @@ fn parse_test(text: &str) -> Result<Test, String> {
         }
     };
     match (first, last) {
-        (Some(first), Some(last)) if first <= last => Ok(Test(first, last)),
+        (Some(first), Some(last)) if first <= last => Ok(TestPeriod(first, last)),
         _ => Err(wrong()),
     }
 }
 
 /// Runs `evaluate estimate`.
-pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
+pub fn run(common: &Common, arguments: &EvaluateEstimateArgs) -> CommandResult {
     let progress = Progress::new(common.json);
-    let bar = progress.rows("reading", read::rows(&common.data)?);
+    let bar = progress.rows("reading", read_sales::rows(&common.data)?);
     let test = arguments.test;
     let last = test.map_or(i32::MAX, |test| model::days(test.1) + 1);
-    let (mut recorded, mut funnel) = read::sales(&common.data, last, &|rows| bar.inc(rows))?;
+    let (mut recorded, mut funnel) = read_sales::sales(&common.data, last, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     join::join(&common.data, &mut recorded, &mut funnel)?;
     let latest = recorded
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn test_sales_are_a_year_or_two_dates() {
         let date = |text: &str| text.parse::<NaiveDate>().unwrap();
-        let year = Test(date("2023-01-01"), date("2023-12-31"));
+        let year = TestPeriod(date("2023-01-01"), date("2023-12-31"));
         assert_eq!(parse_test("2023"), Ok(year));
         assert_eq!(parse_test("2023-01-01..2023-12-31"), Ok(year));
         for wrong in ["", "last year", "2023-12-31..2023-01-01", "2023-01-01.."] {

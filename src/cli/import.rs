@@ -14,10 +14,10 @@ use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geo::departments;
 use toise_lake::Lake;
-use toise_net::{Client, Policy};
+use toise_net::{Client, RetryPolicy};
 use toise_opendata::Dataset;
-use toise_opendata::fetch::{self, Fetched};
-use toise_opendata::import::{ImportOptions, Input, import_files, iso};
+use toise_opendata::fetch::{self, FetchedSources};
+use toise_opendata::import::{ImportInput, ImportOptions, import_files, iso};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::cell;
 use toise_opendata::source::files::expand;
@@ -127,7 +127,7 @@ fn department(text: &str) -> Result<String, String> {
     Ok(code)
 }
 
-type Boxed = Box<dyn Error + Send + Sync>;
+type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Runs `import`.
 pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
@@ -141,7 +141,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
                 let this_year = clock.now().year();
                 let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
                 block_on(async {
-                    let client = Client::new(Policy::default())?;
+                    let client = Client::new(RetryPolicy::default())?;
                     let (base, codes) = (&arguments.dvf_base, &shared.departments);
                     fetch::dvf(
                         &client,
@@ -173,7 +173,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             let fetched = if arguments.files.is_empty() {
                 require_departments(shared)?;
                 block_on(async {
-                    let client = Client::new(Policy::default())?;
+                    let client = Client::new(RetryPolicy::default())?;
                     let (base, codes) = (&arguments.dpe_base, &shared.departments);
                     fetch::dpe(
                         &client,
@@ -209,14 +209,14 @@ fn require_departments(shared: &SharedArgs) -> CommandResult {
     Ok(())
 }
 
-fn local(files: &[PathBuf]) -> Result<Fetched, Boxed> {
-    Ok(Fetched {
-        inputs: expand(files)?.into_iter().map(Input::local).collect(),
-        ..Fetched::default()
+fn local(files: &[PathBuf]) -> Result<FetchedSources, BoxedError> {
+    Ok(FetchedSources {
+        inputs: expand(files)?.into_iter().map(ImportInput::local).collect(),
+        ..FetchedSources::default()
     })
 }
 
-fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<T, Boxed> {
+fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<T, BoxedError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -226,7 +226,7 @@ fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<
 fn import(
     common: &Common,
     dataset: Dataset,
-    fetched: &Fetched,
+    fetched: &FetchedSources,
     options: &ImportOptions,
     shared: &SharedArgs,
 ) -> CommandResult {

@@ -57,7 +57,7 @@ pub struct IngestArgs {
     maps: Vec<(String, String)>,
     /// Format of the files [default: derived from the file name; ndjson for standard input]
     #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<IngestFormat>,
     /// Also write the report as JSON to this file (a copy is always in the folder reports of the data folder)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub struct IngestArgs {
 
 /// File format; gzip is recognised by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum IngestFormat {
     /// One JSON object per line
     Ndjson,
     /// A header and rows, separated by comma, semicolon or tab
@@ -81,7 +81,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-type Boxed = Box<dyn Error + Send + Sync>;
+type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Runs `ingest`.
 pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
@@ -109,12 +109,14 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
             lines::unpack(bar.wrap_read(input)).map_err(|error| format!("{name}: {error}"))?;
         report.begin_file(&name);
         let taken = match format {
-            Format::Ndjson => take(&listings, lines::NdJson::new(input), &mut report, &bar),
-            Format::Csv => {
-                let rows = table::Rows::new(input, &mapping)
+            IngestFormat::Ndjson => {
+                ingest_lines(&listings, lines::NdJson::new(input), &mut report, &bar)
+            }
+            IngestFormat::Csv => {
+                let rows = table::CsvRows::new(input, &mapping)
                     .map_err(|error| format!("{name}: {error}"))?;
                 report.unknown_columns(rows.unknown_columns());
-                take(&listings, rows, &mut report, &bar)
+                ingest_lines(&listings, rows, &mut report, &bar)
             }
         };
         bar.finish_and_clear();
@@ -135,7 +137,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
 }
 
 /// Expands the arguments to files in a stable order; `None` stands for standard input.
-fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, Boxed> {
+fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, BoxedError> {
     let mut sources = Vec::new();
     for argument in arguments {
         if argument.as_os_str() == STDIN {
@@ -155,20 +157,20 @@ fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().map(|metadata| metadata.len())
 }
 
-fn format_of(path: Option<&Path>) -> Format {
+fn format_of(path: Option<&Path>) -> IngestFormat {
     let name = path
         .map(|path| path.to_string_lossy().to_lowercase())
         .unwrap_or_default();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     match name.ends_with(".csv") || name.ends_with(".txt") {
-        true => Format::Csv,
-        false => Format::Ndjson,
+        true => IngestFormat::Csv,
+        false => IngestFormat::Ndjson,
     }
 }
 
 /// Lines of a file that are ingested together.
 #[derive(Default)]
-struct Batch {
+struct LineBatch {
     /// Line numbers of `adverts`.
     numbers: Vec<u64>,
     adverts: Vec<Value>,
@@ -176,13 +178,13 @@ struct Batch {
     unreadable: Vec<(u64, String)>,
 }
 
-impl Batch {
+impl LineBatch {
     /// Reads the next lines; `None` after the last.
     fn read(
         lines: &mut impl Iterator<Item = std::io::Result<Line>>,
-    ) -> Option<Result<Self, Boxed>> {
+    ) -> Option<Result<Self, BoxedError>> {
         let mut batch = Self::default();
-        for line in lines.take(BATCH_MAX) {
+        for line in lines.ingest_lines(BATCH_MAX) {
             let Line { number, advert } = match line {
                 Ok(line) => line,
                 Err(error) => return Some(Err(error.into())),
@@ -201,7 +203,7 @@ impl Batch {
 }
 
 /// Ingests the lines of a file batch by batch while the next batch is read. Adverts counted in the report are on disk.
-fn take(
+fn ingest_lines(
     listings: &Listings,
     mut lines: impl Iterator<Item = std::io::Result<Line>> + Send,
     report: &mut IngestReport,
@@ -210,7 +212,7 @@ fn take(
     std::thread::scope(|scope| {
         let (reading, batches) = sync_channel(1);
         scope.spawn(move || {
-            while let Some(batch) = Batch::read(&mut lines) {
+            while let Some(batch) = LineBatch::read(&mut lines) {
                 // Sending fails when the ingestion of an earlier batch failed. No batch follows one that cannot be
                 // read.
                 let is_last = batch.is_err();
@@ -240,9 +242,12 @@ mod tests {
 
     #[test]
     fn the_format_is_derived_from_the_file_name() {
-        assert_eq!(format_of(Some(Path::new("a/Export.CSV.gz"))), Format::Csv);
-        assert_eq!(format_of(Some(Path::new("a.ndjson"))), Format::Ndjson);
-        assert_eq!(format_of(None), Format::Ndjson);
+        assert_eq!(
+            format_of(Some(Path::new("a/Export.CSV.gz"))),
+            IngestFormat::Csv
+        );
+        assert_eq!(format_of(Some(Path::new("a.ndjson"))), IngestFormat::Ndjson);
+        assert_eq!(format_of(None), IngestFormat::Ndjson);
         assert!(pair("url=link").is_ok() && pair("url").is_err() && pair("=x").is_err());
     }
 }

@@ -17,14 +17,14 @@ Examples: list waiting jobs; see why the last pages were rejected
 pub struct JobsArgs {
     /// Filter by status
     #[arg(long, value_enum)]
-    status: Option<Status>,
+    status: Option<JobStatus>,
     /// Maximum number of jobs to list, newest first
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     take: usize,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Status {
+enum JobStatus {
     /// Not started yet
     Waiting,
     /// In progress
@@ -40,10 +40,10 @@ pub fn run(common: &Common, arguments: &JobsArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     let now_ms = Clock::system().now().timestamp_millis();
     let status = arguments.status.map(|status| match status {
-        Status::Waiting => "waiting",
-        Status::Running => "running",
-        Status::Collected => "collected",
-        Status::Rejected => "rejected",
+        JobStatus::Waiting => "waiting",
+        JobStatus::Running => "running",
+        JobStatus::Collected => "collected",
+        JobStatus::Rejected => "rejected",
     });
     let found = store.read(|connection| jobs::list(connection, status, now_ms, arguments.take))?;
     if common.json {

@@ -3,16 +3,16 @@
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::usage::{self, Part, PeriodArgs};
+use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::answers::key_answer;
 use toise_accounts::grants::Grants;
 use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use toise_accounts::keys::{
-    self, Allowance, GrantChange, KeyChange, KeyRecord, KeyRequest, Kind, Owner,
+    self, Allowance, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, Owner,
 };
-use toise_accounts::usage::{Consumer, Usage, by_key};
+use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
 use toise_store::Store;
 
@@ -27,16 +27,16 @@ Examples: create a test key for a partner, grant one more endpoint, raise its ra
   toise keys revoke KEY_ID")]
 pub struct KeysArgs {
     #[command(subcommand)]
-    action: Action,
+    action: KeysAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
+enum KeysAction {
     /// Create an API key (shown only once)
     Create {
         /// Kind of key: a test key expires after 7 days, a production key never
         #[arg(long, value_enum, default_value = "production")]
-        kind: Kind,
+        kind: KeyKind,
         /// Scopes and single endpoints, separated by commas [default: the scopes of the kind, never admin]
         #[arg(long, visible_alias = "grants", value_name = "GRANTS", value_parser = grants)]
         scopes: Option<Grants>,
@@ -47,7 +47,7 @@ enum Action {
         #[arg(long, value_parser = key_name)]
         name: Option<String>,
         #[command(flatten)]
-        limits: Limits,
+        limits: LimitArgs,
     },
     /// List keys, without their secret text
     List,
@@ -79,7 +79,7 @@ enum Action {
         /// The key, or its id
         key: String,
         #[command(flatten)]
-        limits: Limits,
+        limits: LimitArgs,
     },
     /// Report the consumption of keys per day
     Usage {
@@ -91,7 +91,7 @@ enum Action {
 }
 
 #[derive(Args, Clone, Debug)]
-struct Limits {
+struct LimitArgs {
     /// Requests per second [default for a new key: test 5, production 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=RATE_PER_S_MAX as i64))]
     rate: Option<u32>,
@@ -139,7 +139,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     let clock = Clock::system();
     match &arguments.action {
-        Action::Create {
+        KeysAction::Create {
             kind,
             scopes,
             account,
@@ -162,10 +162,10 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 },
                 ..KeyRequest::new(*kind, Owner::Named(account.clone()), &configured)
             };
-            let new = keys::make(&store, &clock, request)?;
+            let new = keys::issue(&store, &clock, request)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
-        Action::List => {
+        KeysAction::List => {
             let records = keys::list(&store)?;
             if common.json {
                 let answers: Vec<Value> = records.iter().map(as_json).collect();
@@ -174,11 +174,11 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 print_table(&records, &clock);
             }
         }
-        Action::Rotate { key } => {
+        KeysAction::Rotate { key } => {
             let new = keys::rotate(&store, &clock, key)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
-        Action::Revoke { key } => {
+        KeysAction::Revoke { key } => {
             let key_id = keys::revoke(&store, &clock, key)?.ok_or("no such key")?;
             if common.json {
                 println!("{}", json!({"key_id": key_id, "revoked": true}));
@@ -186,7 +186,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 println!("revoked {key_id}");
             }
         }
-        Action::Grant { key, grants, only } => {
+        KeysAction::Grant { key, grants, only } => {
             let grants = if *only {
                 GrantChange::Set(*grants)
             } else {
@@ -198,7 +198,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             };
             print_changed(common, &keys::change(&store, key, change)?, &clock);
         }
-        Action::SetLimit { key, limits } => {
+        KeysAction::SetLimit { key, limits } => {
             let change = KeyChange {
                 rate_per_s: limits.rate,
                 monthly_quota: limits.monthly_quota.map(|bound| bound.0),
@@ -207,17 +207,17 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             };
             print_changed(common, &keys::change(&store, key, change)?, &clock);
         }
-        Action::Usage { key, period } => {
+        KeysAction::Usage { key, period } => {
             let period = period.period()?;
             let (consumer, records) = match key {
-                None => (Consumer::All, keys::list(&store)?),
+                None => (UsageScope::All, keys::list(&store)?),
                 Some(key) => {
                     let record = keys::get(&store, key)?;
-                    (Consumer::Key(record.key_id), vec![record])
+                    (UsageScope::Key(record.key_id), vec![record])
                 }
             };
             let consumed = by_key(&store, consumer, period)?;
-            let parts: Vec<Part<'_>> = records
+            let parts: Vec<UsagePart<'_>> = records
                 .iter()
                 .map(|record| part_of(record, &consumed))
                 .collect();
@@ -227,9 +227,9 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
     Ok(())
 }
 
-fn part_of<'u>(record: &KeyRecord, consumed: &'u [Usage]) -> Part<'u> {
+fn part_of<'u>(record: &KeyRecord, consumed: &'u [Usage]) -> UsagePart<'u> {
     let name = record.name.as_deref().unwrap_or(&record.account);
-    Part {
+    UsagePart {
         label: format!("{} ({name})", record.key_id),
         identity: json!({
             "key_id": record.key_id,
@@ -288,7 +288,7 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
     for record in records {
         let state = if record.revoked_at.is_some() {
             "revoked"
-        } else if record.works_at(clock.now()) {
+        } else if record.is_valid_at(clock.now()) {
             "active"
         } else {
             "expired"

@@ -37,7 +37,7 @@ use clap::{Args, Parser, Subcommand};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Table, TableComponent};
 
-use toise_app::config::{Effective, Flag, Sources};
+use toise_app::config::{ConfigSources, EffectiveConfig, Flag};
 use toise_engine::Budget;
 
 /// Result of a command. An error is printed after `error:` and the exit code is 1.
@@ -89,13 +89,16 @@ impl Common {
     ///
     /// # Errors
     /// A file, environment variable or flag with an invalid value.
-    pub fn configuration(&self, flags: Vec<Flag>) -> Result<Effective, toise_app::config::Error> {
-        let sources = Sources {
+    pub fn configuration(
+        &self,
+        flags: Vec<Flag>,
+    ) -> Result<EffectiveConfig, toise_app::config::Error> {
+        let sources = ConfigSources {
             file: self.config.clone(),
             flags,
-            ..Sources::of_process()
+            ..ConfigSources::from_process()
         };
-        Effective::load(&self.data, &sources)
+        EffectiveConfig::load(&self.data, &sources)
     }
 
     /// The memory budget of the configuration.

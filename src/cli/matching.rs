@@ -21,7 +21,7 @@ Examples:
   toise match dvf --input flats.parquet --output sales.csv --map commune=insee_code --map price=price_eur --size 3")]
 pub struct MatchArgs {
     /// Table to match against
-    pub table: Table,
+    pub table: MatchTable,
     /// Portfolio: csv, csv.gz, parquet or ndjson
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
@@ -44,18 +44,18 @@ pub struct MatchArgs {
 
 /// An open-data table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Table {
+pub enum MatchTable {
     /// Energy diagnostics
     Dpe,
     /// Recorded sales
     Dvf,
 }
 
-impl From<Table> for Dataset {
-    fn from(table: Table) -> Self {
+impl From<MatchTable> for Dataset {
+    fn from(table: MatchTable) -> Self {
         match table {
-            Table::Dpe => Dataset::Dpe,
-            Table::Dvf => Dataset::Dvf,
+            MatchTable::Dpe => Dataset::Dpe,
+            MatchTable::Dvf => Dataset::Dvf,
         }
     }
 }

@@ -6,20 +6,20 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
-use toise_collect::extract::{Extraction, Page, Verdict, extract};
+use toise_collect::extract::{Extraction, PageInput, PageVerdict, extract};
 use toise_collect::portals::Portals;
-use toise_net::fetch::{Failure, Fetcher, PAGE_BYTES_MAX, Trail};
-use toise_net::receiver::{Allowed, Gate};
+use toise_net::egress::{AllowedHosts, EgressGuard};
+use toise_net::fetch::{FetchFailure, Fetcher, PAGE_BYTES_MAX, RedirectTrail};
 
 /// Arguments of `portals`.
 #[derive(Args, Debug)]
 pub struct PortalsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: PortalsAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
+enum PortalsAction {
     /// List portals with their hosts and the file their rules come from
     #[command(after_help = "\
 Files in the folder portals of the data folder replace the built-in files of the same name, or add portals.
@@ -50,8 +50,8 @@ Examples: a page on the web, fetched as the service fetches it; a saved page
 pub fn run(common: &Common, arguments: &PortalsArgs) -> CommandResult {
     let portals = Portals::load(&common.data)?;
     match &arguments.action {
-        Action::List => list(common, &portals),
-        Action::Test {
+        PortalsAction::List => list(common, &portals),
+        PortalsAction::Test {
             page,
             url,
             allow_collect_hosts,
@@ -67,8 +67,8 @@ pub fn run(common: &Common, arguments: &PortalsArgs) -> CommandResult {
                 }
             };
             let url = portals.canonical(&url);
-            let portal = portals.of_url(&url);
-            let page = Page {
+            let portal = portals.find_by_url(&url);
+            let page = PageInput {
                 url: &url,
                 content_type: content_type.as_deref(),
                 bytes: &bytes,
@@ -80,27 +80,27 @@ pub fn run(common: &Common, arguments: &PortalsArgs) -> CommandResult {
     }
 }
 
-type Fetched = (String, Option<String>, Vec<u8>);
+type PageContent = (String, Option<String>, Vec<u8>);
 
 fn fetch(
     common: &Common,
     url: &str,
     allowed: &str,
-) -> Result<Fetched, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<PageContent, Box<dyn std::error::Error + Send + Sync>> {
     let settings = common.configuration(Vec::new())?.config.collect;
     let allowed = match allowed.is_empty() {
         true => settings.allowed(),
-        false => Allowed::parse(allowed)?,
+        false => AllowedHosts::parse(allowed)?,
     };
-    let gate = Gate::new(allowed).for_pages(settings.plain_http());
+    let gate = EgressGuard::new(allowed).with_page_rules(settings.plain_http());
     let fetcher = Fetcher::new(gate, &settings.contact)?.with_page_timeout(settings.page_timeout());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut trail = Trail::default();
+    let mut trail = RedirectTrail::default();
     let page = loop {
         match runtime.block_on(fetcher.fetch(url, &trail)).outcome {
-            Err(Failure::Elsewhere(on)) => trail = *on,
+            Err(FetchFailure::OtherHost(on)) => trail = *on,
             fetched => break fetched,
         }
     };
@@ -145,9 +145,9 @@ fn list(common: &Common, portals: &Portals) -> CommandResult {
 
 fn show(common: &Common, url: &str, portal: Option<String>, extraction: &Extraction) {
     let verdict = match &extraction.verdict {
-        Verdict::Listing => "listing".to_owned(),
-        Verdict::Offline => "offline".to_owned(),
-        Verdict::Rejected(rejection) => format!("rejected: {rejection}"),
+        PageVerdict::Listing => "listing".to_owned(),
+        PageVerdict::Offline => "offline".to_owned(),
+        PageVerdict::Rejected(rejection) => format!("rejected: {rejection}"),
     };
     if common.json {
         let fields: Value = extraction

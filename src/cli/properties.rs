@@ -17,11 +17,11 @@ Example: two flats of one building were merged by mistake
   toise properties split 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13")]
 pub struct PropertiesArgs {
     #[command(subcommand)]
-    action: Action,
+    action: PropertiesAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
+enum PropertiesAction {
     /// Print a property as JSON
     Show {
         /// Identifier of the property
@@ -47,7 +47,7 @@ fn id(text: &str) -> Result<FlxId, String> {
 pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
     let listings = Listings::new(Store::open(&common.data)?, Clock::system());
     match &arguments.action {
-        Action::Show { property } => {
+        PropertiesAction::Show { property } => {
             let record = listings
                 .property(*property)?
                 .ok_or_else(|| format!("no property {property}"))?;
@@ -61,7 +61,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 }
             );
         }
-        Action::Split { property, adverts } => {
+        PropertiesAction::Split { property, adverts } => {
             let parted = listings.split(*property, adverts)?;
             if common.json {
                 println!("{}", json!({"propertyFlxId": parted, "adverts": adverts}));

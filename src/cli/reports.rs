@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
-use toise_collect::reports::{self, Report};
+use toise_collect::reports::{self, ListingReport};
 use toise_contract::listings::codes::FlxId;
 use toise_listings::Listings;
 use toise_store::Store;
@@ -23,11 +23,11 @@ Examples: merge two properties; move an advert to another property; close withou
   toise reports resolve REPORT_ID --note 'the price is right'")]
 pub struct ReportsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: ReportsAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
+enum ReportsAction {
     /// List open reports about duplicates and wrong data, newest first
     List {
         /// Include every reason
@@ -64,7 +64,7 @@ fn id(text: &str) -> Result<FlxId, String> {
 pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
     let store = Store::open(&common.data)?;
     match &arguments.action {
-        Action::List {
+        ReportsAction::List {
             every_reason,
             resolved,
             take,
@@ -73,7 +73,7 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
                 .read(|connection| reports::list(connection, *every_reason, *resolved, *take))?;
             print(common, &found)
         }
-        Action::Resolve {
+        ReportsAction::Resolve {
             report,
             merge,
             split,
@@ -117,7 +117,7 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
 /// The property that a report concerns: the reported one, or the one that holds the reported advert.
 fn property_of(
     listings: &Listings,
-    report: &Report,
+    report: &ListingReport,
 ) -> Result<FlxId, Box<dyn std::error::Error + Send + Sync>> {
     let item = FlxId(report.item);
     if report.kind == "PROPERTY" {
@@ -131,7 +131,7 @@ fn property_of(
     Ok(id.ok_or_else(|| format!("the property of advert {item} has no identifier"))?)
 }
 
-fn print(common: &Common, found: &[Report]) -> CommandResult {
+fn print(common: &Common, found: &[ListingReport]) -> CommandResult {
     if common.json {
         println!("{}", serde_json::to_string(found)?);
         return Ok(());

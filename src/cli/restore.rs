@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::backup::{open_tables, report};
 use super::{CommandResult, Common};
-use toise_app::backup::restore::Restored;
+use toise_app::backup::restore::StagedRestore;
 use toise_base::progress::Progress;
 
 /// Arguments of `restore`.
@@ -28,7 +28,7 @@ pub struct RestoreArgs {
 /// Runs `restore`.
 pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     let bar = Progress::new(common.json).bytes("restoring", Some(0));
-    let restored = Restored::prepare(&arguments.from, &common.data, &bar)?;
+    let restored = StagedRestore::prepare(&arguments.from, &common.data, &bar)?;
     open_tables(&restored.folder())?;
     let manifest = restored.publish()?;
     bar.finish_and_clear();

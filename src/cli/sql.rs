@@ -19,14 +19,14 @@ use parquet::file::properties::WriterProperties;
 
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
-use toise_contract::listings::filters::Listing;
-use toise_engine::session::{ChangedTable, Session};
+use toise_contract::listings::filters::ListingKind;
+use toise_engine::session::{MergeOnReadTable, Session};
 use toise_engine::{Budget, Engine, Error};
 use toise_estimate as estimate;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
-use toise_listings::search::projection::now;
+use toise_listings::search::projection::sql_tables;
 use toise_opendata::{dpe, dvf, functions};
 use toise_store::Store;
 
@@ -59,7 +59,7 @@ pub struct SqlArgs {
     pub query: String,
     /// Output format [default: table; json with --json]
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<SqlFormat>,
     /// Write the rows to a file instead: .parquet, .csv or .ndjson
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub struct SqlArgs {
 
 /// Output format of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum SqlFormat {
     /// A text table
     Table,
     /// Comma-separated values with a header
@@ -81,9 +81,9 @@ pub enum Format {
 /// Runs `sql`.
 pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
     let default = if common.json {
-        Format::Json
+        SqlFormat::Json
     } else {
-        Format::Table
+        SqlFormat::Table
     };
     let format = arguments.format.unwrap_or(default);
     let session = session(common, &arguments.query)?;
@@ -118,12 +118,12 @@ fn session(
     let data = common.data.as_path();
     let clock = Clock::system();
     let named = Session::tables_of(query);
-    let mut wanted = vec![Listing::Property, Listing::Advert];
+    let mut wanted = vec![ListingKind::Property, ListingKind::Advert];
     wanted.retain(|listing| named.iter().any(|name| name == listing.table()));
     let store = Store::open_existing(data)?.filter(|_| !wanted.is_empty());
     let listings = store.map(|store| Listings::new(store, clock.clone()));
     if let Some(listings) = &listings {
-        now::make_ready(listings, &Lake::open(data)?, &wanted, |listing| {
+        sql_tables::compact_pending(listings, &Lake::open(data)?, &wanted, |listing| {
             eprintln!(
                 "many {} changed since the last compaction; compacting the table first",
                 listing.table()
@@ -132,8 +132,8 @@ fn session(
     }
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Engine::open(data, &tables, Budget::from(&config.engine))?;
-    let changed: Vec<ChangedTable> = match &listings {
-        Some(listings) => now::tables(listings, &engine, &wanted)?,
+    let changed: Vec<MergeOnReadTable> = match &listings {
+        Some(listings) => sql_tables::tables(listings, &engine, &wanted)?,
         None => Vec::new(),
     };
     let mut functions = functions::scalar_functions();
@@ -142,7 +142,7 @@ fn session(
         config.estimate.adjustments(),
         clock.now().date_naive(),
     ));
-    Ok(Session::open_changed(&engine, changed, functions)?)
+    Ok(Session::open_merged(&engine, changed, functions)?)
 }
 
 /// Drops the list of valid fields from the error, since a table may have 230 columns, and says how to list them.
@@ -157,14 +157,14 @@ fn explain(error: &Error) -> String {
 }
 
 /// Writes rows batch by batch.
-enum Writer<W: Write + Send> {
+enum RowWriter<W: Write + Send> {
     Parquet(Box<ArrowWriter<W>>),
     Csv(Box<arrow::csv::Writer<W>>),
     Json(Box<arrow::json::ArrayWriter<W>>),
     Ndjson(Box<arrow::json::LineDelimitedWriter<W>>),
 }
 
-impl<W: Write + Send> Writer<W> {
+impl<W: Write + Send> RowWriter<W> {
     fn parquet(out: W, schema: SchemaRef) -> Result<Self, parquet::errors::ParquetError> {
         let zstd = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder().set_compression(zstd).build();
@@ -175,11 +175,11 @@ impl<W: Write + Send> Writer<W> {
         )?)))
     }
 
-    fn text(out: W, format: Format) -> Self {
+    fn text(out: W, format: SqlFormat) -> Self {
         match format {
-            Format::Json => Self::Json(Box::new(arrow::json::ArrayWriter::new(out))),
-            Format::Ndjson => Self::Ndjson(Box::new(arrow::json::LineDelimitedWriter::new(out))),
-            Format::Csv | Format::Table => Self::Csv(Box::new(arrow::csv::Writer::new(out))),
+            SqlFormat::Json => Self::Json(Box::new(arrow::json::ArrayWriter::new(out))),
+            SqlFormat::Ndjson => Self::Ndjson(Box::new(arrow::json::LineDelimitedWriter::new(out))),
+            SqlFormat::Csv | SqlFormat::Table => Self::Csv(Box::new(arrow::csv::Writer::new(out))),
         }
     }
 
@@ -206,7 +206,7 @@ impl<W: Write + Send> Writer<W> {
 
 async fn drain<W: Write + Send>(
     mut stream: SendableRecordBatchStream,
-    mut writer: Writer<W>,
+    mut writer: RowWriter<W>,
 ) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
@@ -228,9 +228,9 @@ async fn to_file(
         .unwrap_or_default();
     let format = match extension {
         "parquet" => None,
-        "csv" => Some(Format::Csv),
-        "ndjson" | "jsonl" => Some(Format::Ndjson),
-        "json" => Some(Format::Json),
+        "csv" => Some(SqlFormat::Csv),
+        "ndjson" | "jsonl" => Some(SqlFormat::Ndjson),
+        "json" => Some(SqlFormat::Json),
         _ => {
             return Err(format!(
                 "{}: name it .parquet, .csv, .json or .ndjson",
@@ -242,18 +242,22 @@ async fn to_file(
     let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let out = BufWriter::with_capacity(1 << 20, file);
     let writer = match format {
-        None => Writer::parquet(out, stream.schema())?,
-        Some(format) => Writer::text(out, format),
+        None => RowWriter::parquet(out, stream.schema())?,
+        Some(format) => RowWriter::text(out, format),
     };
     drain(stream, writer).await
 }
 
 async fn to_standard_output(
     mut stream: SendableRecordBatchStream,
-    format: Format,
+    format: SqlFormat,
 ) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
-    if format != Format::Table {
-        return drain(stream, Writer::text(BufWriter::new(io::stdout()), format)).await;
+    if format != SqlFormat::Table {
+        return drain(
+            stream,
+            RowWriter::text(BufWriter::new(io::stdout()), format),
+        )
+        .await;
     }
     let schema = stream.schema();
     let mut shown: Vec<RecordBatch> = Vec::new();

@@ -17,9 +17,9 @@ use super::evaluate_dedup::NoiseLevel;
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::progress::Progress;
-use toise_lab::synth::lake::into_lake;
-use toise_lab::synth::listings::into_listings;
-use toise_lab::synth::{self, Request, Summary, SynthReader, adverts, portfolio};
+use toise_lab::synth::lake::generate_into_lake;
+use toise_lab::synth::listings::generate_into_listings;
+use toise_lab::synth::{self, Summary, SynthReader, SynthRequest, adverts, portfolio};
 use toise_opendata::Dataset;
 
 /// Options of `toise synth`.
@@ -89,7 +89,7 @@ enum PortfolioOf {
 
 /// One generated file or table, as `--json` reports it.
 #[derive(Debug, Serialize)]
-struct Made {
+struct SynthOutput {
     what: &'static str,
     /// `None` when the data folder was filled.
     path: Option<PathBuf>,
@@ -105,9 +105,9 @@ struct Made {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct SynthReport {
     seed: u64,
-    made: Vec<Made>,
+    made: Vec<SynthOutput>,
 }
 
 /// Runs the command.
@@ -131,7 +131,7 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
         let (path, summary) = if options.lake {
             (
                 None,
-                into_lake(&common.data, request, Progress::new(common.json))?,
+                generate_into_lake(&common.data, request, Progress::new(common.json))?,
             )
         } else {
             let path = file_path(options, name, "csv");
@@ -161,7 +161,8 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
         made.push(report("portfolio", Some(path), summary, started));
     }
     if options.adverts > 0 {
-        let request = adverts::Request::new(options.adverts, options.seed, options.level.into());
+        let request =
+            adverts::AdvertsRequest::new(options.adverts, options.seed, options.level.into());
         made.push(match options.lake {
             true => fill_listings(common, request)?,
             false => write_adverts(options, "adverts", "ndjson", adverts::documents(request)?)?,
@@ -177,15 +178,15 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
     }
     print_report(
         common,
-        &Report {
+        &SynthReport {
             seed: options.seed,
             made,
         },
     )
 }
 
-fn request(options: &SynthOptions, dataset: Dataset) -> Request {
-    Request {
+fn request(options: &SynthOptions, dataset: Dataset) -> SynthRequest {
+    SynthRequest {
         dataset,
         items: match dataset {
             Dataset::Dvf => options.dvf,
@@ -196,7 +197,7 @@ fn request(options: &SynthOptions, dataset: Dataset) -> Request {
     }
 }
 
-fn portfolio_request(options: &SynthOptions) -> Result<Option<Request>, String> {
+fn portfolio_request(options: &SynthOptions) -> Result<Option<SynthRequest>, String> {
     if options.portfolio == 0 {
         return Ok(None);
     }
@@ -218,13 +219,13 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<Request>, String> 
 
 fn fill_listings(
     common: &Common,
-    request: adverts::Request,
-) -> Result<Made, Box<dyn Error + Send + Sync>> {
+    request: adverts::AdvertsRequest,
+) -> Result<SynthOutput, Box<dyn Error + Send + Sync>> {
     let started = Instant::now();
     let contours = contours::kept(&common.data);
     let progress = Progress::new(common.json);
-    let filled = into_listings(&common.data, request, contours.as_deref(), progress)?;
-    Ok(Made {
+    let filled = generate_into_listings(&common.data, request, contours.as_deref(), progress)?;
+    Ok(SynthOutput {
         what: "adverts",
         path: None,
         items: filled.adverts,
@@ -240,7 +241,7 @@ fn write_adverts(
     name: &'static str,
     extension: &str,
     reader: SynthReader,
-) -> Result<Made, String> {
+) -> Result<SynthOutput, String> {
     let started = Instant::now();
     let path = file_path(options, name, extension);
     let summary = write_file(&path, |out| {
@@ -302,8 +303,13 @@ fn progress_bar(items: u64, name: &'static str) -> ProgressBar {
     }
 }
 
-fn report(what: &'static str, path: Option<PathBuf>, summary: Summary, started: Instant) -> Made {
-    Made {
+fn report(
+    what: &'static str,
+    path: Option<PathBuf>,
+    summary: Summary,
+    started: Instant,
+) -> SynthOutput {
+    SynthOutput {
         what,
         path,
         items: summary.items,
@@ -314,7 +320,7 @@ fn report(what: &'static str, path: Option<PathBuf>, summary: Summary, started: 
     }
 }
 
-fn print_report(common: &Common, report: &Report) -> CommandResult {
+fn print_report(common: &Common, report: &SynthReport) -> CommandResult {
     let mut out = io::stdout().lock();
     if common.json {
         writeln!(out, "{}", serde_json::to_string(report)?)?;

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_lake::schema::TableSchema;
 use toise_listings::columns::{adverts, properties};
 use toise_opendata::{dpe, dvf};
@@ -38,11 +38,11 @@ impl LakeTable {
     }
 
     /// The kind of listing that the table is derived from; `None` for open data.
-    pub fn listing(self) -> Option<Listing> {
+    pub fn listing(self) -> Option<ListingKind> {
         match self {
             Self::Dvf | Self::Dpe => None,
-            Self::Properties => Some(Listing::Property),
-            Self::Adverts => Some(Listing::Advert),
+            Self::Properties => Some(ListingKind::Property),
+            Self::Adverts => Some(ListingKind::Advert),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_estimate::clean::Funnel;
-use toise_estimate::{Model, join, model, read, store, train};
+use toise_estimate::{Model, join, model, read_sales, store, train};
 
 /// Arguments of `train`.
 #[derive(Args, Debug)]
@@ -60,8 +60,8 @@ pub fn train_lake(
 ) -> Result<(Model, Funnel), model::Error> {
     let progress = Progress::new(common.json);
     let end = until.map_or(i32::MAX, |until| model::days(until) + 1);
-    let bar = progress.rows("reading", read::rows(&common.data)?);
-    let (mut sales, mut funnel) = read::sales(&common.data, end, &|rows| bar.inc(rows))?;
+    let bar = progress.rows("reading", read_sales::rows(&common.data)?);
+    let (mut sales, mut funnel) = read_sales::sales(&common.data, end, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     join::join(&common.data, &mut sales, &mut funnel)?;
     let sales = sales.into_iter().map(|one| one.sale).collect();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{CommandResult, Common};
 use toise_accounts::answers::consumption_answer;
 use toise_accounts::requests::parse_period;
-use toise_accounts::usage::{Period, Usage, by_type};
+use toise_accounts::usage::{DayRange, Usage, by_type};
 
 /// The days that a report covers.
 #[derive(Args, Debug)]
@@ -23,7 +23,7 @@ pub struct PeriodArgs {
 
 impl PeriodArgs {
     /// The period in question; by default the current month (UTC).
-    pub fn period(&self) -> Result<Period, Box<dyn std::error::Error + Send + Sync>> {
+    pub fn period(&self) -> Result<DayRange, Box<dyn std::error::Error + Send + Sync>> {
         let bounds = [("from_date", &self.from), ("to_date", &self.to)];
         let query: Vec<(&str, &str)> = bounds
             .into_iter()
@@ -37,7 +37,7 @@ impl PeriodArgs {
 }
 
 /// One consumer of a report, with its consumption.
-pub struct Part<'u> {
+pub struct UsagePart<'u> {
     /// Name to print.
     pub label: String,
     /// Fields that identify the consumer in JSON.
@@ -47,7 +47,12 @@ pub struct Part<'u> {
 }
 
 /// Prints a report: in JSON as a list of consumers, otherwise as a table of consumers and types.
-pub fn print(common: &Common, consumer: &str, period: Period, parts: &[Part<'_>]) -> CommandResult {
+pub fn print(
+    common: &Common,
+    consumer: &str,
+    period: DayRange,
+    parts: &[UsagePart<'_>],
+) -> CommandResult {
     if common.json {
         let answers: Vec<Value> = parts
             .iter()

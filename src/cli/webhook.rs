@@ -23,7 +23,7 @@ use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account;
 use toise_accounts::answers::moment;
 use toise_alerts::signature::{
-    ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, Unverified, read_secret, verify,
+    ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, VerifyError, read_secret, verify,
 };
 use toise_base::clock::Clock;
 use toise_store::{FILE_NAME, Store};
@@ -40,11 +40,11 @@ const ANSWER_GRACE: Duration = Duration::from_millis(200);
 #[derive(Args, Debug)]
 pub struct WebhookArgs {
     #[command(subcommand)]
-    action: Action,
+    action: WebhookAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum Action {
+enum WebhookAction {
     /// Receive deliveries, check their signatures and print them
     #[command(after_help = "\
 Examples: receive the deliveries of the demo, then watch it retry
@@ -67,7 +67,7 @@ struct ListenArgs {
     host: String,
     /// Signing secret to verify with, whsec_…; repeatable [default: those of the account in the data folder]
     #[arg(long, value_name = "SECRET", value_parser = secret)]
-    secret: Vec<Secret>,
+    secret: Vec<WebhookSecret>,
     /// Webhook key to verify [default: that of the account, if no secret is given]
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -87,17 +87,17 @@ struct ListenArgs {
 
 /// A signing secret; `Debug` hides it.
 #[derive(Clone)]
-struct Secret(Vec<u8>);
+struct WebhookSecret(Vec<u8>);
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for WebhookSecret {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Secret(hidden)")
     }
 }
 
-fn secret(text: &str) -> Result<Secret, String> {
+fn secret(text: &str) -> Result<WebhookSecret, String> {
     read_secret(text)
-        .map(Secret)
+        .map(WebhookSecret)
         .ok_or_else(|| "must be whsec_ and base64, as `toise accounts show` prints it".into())
 }
 
@@ -113,15 +113,15 @@ fn status(text: &str) -> Result<StatusCode, String> {
 
 /// Runs `webhook`.
 pub fn run(common: &Common, arguments: &WebhookArgs) -> CommandResult {
-    let Action::Listen(arguments) = &arguments.action;
-    let receiver = Receiver::new(common, arguments)?;
+    let WebhookAction::Listen(arguments) = &arguments.action;
+    let receiver = WebhookReceiver::new(common, arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(listen(arguments, receiver))
 }
 
-async fn listen(arguments: &ListenArgs, receiver: Receiver) -> CommandResult {
+async fn listen(arguments: &ListenArgs, receiver: WebhookReceiver) -> CommandResult {
     let wanted = format!("{}:{}", arguments.host, arguments.port);
     let listener = TcpListener::bind(&wanted)
         .await
@@ -150,20 +150,20 @@ async fn listen(arguments: &ListenArgs, receiver: Receiver) -> CommandResult {
 }
 
 /// Checks and prints deliveries.
-struct Receiver {
-    secrets: Vec<Secret>,
+struct WebhookReceiver {
+    secrets: Vec<WebhookSecret>,
     key: Option<String>,
     answer: StatusCode,
     delay: Duration,
     count: Option<usize>,
     as_json: bool,
-    met: Mutex<HashSet<String>>,
+    seen_ids: Mutex<HashSet<String>>,
     taken: Mutex<usize>,
     finished: Notify,
     clock: Clock,
 }
 
-impl Receiver {
+impl WebhookReceiver {
     fn new(
         common: &Common,
         arguments: &ListenArgs,
@@ -184,7 +184,7 @@ impl Receiver {
             let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
             secrets = signing
                 .iter()
-                .map(|signing| Secret(signing.secret.bytes().to_vec()))
+                .map(|signing| WebhookSecret(signing.secret.bytes().to_vec()))
                 .collect();
             key.get_or_insert_with(|| account.webhook_key.reveal().to_owned());
         }
@@ -195,7 +195,7 @@ impl Receiver {
             delay: Duration::from_millis(arguments.delay),
             count: arguments.count,
             as_json: common.json,
-            met: Mutex::default(),
+            seen_ids: Mutex::default(),
             taken: Mutex::default(),
             finished: Notify::new(),
             clock,
@@ -222,7 +222,7 @@ impl Receiver {
             Some(_) => StatusCode::UNAUTHORIZED,
             None => self.answer,
         };
-        let came = Came {
+        let came = ReceivedDelivery {
             at: self.clock.now(),
             id,
             body,
@@ -256,7 +256,7 @@ impl Receiver {
             .secrets
             .iter()
             .map(|secret| verify(&secret.0, id, timestamp, body, signatures, self.clock.now()));
-        let mut problem = Unverified::Forged;
+        let mut problem = VerifyError::Forged;
         for outcome in checked {
             match outcome {
                 Ok(()) => return None,
@@ -268,11 +268,11 @@ impl Receiver {
 
     /// Remembers an identifier. Returns whether it was received before.
     fn remember(&self, id: &str) -> bool {
-        let mut met = self.met.lock();
-        if met.len() >= IDS_MAX {
-            met.clear();
+        let mut seen_ids = self.seen_ids.lock();
+        if seen_ids.len() >= IDS_MAX {
+            seen_ids.clear();
         }
-        !met.insert(id.to_owned())
+        !seen_ids.insert(id.to_owned())
     }
 
     fn count_down(&self) {
@@ -285,7 +285,7 @@ impl Receiver {
 }
 
 /// A received delivery and the result of its verification.
-struct Came<'d> {
+struct ReceivedDelivery<'d> {
     at: DateTime<Utc>,
     id: &'d str,
     body: &'d [u8],
@@ -294,7 +294,7 @@ struct Came<'d> {
     status: StatusCode,
 }
 
-impl Came<'_> {
+impl ReceivedDelivery<'_> {
     fn json_line(&self) -> String {
         let body = serde_json::from_slice(self.body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(self.body).into_owned()));
@@ -323,13 +323,15 @@ impl Came<'_> {
         let head = format!("{time}  {id}  {verified}{again}, responded {status}");
         // A sender must not be able to send control sequences to the terminal.
         let plain = |line: String| line.replace(char::is_control, " ");
-        let lines = std::iter::once(head).chain(tell(self.body)).map(plain);
+        let lines = std::iter::once(head)
+            .chain(item_lines(self.body))
+            .map(plain);
         lines.collect::<Vec<_>>().join("\n")
     }
 }
 
 /// Formats the items of a delivery, one per line.
-fn tell(body: &[u8]) -> Vec<String> {
+fn item_lines(body: &[u8]) -> Vec<String> {
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
         return vec![format!("  not JSON, {} bytes", body.len())];
     };
@@ -341,7 +343,7 @@ fn tell(body: &[u8]) -> Vec<String> {
                 .as_array()
                 .or(entry["adverts"].as_array());
             for item in items.into_iter().flatten() {
-                lines.push(format!("  {branch}  alert {alert}  {}", tell_item(item)));
+                lines.push(format!("  {branch}  alert {alert}  {}", item_line(item)));
             }
         }
     }
@@ -351,7 +353,7 @@ fn tell(body: &[u8]) -> Vec<String> {
     lines
 }
 
-fn tell_item(item: &Value) -> String {
+fn item_line(item: &Value) -> String {
     if let Some(property) = item.as_str() {
         return format!("property {property}");
     }

@@ -11,7 +11,7 @@ use super::moment;
 use super::rejected::Rejected;
 use toise_contract::listings::codes::Timestamp;
 use toise_listings::adverts::identity::UrlDigest;
-use toise_net::fetch::Trail;
+use toise_net::fetch::RedirectTrail;
 
 /// Retention of ended jobs, in days.
 const KEPT_DAYS: i64 = 7;
@@ -24,19 +24,19 @@ const DAY_MS: i64 = 24 * 3_600_000;
 /// Why a page is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum JobKind {
     /// A call requested the URL.
     Url,
     /// A known advert is checked.
     Check,
 }
 
-impl Kind {
+impl JobKind {
     /// The spelling in the store.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Url => "url",
-            Kind::Check => "check",
+            JobKind::Url => "url",
+            JobKind::Check => "check",
         }
     }
 }
@@ -49,7 +49,7 @@ pub struct NewJob {
     /// Account that requested it.
     pub account: Uuid,
     /// Reason for the collection.
-    pub kind: Kind,
+    pub kind: JobKind,
     /// Digest of the identifying parts of the URL.
     pub digest: UrlDigest,
     /// URL of the page.
@@ -70,7 +70,7 @@ pub struct Job {
     /// Number of earlier attempts.
     pub attempts: u32,
     /// Redirects followed so far in this attempt.
-    pub trail: Trail,
+    pub trail: RedirectTrail,
 }
 
 impl Job {
@@ -82,7 +82,7 @@ impl Job {
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum JobOutcome {
     /// The advert with this digest was ingested.
     Collected(UrlDigest),
     /// The page was no listing; why.
@@ -91,20 +91,20 @@ pub enum Ended {
 
 /// Outcome of an attempt.
 #[derive(Clone, Debug)]
-pub enum Attempt {
+pub enum AttemptOutcome {
     /// The job ended.
     Ended {
         /// How it ended.
-        ended: Ended,
+        ended: JobOutcome,
         /// Origin of each field, as JSON.
         origins: Option<String>,
         /// How long a rejection is remembered, until this time in Unix milliseconds.
         remembered_until_ms: i64,
     },
     /// The attempt continues at another host, in its turn there.
-    Elsewhere(Trail),
+    OtherHost(RedirectTrail),
     /// The job is to be retried.
-    Again {
+    Retry {
         /// Time of the retry, Unix milliseconds.
         due_at_ms: i64,
         /// The error.
@@ -181,10 +181,10 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
             what: NewJob {
                 id: id(row, 1)?,
                 account: id(row, 2)?,
-                kind: if kind == Kind::Url.as_str() {
-                    Kind::Url
+                kind: if kind == JobKind::Url.as_str() {
+                    JobKind::Url
                 } else {
-                    Kind::Check
+                    JobKind::Check
                 },
                 digest: row.get(4)?,
                 url: row.get(5)?,
@@ -192,7 +192,7 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
             },
             due_at_ms: row.get(7)?,
             attempts: row.get(8)?,
-            trail: Trail::default(),
+            trail: RedirectTrail::default(),
         })
     })?;
     rows.collect()
@@ -214,18 +214,18 @@ pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusq
 pub fn record(
     transaction: &Transaction<'_>,
     job: &Job,
-    attempt: &Attempt,
+    attempt: &AttemptOutcome,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
     let (ended, origins, until_ms) = match attempt {
-        Attempt::Elsewhere(_) => return Ok(()),
-        Attempt::Again { due_at_ms, reason } => {
+        AttemptOutcome::OtherHost(_) => return Ok(()),
+        AttemptOutcome::Retry { due_at_ms, reason } => {
             transaction
                 .prepare_cached("UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3 WHERE job = ?1")?
                 .execute((job.number, due_at_ms, reason))?;
             return Ok(());
         }
-        Attempt::Ended {
+        AttemptOutcome::Ended {
             ended,
             origins,
             remembered_until_ms,
@@ -233,8 +233,8 @@ pub fn record(
     };
     let digest = &job.what.digest;
     let (outcome, reason) = match ended {
-        Ended::Collected(_) => ("collected", None),
-        Ended::Rejected(reason) => ("rejected", Some(reason.as_str())),
+        JobOutcome::Collected(_) => ("collected", None),
+        JobOutcome::Rejected(reason) => ("rejected", Some(reason.as_str())),
     };
     transaction
         .prepare_cached(
@@ -243,7 +243,7 @@ pub fn record(
         )?
         .execute((job.number, now_ms, outcome, reason, origins))?;
     match ended {
-        Ended::Collected(target) => {
+        JobOutcome::Collected(target) => {
             transaction
                 .prepare_cached("DELETE FROM rejections WHERE url_digest = ?1")?
                 .execute([digest])?;
@@ -258,7 +258,7 @@ pub fn record(
                     .execute((digest, target, now_ms))?;
             }
         }
-        Ended::Rejected(reason) => {
+        JobOutcome::Rejected(reason) => {
             transaction
                 .prepare_cached(
                     "INSERT OR REPLACE INTO rejections (url_digest, reason, rejected_at_ms, until_ms)
@@ -271,7 +271,7 @@ pub fn record(
 }
 
 /// How a job ended; `None` if it has not ended or does not exist.
-pub fn ending(connection: &Connection, job: Uuid) -> rusqlite::Result<Option<Ended>> {
+pub fn find_outcome(connection: &Connection, job: Uuid) -> rusqlite::Result<Option<JobOutcome>> {
     let sql = "SELECT outcome, reason, coalesce(target_digest, jobs.url_digest) FROM jobs
          LEFT JOIN url_aliases ON url_aliases.url_digest = jobs.url_digest
          WHERE job_id = ?1 AND ended_at_ms IS NOT NULL";
@@ -280,8 +280,8 @@ pub fn ending(connection: &Connection, job: Uuid) -> rusqlite::Result<Option<End
         .query_row([job.as_bytes()], |row| {
             let outcome: String = row.get(0)?;
             Ok(match outcome == "collected" {
-                true => Ended::Collected(row.get(2)?),
-                false => Ended::Rejected(Rejected::stored(
+                true => JobOutcome::Collected(row.get(2)?),
+                false => JobOutcome::Rejected(Rejected::stored(
                     row.get::<_, Option<String>>(1)?.unwrap_or_default(),
                 )),
             })
@@ -348,7 +348,7 @@ pub fn waiting(connection: &Connection) -> rusqlite::Result<i64> {
 
 /// A job as operators see it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Listed {
+pub struct JobSummary {
     /// Identifier of the job.
     pub job_id: Uuid,
     /// Account that requested it.
@@ -379,7 +379,7 @@ pub fn list(
     status: Option<&str>,
     now_ms: i64,
     take: usize,
-) -> rusqlite::Result<Vec<Listed>> {
+) -> rusqlite::Result<Vec<JobSummary>> {
     let sql = "SELECT * FROM (SELECT job_id, account_id, kind, url,
            CASE WHEN outcome IS NOT NULL THEN outcome WHEN lease_until_ms > ?1 THEN 'running' ELSE 'waiting' END AS status,
            attempts, created_at_ms, due_at_ms, ended_at_ms, reason, origins, job FROM jobs)
@@ -387,7 +387,7 @@ pub fn list(
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((now_ms, status, take as i64), |row| {
         let origins: Option<String> = row.get(10)?;
-        Ok(Listed {
+        Ok(JobSummary {
             job_id: id(row, 0)?,
             account_id: id(row, 1)?,
             kind: row.get(2)?,

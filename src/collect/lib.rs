@@ -16,7 +16,7 @@ pub mod reports;
 pub mod request;
 pub mod runner;
 pub mod settings;
-mod waiting;
+mod waiters;
 pub mod work;
 
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use self::jobs::{Ended, Kind, NewJob};
+use self::jobs::{JobKind, JobOutcome, NewJob};
 use self::portals::Portals;
-use self::queue::Manners;
-use self::readers::Readers;
-use self::runner::{Message, Runner, Setup};
-use self::waiting::{Place, Waiting};
-use self::work::{PAGES_FOLDER, Worker};
+use self::queue::Politeness;
+use self::readers::ReaderPool;
+use self::runner::{Runner, RunnerContext, RunnerMessage};
+use self::waiters::{JobWaiters, WaiterSlot};
+use self::work::{PAGES_FOLDER, PageWorker};
 use crate::rejected::{Rejected, RejectionCode};
 use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
@@ -45,15 +45,15 @@ use toise_base::supervise::Supervisor;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_listings::adverts::identity::{ListingUrl, UrlDigest};
 use toise_listings::{self as listings, Listings};
+use toise_net::egress::EgressGuard;
 use toise_net::fetch::Fetcher;
-use toise_net::receiver::Gate;
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
 /// Seconds after which to repeat a call whose page is still being collected.
 pub const RETRY_AFTER_S: u64 = 5;
 /// How often a call that waits looks whether the service stops, and whether another process ended its job.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Maximum calls that query the store at once.
 const ASKING_MAX: usize = 8;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -94,7 +94,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Result of a call for a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CollectOutcome {
     /// The advert, known before or just collected.
     Known(FlxId),
     /// The page is still being collected.
@@ -114,12 +114,12 @@ pub struct Collector {
     fetcher: Fetcher,
     portals: Portals,
     settings: CollectSettings,
-    waiting: Waiting,
-    wake: Notifier<Message>,
+    waiting: JobWaiters,
+    wake: Notifier<RunnerMessage>,
     /// Turns of calls at the store.
     asking: Arc<Semaphore>,
     /// Until collection starts.
-    messages: Arc<Mutex<Option<Inbox<Message>>>>,
+    messages: Arc<Mutex<Option<Inbox<RunnerMessage>>>>,
 }
 
 impl Collector {
@@ -134,18 +134,18 @@ impl Collector {
         listings: Listings,
         settings: &CollectSettings,
     ) -> Result<Self> {
-        let gate = Gate::new(settings.allowed())
+        let gate = EgressGuard::new(settings.allowed())
             .supervised_by(supervisor)
-            .for_pages(settings.plain_http());
-        Self::through(gate, store, listings, settings)
+            .with_page_rules(settings.plain_http());
+        Self::with_gate(gate, store, listings, settings)
     }
 
     /// Creates a collector with a given egress guard.
     ///
     /// # Errors
     /// As for [`Collector::new`].
-    pub fn through(
-        gate: Gate,
+    pub fn with_gate(
+        gate: EgressGuard,
         store: Store,
         listings: Listings,
         settings: &CollectSettings,
@@ -160,7 +160,7 @@ impl Collector {
             listings,
             portals,
             settings: settings.clone(),
-            waiting: Waiting::default(),
+            waiting: JobWaiters::default(),
             wake,
             asking: Arc::new(Semaphore::new(ASKING_MAX)),
             messages: Arc::new(Mutex::new(Some(messages))),
@@ -181,20 +181,20 @@ impl Collector {
         let messages = messages.ok_or(Error::Started)?;
         let data = self.store.folder().to_owned();
         let pages_kept_for = DAY * self.settings.keep_pages_days as u32;
-        let setup = Setup {
-            worker: Worker {
+        let setup = RunnerContext {
+            worker: PageWorker {
                 fetcher: self.fetcher.clone(),
                 portals: self.portals.clone(),
                 listings: self.listings.clone(),
                 clock: self.clock.clone(),
                 rejected_for: Duration::from_secs(self.settings.rejected_for_s),
                 pages: (!pages_kept_for.is_zero()).then(|| data.join(PAGES_FOLDER)),
-                readers: Readers::start(supervisor)?,
+                readers: ReaderPool::start(supervisor)?,
             },
             data,
             store: self.store.clone(),
             clock: self.clock.clone(),
-            manners: Manners {
+            politeness: Politeness {
                 running_max: self.settings.running_max,
                 per_host_max: self.settings.per_host_max,
                 host_delay: Duration::from_millis(self.settings.host_delay_ms),
@@ -232,11 +232,11 @@ impl Collector {
         url: &str,
         deadline: Instant,
         stopping: impl Fn() -> bool,
-    ) -> Result<Answer> {
+    ) -> Result<CollectOutcome> {
         let url = self.portals.canonical(url);
         let Some(listing) = ListingUrl::parse(&url) else {
             let why = "the address is none of a page";
-            return Ok(Answer::Rejected(Rejected::new(
+            return Ok(CollectOutcome::Rejected(Rejected::new(
                 RejectionCode::NotPublic,
                 why,
             )));
@@ -249,16 +249,16 @@ impl Collector {
             Ok(checked) => checked,
             Err(refused) => {
                 let why = format!("the address {refused}");
-                return Ok(Answer::Rejected(Rejected::new(
+                return Ok(CollectOutcome::Rejected(Rejected::new(
                     RejectionCode::NotPublic,
                     why,
                 )));
             }
         };
         let host = checked.host_str().unwrap_or_default().to_owned();
-        if self.settings.portals_only() && self.portals.of_host(&host).is_none() {
+        if self.settings.portals_only() && self.portals.find_by_host(&host).is_none() {
             let why = format!("{host} is none of the portals covered");
-            return Ok(Answer::Rejected(Rejected::new(
+            return Ok(CollectOutcome::Rejected(Rejected::new(
                 RejectionCode::NotCovered,
                 why,
             )));
@@ -266,22 +266,24 @@ impl Collector {
         let job = NewJob {
             id: Uuid::now_v7(),
             account,
-            kind: Kind::Url,
+            kind: JobKind::Url,
             digest,
             url: listing.address().to_owned(),
             host,
         };
         let Some(place) = self.ask(move |own| own.begin(job)).await? else {
-            return Ok(Answer::Full);
+            return Ok(CollectOutcome::Full);
         };
         match self.wait_for(place, deadline, stopping).await? {
-            None => Ok(Answer::Pending),
-            Some(Ended::Rejected(reason)) => Ok(Answer::Rejected(reason)),
-            Some(Ended::Collected(digest)) => {
+            None => Ok(CollectOutcome::Pending),
+            Some(JobOutcome::Rejected(reason)) => Ok(CollectOutcome::Rejected(reason)),
+            Some(JobOutcome::Collected(digest)) => {
                 let known = self
                     .ask(move |own| Ok(own.listings.known(&digest)?))
                     .await?;
-                Ok(known.map_or(Answer::Pending, |known| Answer::Known(known.advert)))
+                Ok(known.map_or(CollectOutcome::Pending, |known| {
+                    CollectOutcome::Known(known.advert)
+                }))
             }
         }
     }
@@ -299,7 +301,7 @@ impl Collector {
     }
 
     /// What is known of a URL without a request to its portal. Blocks.
-    fn look_up(&self, digest: &UrlDigest) -> Result<Option<Answer>> {
+    fn look_up(&self, digest: &UrlDigest) -> Result<Option<CollectOutcome>> {
         let now_ms = self.clock.now().timestamp_millis();
         let (target, rejection) = self.store.read(|connection| {
             Ok((
@@ -316,15 +318,15 @@ impl Collector {
             is_newer && (fresh.is_none() || reason.code() == Some(RejectionCode::Gone))
         });
         Ok(match (rejected, fresh) {
-            (Some((reason, _)), _) => Some(Answer::Rejected(reason)),
-            (None, Some(known)) => Some(Answer::Known(known.advert)),
+            (Some((reason, _)), _) => Some(CollectOutcome::Rejected(reason)),
+            (None, Some(known)) => Some(CollectOutcome::Known(known.advert)),
             (None, None) => None,
         })
     }
 
     /// Takes the place at a job whose caller went away, or creates a job for this call; `None` if the account has the
     /// maximum number of waiting jobs. Blocks.
-    fn begin(&self, job: NewJob) -> Result<Option<Place>> {
+    fn begin(&self, job: NewJob) -> Result<Option<WaiterSlot>> {
         let (account, digest) = (job.account, job.digest);
         let left = self
             .store
@@ -348,24 +350,24 @@ impl Collector {
             .store
             .write(move |transaction| jobs::insert(transaction, &job, now_ms, waiting_max))?;
         // A process that does not collect looks for the end in the store.
-        self.wake.notify(Message::Added);
+        self.wake.notify(RunnerMessage::Added);
         Ok(inserted)
     }
 
     async fn wait_for(
         &self,
-        mut place: Place,
+        mut place: WaiterSlot,
         deadline: Instant,
         stopping: impl Fn() -> bool,
-    ) -> Result<Option<Ended>> {
+    ) -> Result<Option<JobOutcome>> {
         loop {
-            let until = deadline.min(Instant::now() + LOOK_EVERY);
-            if let Ok(Some(ended)) = tokio::time::timeout_at(until, place.told()).await {
+            let until = deadline.min(Instant::now() + POLL_EVERY);
+            if let Ok(Some(ended)) = tokio::time::timeout_at(until, place.outcome()).await {
                 return Ok(Some(ended));
             }
             let job = place.job();
             let ending = move |own: &Self| {
-                let ending = |connection: &Connection| jobs::ending(connection, job);
+                let ending = |connection: &Connection| jobs::find_outcome(connection, job);
                 Ok(own.store.read(ending)?)
             };
             let ended = self.ask(ending).await?;
@@ -391,7 +393,7 @@ impl Collector {
                 continue;
             };
             let host = checked.host_str().unwrap_or_default().to_owned();
-            if self.settings.portals_only() && self.portals.of_host(&host).is_none() {
+            if self.settings.portals_only() && self.portals.find_by_host(&host).is_none() {
                 continue;
             }
             count += 1;
@@ -405,7 +407,7 @@ impl Collector {
             let job = NewJob {
                 id: Uuid::now_v7(),
                 account,
-                kind: Kind::Check,
+                kind: JobKind::Check,
                 digest,
                 url: listing.address().to_owned(),
                 host,

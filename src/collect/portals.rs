@@ -16,11 +16,11 @@ use scraper::{Html, Selector};
 use serde::Deserialize;
 use url::Url;
 
-use super::extract::document::{Document, text_of};
-use super::extract::findings::{Findings, Origin};
-use super::extract::signs;
+use super::extract::document::{PageDocument, text_of};
+use super::extract::findings::{FieldOrigin, PageFindings};
+use super::extract::page_kind;
 use embedded::EMBEDDED;
-pub use rule::{As, Rule};
+pub use rule::{PortalRule, ValueFormat};
 
 /// Folder of an operator's own portal files, in the data folder.
 pub const FOLDER: &str = "portals";
@@ -40,7 +40,7 @@ pub struct Error {
 /// A portal as written in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct PortalFile {
     /// Source of its adverts: a host.
     name: String,
     /// Hosts of its pages; `www.` and `m.` are implied.
@@ -48,9 +48,9 @@ struct Written {
     #[serde(default)]
     identity: Identity,
     #[serde(default)]
-    offline: WrittenOffline,
+    offline: OfflineSection,
     #[serde(default)]
-    field: Vec<rule::Written>,
+    field: Vec<rule::RuleSpec>,
 }
 
 /// What of an address names the listing, beside what [`toise_listings::adverts::identity`] sets aside for all portals.
@@ -65,7 +65,7 @@ pub struct Identity {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct WrittenOffline {
+struct OfflineSection {
     texts: Vec<String>,
     selectors: Vec<String>,
     redirects_to: Vec<String>,
@@ -84,7 +84,7 @@ pub struct Portal {
     offline_texts: Vec<String>,
     offline_selectors: Vec<Selector>,
     redirects_to: Vec<String>,
-    rules: Vec<Rule>,
+    rules: Vec<PortalRule>,
 }
 
 impl Portal {
@@ -93,7 +93,8 @@ impl Portal {
             file: file.to_owned(),
             fault,
         };
-        let written: Written = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        let written: PortalFile =
+            toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
         if written.hosts.is_empty() {
             return Err(refuse("hosts: must name at least one host".into()));
         }
@@ -111,7 +112,7 @@ impl Portal {
         });
         let offline_selectors = selectors.collect::<Result<_, _>>()?;
         let rules = written.field.into_iter().enumerate().map(|(place, rule)| {
-            Rule::new(rule).map_err(|fault| refuse(format!("field[{place}]: {fault}")))
+            PortalRule::new(rule).map_err(|fault| refuse(format!("field[{place}]: {fault}")))
         });
         Ok(Self {
             rules: rules.collect::<Result<_, _>>()?,
@@ -123,7 +124,7 @@ impl Portal {
                 .offline
                 .texts
                 .iter()
-                .map(|text| signs::phrase(text))
+                .map(|text| page_kind::phrase(text))
                 .collect(),
             offline_selectors,
             redirects_to: written.offline.redirects_to,
@@ -136,10 +137,10 @@ impl Portal {
     }
 
     /// Adds the values that the portal's rules find on a page; returns whether its listing is offline.
-    pub fn read(&self, html: &Html, document: &Document, findings: &mut Findings) -> bool {
+    pub fn read(&self, html: &Html, document: &PageDocument, findings: &mut PageFindings) -> bool {
         for rule in &self.rules {
             if let Some(value) = rule.find(html) {
-                findings.put(&rule.path, value, Origin::Portal);
+                findings.put(&rule.path, value, FieldOrigin::Portal);
             }
         }
         let shown = |selector: &Selector| {
@@ -148,11 +149,12 @@ impl Portal {
                     && (!text_of(element).is_empty() || element.child_elements().next().is_none())
             })
         };
-        signs::says(&document.text, &self.offline_texts) || self.offline_selectors.iter().any(shown)
+        page_kind::says(&document.text, &self.offline_texts)
+            || self.offline_selectors.iter().any(shown)
     }
 
     /// Whether a redirect to this path means that the listing is gone.
-    pub fn is_end(&self, path: &str) -> bool {
+    pub fn is_gone_redirect(&self, path: &str) -> bool {
         self.redirects_to.iter().any(|end| path == end)
     }
 
@@ -216,14 +218,14 @@ impl Portals {
         let portals = files
             .iter()
             .map(|(_, file, text)| Portal::parse(file, text));
-        Self::of(portals.collect::<Result<_, _>>()?)
+        Self::new(portals.collect::<Result<_, _>>()?)
     }
 
     /// Builds the index of portals by host.
     ///
     /// # Errors
     /// Two portals claim the same host.
-    fn of(mut all: Vec<Portal>) -> Result<Self, Error> {
+    fn new(mut all: Vec<Portal>) -> Result<Self, Error> {
         all.sort_by(|one, other| one.name.cmp(&other.name));
         let mut by_host = HashMap::new();
         for (place, portal) in all.iter().enumerate() {
@@ -252,13 +254,13 @@ impl Portals {
     }
 
     /// The portal of a host; `None` if it has no rules.
-    pub fn of_host(&self, host: &str) -> Option<&Portal> {
+    pub fn find_by_host(&self, host: &str) -> Option<&Portal> {
         self.by_host.get(bare(host)).map(|place| &self.all[*place])
     }
 
     /// The portal of a URL; `None` if it has no rules.
-    pub fn of_url(&self, url: &str) -> Option<&Portal> {
-        self.of_host(Url::parse(url).ok()?.host_str()?)
+    pub fn find_by_url(&self, url: &str) -> Option<&Portal> {
+        self.find_by_host(Url::parse(url).ok()?.host_str()?)
     }
 
     /// A URL without the parts that do not identify a listing, by the rules of its portal.
@@ -266,7 +268,7 @@ impl Portals {
         let Ok(mut parsed) = Url::parse(url.trim()) else {
             return url.to_owned();
         };
-        if let Some(portal) = parsed.host_str().and_then(|host| self.of_host(host)) {
+        if let Some(portal) = parsed.host_str().and_then(|host| self.find_by_host(host)) {
             portal.canonical(&mut parsed);
         }
         parsed.into()
@@ -274,7 +276,7 @@ impl Portals {
 
     /// The source of adverts from a host.
     pub fn source(&self, host: &str) -> String {
-        self.of_host(host)
+        self.find_by_host(host)
             .map_or_else(|| bare(host).to_owned(), |portal| portal.name.clone())
     }
 }

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::jobs::{Job, Kind};
+use super::jobs::{Job, JobKind};
 
 /// Maximum number of known hosts; beyond it, hosts without work are forgotten, even if they asked to cool down.
 const HOSTS_MAX: usize = 100_000;
 
 /// Politeness limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Manners {
+pub struct Politeness {
     /// Maximum concurrent fetches.
     pub running_max: usize,
     /// Maximum concurrent fetches per host.
@@ -28,11 +28,11 @@ pub struct Manners {
 }
 
 /// The waiting jobs of an account at a host, ordered by key: the first one starts first.
-type Waiting = BTreeMap<(bool, i64), Job>;
+type WaitingJobs = BTreeMap<(bool, i64), Job>;
 
 #[derive(Debug, Default)]
-struct Host {
-    accounts: HashMap<Uuid, Waiting>,
+struct HostQueue {
+    accounts: HashMap<Uuid, WaitingJobs>,
     /// For each account, the number of the last of its jobs started at this host.
     turns: HashMap<Uuid, u64>,
     running: usize,
@@ -43,20 +43,20 @@ struct Host {
 
 /// The waiting jobs, and the number of running ones.
 #[derive(Debug)]
-pub struct Queue {
-    manners: Manners,
-    hosts: HashMap<String, Host>,
+pub struct JobQueue {
+    politeness: Politeness,
+    hosts: HashMap<String, HostQueue>,
     later: BTreeMap<(Duration, i64), Job>,
     running: usize,
     running_of: HashMap<Uuid, usize>,
     begun: u64,
 }
 
-impl Queue {
+impl JobQueue {
     /// Creates an empty queue.
-    pub fn new(manners: Manners) -> Self {
+    pub fn new(politeness: Politeness) -> Self {
         Self {
-            manners,
+            politeness,
             hosts: HashMap::new(),
             later: BTreeMap::new(),
             running: 0,
@@ -66,7 +66,7 @@ impl Queue {
     }
 
     /// Adds a job that may start at `at` or later.
-    pub fn put(&mut self, job: Job, at: Duration) {
+    pub fn push(&mut self, job: Job, at: Duration) {
         self.later.insert((at, job.number), job);
     }
 
@@ -77,14 +77,14 @@ impl Queue {
 
     /// The job that starts now; `None` if none may start.
     pub fn begin(&mut self, now: Duration) -> Option<Job> {
-        self.ripen(now);
-        if self.running >= self.manners.running_max {
+        self.promote_due(now);
+        if self.running >= self.politeness.running_max {
             return None;
         }
         let free = self
             .hosts
             .iter()
-            .filter(|(_, host)| host.may_begin(&self.manners, now));
+            .filter(|(_, host)| host.may_begin(&self.politeness, now));
         let running_of = |account: &Uuid| self.running_of.get(account).copied().unwrap_or_default();
         let heads = free.filter_map(|(name, host)| {
             let heads = host.accounts.iter().filter_map(|(account, waiting)| {
@@ -101,7 +101,7 @@ impl Queue {
         });
         let (_, _, name, account) = heads.min()?;
         let (name, account) = (name.clone(), *account);
-        let delay = self.manners.host_delay;
+        let delay = self.politeness.host_delay;
         let host = self.hosts.get_mut(&name)?;
         let waiting = host.accounts.get_mut(&account)?;
         let (_, job) = waiting.pop_first()?;
@@ -123,7 +123,7 @@ impl Queue {
         job: &Job,
         now: Duration,
         crawl_delay: Option<Duration>,
-        leave_alone: Option<Duration>,
+        cool_down: Option<Duration>,
     ) {
         self.running = self.running.saturating_sub(1);
         if let Some(count) = self.running_of.get_mut(&job.what.account) {
@@ -138,8 +138,8 @@ impl Queue {
                 host.delay = crawl_delay;
                 host.free_at = host.free_at.max(now + crawl_delay);
             }
-            if let Some(leave_alone) = leave_alone {
-                host.free_at = host.free_at.max(now + leave_alone);
+            if let Some(cool_down) = cool_down {
+                host.free_at = host.free_at.max(now + cool_down);
             }
         }
         // A host without work is forgotten when its pause is over.
@@ -153,17 +153,17 @@ impl Queue {
     /// The next time at which a waiting job may start; `None` if that depends on the end of another job.
     pub fn next_at(&self, now: Duration) -> Option<Duration> {
         let ripe = self.later.first_key_value().map(|((at, _), _)| *at);
-        if self.running >= self.manners.running_max {
+        if self.running >= self.politeness.running_max {
             return None;
         }
         let waiting = self.hosts.values().filter(|host| !host.accounts.is_empty());
         let free = waiting
-            .filter(|host| host.running < self.manners.per_host_max)
+            .filter(|host| host.running < self.politeness.per_host_max)
             .map(|host| host.free_at);
         free.chain(ripe).min().map(|at| at.max(now))
     }
 
-    fn ripen(&mut self, now: Duration) {
+    fn promote_due(&mut self, now: Duration) {
         while let Some(entry) = self.later.first_entry() {
             if entry.key().0 > now {
                 return;
@@ -171,14 +171,14 @@ impl Queue {
             let job = entry.remove();
             let host = self.hosts.entry(job.host().to_owned()).or_default();
             let waiting = host.accounts.entry(job.what.account).or_default();
-            waiting.insert((job.what.kind == Kind::Check, job.number), job);
+            waiting.insert((job.what.kind == JobKind::Check, job.number), job);
         }
     }
 }
 
-impl Host {
-    fn may_begin(&self, manners: &Manners, now: Duration) -> bool {
-        !self.accounts.is_empty() && self.running < manners.per_host_max && self.free_at <= now
+impl HostQueue {
+    fn may_begin(&self, politeness: &Politeness, now: Duration) -> bool {
+        !self.accounts.is_empty() && self.running < politeness.per_host_max && self.free_at <= now
     }
 }
 
@@ -186,11 +186,11 @@ impl Host {
 mod tests {
     use super::super::jobs::NewJob;
     use super::*;
-    use toise_net::fetch::Trail;
+    use toise_net::fetch::RedirectTrail;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn job(number: i64, account: u128, host: &str, kind: Kind) -> Job {
+    fn job(number: i64, account: u128, host: &str, kind: JobKind) -> Job {
         Job {
             number,
             what: NewJob {
@@ -203,19 +203,19 @@ mod tests {
             },
             due_at_ms: 0,
             attempts: 0,
-            trail: Trail::default(),
+            trail: RedirectTrail::default(),
         }
     }
 
-    fn queue(running_max: usize, per_host_max: usize) -> Queue {
-        Queue::new(Manners {
+    fn queue(running_max: usize, per_host_max: usize) -> JobQueue {
+        JobQueue::new(Politeness {
             running_max,
             per_host_max,
             host_delay: SECOND,
         })
     }
 
-    fn begun(queue: &mut Queue, now: Duration) -> Option<i64> {
+    fn begun(queue: &mut JobQueue, now: Duration) -> Option<i64> {
         queue.begin(now).map(|job| job.number)
     }
 
@@ -223,9 +223,9 @@ mod tests {
     fn a_host_gets_few_concurrent_requests_with_pauses() {
         let mut queue = queue(10, 2);
         for number in 1..=4 {
-            queue.put(job(number, 1, "a", Kind::Url), Duration::ZERO);
+            queue.push(job(number, 1, "a", JobKind::Url), Duration::ZERO);
         }
-        queue.put(job(5, 1, "b", Kind::Url), Duration::ZERO);
+        queue.push(job(5, 1, "b", JobKind::Url), Duration::ZERO);
         assert_eq!(begun(&mut queue, Duration::ZERO), Some(1));
         assert_eq!(begun(&mut queue, Duration::ZERO), Some(5));
         assert_eq!(begun(&mut queue, Duration::ZERO), None);
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(begun(&mut queue, SECOND), Some(2));
         assert_eq!(begun(&mut queue, 3 * SECOND), None, "two are running");
         queue.end(
-            &job(1, 1, "a", Kind::Url),
+            &job(1, 1, "a", JobKind::Url),
             3 * SECOND,
             None,
             Some(10 * SECOND),
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(queue.next_at(4 * SECOND), Some(13 * SECOND));
         assert_eq!(begun(&mut queue, 13 * SECOND), Some(3));
         queue.end(
-            &job(2, 1, "a", Kind::Url),
+            &job(2, 1, "a", JobKind::Url),
             13 * SECOND,
             Some(5 * SECOND),
             None,
@@ -264,13 +264,13 @@ mod tests {
     fn accounts_take_turns_and_waiting_calls_go_before_checks() {
         let mut queue = queue(3, 10);
         for number in 1..=100 {
-            queue.put(
-                job(number, 1, &format!("h{}", number % 20), Kind::Check),
+            queue.push(
+                job(number, 1, &format!("h{}", number % 20), JobKind::Check),
                 Duration::ZERO,
             );
         }
-        queue.put(job(101, 2, "h1", Kind::Check), Duration::ZERO);
-        queue.put(job(102, 1, "h2", Kind::Url), Duration::ZERO);
+        queue.push(job(101, 2, "h1", JobKind::Check), Duration::ZERO);
+        queue.push(job(102, 1, "h2", JobKind::Url), Duration::ZERO);
         assert_eq!(begun(&mut queue, Duration::ZERO), Some(102));
         assert_eq!(begun(&mut queue, Duration::ZERO), Some(101));
         assert_eq!(begun(&mut queue, Duration::ZERO), Some(3));
@@ -281,10 +281,10 @@ mod tests {
     fn accounts_take_turns_at_a_host_whose_jobs_end_before_the_next_begins() {
         let mut queue = queue(10, 1);
         for number in 1..=3 {
-            queue.put(job(number, 1, "a", Kind::Url), Duration::ZERO);
+            queue.push(job(number, 1, "a", JobKind::Url), Duration::ZERO);
         }
-        queue.put(job(4, 2, "a", Kind::Check), SECOND);
-        queue.put(job(5, 2, "a", Kind::Check), 3 * SECOND);
+        queue.push(job(4, 2, "a", JobKind::Check), SECOND);
+        queue.push(job(5, 2, "a", JobKind::Check), 3 * SECOND);
         let order: Vec<i64> = (0..5)
             .map(|second| {
                 let job = queue.begin(second * SECOND).unwrap();
@@ -298,11 +298,11 @@ mod tests {
     #[test]
     fn a_job_begins_when_it_is_due() {
         let mut queue = queue(3, 10);
-        queue.put(job(1, 1, "a", Kind::Url), 5 * SECOND);
+        queue.push(job(1, 1, "a", JobKind::Url), 5 * SECOND);
         assert_eq!(begun(&mut queue, 4 * SECOND), None);
         assert_eq!(queue.next_at(4 * SECOND), Some(5 * SECOND));
         assert_eq!(begun(&mut queue, 5 * SECOND), Some(1));
-        queue.end(&job(1, 1, "a", Kind::Url), 9 * SECOND, None, None);
+        queue.end(&job(1, 1, "a", JobKind::Url), 9 * SECOND, None, None);
         assert_eq!(queue.next_at(9 * SECOND), None);
         assert!(queue.hosts.is_empty());
     }

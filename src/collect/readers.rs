@@ -13,17 +13,17 @@ use toise_engine::priority;
 /// Number of threads: most of their time is spent waiting for the disk.
 const READERS: usize = 4;
 
-type Reading = Box<dyn FnOnce() + Send>;
+type ReaderJob = Box<dyn FnOnce() + Send>;
 
 /// Handle of the threads, which end when the last handle is dropped. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Readers {
+pub struct ReaderPool {
     // Before the sender, so that the end of the threads is asked for before it comes.
     _workers: Arc<[Worker]>,
-    hand_in: Sender<Reading>,
+    hand_in: Sender<ReaderJob>,
 }
 
-impl Readers {
+impl ReaderPool {
     /// Starts the threads.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Readers {
     }
 }
 
-fn read_all(pulse: &Pulse, waiting: &Mutex<Receiver<Reading>>) {
+fn read_all(pulse: &Pulse, waiting: &Mutex<Receiver<ReaderJob>>) {
     priority::lower();
     loop {
         let next = pulse.recv(&waiting.lock());
@@ -76,7 +76,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reading_that_panics_takes_no_thread_with_it() {
-        let readers = Readers::start(&Supervisor::default()).unwrap();
+        let readers = ReaderPool::start(&Supervisor::default()).unwrap();
         for _ in 0..2 * READERS {
             let panicked: Option<()> = readers.run(|| panic!("an unreadable page")).await;
             assert_eq!(panicked, None);

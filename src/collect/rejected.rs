@@ -107,7 +107,7 @@ impl From<&Rejection> for Rejected {
         let code = match rejection {
             Rejection::Unparsable(_) => RejectionCode::Unparsable,
             Rejection::LoginRequired => RejectionCode::LoginRequired,
-            Rejection::KeptFromPrograms => RejectionCode::Refused,
+            Rejection::BotWall => RejectionCode::Refused,
             Rejection::NotAListing(_) => RejectionCode::NotAListing,
         };
         Self {
@@ -136,7 +136,7 @@ mod tests {
         for rejection in [
             Rejection::Unparsable("empty".into()),
             Rejection::LoginRequired,
-            Rejection::KeptFromPrograms,
+            Rejection::BotWall,
             Rejection::NotAListing("two".into()),
         ] {
             let rejected = Rejected::from(&rejection);

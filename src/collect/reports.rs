@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::moment;
 use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
 use toise_contract::listings::codes::{FlxId, Timestamp};
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_store::{self as store, Store};
 
 /// Maximum open reports per account.
@@ -19,7 +19,7 @@ pub struct NewReport {
     /// Account that reports.
     pub account: Uuid,
     /// Whether it is about a property or an advert.
-    pub listing: Listing,
+    pub listing: ListingKind,
     /// Identifier of the listing.
     pub item: FlxId,
     /// Reason of the report.
@@ -32,7 +32,7 @@ pub struct NewReport {
 
 /// A stored report.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ListingReport {
     /// Identifier of the report.
     pub report_id: Uuid,
     /// Account that reported.
@@ -55,7 +55,7 @@ pub struct Report {
 
 /// Stores a report and returns its identifier; `None` if its account has the maximum number of open reports. Blocks;
 /// returns once the report is durable.
-pub fn keep(store: &Store, report: NewReport) -> store::Result<Option<Uuid>> {
+pub fn insert(store: &Store, report: NewReport) -> store::Result<Option<Uuid>> {
     let id = Uuid::now_v7();
     store.write(move |transaction| {
         let open: i64 = transaction
@@ -84,10 +84,10 @@ pub fn keep(store: &Store, report: NewReport) -> store::Result<Option<Uuid>> {
     })
 }
 
-fn kind(listing: Listing) -> &'static str {
+fn kind(listing: ListingKind) -> &'static str {
     match listing {
-        Listing::Advert => "ADVERT",
-        Listing::Property => "PROPERTY",
+        ListingKind::Advert => "ADVERT",
+        ListingKind::Property => "PROPERTY",
     }
 }
 
@@ -101,7 +101,7 @@ pub fn list(
     every_reason: bool,
     resolved: bool,
     take: usize,
-) -> rusqlite::Result<Vec<Report>> {
+) -> rusqlite::Result<Vec<ListingReport>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM reports WHERE (?1 OR reason = 'DUPLICATE' OR reason LIKE 'WRONG\\_%' ESCAPE '\\')
          AND (?2 OR resolved_at_ms IS NULL) ORDER BY report DESC LIMIT ?3"
@@ -112,7 +112,7 @@ pub fn list(
 }
 
 /// The report with an identifier; `None` if there is none.
-pub fn get(connection: &Connection, id: Uuid) -> rusqlite::Result<Option<Report>> {
+pub fn get(connection: &Connection, id: Uuid) -> rusqlite::Result<Option<ListingReport>> {
     let sql = format!("SELECT {COLUMNS} FROM reports WHERE report_id = ?1");
     connection
         .prepare_cached(&sql)?
@@ -131,9 +131,9 @@ pub fn resolve(store: &Store, id: Uuid, resolution: String, at_ms: i64) -> store
     })
 }
 
-fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Report> {
+fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<ListingReport> {
     let id = |column: usize| Ok::<_, rusqlite::Error>(Uuid::from_bytes(row.get(column)?));
-    Ok(Report {
+    Ok(ListingReport {
         report_id: id(0)?,
         account_id: id(1)?,
         kind: row.get(2)?,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{Field, FieldKind, read, read_query};
-use toise_contract::walk::At;
+use toise_contract::walk::JsonPath;
 use toise_listings::adverts::identity::URL_BYTES_MAX;
 
 /// Maximum length of a report's comment, in characters.
@@ -63,13 +63,13 @@ pub fn parse_url(query: &[(String, String)]) -> Result<String, Fault> {
 /// # Errors
 /// The first fault in document order.
 pub fn parse_report(body: &Value) -> Result<ReportRequest, Fault> {
-    let at = At::Body;
+    let at = JsonPath::Body;
     let mut values = read(body, &REPORT, at)?;
     let reason = values.one("reason")?;
     let comment: Option<String> = values.take("comment");
     let says_nothing = comment.as_deref().unwrap_or_default().trim().is_empty();
     if reason == EnumAdvertReportReason::Other && says_nothing {
-        return Err(At::Key(&at, "comment").fault("is required where reason is OTHER"));
+        return Err(JsonPath::Key(&at, "comment").fault("is required where reason is OTHER"));
     }
     Ok(ReportRequest { reason, comment })
 }

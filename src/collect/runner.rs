@@ -9,14 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use tokio::runtime::Handle;
 
-use super::jobs::{self, Attempt, Job};
-use super::queue::{Manners, Queue};
-use super::waiting::Waiting;
-use super::work::{Done, PAGES_FOLDER, Worker};
+use super::jobs::{self, AttemptOutcome, Job};
+use super::queue::{JobQueue, Politeness};
+use super::waiters::JobWaiters;
+use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker};
 use toise_base::clock::Clock;
 use toise_base::leader::{Duty, Inbox, Leader, Notifier, Pace, Post, Stop};
 use toise_base::supervise::Supervisor;
-use toise_net::fetch::{PAGE_TIMEOUT, Trail};
+use toise_net::fetch::{PAGE_TIMEOUT, RedirectTrail};
 use toise_store::{self as store, Store};
 use toise_telemetry::{Gauge, Metric, Metrics};
 
@@ -39,7 +39,7 @@ const LEASE: Duration = Duration::from_secs(PAGE_TIMEOUT.as_secs() + 30);
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 
 /// What a runner needs.
-pub struct Setup {
+pub struct RunnerContext {
     /// The data folder.
     pub data: PathBuf,
     /// The store in the data folder.
@@ -47,28 +47,28 @@ pub struct Setup {
     /// The clock.
     pub clock: Clock,
     /// Runs jobs.
-    pub worker: Worker,
+    pub worker: PageWorker,
     /// Politeness limits.
-    pub manners: Manners,
+    pub politeness: Politeness,
     /// Calls that wait for jobs.
-    pub waiting: Waiting,
+    pub waiting: JobWaiters,
     /// Retention of pages, if they are stored.
     pub pages_kept_for: Duration,
     /// Metrics of the service.
     pub metrics: Metrics,
 }
 
-pub(super) enum Message {
+pub(super) enum RunnerMessage {
     /// This process created a job.
     Added,
     /// An attempt ended.
-    Done(Box<(Job, Done)>),
+    Done(Box<(Job, CompletedAttempt)>),
 }
 
 /// The thread of a running collector. Dropping it stops the thread; running jobs are resumed at the next start.
 #[derive(Debug)]
 pub struct Runner {
-    _leader: Leader<Message>,
+    _leader: Leader<RunnerMessage>,
 }
 
 impl Runner {
@@ -78,11 +78,11 @@ impl Runner {
     /// The thread cannot be started, or the lock file cannot be opened.
     pub(super) fn start(
         supervisor: &Supervisor,
-        setup: Setup,
+        setup: RunnerContext,
         runtime: Handle,
-        (notifier, inbox): (Notifier<Message>, Inbox<Message>),
+        (notifier, inbox): (Notifier<RunnerMessage>, Inbox<RunnerMessage>),
     ) -> std::io::Result<Self> {
-        observe(&setup);
+        register_gauges(&setup);
         let data = setup.data.clone();
         let post = Post {
             name: "collector",
@@ -90,8 +90,8 @@ impl Runner {
             lock_file: LOCK_FILE,
             pace: PACE,
         };
-        let running = Running {
-            queue: Queue::new(setup.manners),
+        let running = RunnerLoop {
+            queue: JobQueue::new(setup.politeness),
             setup,
             runtime,
             back: notifier.clone(),
@@ -109,39 +109,38 @@ const WAITING_JOBS: Metric<Gauge> = Metric::gauge(
     "Collection jobs that have not ended.",
 );
 
-fn observe(setup: &Setup) {
+fn register_gauges(setup: &RunnerContext) {
     let store = setup.store.clone();
-    setup.metrics.observe(move |gauges| {
+    setup.metrics.register_gauges(move |gauges| {
         if let Ok(waiting) = store.read(jobs::waiting) {
             gauges.set(WAITING_JOBS, &[], waiting as f64);
         }
     });
 }
 
-struct Running {
-    setup: Setup,
+struct RunnerLoop {
+    setup: RunnerContext,
     runtime: Handle,
-    back: Notifier<Message>,
-    queue: Queue,
+    back: Notifier<RunnerMessage>,
+    queue: JobQueue,
     /// Row number of the last job read.
     read_through: i64,
     /// Outcomes of attempts that are not yet in the store.
-    unsaved: Vec<(Job, Attempt)>,
+    unsaved: Vec<(Job, AttemptOutcome)>,
     upkeep_at: Duration,
 }
 
-impl Duty for Running {
-    type Message = Message;
+impl Duty for RunnerLoop {
+    type RunnerMessage = RunnerMessage;
     type Error = store::Error;
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, message: RunnerMessage) {
         match message {
-            Message::Added => {}
-            Message::Done(done) => {
+            RunnerMessage::Added => {}
+            RunnerMessage::Done(done) => {
                 let (job, done) = *done;
                 let now = self.setup.clock.monotonic();
-                self.queue
-                    .end(&job, now, done.crawl_delay, done.leave_alone);
+                self.queue.end(&job, now, done.crawl_delay, done.cool_down);
                 self.unsaved.push((job, done.attempt));
             }
         }
@@ -165,7 +164,7 @@ impl Duty for Running {
         if let Err(error) = saved {
             for job in begun {
                 self.queue.end(&job, now, None, None);
-                self.queue.put(job, now + PACE.error_pause);
+                self.queue.push(job, now + PACE.error_pause);
             }
             return Err(error);
         }
@@ -197,7 +196,7 @@ impl Duty for Running {
     }
 }
 
-impl Running {
+impl RunnerLoop {
     /// Reads jobs made since.
     fn read_new(&mut self, now: Duration, now_ms: i64) -> store::Result<()> {
         let after = self.read_through;
@@ -208,7 +207,7 @@ impl Running {
         for job in new {
             self.read_through = job.number;
             let wait_ms = u64::try_from(job.due_at_ms - now_ms).unwrap_or(0);
-            self.queue.put(job, now + Duration::from_millis(wait_ms));
+            self.queue.push(job, now + Duration::from_millis(wait_ms));
         }
         Ok(())
     }
@@ -230,22 +229,22 @@ impl Running {
     }
 
     /// Notifies the call that waits for an ended job, and requeues a job that is to be retried.
-    fn settle(&mut self, mut job: Job, attempt: Attempt, now: Duration, now_ms: i64) {
+    fn settle(&mut self, mut job: Job, attempt: AttemptOutcome, now: Duration, now_ms: i64) {
         match attempt {
-            Attempt::Ended { ended, .. } => {
+            AttemptOutcome::Ended { ended, .. } => {
                 tracing::debug!(url = job.what.url, ?ended, "collected");
-                self.setup.waiting.tell(job.what.id, ended);
+                self.setup.waiting.notify(job.what.id, ended);
             }
-            Attempt::Elsewhere(trail) => {
+            AttemptOutcome::OtherHost(trail) => {
                 job.trail = trail;
-                self.queue.put(job, now);
+                self.queue.push(job, now);
             }
-            Attempt::Again { due_at_ms, reason } => {
+            AttemptOutcome::Retry { due_at_ms, reason } => {
                 tracing::debug!(url = job.what.url, reason, "collection will be retried");
                 job.attempts += 1;
-                job.trail = Trail::default();
+                job.trail = RedirectTrail::default();
                 let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
-                self.queue.put(job, now + Duration::from_millis(wait_ms));
+                self.queue.push(job, now + Duration::from_millis(wait_ms));
             }
         }
     }
@@ -259,13 +258,13 @@ impl Running {
             let attempted = runtime
                 .spawn(async move { working.attempt(&own).await })
                 .await;
-            let done = attempted.unwrap_or_else(|error| Done {
-                attempt: worker.again(&job, format!("the attempt failed: {error}"), None),
+            let done = attempted.unwrap_or_else(|error| CompletedAttempt {
+                attempt: worker.retry(&job, format!("the attempt failed: {error}"), None),
                 crawl_delay: None,
-                leave_alone: None,
+                cool_down: None,
             });
             // After the end of the runner nobody listens: the job is taken up at the next start.
-            back.notify(Message::Done(Box::new((job, done))));
+            back.notify(RunnerMessage::Done(Box::new((job, done))));
         });
     }
 

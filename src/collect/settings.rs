@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toise_net::receiver::Allowed;
+use toise_net::egress::AllowedHosts;
 
 /// Whether pages are fetched over plain http.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,8 +81,8 @@ impl Default for CollectSettings {
 
 impl CollectSettings {
     /// The hosts whose pages may always be fetched. The text was validated when the settings were read.
-    pub fn allowed(&self) -> Allowed {
-        Allowed::parse(&self.allow_hosts).unwrap_or_default()
+    pub fn allowed(&self) -> AllowedHosts {
+        AllowedHosts::parse(&self.allow_hosts).unwrap_or_default()
     }
 
     /// Whether pages may also be fetched over plain HTTP.

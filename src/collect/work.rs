@@ -7,16 +7,16 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::extract::{self, Extraction, Verdict};
-use super::jobs::{Attempt, Ended, Job};
+use super::extract::{self, Extraction, PageVerdict};
+use super::jobs::{AttemptOutcome, Job, JobOutcome};
 use super::portals::Portals;
-use super::readers::Readers;
+use super::readers::ReaderPool;
 use super::rejected::{Rejected, RejectionCode};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::Timestamp;
 use toise_listings::adverts::identity::ListingUrl;
 use toise_listings::{self as listings, Listings};
-use toise_net::fetch::{Failure, Fetcher, Page};
+use toise_net::fetch::{FetchFailure, FetchedPage, Fetcher};
 
 /// Backoff between attempts at a page that may succeed later; after the last attempt it is rejected.
 const RETRY_AFTER: [Duration; 4] = [
@@ -30,7 +30,7 @@ const ATTEMPTS_MAX: u32 = 10;
 /// Maximum random extension of a wait, as a share, so that jobs that failed together are not retried together.
 const JITTER: f64 = 0.2;
 /// Maximum cool down that a portal can ask for.
-const LEAVE_ALONE_MAX: Duration = Duration::from_secs(3_600);
+const COOL_DOWN_MAX: Duration = Duration::from_secs(3_600);
 /// How long an unreachable URL is not requested again.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(600);
 /// Folder of stored pages, in the data folder.
@@ -40,7 +40,7 @@ const PAGE_LEVEL: i32 = 9;
 
 /// What jobs need. Cheap to clone.
 #[derive(Clone)]
-pub struct Worker {
+pub struct PageWorker {
     /// Fetches pages.
     pub fetcher: Fetcher,
     /// Rules of portals.
@@ -54,76 +54,77 @@ pub struct Worker {
     /// Folder for stored pages; `None` if they are not stored.
     pub pages: Option<PathBuf>,
     /// Threads that read pages and ingest adverts.
-    pub readers: Readers,
+    pub readers: ReaderPool,
 }
 
 /// Result of an attempt, for the store and for the queue.
 #[derive(Debug)]
-pub struct Done {
+pub struct CompletedAttempt {
     /// Outcome of the attempt.
-    pub attempt: Attempt,
+    pub attempt: AttemptOutcome,
     /// Crawl delay that the host asks for.
     pub crawl_delay: Option<Duration>,
     /// Cool down that the host asks for.
-    pub leave_alone: Option<Duration>,
+    pub cool_down: Option<Duration>,
 }
 
-impl Worker {
+impl PageWorker {
     /// Makes one attempt at a job. When it returns, the advert, if any, is on disk; the end of the job is not.
-    pub async fn attempt(&self, job: &Job) -> Done {
+    pub async fn attempt(&self, job: &Job) -> CompletedAttempt {
         if job.attempts >= ATTEMPTS_MAX {
-            return Done {
-                attempt: self.again(job, "no attempt came to an end".into(), None),
+            return CompletedAttempt {
+                attempt: self.retry(job, "no attempt came to an end".into(), None),
                 crawl_delay: None,
-                leave_alone: None,
+                cool_down: None,
             };
         }
         let fetched = self.fetcher.fetch(&job.what.url, &job.trail).await;
-        let mut leave_alone = None;
+        let mut cool_down = None;
         let attempt = match fetched.outcome {
             Ok(page) => self.take(job, page).await,
             Err(failure) => {
-                if let Failure::Passing { retry_after, .. } = &failure {
-                    leave_alone = retry_after.map(|wait| wait.min(LEAVE_ALONE_MAX));
+                if let FetchFailure::Transient { retry_after, .. } = &failure {
+                    cool_down = retry_after.map(|wait| wait.min(COOL_DOWN_MAX));
                 }
-                self.failed(job, failure, leave_alone).await
+                self.failed(job, failure, cool_down).await
             }
         };
-        Done {
+        CompletedAttempt {
             attempt,
             crawl_delay: fetched.crawl_delay,
-            leave_alone,
+            cool_down,
         }
     }
 
     /// Reads a page and ingests its advert, on a blocking thread.
-    async fn take(&self, job: &Job, page: Page) -> Attempt {
+    async fn take(&self, job: &Job, page: FetchedPage) -> AttemptOutcome {
         let (worker, own) = (self.clone(), job.clone());
         let taken = self.readers.run(move || worker.read(&own, &page)).await;
-        taken.unwrap_or_else(|| self.again(job, "the page could not be read".into(), None))
+        taken.unwrap_or_else(|| self.retry(job, "the page could not be read".into(), None))
     }
 
-    fn read(&self, job: &Job, page: &Page) -> Attempt {
+    fn read(&self, job: &Job, page: &FetchedPage) -> AttemptOutcome {
         let now = self.clock.now();
-        self.keep(job, page, now);
+        self.archive_page(job, page, now);
         let final_url = self.portals.canonical(page.url.as_str());
-        let portal = self.portals.of_url(&final_url);
-        if leads_to_front(&job.what.url, &page.url)
-            || portal
-                .is_some_and(|portal| portal.is_end(page.url.path()) && job.what.url != final_url)
+        let portal = self.portals.find_by_url(&final_url);
+        if redirected_to_home_page(&job.what.url, &page.url)
+            || portal.is_some_and(|portal| {
+                portal.is_gone_redirect(page.url.path()) && job.what.url != final_url
+            })
         {
             return self.gone(job, "the portal sends it to another page", now);
         }
-        let page = extract::Page {
+        let page = extract::PageInput {
             url: &final_url,
             content_type: page.content_type.as_deref(),
             bytes: &page.bytes,
         };
         let extraction = extract::extract(&page, portal);
         match &extraction.verdict {
-            Verdict::Listing => self.ingest(job, &final_url, &extraction, now),
-            Verdict::Offline => self.gone(job, "the page says that it is off line", now),
-            Verdict::Rejected(rejection) => self.reject(rejection.into(), self.rejected_for),
+            PageVerdict::Listing => self.ingest(job, &final_url, &extraction, now),
+            PageVerdict::Offline => self.gone(job, "the page says that it is off line", now),
+            PageVerdict::Rejected(rejection) => self.reject(rejection.into(), self.rejected_for),
         }
     }
 
@@ -135,7 +136,7 @@ impl Worker {
         final_url: &str,
         extraction: &Extraction,
         now: DateTime<Utc>,
-    ) -> Attempt {
+    ) -> AttemptOutcome {
         let is_known = |digest| Ok(self.listings.known(digest)?.is_some());
         let digest = |address: &str| ListingUrl::parse(address).map(|url| url.digest());
         let asked = digest(&self.portals.canonical(&job.what.url));
@@ -149,7 +150,7 @@ impl Worker {
             }
             Ok((true, false)) => &job.what.url,
             Ok((false, _)) => final_url,
-            Err(error) => return self.again(job, error.to_string(), None),
+            Err(error) => return self.retry(job, error.to_string(), None),
         };
         let Some(url) = ListingUrl::parse(address) else {
             let why = "its address is none of a listing";
@@ -176,11 +177,11 @@ impl Worker {
             .collect();
         let mut outcomes = match self.listings.ingest(vec![Value::Object(advert)]) {
             Ok(outcomes) => outcomes,
-            Err(error) => return self.again(job, error.to_string(), None),
+            Err(error) => return self.retry(job, error.to_string(), None),
         };
         match outcomes.pop() {
-            Some(Ok(_)) => Attempt::Ended {
-                ended: Ended::Collected(url.digest()),
+            Some(Ok(_)) => AttemptOutcome::Ended {
+                ended: JobOutcome::Collected(url.digest()),
                 origins: Some(Value::Object(origins).to_string()),
                 remembered_until_ms: 0,
             },
@@ -188,57 +189,64 @@ impl Worker {
                 Rejected::new(RejectionCode::NotAListing, fault),
                 self.rejected_for,
             ),
-            None => self.again(job, "the store took nothing".into(), None),
+            None => self.retry(job, "the store took nothing".into(), None),
         }
     }
 
     /// Records that the listing is gone: a known advert goes offline.
-    fn gone(&self, job: &Job, why: &str, now: DateTime<Utc>) -> Attempt {
+    fn gone(&self, job: &Job, why: &str, now: DateTime<Utc>) -> AttemptOutcome {
         let is_known = match self.listings.known(&job.what.digest) {
             Ok(known) => known.is_some(),
-            Err(error) => return self.again(job, error.to_string(), None),
+            Err(error) => return self.retry(job, error.to_string(), None),
         };
         if is_known {
             let sighting =
                 json!({"url": job.what.url, "isOnline": false, "lastSeenAt": Timestamp::new(now)});
             match self.listings.ingest(vec![sighting]) {
                 Ok(_) => {}
-                Err(error) => return self.again(job, error.to_string(), None),
+                Err(error) => return self.retry(job, error.to_string(), None),
             }
         }
         self.reject(Rejected::new(RejectionCode::Gone, why), self.rejected_for)
     }
 
-    async fn failed(&self, job: &Job, failure: Failure, leave_alone: Option<Duration>) -> Attempt {
+    async fn failed(
+        &self,
+        job: &Job,
+        failure: FetchFailure,
+        cool_down: Option<Duration>,
+    ) -> AttemptOutcome {
         let code = match &failure {
-            Failure::Passing { reason, .. } => return self.again(job, reason.clone(), leave_alone),
-            Failure::Status(408) => return self.again(job, failure.to_string(), leave_alone),
-            Failure::Status(404 | 410) => {
+            FetchFailure::Transient { reason, .. } => {
+                return self.retry(job, reason.clone(), cool_down);
+            }
+            FetchFailure::Status(408) => return self.retry(job, failure.to_string(), cool_down),
+            FetchFailure::Status(404 | 410) => {
                 let (worker, job, why) = (self.clone(), job.clone(), failure.to_string());
                 let now = self.clock.now();
                 let own = job.clone();
                 let gone = tokio::task::spawn_blocking(move || worker.gone(&own, &why, now)).await;
-                return gone.unwrap_or_else(|error| self.again(&job, error.to_string(), None));
+                return gone.unwrap_or_else(|error| self.retry(&job, error.to_string(), None));
             }
-            Failure::Elsewhere(trail) => return Attempt::Elsewhere(*trail.clone()),
-            Failure::Refused(_) => RejectionCode::NotPublic,
-            Failure::Robots(_) => RejectionCode::Robots,
-            Failure::Status(401) => RejectionCode::LoginRequired,
-            Failure::Status(_) => RejectionCode::Refused,
-            Failure::TooLarge => RejectionCode::TooLarge,
-            Failure::Redirects(_) => RejectionCode::Redirects,
-            Failure::Encoding => RejectionCode::Unparsable,
+            FetchFailure::OtherHost(trail) => return AttemptOutcome::OtherHost(*trail.clone()),
+            FetchFailure::Refused(_) => RejectionCode::NotPublic,
+            FetchFailure::Robots(_) => RejectionCode::Robots,
+            FetchFailure::Status(401) => RejectionCode::LoginRequired,
+            FetchFailure::Status(_) => RejectionCode::Refused,
+            FetchFailure::TooLarge => RejectionCode::TooLarge,
+            FetchFailure::Redirects(_) => RejectionCode::Redirects,
+            FetchFailure::Encoding => RejectionCode::Unparsable,
         };
         self.reject(Rejected::new(code, failure), self.rejected_for)
     }
 
     /// Schedules a retry, as long as it may succeed.
-    pub(super) fn again(
+    pub(super) fn retry(
         &self,
         job: &Job,
         reason: String,
-        leave_alone: Option<Duration>,
-    ) -> Attempt {
+        cool_down: Option<Duration>,
+    ) -> AttemptOutcome {
         let Some(wait) = RETRY_AFTER.get(job.attempts as usize) else {
             return self.reject(
                 Rejected::new(RejectionCode::Unreachable, reason),
@@ -247,16 +255,16 @@ impl Worker {
         };
         let wait = wait
             .mul_f64(1.0 + JITTER * rand::random::<f64>())
-            .max(leave_alone.unwrap_or_default());
-        Attempt::Again {
+            .max(cool_down.unwrap_or_default());
+        AttemptOutcome::Retry {
             due_at_ms: self.clock.now().timestamp_millis() + wait.as_millis() as i64,
             reason,
         }
     }
 
-    fn reject(&self, reason: Rejected, remembered_for: Duration) -> Attempt {
-        Attempt::Ended {
-            ended: Ended::Rejected(reason),
+    fn reject(&self, reason: Rejected, remembered_for: Duration) -> AttemptOutcome {
+        AttemptOutcome::Ended {
+            ended: JobOutcome::Rejected(reason),
             origins: None,
             remembered_until_ms: self.clock.now().timestamp_millis()
                 + remembered_for.as_millis() as i64,
@@ -264,7 +272,7 @@ impl Worker {
     }
 
     /// Stores a page as evidence in disputes, if the operator enabled it; a failure does not affect the collection.
-    fn keep(&self, job: &Job, page: &Page, now: DateTime<Utc>) {
+    fn archive_page(&self, job: &Job, page: &FetchedPage, now: DateTime<Utc>) {
         let Some(folder) = &self.pages else { return };
         let name = format!(
             "{}-{}.html.zst",
@@ -281,7 +289,7 @@ impl Worker {
 }
 
 /// Whether a request for a listing was redirected to the home page, as some portals do when it is gone.
-fn leads_to_front(asked: &str, found: &Url) -> bool {
+fn redirected_to_home_page(asked: &str, found: &Url) -> bool {
     let was_deeper =
         Url::parse(asked).is_ok_and(|asked| asked.path() != "/" || asked.query().is_some());
     was_deeper && found.path() == "/" && found.query().is_none()

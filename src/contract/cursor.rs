@@ -10,8 +10,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-use super::filter::{Clause, Filter, Test};
-use super::position::{Position, SortValue};
+use super::filter::{Clause, ClauseTest, Filter};
+use super::position::{CursorPosition, SortValue};
 
 /// Length of the truncated signature, in bytes: forging one takes 2^128 attempts.
 const SIGNATURE_BYTES: usize = 16;
@@ -22,7 +22,7 @@ const CONTEXT: &[u8] = b"toise cursor 3";
 
 /// Digest of a query: equal queries have equal digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct QuestionDigest([u8; 32]);
+pub struct QueryDigest([u8; 32]);
 
 /// A cursor is invalid or belongs to another query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +53,7 @@ impl CursorKey {
     }
 
     /// Encodes a position in the results of a query as a cursor.
-    pub fn encode(&self, position: &Position, digest: &QuestionDigest) -> String {
+    pub fn encode(&self, position: &CursorPosition, digest: &QueryDigest) -> String {
         let mut bytes = Vec::with_capacity(32 + position.id.len() + SIGNATURE_BYTES);
         match position.state {
             None => bytes.push(0),
@@ -85,7 +85,11 @@ impl CursorKey {
     }
 
     /// Verifies and decodes a cursor that was issued for the same query with the same key.
-    pub fn decode(&self, cursor: &str, digest: &QuestionDigest) -> Result<Position, CursorFault> {
+    pub fn decode(
+        &self,
+        cursor: &str,
+        digest: &QueryDigest,
+    ) -> Result<CursorPosition, CursorFault> {
         if cursor.len() > CURSOR_CHARS_MAX {
             return Err(CursorFault);
         }
@@ -101,7 +105,7 @@ impl CursorKey {
         read_position(payload).ok_or(CursorFault)
     }
 
-    fn signed(&self, payload: &[u8], digest: &QuestionDigest) -> Hmac<Sha256> {
+    fn signed(&self, payload: &[u8], digest: &QueryDigest) -> Hmac<Sha256> {
         let mut signer = self.signer.clone();
         signer.update(CONTEXT);
         signer.update(&digest.0);
@@ -110,7 +114,7 @@ impl CursorKey {
     }
 }
 
-fn read_position(payload: &[u8]) -> Option<Position> {
+fn read_position(payload: &[u8]) -> Option<CursorPosition> {
     let (has_state, payload) = payload.split_first()?;
     let (state, payload) = match has_state {
         0 => (None, payload),
@@ -138,7 +142,7 @@ fn read_position(payload: &[u8]) -> Option<Position> {
         }
         _ => return None,
     };
-    Some(Position {
+    Some(CursorPosition {
         value,
         id: String::from_utf8(id.to_vec()).ok()?,
         state,
@@ -146,26 +150,21 @@ fn read_position(payload: &[u8]) -> Option<Position> {
 }
 
 /// Digest of a query; independent of the order of filters, of alternatives and of values in a list.
-pub fn question_digest(
-    table: &str,
-    filter: &Filter,
-    sort_by: &str,
-    descending: bool,
-) -> QuestionDigest {
-    text_question_digest(table, filter, sort_by, descending, [&[], &[]])
+pub fn query_digest(table: &str, filter: &Filter, sort_by: &str, descending: bool) -> QueryDigest {
+    text_query_digest(table, filter, sort_by, descending, [&[], &[]])
 }
 
 /// Digest of a query that also has texts: keywords that must all occur, and terms of which any may occur.
-pub fn text_question_digest(
+pub fn text_query_digest(
     table: &str,
     filter: &Filter,
     sort_by: &str,
     descending: bool,
     texts: [&[String]; 2],
-) -> QuestionDigest {
+) -> QueryDigest {
     let mut head = Vec::new();
-    put_text(&mut head, table);
-    put_text(&mut head, sort_by);
+    write_text(&mut head, table);
+    write_text(&mut head, sort_by);
     head.push(u8::from(descending));
     let mut hasher = Sha256::new();
     hasher.update(&head);
@@ -176,19 +175,19 @@ pub fn text_question_digest(
     if texts.iter().any(|texts| !texts.is_empty()) {
         let mut bytes = Vec::new();
         for texts in texts {
-            put_texts(&mut bytes, texts);
+            write_texts(&mut bytes, texts);
         }
         hasher.update(bytes);
     }
-    QuestionDigest(hasher.finalize().into())
+    QueryDigest(hasher.finalize().into())
 }
 
 /// The clauses of a filter as bytes, in a canonical order.
 fn canonical(filter: &Filter) -> Vec<Vec<u8>> {
     let clause = |clause: &Clause| {
         let mut bytes = Vec::new();
-        put_text(&mut bytes, &clause.column);
-        put_test(&mut bytes, &clause.test);
+        write_text(&mut bytes, &clause.column);
+        write_test(&mut bytes, &clause.test);
         bytes
     };
     let mut clauses: Vec<Vec<u8>> = filter.iter().map(clause).collect();
@@ -196,68 +195,68 @@ fn canonical(filter: &Filter) -> Vec<Vec<u8>> {
     clauses
 }
 
-fn put_filter(bytes: &mut Vec<u8>, filter: &Filter) {
+fn write_filter(bytes: &mut Vec<u8>, filter: &Filter) {
     bytes.extend_from_slice(&(filter.len() as u64).to_le_bytes());
     for clause in canonical(filter) {
         bytes.extend_from_slice(&clause);
     }
 }
 
-fn put_texts(bytes: &mut Vec<u8>, texts: &[String]) {
+fn write_texts(bytes: &mut Vec<u8>, texts: &[String]) {
     let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     texts.sort_unstable();
     bytes.extend_from_slice(&(texts.len() as u64).to_le_bytes());
     for text in texts {
-        put_text(bytes, text);
+        write_text(bytes, text);
     }
 }
 
-fn put_text(bytes: &mut Vec<u8>, text: &str) {
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());
 }
 
-fn put_bound(bytes: &mut Vec<u8>, bound: Option<&[u8]>) {
+fn write_bound(bytes: &mut Vec<u8>, bound: Option<&[u8]>) {
     bytes.push(u8::from(bound.is_some()));
     bytes.extend_from_slice(bound.unwrap_or_default());
 }
 
-fn put_test(bytes: &mut Vec<u8>, test: &Test) {
+fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
     match test {
-        Test::Number { min, max } => {
+        ClauseTest::Number { min, max } => {
             bytes.push(b'n');
             for bound in [min, max] {
                 // -0 and 0 are the same bound.
                 let canonical = bound.map(|bound| (bound + 0.0).to_le_bytes());
-                put_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
+                write_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
             }
         }
-        Test::Day { from, to } => {
+        ClauseTest::Day { from, to } => {
             bytes.push(b'd');
             for bound in [from, to] {
                 let canonical = bound.map(i32::to_le_bytes);
-                put_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
+                write_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
             }
         }
-        Test::OneOf(texts) => {
+        ClauseTest::OneOf(texts) => {
             bytes.push(b't');
-            put_texts(bytes, texts);
+            write_texts(bytes, texts);
         }
-        Test::Moment { from, to } => {
+        ClauseTest::Moment { from, to } => {
             bytes.push(b'm');
             for bound in [from, to] {
                 let canonical = bound.map(i64::to_le_bytes);
-                put_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
+                write_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
             }
         }
-        Test::Is(flag) => bytes.extend_from_slice(&[b'f', u8::from(*flag)]),
-        Test::Within { lat, lon, radius_m } => {
+        ClauseTest::Is(flag) => bytes.extend_from_slice(&[b'f', u8::from(*flag)]),
+        ClauseTest::Within { lat, lon, radius_m } => {
             bytes.push(b'w');
             for number in [lat, lon, radius_m] {
                 bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
             }
         }
-        Test::InBox {
+        ClauseTest::InBox {
             top,
             left,
             bottom,
@@ -268,13 +267,13 @@ fn put_test(bytes: &mut Vec<u8>, test: &Test) {
                 bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
             }
         }
-        Test::Any(filters) => {
+        ClauseTest::Any(filters) => {
             bytes.push(b'a');
             let mut alternatives: Vec<Vec<u8>> = filters
                 .iter()
                 .map(|filter| {
                     let mut bytes = Vec::new();
-                    put_filter(&mut bytes, filter);
+                    write_filter(&mut bytes, filter);
                     bytes
                 })
                 .collect();
@@ -285,9 +284,9 @@ fn put_test(bytes: &mut Vec<u8>, test: &Test) {
                 bytes.extend_from_slice(&alternative);
             }
         }
-        Test::SomeItem(filter) => {
+        ClauseTest::SomeItem(filter) => {
             bytes.push(b's');
-            put_filter(bytes, filter);
+            write_filter(bytes, filter);
         }
     }
 }
@@ -296,8 +295,8 @@ fn put_test(bytes: &mut Vec<u8>, test: &Test) {
 mod tests {
     use super::*;
 
-    fn digest(sort_by: &str) -> QuestionDigest {
-        question_digest("dvf", &Filter::new(), sort_by, true)
+    fn digest(sort_by: &str) -> QueryDigest {
+        query_digest("dvf", &Filter::new(), sort_by, true)
     }
 
     #[test]
@@ -309,13 +308,13 @@ mod tests {
             Some(SortValue::Day(-3)),
             Some(SortValue::Text("très bonne".into())),
         ] {
-            let position = Position {
+            let position = CursorPosition {
                 value,
                 id: "2148E0012345A".into(),
                 state: None,
             };
             for state in [None, Some(u64::MAX - 1)] {
-                let position = Position {
+                let position = CursorPosition {
                     state,
                     ..position.clone()
                 };
@@ -327,9 +326,9 @@ mod tests {
 
     #[test]
     fn other_alternatives_or_texts_give_other_digests() {
-        let one = |column: &'static str| vec![Clause::new(column, Test::Is(true))];
-        let any = |filters: Vec<Filter>| vec![Clause::new("", Test::Any(filters))];
-        let of = |filter: &Filter| question_digest("properties", filter, "flx_id", true);
+        let one = |column: &'static str| vec![Clause::new(column, ClauseTest::Is(true))];
+        let any = |filters: Vec<Filter>| vec![Clause::new("", ClauseTest::Any(filters))];
+        let of = |filter: &Filter| query_digest("properties", filter, "flx_id", true);
         assert_eq!(
             of(&any(vec![one("a"), one("b")])),
             of(&any(vec![one("b"), one("a")]))
@@ -345,10 +344,10 @@ mod tests {
         );
         assert_ne!(
             of(&both),
-            of(&vec![Clause::new("a", Test::SomeItem(both.clone()))])
+            of(&vec![Clause::new("a", ClauseTest::SomeItem(both.clone()))])
         );
         let with = |keywords: &[String], any: &[String]| {
-            text_question_digest("properties", &both, "flx_id", true, [keywords, any])
+            text_query_digest("properties", &both, "flx_id", true, [keywords, any])
         };
         let texts = ["mer".to_owned()];
         assert_ne!(with(&texts, &[]), with(&[], &texts));
@@ -358,7 +357,7 @@ mod tests {
     #[test]
     fn a_changed_cursor_another_key_or_another_query_is_refused() {
         let key = CursorKey::new([1; 32]);
-        let position = Position {
+        let position = CursorPosition {
             value: Some(SortValue::Day(1)),
             id: "a".into(),
             state: Some(3),

@@ -28,14 +28,14 @@ const FORMS_WITHOUT_OFFSET: [&str; 4] = [
 
 /// A date or date-time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Moment {
+pub enum DateOrInstant {
     /// A day.
     Day(NaiveDate),
     /// An instant.
     Instant(DateTime<Utc>),
 }
 
-impl Moment {
+impl DateOrInstant {
     /// Parses a date or a date-time; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         // The shape is checked first, because chrono also accepts signs, blanks and years of other lengths.
@@ -54,40 +54,40 @@ impl Moment {
         if bytes.len() == 10 {
             return NaiveDate::parse_from_str(text, "%Y-%m-%d")
                 .ok()
-                .map(Moment::Day);
+                .map(DateOrInstant::Day);
         }
         if !bytes[11..].first().is_some_and(u8::is_ascii_digit) {
             return None;
         }
         if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
-            return Some(Moment::Instant(instant.with_timezone(&Utc)));
+            return Some(DateOrInstant::Instant(instant.with_timezone(&Utc)));
         }
         let with_offset = text.replacen(['Z', 'z'], "+00:00", 1);
         for form in FORMS_WITH_OFFSET {
             if let Ok(instant) = DateTime::parse_from_str(&with_offset, form) {
-                return Some(Moment::Instant(instant.with_timezone(&Utc)));
+                return Some(DateOrInstant::Instant(instant.with_timezone(&Utc)));
             }
         }
         FORMS_WITHOUT_OFFSET.iter().find_map(|form| {
             NaiveDateTime::parse_from_str(text, form)
                 .ok()
-                .map(|local| Moment::Instant(local.and_utc()))
+                .map(|local| DateOrInstant::Instant(local.and_utc()))
         })
     }
 
     /// The UTC day that this moment falls in.
     pub fn day(self) -> NaiveDate {
         match self {
-            Moment::Day(day) => day,
-            Moment::Instant(instant) => instant.date_naive(),
+            DateOrInstant::Day(day) => day,
+            DateOrInstant::Instant(instant) => instant.date_naive(),
         }
     }
 
     /// The first day at or after this moment, in days since 1970-01-01.
     pub fn first_day(self) -> i32 {
         match self {
-            Moment::Day(day) => days(day),
-            Moment::Instant(instant) => {
+            DateOrInstant::Day(day) => days(day),
+            DateOrInstant::Instant(instant) => {
                 let day = days(instant.date_naive());
                 if instant.time() == NaiveTime::MIN {
                     day
@@ -101,16 +101,16 @@ impl Moment {
     /// The last day at or before this moment, in days since 1970-01-01.
     pub fn last_day(self) -> i32 {
         match self {
-            Moment::Day(day) => days(day),
-            Moment::Instant(instant) => days(instant.date_naive()),
+            DateOrInstant::Day(day) => days(day),
+            DateOrInstant::Instant(instant) => days(instant.date_naive()),
         }
     }
 
     /// The first millisecond at or after this moment, since 1970-01-01 UTC.
     pub fn first_millisecond(self) -> i64 {
         match self {
-            Moment::Day(day) => i64::from(days(day)) * DAY_MS,
-            Moment::Instant(instant) => {
+            DateOrInstant::Day(day) => i64::from(days(day)) * DAY_MS,
+            DateOrInstant::Instant(instant) => {
                 let whole = instant.timestamp_millis();
                 let is_whole = instant.timestamp_subsec_nanos() % NANOS_OF_MILLISECOND == 0;
                 if is_whole { whole } else { whole + 1 }
@@ -121,20 +121,20 @@ impl Moment {
     /// The last millisecond at or before this moment, since 1970-01-01 UTC; for a day, the last of that day.
     pub fn last_millisecond(self) -> i64 {
         match self {
-            Moment::Day(day) => (i64::from(days(day)) + 1) * DAY_MS - 1,
-            Moment::Instant(instant) => instant.timestamp_millis(),
+            DateOrInstant::Day(day) => (i64::from(days(day)) + 1) * DAY_MS - 1,
+            DateOrInstant::Instant(instant) => instant.timestamp_millis(),
         }
     }
 
     /// Whether the range from this moment to `last` is reversed.
-    pub fn is_after(self, last: Moment) -> bool {
+    pub fn is_after(self, last: DateOrInstant) -> bool {
         let start = |moment| match moment {
-            Moment::Day(day) => day.and_time(NaiveTime::MIN).and_utc(),
-            Moment::Instant(instant) => instant,
+            DateOrInstant::Day(day) => day.and_time(NaiveTime::MIN).and_utc(),
+            DateOrInstant::Instant(instant) => instant,
         };
         match last {
-            Moment::Instant(last) => start(self) > last,
-            Moment::Day(day) => match day.checked_add_days(Days::new(1)) {
+            DateOrInstant::Instant(last) => start(self) > last,
+            DateOrInstant::Day(day) => match day.checked_add_days(Days::new(1)) {
                 Some(next) => start(self) >= next.and_time(NaiveTime::MIN).and_utc(),
                 None => false,
             },
@@ -151,8 +151,8 @@ fn days(day: NaiveDate) -> i32 {
 mod tests {
     use super::*;
 
-    fn moment(text: &str) -> Moment {
-        Moment::parse(text).unwrap_or_else(|| panic!("{text} is refused"))
+    fn moment(text: &str) -> DateOrInstant {
+        DateOrInstant::parse(text).unwrap_or_else(|| panic!("{text} is refused"))
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
             "20240531",
             "2024-05-31T é",
         ] {
-            assert_eq!(Moment::parse(text), None, "{text}");
+            assert_eq!(DateOrInstant::parse(text), None, "{text}");
         }
     }
 

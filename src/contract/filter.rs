@@ -18,15 +18,15 @@ pub type Filter = Vec<Clause>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
     /// Column of the table; for tests of places the name of a position (see [`position_columns`]); empty for
-    /// [`Test::Any`].
+    /// [`ClauseTest::Any`].
     pub column: Cow<'static, str>,
     /// The test.
-    pub test: Test,
+    pub test: ClauseTest,
 }
 
 /// The test of a clause.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Test {
+pub enum ClauseTest {
     /// A number between two bounds, both included; an absent bound does not constrain, but the value must be present.
     Number {
         /// Minimum.
@@ -81,7 +81,7 @@ pub enum Test {
 
 impl Clause {
     /// Creates a clause on a named column.
-    pub fn new(column: impl Into<Cow<'static, str>>, test: Test) -> Self {
+    pub fn new(column: impl Into<Cow<'static, str>>, test: ClauseTest) -> Self {
         Self {
             column: column.into(),
             test,
@@ -107,7 +107,7 @@ impl Clause {
             });
             match same.and_then(|kept| kept.first_mut()) {
                 Some(Clause {
-                    test: Test::OneOf(known),
+                    test: ClauseTest::OneOf(known),
                     ..
                 }) => {
                     for text in texts {
@@ -122,7 +122,7 @@ impl Clause {
         if kept.len() == 1 {
             return kept.pop().unwrap_or_default();
         }
-        vec![Self::new("", Test::Any(kept))]
+        vec![Self::new("", ClauseTest::Any(kept))]
     }
 }
 
@@ -132,7 +132,7 @@ fn lone_texts(filter: &Filter) -> Option<(&str, &[String])> {
         [
             Clause {
                 column,
-                test: Test::OneOf(texts),
+                test: ClauseTest::OneOf(texts),
             },
         ] => Some((column, texts)),
         _ => None,
@@ -155,13 +155,13 @@ mod tests {
     use super::*;
 
     fn text(column: &'static str, text: &str) -> Clause {
-        Clause::new(column, Test::OneOf(vec![text.into()]))
+        Clause::new(column, ClauseTest::OneOf(vec![text.into()]))
     }
 
     #[test]
     fn alternatives_of_one_column_become_one_clause() {
         let alternatives = ["48095", "48140", "48095"].map(|code| vec![text("insee_code", code)]);
-        let expected = Test::OneOf(vec!["48095".into(), "48140".into()]);
+        let expected = ClauseTest::OneOf(vec!["48095".into(), "48140".into()]);
         assert_eq!(
             Clause::any(alternatives.to_vec()),
             vec![Clause::new("insee_code", expected)]
@@ -182,7 +182,7 @@ mod tests {
         let alternatives = vec![both.clone(), vec![text("department", "13")]];
         assert_eq!(
             Clause::any(alternatives.clone()),
-            vec![Clause::new("", Test::Any(alternatives))]
+            vec![Clause::new("", ClauseTest::Any(alternatives))]
         );
     }
 }

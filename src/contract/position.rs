@@ -2,7 +2,7 @@
 
 /// Sort value and id of the last row of a page.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Position {
+pub struct CursorPosition {
     /// Sort value of the row; `None` if it has none.
     pub value: Option<SortValue>,
     /// Identifier of the row.

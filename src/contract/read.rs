@@ -28,7 +28,7 @@ pub const LIST_ITEMS_MAX: usize = 1_000;
 /// # Errors
 /// The first fault in document order; a missing required field is reported at the end of its object.
 pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Fault> {
-    T::deserialize(Reader(value))
+    T::deserialize(ValueReader(value))
 }
 
 /// The messages of serde, worded for the contract.
@@ -71,9 +71,9 @@ fn under(step: &str, fault: Fault) -> Fault {
 }
 
 #[derive(Clone, Copy)]
-struct Reader<'de>(&'de Value);
+struct ValueReader<'de>(&'de Value);
 
-impl<'de> Reader<'de> {
+impl<'de> ValueReader<'de> {
     fn text(self) -> Result<Option<&'de str>, Fault> {
         match self.0.as_str() {
             Some(text) if text.len() > TEXT_BYTES_MAX => Err(Fault::new(
@@ -85,7 +85,7 @@ impl<'de> Reader<'de> {
     }
 }
 
-impl<'de> Deserializer<'de> for Reader<'de> {
+impl<'de> Deserializer<'de> for ValueReader<'de> {
     type Error = Fault;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -168,15 +168,15 @@ fn list<'de, V: Visitor<'de>>(items: &'de [Value], visitor: V) -> Result<V::Valu
             format!("must hold at most {LIST_ITEMS_MAX} items"),
         ));
     }
-    visitor.visit_seq(Items { items, next: 0 })
+    visitor.visit_seq(ListItems { items, next: 0 })
 }
 
-struct Items<'de> {
+struct ListItems<'de> {
     items: &'de [Value],
     next: usize,
 }
 
-impl<'de> SeqAccess<'de> for Items<'de> {
+impl<'de> SeqAccess<'de> for ListItems<'de> {
     type Error = Fault;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
@@ -188,7 +188,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         };
         let step = self.next;
         self.next += 1;
-        seed.deserialize(Reader(item))
+        seed.deserialize(ValueReader(item))
             .map(Some)
             .map_err(|fault| under(&format!("[{step}]"), fault))
     }
@@ -202,18 +202,18 @@ fn object<'de, V: Visitor<'de>>(
     fields: &'de Map<String, Value>,
     visitor: V,
 ) -> Result<V::Value, Fault> {
-    visitor.visit_map(Fields {
+    visitor.visit_map(ObjectFields {
         fields: fields.iter(),
         here: None,
     })
 }
 
-struct Fields<'de> {
+struct ObjectFields<'de> {
     fields: map::Iter<'de>,
     here: Option<(&'de str, &'de Value)>,
 }
 
-impl<'de> MapAccess<'de> for Fields<'de> {
+impl<'de> MapAccess<'de> for ObjectFields<'de> {
     type Error = Fault;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
@@ -231,7 +231,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         let Some((key, value)) = self.here.take() else {
             return Err(Fault::custom("a value was requested before its key"));
         };
-        seed.deserialize(Reader(value))
+        seed.deserialize(ValueReader(value))
             .map_err(|fault| under(&echo(key), fault))
     }
 }

@@ -11,27 +11,27 @@ const ECHO_CHARS_MAX: usize = 60;
 
 /// The current path: a chain of borrowed steps, formatted only when there is a fault.
 #[derive(Clone, Copy)]
-pub enum At<'a> {
+pub enum JsonPath<'a> {
     /// The body.
     Body,
     /// A key of an object.
-    Key(&'a At<'a>, &'a str),
+    Key(&'a JsonPath<'a>, &'a str),
     /// An element of a list.
-    Index(&'a At<'a>, usize),
+    Index(&'a JsonPath<'a>, usize),
 }
 
-impl At<'_> {
+impl JsonPath<'_> {
     fn write(&self, path: &mut String) {
         match self {
-            At::Body => {}
-            At::Key(outer, key) => {
+            JsonPath::Body => {}
+            JsonPath::Key(outer, key) => {
                 outer.write(path);
                 if !path.is_empty() {
                     path.push('.');
                 }
                 path.push_str(&echo(key));
             }
-            At::Index(outer, index) => {
+            JsonPath::Index(outer, index) => {
                 outer.write(path);
                 path.push_str(&format!("[{index}]"));
             }
@@ -48,7 +48,7 @@ impl At<'_> {
     /// Creates the fault for an unknown key of the object at this path.
     pub fn unknown_key<'k>(&self, key: &str, known: impl IntoIterator<Item = &'k str>) -> Fault {
         let known: Vec<&str> = known.into_iter().collect();
-        At::Key(self, key).fault(format!(
+        JsonPath::Key(self, key).fault(format!(
             "unknown field; must be one of: {}",
             known.join(", ")
         ))
@@ -67,7 +67,7 @@ pub fn echo(text: &str) -> String {
 ///
 /// # Errors
 /// The value has another type.
-pub fn object<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Map<String, Value>, Fault> {
+pub fn object<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<&'v Map<String, Value>, Fault> {
     value
         .as_object()
         .ok_or_else(|| at.fault("must be an object"))
@@ -77,7 +77,7 @@ pub fn object<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Map<String, Value>
 ///
 /// # Errors
 /// The value has another type.
-pub fn list<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Vec<Value>, Fault> {
+pub fn list<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<&'v Vec<Value>, Fault> {
     value.as_array().ok_or_else(|| at.fault("must be an array"))
 }
 
@@ -85,7 +85,7 @@ pub fn list<'v>(value: &'v Value, at: At<'_>) -> Result<&'v Vec<Value>, Fault> {
 ///
 /// # Errors
 /// The value has another type.
-pub fn text<'v>(value: &'v Value, at: At<'_>) -> Result<&'v str, Fault> {
+pub fn text<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<&'v str, Fault> {
     value.as_str().ok_or_else(|| at.fault("must be a string"))
 }
 
@@ -93,7 +93,7 @@ pub fn text<'v>(value: &'v Value, at: At<'_>) -> Result<&'v str, Fault> {
 ///
 /// # Errors
 /// The value has another type.
-pub fn flag(value: &Value, at: At<'_>) -> Result<bool, Fault> {
+pub fn flag(value: &Value, at: JsonPath<'_>) -> Result<bool, Fault> {
     value
         .as_bool()
         .ok_or_else(|| at.fault("must be true or false"))
@@ -103,7 +103,7 @@ pub fn flag(value: &Value, at: At<'_>) -> Result<bool, Fault> {
 ///
 /// # Errors
 /// The value has another type.
-pub fn number(value: &Value, at: At<'_>) -> Result<f64, Fault> {
+pub fn number(value: &Value, at: JsonPath<'_>) -> Result<f64, Fault> {
     value
         .as_f64()
         .filter(|number| number.is_finite())
@@ -119,7 +119,7 @@ pub fn number_between(
     least: f64,
     greatest: f64,
     whole: bool,
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<f64, Fault> {
     let kind = if whole { "an integer" } else { "a number" };
     value
@@ -133,7 +133,11 @@ pub fn number_between(
 ///
 /// # Errors
 /// The value is not in the set.
-pub fn one_of(value: &Value, allowed: &[&'static str], at: At<'_>) -> Result<&'static str, Fault> {
+pub fn one_of(
+    value: &Value,
+    allowed: &[&'static str],
+    at: JsonPath<'_>,
+) -> Result<&'static str, Fault> {
     value
         .as_str()
         .and_then(|text| allowed.iter().find(|known| **known == text))

@@ -1,13 +1,13 @@
 //! Which property a new advert belongs to, judged by all adverts each property holds.
 
-use super::compare::{Comparison, Verdict, compare};
+use super::compare::{Comparison, DedupVerdict, compare};
 use super::fingerprint::Fingerprint;
 use super::weights::{BARRED_BITS, CONTRADICTION_BITS, JOIN_BITS, SAME_BITS, SUPPORT_BITS};
 use toise_contract::listings::codes::FlxId;
 
 /// An advert of a property that the new one may belong to.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate {
+pub struct AssignmentCandidate {
     /// The property.
     pub property: FlxId,
     /// The advert.
@@ -35,16 +35,20 @@ pub enum Assignment {
 ///
 /// `candidates` are *all* adverts of every property that has one among those found by [`Fingerprint::probes`], in any
 /// order: those of a property's other adverts that contradict the new one weigh against joining it.
-pub fn assign(new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
+pub fn assign(new: &Fingerprint, candidates: &[AssignmentCandidate]) -> Assignment {
     assign_from(SAME_BITS, new, candidates)
 }
 
 /// The same for an advert that has a property of its own already, which would be joined to the other: that takes more.
-pub fn assign_known(known: &Fingerprint, candidates: &[Candidate]) -> Assignment {
+pub fn assign_known(known: &Fingerprint, candidates: &[AssignmentCandidate]) -> Assignment {
     assign_from(JOIN_BITS, known, candidates)
 }
 
-fn assign_from(least_bits: f32, new: &Fingerprint, candidates: &[Candidate]) -> Assignment {
+fn assign_from(
+    least_bits: f32,
+    new: &Fingerprint,
+    candidates: &[AssignmentCandidate],
+) -> Assignment {
     let mut compared: Vec<(FlxId, FlxId, Comparison)> = candidates
         .iter()
         .map(|one| (one.property, one.advert, compare(new, &one.fingerprint)))
@@ -92,8 +96,8 @@ fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<f32> {
     for (_, advert, comparison) in cluster {
         match comparison.verdict() {
             _ if advert == best_advert => {}
-            Verdict::Different if comparison.bar.is_some() => against += BARRED_BITS,
-            Verdict::Different => against += CONTRADICTION_BITS,
+            DedupVerdict::Different if comparison.bar.is_some() => against += BARRED_BITS,
+            DedupVerdict::Different => against += CONTRADICTION_BITS,
             _ if comparison.bits > 0.0 => support += SUPPORT_BITS.0,
             _ => {}
         }

@@ -11,7 +11,7 @@
 //! up the areas its rooms may have.
 
 use super::digest;
-use super::fingerprint::{COMMUNE_BLUR_M, Fingerprint, Spot, USUAL_BLUR_M};
+use super::fingerprint::{ApproximatePosition, COMMUNE_BLUR_M, Fingerprint, USUAL_BLUR_M};
 use toise_contract::enums::{EnumPropertyClass as Class, EnumPropertyOfferType as OfferType};
 use toise_geo::departments;
 
@@ -32,7 +32,7 @@ const ROOM_M2: (f64, f64) = (11.0, 42.0);
 
 /// What a key is made from.
 #[derive(Clone, Copy)]
-enum Kind {
+enum BlockKeyKind {
     /// Cell.
     Cell = 1,
     /// Commune or postal code.
@@ -89,13 +89,25 @@ impl Fingerprint {
                 Some(spot) => push_all(
                     &mut keys,
                     group,
-                    Kind::Cell,
+                    BlockKeyKind::Cell,
                     &[cell(spot, 0.0, 0.0)],
                     &areas,
                 ),
-                None => push_all(&mut keys, group, Kind::CommuneOnly, &self.places(), &areas),
+                None => push_all(
+                    &mut keys,
+                    group,
+                    BlockKeyKind::CommuneOnly,
+                    &self.places(),
+                    &areas,
+                ),
             }
-            push_all(&mut keys, group, Kind::Commune, &self.places(), &areas);
+            push_all(
+                &mut keys,
+                group,
+                BlockKeyKind::Commune,
+                &self.places(),
+                &areas,
+            );
         }
         self.push_references(&mut keys);
         distinct(keys)
@@ -108,10 +120,28 @@ impl Fingerprint {
         for group in self.groups() {
             match self.precise() {
                 Some(spot) => {
-                    push_all(&mut keys, group, Kind::Cell, &near_cells(spot), &areas);
-                    push_all(&mut keys, group, Kind::CommuneOnly, &self.places(), &areas);
+                    push_all(
+                        &mut keys,
+                        group,
+                        BlockKeyKind::Cell,
+                        &near_cells(spot),
+                        &areas,
+                    );
+                    push_all(
+                        &mut keys,
+                        group,
+                        BlockKeyKind::CommuneOnly,
+                        &self.places(),
+                        &areas,
+                    );
                 }
-                None => push_all(&mut keys, group, Kind::Commune, &self.places(), &areas),
+                None => push_all(
+                    &mut keys,
+                    group,
+                    BlockKeyKind::Commune,
+                    &self.places(),
+                    &areas,
+                ),
             }
         }
         self.push_references(&mut keys);
@@ -119,7 +149,7 @@ impl Fingerprint {
     }
 
     /// The position, when it says more than the commune.
-    pub(super) fn precise(&self) -> Option<Spot> {
+    pub(super) fn precise(&self) -> Option<ApproximatePosition> {
         self.spot.filter(|spot| spot.blur_m <= USUAL_BLUR_M)
     }
 
@@ -137,7 +167,7 @@ impl Fingerprint {
     fn places(&self) -> Vec<u64> {
         let mut places = Vec::with_capacity(2);
         if let Some(code) = self.commune {
-            places.push(digest::with(digest::of(&code), 1));
+            places.push(digest::with(digest::hash(&code), 1));
         }
         if let Some(code) = self.postal_code {
             places.push(digest::with(u64::from(code), 2));
@@ -162,7 +192,10 @@ impl Fingerprint {
         for group in self.groups() {
             let place = digest::with(group, department);
             for reference in self.references.iter() {
-                let number = digest::with(digest::with(*reference, place), Kind::Reference as u64);
+                let number = digest::with(
+                    digest::with(*reference, place),
+                    BlockKeyKind::Reference as u64,
+                );
                 keys.push(BlockKey(number as i64));
             }
         }
@@ -213,7 +246,7 @@ fn area_scale(area: f64) -> f64 {
 fn department_of_commune(code: &[u8; 5]) -> u64 {
     match std::str::from_utf8(code)
         .ok()
-        .and_then(departments::of_commune)
+        .and_then(departments::for_commune)
     {
         Some("2A" | "2B") | None => 0,
         Some(department) => u64::from(departments::rank(department)),
@@ -230,7 +263,7 @@ fn department_of_postal_code(code: u32) -> u64 {
 }
 
 /// The cell of a position moved by so many cells north and east.
-fn cell(spot: Spot, north: f64, east: f64) -> u64 {
+fn cell(spot: ApproximatePosition, north: f64, east: f64) -> u64 {
     let row = (f64::from(spot.lat_e6) / 1e6 / CELL_LAT_DEGREES + north).floor() as i64;
     let band = row.div_euclid(BAND_CELLS) * BAND_CELLS + BAND_CELLS / 2;
     let parallel = band as f64 * CELL_LAT_DEGREES;
@@ -240,12 +273,18 @@ fn cell(spot: Spot, north: f64, east: f64) -> u64 {
 }
 
 /// The cells within half a cell: four, whichever quarter of its own the position lies in.
-fn near_cells(spot: Spot) -> [u64; 4] {
+fn near_cells(spot: ApproximatePosition) -> [u64; 4] {
     [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)]
         .map(|(north, east)| cell(spot, north, east))
 }
 
-fn push_all(keys: &mut Vec<BlockKey>, group: u64, kind: Kind, places: &[u64], areas: &[i64]) {
+fn push_all(
+    keys: &mut Vec<BlockKey>,
+    group: u64,
+    kind: BlockKeyKind,
+    places: &[u64],
+    areas: &[i64],
+) {
     for place in places {
         let placed = digest::with(digest::with(*place, group), kind as u64);
         for area in areas {

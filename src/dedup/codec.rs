@@ -4,9 +4,9 @@
 //! first. Nothing is guessed: another version, a wrong checksum, a byte too few or too many is an error. An advert with
 //! description and five pictures takes about 350 bytes.
 
-use super::few::Few;
-use super::fingerprint::{Fingerprint, Period, Spot, index_of, value_at};
+use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod, index_of, value_at};
 use super::images::ImageHash;
+use super::inline_vec::InlineVec;
 use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
@@ -157,7 +157,7 @@ impl Fingerprint {
         if sum != checksum(fields) {
             return Err(DecodeError::Checksum);
         }
-        let mut rest = Rest(fields);
+        let mut rest = ByteReader(fields);
         let fingerprint = read(&mut rest).ok_or(DecodeError::Malformed)?;
         if rest.0.is_empty() {
             Ok(fingerprint)
@@ -168,9 +168,9 @@ impl Fingerprint {
 }
 
 /// Bytes not read yet.
-pub(super) struct Rest<'a>(pub &'a [u8]);
+pub(super) struct ByteReader<'a>(pub &'a [u8]);
 
-impl Rest<'_> {
+impl ByteReader<'_> {
     /// The next bytes; `None` when there are not so many.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
@@ -183,8 +183,8 @@ impl Rest<'_> {
         self.take().map(|[byte]| byte)
     }
 
-    fn digests<const N: usize>(&mut self) -> Option<Few<u64, N>> {
-        let mut digests = Few::default();
+    fn digests<const N: usize>(&mut self) -> Option<InlineVec<u64, N>> {
+        let mut digests = InlineVec::default();
         for _ in 0..self.byte()? {
             if !digests.push(u64::from_le_bytes(self.take()?)) {
                 return None;
@@ -202,7 +202,7 @@ macro_rules! optional_numbers_struct {
         pub(super) struct Numbers { $(pub $field: Option<$type>),+ }
 
         /// Reads the numbers that [`Fingerprint::write_numbers`] wrote under their bits.
-        pub(super) fn numbers(rest: &mut Rest<'_>, given: u32) -> Option<Numbers> {
+        pub(super) fn numbers(rest: &mut ByteReader<'_>, given: u32) -> Option<Numbers> {
             let mut bit = 1u32;
             $(
                 let $field = if given & bit != 0 {
@@ -218,7 +218,7 @@ macro_rules! optional_numbers_struct {
 }
 optional_numbers!(optional_numbers_struct);
 
-fn read(rest: &mut Rest<'_>) -> Option<Fingerprint> {
+fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
     let given = u32::from_le_bytes(rest.take()?);
     let has = |bit: u32| given & bit != 0;
     let class = value_at(rest.byte()?)?;
@@ -230,7 +230,7 @@ fn read(rest: &mut Rest<'_>) -> Option<Fingerprint> {
         None
     };
     let spot = if has(SPOT_BIT) {
-        Some(Spot {
+        Some(ApproximatePosition {
             lat_e6: i32::from_le_bytes(rest.take()?),
             lon_e6: i32::from_le_bytes(rest.take()?),
             blur_m: u16::from_le_bytes(rest.take()?),
@@ -250,13 +250,13 @@ fn read(rest: &mut Rest<'_>) -> Option<Fingerprint> {
     } else {
         None
     };
-    let mut figures = Few::default();
+    let mut figures = InlineVec::default();
     for _ in 0..rest.byte()? {
         if !figures.push(u16::from_le_bytes(rest.take()?)) {
             return None;
         }
     }
-    let mut photos = Few::default();
+    let mut photos = InlineVec::default();
     for _ in 0..rest.byte()? {
         let photo = ImageHash {
             perceptual: u64::from_le_bytes(rest.take()?),
@@ -276,7 +276,7 @@ fn read(rest: &mut Rest<'_>) -> Option<Fingerprint> {
     let references = rest.digests()?;
     let portal = u32::from_le_bytes(rest.take()?);
     let period = if has(PERIOD_BIT) {
-        Some(Period {
+        Some(OnlinePeriod {
             first_s: u32::from_le_bytes(rest.take()?),
             last_s: u32::from_le_bytes(rest.take()?),
             online: has(ONLINE_BIT),

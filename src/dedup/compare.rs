@@ -3,19 +3,19 @@
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::blocks::compatible;
-use super::few::Few;
 use super::fingerprint::Fingerprint;
+use super::inline_vec::InlineVec;
 use super::levels::{
     ONE_AGENCY, ONE_NETWORK, ONE_PERSON, amenities, apart, building, description, energy, figures,
     land, photos, place, portal, price, reference, seller, surface,
 };
-use super::weights::{DIFFERENT_BITS, FIELDS, Field, PRIOR_BITS, SAME_BITS, WEIGHTS};
+use super::weights::{ComparedField, DIFFERENT_BITS, FIELDS, PRIOR_BITS, SAME_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
 
 /// What a comparison comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
+pub enum DedupVerdict {
     /// One asset.
     Same,
     /// Too alike to be sure they are two, not enough to join them.
@@ -27,7 +27,7 @@ pub enum Verdict {
 /// Why two adverts are not one asset whatever else agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Bar {
+pub enum Veto {
     /// Other classes or offers.
     Kind,
     /// One portal shows both at the same time, and no strong evidence says they are one.
@@ -38,33 +38,33 @@ pub enum Bar {
 
 /// One field's part in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Evidence {
+pub struct FieldEvidence {
     /// The field.
-    pub field: Field,
+    pub field: ComparedField,
     /// Index of the level in the field's table.
     pub level: u8,
     /// What it is worth, bits.
     pub bits: f32,
 }
 
-impl Default for Evidence {
+impl Default for FieldEvidence {
     fn default() -> Self {
         Self {
-            field: Field::Place,
+            field: ComparedField::Place,
             level: 0,
             bits: 0.0,
         }
     }
 }
 
-impl Evidence {
+impl FieldEvidence {
     /// What was found.
     pub fn about(self) -> &'static str {
         WEIGHTS[self.field as usize].levels[usize::from(self.level)].about
     }
 }
 
-impl Serialize for Evidence {
+impl Serialize for FieldEvidence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Evidence", 3)?;
         fields.serialize_field("field", &self.field)?;
@@ -80,13 +80,13 @@ pub struct Comparison {
     /// Binary logarithm of the odds that both are one asset.
     pub bits: f32,
     /// Why they are not, whatever the bits.
-    pub bar: Option<Bar>,
+    pub bar: Option<Veto>,
     /// Whether both are of one seller: then other weights hold.
     pub one_seller: bool,
     /// Whether both are of new-build programmes: then what a programme's flats share counts for nothing.
     pub programme: bool,
     /// Field by field, in the order of the table; fields that either leaves open are missing.
-    pub evidence: Few<Evidence, FIELDS>,
+    pub evidence: InlineVec<FieldEvidence, FIELDS>,
 }
 
 impl Comparison {
@@ -99,17 +99,17 @@ impl Comparison {
     }
 
     /// What it comes to.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> DedupVerdict {
         match self.bar {
-            Some(_) => Verdict::Different,
-            None if self.bits >= SAME_BITS => Verdict::Same,
-            None if self.bits <= DIFFERENT_BITS => Verdict::Different,
-            None => Verdict::Unsure,
+            Some(_) => DedupVerdict::Different,
+            None if self.bits >= SAME_BITS => DedupVerdict::Same,
+            None if self.bits <= DIFFERENT_BITS => DedupVerdict::Different,
+            None => DedupVerdict::Unsure,
         }
     }
 
     /// The level of a field, when it was compared.
-    pub fn level(&self, field: Field) -> Option<u8> {
+    pub fn level(&self, field: ComparedField) -> Option<u8> {
         let found = self.evidence.iter().find(|one| one.field == field);
         found.map(|one| one.level)
     }
@@ -135,10 +135,10 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
         bar: None,
         one_seller: false,
         programme: of_programme(one, other),
-        evidence: Few::default(),
+        evidence: InlineVec::default(),
     };
     if !compatible(one, other) {
-        comparison.bar = Some(Bar::Kind);
+        comparison.bar = Some(Veto::Kind);
         comparison.bits = f32::NEG_INFINITY;
         return comparison;
     }
@@ -146,28 +146,39 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     let one_seller = matches!(seller, Some(ONE_AGENCY | ONE_NETWORK | ONE_PERSON));
     comparison.one_seller = one_seller;
     let levels = [
-        (Field::Place, place(one, other)),
-        (Field::Surface, surface(one, other)),
-        (Field::Land, land(one, other)),
-        (Field::Rooms, apart(one.rooms, other.rooms)),
-        (Field::Bedrooms, apart(one.bedrooms, other.bedrooms)),
-        (Field::Floor, apart(one.floor, other.floor)),
-        (Field::Building, building(one, other)),
-        (Field::Price, price(one, other)),
-        (Field::Energy, energy(one, other)),
-        (Field::Amenities, amenities(one, other)),
-        (Field::Text, description(one, other)),
-        (Field::Figures, figures(one, other)),
-        (Field::Photos, photos(one, other)),
-        (Field::Seller, seller),
-        (Field::Reference, reference(one, other)),
-        (Field::Portal, portal(one, other)),
+        (ComparedField::Place, place(one, other)),
+        (ComparedField::Surface, surface(one, other)),
+        (ComparedField::Land, land(one, other)),
+        (
+            ComparedField::Rooms,
+            count_difference(one.rooms, other.rooms),
+        ),
+        (
+            ComparedField::Bedrooms,
+            count_difference(one.bedrooms, other.bedrooms),
+        ),
+        (
+            ComparedField::Floor,
+            count_difference(one.floor, other.floor),
+        ),
+        (ComparedField::Building, building(one, other)),
+        (ComparedField::Price, price(one, other)),
+        (ComparedField::Energy, energy(one, other)),
+        (ComparedField::Amenities, amenities(one, other)),
+        (ComparedField::Text, description(one, other)),
+        (ComparedField::Figures, figures(one, other)),
+        (ComparedField::Photos, photos(one, other)),
+        (ComparedField::Seller, seller),
+        (ComparedField::Reference, reference(one, other)),
+        (ComparedField::Portal, portal(one, other)),
     ];
     for (field, level) in levels {
         if let Some(level) = level {
             let bits = worth(field, level, one_seller, comparison.programme);
             comparison.bits += bits;
-            comparison.evidence.push(Evidence { field, level, bits });
+            comparison
+                .evidence
+                .push(FieldEvidence { field, level, bits });
         }
     }
     comparison.bar = bar(&comparison);
@@ -175,30 +186,37 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
 }
 
 /// What a level of a field is worth, bits.
-pub(super) fn worth(field: Field, level: u8, one_seller: bool, programme: bool) -> f32 {
+pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme: bool) -> f32 {
     let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
     let bits = entry.bits[usize::from(one_seller)];
-    let shared_by_all = programme && matches!(field, Field::Text | Field::Figures | Field::Photos);
+    let shared_by_all = programme
+        && matches!(
+            field,
+            ComparedField::Text | ComparedField::Figures | ComparedField::Photos
+        );
     if shared_by_all { bits.min(0.0) } else { bits }
 }
 
-fn bar(comparison: &Comparison) -> Option<Bar> {
-    let alike = |field: Field, upto: u8| comparison.level(field).is_some_and(|level| level <= upto);
+fn bar(comparison: &Comparison) -> Option<Veto> {
+    let alike =
+        |field: ComparedField, upto: u8| comparison.level(field).is_some_and(|level| level <= upto);
     let unlike =
-        |field: Field, from: u8| comparison.level(field).is_some_and(|level| level >= from);
-    let by_reference = comparison.one_seller && alike(Field::Reference, 0);
-    if unlike(Field::Portal, 2) && !by_reference {
-        let by_pictures =
-            alike(Field::Photos, 0) && alike(Field::Price, 1) && alike(Field::Surface, 2);
-        if !by_pictures || unlike(Field::Floor, 1) || unlike(Field::Reference, 1) {
-            return Some(Bar::OnlineTogether);
+        |field: ComparedField, from: u8| comparison.level(field).is_some_and(|level| level >= from);
+    let by_reference = comparison.one_seller && alike(ComparedField::Reference, 0);
+    if unlike(ComparedField::Portal, 2) && !by_reference {
+        let by_pictures = alike(ComparedField::Photos, 0)
+            && alike(ComparedField::Price, 1)
+            && alike(ComparedField::Surface, 2);
+        if !by_pictures || unlike(ComparedField::Floor, 1) || unlike(ComparedField::Reference, 1) {
+            return Some(Veto::OnlineTogether);
         }
     }
     if comparison.programme && !by_reference {
-        let own = alike(Field::Price, 0) && (alike(Field::Surface, 2) || alike(Field::Floor, 0));
-        let contradicted = unlike(Field::Surface, 5) || unlike(Field::Floor, 1);
-        if !own || contradicted || (comparison.one_seller && unlike(Field::Reference, 1)) {
-            return Some(Bar::Programme);
+        let own = alike(ComparedField::Price, 0)
+            && (alike(ComparedField::Surface, 2) || alike(ComparedField::Floor, 0));
+        let contradicted = unlike(ComparedField::Surface, 5) || unlike(ComparedField::Floor, 1);
+        if !own || contradicted || (comparison.one_seller && unlike(ComparedField::Reference, 1)) {
+            return Some(Veto::Programme);
         }
     }
     None

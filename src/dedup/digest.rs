@@ -12,7 +12,7 @@ pub fn step(digest: u64, byte: u8) -> u64 {
 }
 
 /// The digest of some bytes.
-pub fn of(bytes: &[u8]) -> u64 {
+pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(EMPTY, |digest, byte| step(digest, *byte))
 }
 

@@ -4,10 +4,10 @@
 //! sketches. A field that the advert leaves open stays open: a comparison skips it.
 
 use super::digest;
-use super::few::Few;
 use super::images::{self, Photos};
+use super::inline_vec::InlineVec;
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, references, seller};
-use super::text::{Figures, Folded, Sketch};
+use super::text::{FoldedText, Sketch, TextFigures};
 use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
     EnumPropertyClass, EnumPropertyGeneralCondition as General,
@@ -37,7 +37,7 @@ pub struct Fingerprint {
     /// Postal code.
     pub postal_code: Option<u32>,
     /// Position.
-    pub spot: Option<Spot>,
+    pub spot: Option<ApproximatePosition>,
     /// Habitable area, square decimetres.
     pub surface_dm2: Option<u32>,
     /// Land, square metres.
@@ -69,26 +69,26 @@ pub struct Fingerprint {
     /// Description.
     pub text: Option<Sketch>,
     /// Figures in the description.
-    pub figures: Figures,
+    pub figures: TextFigures,
     /// Pictures.
     pub photos: Photos,
     /// Kind of seller.
     pub seller_kind: Option<SellerKind>,
     /// Digests of what identifies the seller.
-    pub seller: Few<u64, SELLER_KEYS_MAX>,
+    pub seller: InlineVec<u64, SELLER_KEYS_MAX>,
     /// Digests of the references given in title, description and tags.
-    pub references: Few<u64, REFERENCES_MAX>,
+    pub references: InlineVec<u64, REFERENCES_MAX>,
     /// Whether it is not built yet or just finished.
     pub new_build: bool,
     /// Digest of the portal.
     pub portal: u32,
     /// When it was on its portal.
-    pub period: Option<Period>,
+    pub period: Option<OnlinePeriod>,
 }
 
 /// A position and how far it may be off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct ApproximatePosition {
     /// Millionths of a degree north.
     pub lat_e6: i32,
     /// Millionths of a degree east.
@@ -99,7 +99,7 @@ pub struct Spot {
 
 /// When an advert was on its portal, seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Period {
+pub struct OnlinePeriod {
     /// First sighting.
     pub first_s: u32,
     /// Last sighting.
@@ -110,7 +110,7 @@ pub struct Period {
 
 impl Fingerprint {
     /// The fingerprint of an advert (`benches/dedup.rs`); most of its cost is the description's.
-    pub fn of(advert: &Advert) -> Self {
+    pub fn from_advert(advert: &Advert) -> Self {
         let nothing = TypeHabitation::default();
         let habitation = advert.habitation.as_ref().unwrap_or(&nothing);
         let climate = habitation.climate.clone().unwrap_or_default();
@@ -127,7 +127,7 @@ impl Fingerprint {
         let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
         let amenities = habitation.characteristics.as_ref();
         let (amenities_known, amenities) = amenities.map(amenity_bits).unwrap_or_default();
-        let description = Folded::of(advert.description.as_deref().unwrap_or_default());
+        let description = FoldedText::from_text(advert.description.as_deref().unwrap_or_default());
         let (seller_kind, seller) = seller(advert);
         Self {
             class: advert.class.unwrap_or(EnumPropertyClass::Unknown),
@@ -166,7 +166,7 @@ impl Fingerprint {
                 .and_then(|score| score_of(score.get())),
             amenities_known,
             amenities,
-            text: Sketch::of(&description),
+            text: Sketch::from_text(&description),
             figures: description.figures(),
             photos: advert
                 .medias
@@ -272,7 +272,7 @@ fn amenity_bits(has: &Characteristics) -> (u32, u32) {
     bits
 }
 
-fn spot(advert: &Advert) -> Option<Spot> {
+fn spot(advert: &Advert) -> Option<ApproximatePosition> {
     let location = advert.location.as_ref()?;
     let position = location.location_coordinate.as_ref()?.location?;
     let centre = location
@@ -280,7 +280,7 @@ fn spot(advert: &Advert) -> Option<Spot> {
         .as_ref()
         .and_then(|centre| centre.location);
     let at_centre = centre.is_some_and(|centre| metres(position, centre) < CENTRE_RADIUS_M);
-    Some(Spot {
+    Some(ApproximatePosition {
         lat_e6: (position.latitude() * 1e6).round() as i32,
         lon_e6: (position.longitude() * 1e6).round() as i32,
         blur_m: if at_centre {
@@ -320,10 +320,10 @@ fn blur_m(position: Position) -> u16 {
 fn portal(advert: &Advert) -> u32 {
     let name = advert.source.as_deref().unwrap_or_default();
     let name = name.trim().to_ascii_lowercase();
-    digest::mix(digest::of(name.trim_start_matches("www.").as_bytes())) as u32
+    digest::mix(digest::hash(name.trim_start_matches("www.").as_bytes())) as u32
 }
 
-fn period(advert: &Advert) -> Option<Period> {
+fn period(advert: &Advert) -> Option<OnlinePeriod> {
     let meta = advert.meta.as_ref();
     let first = advert
         .first_seen_at
@@ -335,7 +335,7 @@ fn period(advert: &Advert) -> Option<Period> {
         (None, None) => return None,
         (first, last) => (first.or(last)?, last.or(first)?),
     };
-    Some(Period {
+    Some(OnlinePeriod {
         first_s: seconds(first.min(last)),
         last_s: seconds(last.max(first)),
         online: advert.is_online.unwrap_or(true),

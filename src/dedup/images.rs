@@ -2,7 +2,7 @@
 //!
 //! Cost of a comparison: one exclusive or and one count of bits for each pair of pictures, at most 100 pairs.
 
-use super::few::Few;
+use super::inline_vec::InlineVec;
 use toise_contract::listings::medias::{Image, Medias};
 
 /// Pictures kept of an advert, the first ones: portals keep the order, and the first are the telling ones.
@@ -26,11 +26,11 @@ pub struct ImageHash {
 }
 
 /// Pictures of an advert.
-pub type Photos = Few<ImageHash, PHOTOS_MAX>;
+pub type Photos = InlineVec<ImageHash, PHOTOS_MAX>;
 
 /// How many pictures two adverts share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shared {
+pub struct SharedPhotos {
     /// Pictures of the one that has fewer which the other shows too.
     pub matched: usize,
     /// Pictures of the one that has fewer.
@@ -56,7 +56,7 @@ impl ImageHash {
     }
 
     /// Whether both are of one picture.
-    pub fn shows_the_same(self, other: Self) -> bool {
+    pub fn is_same_picture(self, other: Self) -> bool {
         let perceptual = (self.perceptual ^ other.perceptual).count_ones();
         if perceptual > PERCEPTUAL_BITS_MAX {
             return false;
@@ -87,14 +87,14 @@ pub fn photos(medias: &Medias) -> Photos {
 }
 
 /// Counts the pictures both show; each counts once, in whatever order.
-pub fn shared(one: &Photos, other: &Photos) -> Shared {
+pub fn shared(one: &Photos, other: &Photos) -> SharedPhotos {
     let matched_in = |from: &Photos, to: &Photos| {
         from.iter()
-            .filter(|hash| to.iter().any(|known| hash.shows_the_same(*known)))
+            .filter(|hash| to.iter().any(|known| hash.is_same_picture(*known)))
             .count()
     };
     // A picture shown twice on one side would count twice there: the lesser of both directions is symmetric.
-    Shared {
+    SharedPhotos {
         matched: matched_in(one, other).min(matched_in(other, one)),
         of: one.len().min(other.len()),
     }
@@ -127,8 +127,8 @@ mod tests {
     fn a_recompressed_picture_is_the_same_one() {
         let one = photos_of(&["e4097545c922a10e", "a8780601c93e7be1"]);
         let flipped = photos_of(&["5449dac18f512a1c", "e4097545c922a10d"]);
-        assert_eq!(shared(&one, &flipped), Shared { matched: 1, of: 2 });
-        assert_eq!(shared(&flipped, &one), Shared { matched: 1, of: 2 });
+        assert_eq!(shared(&one, &flipped), SharedPhotos { matched: 1, of: 2 });
+        assert_eq!(shared(&flipped, &one), SharedPhotos { matched: 1, of: 2 });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How far two fingerprints agree in each field: the index of the level in the field's table of
 //! [`super::weights`], or nothing where either leaves the field open.
 
-use super::fingerprint::{Fingerprint, Period, Spot};
+use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
 use super::seller::SellerKind;
 use super::text;
@@ -14,7 +14,7 @@ fn band(value: f64, limits: &[f64]) -> u8 {
 }
 
 /// By how much the greater exceeds the lesser, as a share of the greater.
-fn gap(one: u32, other: u32) -> f64 {
+fn relative_gap(one: u32, other: u32) -> f64 {
     f64::from(one.abs_diff(other)) / f64::from(one.max(other).max(1))
 }
 
@@ -37,7 +37,7 @@ pub fn place(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-fn metres(one: Spot, other: Spot) -> f64 {
+fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f64 {
     let degrees = |e6: i32| f64::from(e6) / 1e6;
     // The parallel halfway between makes the distance the same both ways.
     let parallel = (degrees(one.lat_e6) + degrees(other.lat_e6)) / 2.0;
@@ -49,7 +49,7 @@ fn metres(one: Spot, other: Spot) -> f64 {
 /// Habitable area, or of the land for land.
 pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
-        let gap = gap(one.land_m2?, other.land_m2?);
+        let gap = relative_gap(one.land_m2?, other.land_m2?);
         // Land is given in whole square metres: equal is equal when rounded.
         return Some(if gap == 0.0 {
             1
@@ -67,7 +67,7 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if (whole(first) || whole(second)) && greater - lesser < 100 {
         return Some(2);
     }
-    Some(3 + band(gap(first, second), &[0.025, 0.06, 0.12]))
+    Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
 }
 
 /// Land of what is no land itself.
@@ -75,7 +75,10 @@ pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
         return None;
     }
-    Some(band(gap(one.land_m2?, other.land_m2?), &[0.0, 0.03, 0.12]))
+    Some(band(
+        relative_gap(one.land_m2?, other.land_m2?),
+        &[0.0, 0.03, 0.12],
+    ))
 }
 
 /// Counts and storeys: equal, one apart, more.
@@ -104,7 +107,7 @@ pub fn building(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 /// Price.
 pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
-    let gap = gap(one.price_eur?, other.price_eur?);
+    let gap = relative_gap(one.price_eur?, other.price_eur?);
     Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
 }
 
@@ -115,7 +118,7 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let equal = |pair: Option<(u16, u16)>| pair.is_some_and(|(first, second)| first == second);
     let near = |pair: Option<(u16, u16)>| {
         pair.is_none_or(|(first, second)| {
-            gap(first.into(), second.into()) <= 0.03 || first.abs_diff(second) <= 1
+            relative_gap(first.into(), second.into()) <= 0.03 || first.abs_diff(second) <= 1
         })
     };
     let classes = [
@@ -178,7 +181,7 @@ pub fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 }
 
 /// From so many pictures on both sides it says something that none is shared.
-const PHOTOS_TELLING: usize = 3;
+const PHOTOS_SIGNIFICANT_MIN: usize = 3;
 
 /// Pictures in common.
 pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
@@ -186,7 +189,7 @@ pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     match (shared.matched, shared.of) {
         (_, 0) => None,
         // Of a few, the other may just not show them.
-        (0, ..PHOTOS_TELLING) => None,
+        (0, ..PHOTOS_SIGNIFICANT_MIN) => None,
         (0, _) => Some(3),
         (1, 2..) => Some(2),
         (matched, of) if 3 * matched >= 2 * of => Some(0),
@@ -249,8 +252,8 @@ pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 }
 
 /// Whether both were online at one moment; adverts online now are online from their first sighting on.
-fn together(one: Period, other: Period) -> bool {
-    let end = |period: Period| {
+fn together(one: OnlinePeriod, other: OnlinePeriod) -> bool {
+    let end = |period: OnlinePeriod| {
         if period.online {
             u32::MAX
         } else {

@@ -1,6 +1,6 @@
 //! Same asset or not: which property an advert belongs to.
 //!
-//! The way through: [`Fingerprint::of`] keeps of an advert what a comparison needs, small enough to store beside it;
+//! The way through: [`Fingerprint::from_advert`] keeps of an advert what a comparison needs, small enough to store beside it;
 //! [`Fingerprint::blocks`] are the keys it is stored under and [`Fingerprint::probes`] those it looks others up by, so
 //! that it meets the adverts near it in place, class, offer and surface and no others; [`compare()`] weighs two
 //! fingerprints field by field with the table in [`weights`]; [`assign()`] decides between the properties whose adverts
@@ -14,22 +14,22 @@ mod blocks;
 mod codec;
 mod compare;
 mod digest;
-mod few;
 mod fingerprint;
 mod images;
+mod inline_vec;
 mod levels;
 mod outline;
 mod seller;
 mod text;
 pub mod weights;
 
-pub use assign::{Assignment, Candidate, assign, assign_known};
+pub use assign::{Assignment, AssignmentCandidate, assign, assign_known};
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
-pub use compare::{Bar, Comparison, Evidence, Verdict, compare};
-pub use few::Few;
-pub use fingerprint::{Fingerprint, Period, Spot};
+pub use compare::{Comparison, DedupVerdict, FieldEvidence, Veto, compare};
+pub use fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 pub use images::{ImageHash, Photos};
+pub use inline_vec::InlineVec;
 pub use outline::Outline;
 pub use seller::SellerKind;
 pub use text::Sketch;

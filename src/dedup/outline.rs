@@ -6,14 +6,14 @@
 //! change the outline, sightings do not: no period, no text.
 
 use super::blocks::compatible;
-use super::codec::{Rest, numbers};
+use super::codec::{ByteReader, numbers};
 use super::compare::{of_programme, worth};
-use super::few::Few;
-use super::fingerprint::{Fingerprint, Spot, USUAL_BLUR_M, index_of, value_at};
+use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
+use super::inline_vec::InlineVec;
 use super::levels::{amenities, apart, building, energy, land, place, price, surface};
 use super::seller::SELLER_KEYS_MAX;
-use super::text::Figures;
-use super::weights::{DIFFERENT_BITS, Field, PRIOR_BITS, WEIGHTS};
+use super::text::TextFigures;
+use super::weights::{ComparedField, DIFFERENT_BITS, PRIOR_BITS, WEIGHTS};
 
 /// Version of the form below; another one is an outline that rules nothing out.
 const VERSION: u8 = 1;
@@ -32,7 +32,7 @@ pub struct Outline {
     /// The fields that are kept, all others open; the position when it is precise.
     known: Fingerprint,
     /// The low bits of what identifies the seller.
-    seller: Few<u16, SELLER_KEYS_MAX>,
+    seller: InlineVec<u16, SELLER_KEYS_MAX>,
     has_text: bool,
     has_figures: bool,
     has_photos: bool,
@@ -81,7 +81,7 @@ impl Fingerprint {
     }
 
     /// Whether comparing with the advert of an outline would surely say that they are two assets.
-    pub fn surely_differs(&self, other: &Outline) -> bool {
+    pub fn certainly_differs(&self, other: &Outline) -> bool {
         let known = &other.known;
         if !compatible(self, known) {
             return true;
@@ -93,30 +93,36 @@ impl Fingerprint {
         }
         let programme = of_programme(self, known);
         let told = [
-            (Field::Place, place(self, known)),
-            (Field::Surface, surface(self, known)),
-            (Field::Land, land(self, known)),
-            (Field::Rooms, apart(self.rooms, known.rooms)),
-            (Field::Bedrooms, apart(self.bedrooms, known.bedrooms)),
-            (Field::Floor, apart(self.floor, known.floor)),
-            (Field::Building, building(self, known)),
-            (Field::Price, price(self, known)),
-            (Field::Energy, energy(self, known)),
-            (Field::Amenities, amenities(self, known)),
+            (ComparedField::Place, place(self, known)),
+            (ComparedField::Surface, surface(self, known)),
+            (ComparedField::Land, land(self, known)),
+            (ComparedField::Rooms, apart(self.rooms, known.rooms)),
+            (
+                ComparedField::Bedrooms,
+                apart(self.bedrooms, known.bedrooms),
+            ),
+            (ComparedField::Floor, apart(self.floor, known.floor)),
+            (ComparedField::Building, building(self, known)),
+            (ComparedField::Price, price(self, known)),
+            (ComparedField::Energy, energy(self, known)),
+            (ComparedField::Amenities, amenities(self, known)),
         ];
         let told = told
             .into_iter()
             .filter_map(|(field, level)| Some(worth(field, level?, false, programme)));
         let open = [
-            (Field::Text, self.text.is_some() && other.has_text),
+            (ComparedField::Text, self.text.is_some() && other.has_text),
             (
-                Field::Figures,
+                ComparedField::Figures,
                 other.has_figures && !self.figures.is_empty(),
             ),
-            (Field::Photos, other.has_photos && !self.photos.is_empty()),
-            (Field::Seller, true),
-            (Field::Reference, !self.references.is_empty()),
-            (Field::Portal, true),
+            (
+                ComparedField::Photos,
+                other.has_photos && !self.photos.is_empty(),
+            ),
+            (ComparedField::Seller, true),
+            (ComparedField::Reference, !self.references.is_empty()),
+            (ComparedField::Portal, true),
         ];
         let open = open
             .into_iter()
@@ -127,7 +133,7 @@ impl Fingerprint {
 }
 
 /// The most a field may be worth between adverts of sellers that are not one; nothing when it is left open.
-fn at_most(field: Field, programme: bool) -> f32 {
+fn at_most(field: ComparedField, programme: bool) -> f32 {
     let levels = 0..WEIGHTS[field as usize].levels.len() as u8;
     levels.fold(0.0, |most, level| {
         most.max(worth(field, level, false, programme))
@@ -141,14 +147,14 @@ impl Outline {
         if *version != VERSION {
             return None;
         }
-        let mut rest = Rest(rest);
+        let mut rest = ByteReader(rest);
         let given = u32::from_le_bytes(rest.take()?);
         let has = |bit: u32| given & bit != 0;
         let class = value_at(rest.byte()?)?;
         let offer = value_at(rest.byte()?)?;
         let numbers = numbers(&mut rest, given)?;
         let spot = match has(SPOT_BIT) {
-            true => Some(Spot {
+            true => Some(ApproximatePosition {
                 lat_e6: i32::from_le_bytes(rest.take()?),
                 lon_e6: i32::from_le_bytes(rest.take()?),
                 blur_m: USUAL_BLUR_M,
@@ -157,7 +163,7 @@ impl Outline {
         };
         let amenities_known = u16::from_le_bytes(rest.take()?).into();
         let amenities = u16::from_le_bytes(rest.take()?).into();
-        let mut seller = Few::default();
+        let mut seller = InlineVec::default();
         while let Some(key) = rest.take() {
             seller.push(u16::from_le_bytes(key)).then_some(())?;
         }
@@ -183,11 +189,11 @@ impl Outline {
                 amenities_known,
                 amenities,
                 text: None,
-                figures: Figures::default(),
-                photos: Few::default(),
+                figures: TextFigures::default(),
+                photos: InlineVec::default(),
                 seller_kind: None,
-                seller: Few::default(),
-                references: Few::default(),
+                seller: InlineVec::default(),
+                references: InlineVec::default(),
                 new_build: has(NEW_BUILD_BIT),
                 portal: 0,
                 period: None,

@@ -1,8 +1,8 @@
 //! Who sells, by whatever identifies a seller, and the numbers sellers give their adverts.
 
 use super::digest;
-use super::few::Few;
-use super::text::Folded;
+use super::inline_vec::InlineVec;
+use super::text::FoldedText;
 use toise_contract::enums::EnumSellerType;
 use toise_contract::listings::Advert;
 
@@ -35,10 +35,10 @@ impl SellerKind {
 }
 
 /// Kind of the seller and digests of what identifies it.
-pub fn seller(advert: &Advert) -> (Option<SellerKind>, Few<u64, SELLER_KEYS_MAX>) {
-    let mut keys = Few::default();
+pub fn seller(advert: &Advert) -> (Option<SellerKind>, InlineVec<u64, SELLER_KEYS_MAX>) {
+    let mut keys = InlineVec::default();
     let mut add = |kind: u64, text: Option<&str>| {
-        let digest = Folded::of(text.unwrap_or_default()).digest();
+        let digest = FoldedText::from_text(text.unwrap_or_default()).digest();
         if digest != digest::EMPTY {
             keys.push(digest::with(digest, kind));
         }
@@ -77,9 +77,9 @@ fn national(number: &str) -> String {
 }
 
 /// Digests of the references in description, title and tags.
-pub fn references(advert: &Advert, description: &Folded) -> Few<u64, REFERENCES_MAX> {
-    let mut references = Few::<u64, REFERENCES_MAX>::default();
-    let mut add = |text: &Folded| {
+pub fn references(advert: &Advert, description: &FoldedText) -> InlineVec<u64, REFERENCES_MAX> {
+    let mut references = InlineVec::<u64, REFERENCES_MAX>::default();
+    let mut add = |text: &FoldedText| {
         for reference in text.references() {
             if !references.contains(&reference) {
                 references.push(reference);
@@ -87,9 +87,11 @@ pub fn references(advert: &Advert, description: &Folded) -> Few<u64, REFERENCES_
         }
     };
     add(description);
-    add(&Folded::of(advert.title.as_deref().unwrap_or_default()));
+    add(&FoldedText::from_text(
+        advert.title.as_deref().unwrap_or_default(),
+    ));
     for tag in &advert.tags {
-        add(&Folded::of(tag));
+        add(&FoldedText::from_text(tag));
     }
     references
 }

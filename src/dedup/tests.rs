@@ -66,7 +66,7 @@ fn elsewhere(changes: &[(&str, Value)]) -> Value {
 }
 
 pub(super) fn fingerprint(document: &Value) -> Fingerprint {
-    Fingerprint::of(&read::<Advert>(document).unwrap())
+    Fingerprint::from_advert(&read::<Advert>(document).unwrap())
 }
 
 fn judged(other: &Value) -> Comparison {
@@ -84,7 +84,7 @@ fn met(one: &Value, other: &Value) -> bool {
 #[test]
 fn a_copy_on_another_portal_is_the_same_asset() {
     let copy = judged(&elsewhere(&[]));
-    assert_eq!(copy.verdict(), Verdict::Same);
+    assert_eq!(copy.verdict(), DedupVerdict::Same);
     assert!(copy.probability() > 0.999);
 }
 
@@ -108,7 +108,7 @@ fn rounding_blurring_a_late_cut_and_a_cut_text_do_not_hide_an_asset() {
         ),
     ]);
     assert!(met(&flat(), &other) && met(&other, &flat()));
-    assert_eq!(judged(&other).verdict(), Verdict::Same);
+    assert_eq!(judged(&other).verdict(), DedupVerdict::Same);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn another_agencys_own_words_and_pictures_do_not_hide_an_asset() {
         ),
         ("/medias", Value::Null),
     ]);
-    assert_eq!(judged(&other).verdict(), Verdict::Same);
+    assert_eq!(judged(&other).verdict(), DedupVerdict::Same);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_twin_on_another_floor_of_the_building_is_another_asset() {
     ]);
     assert!(met(&flat(), &twin));
     // One agency, the same pictures and scores: too alike to rule out, not enough to join.
-    assert_ne!(judged(&twin).verdict(), Verdict::Same);
+    assert_ne!(judged(&twin).verdict(), DedupVerdict::Same);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn two_adverts_online_together_on_one_portal_are_two_assets_without_strong_evide
     ];
     let words = json!("Appartement de trois pièces à la Butte-aux-Cailles, au calme.");
     let together = with(with(flat(), &apart), &[("/description", words.clone())]);
-    assert_eq!(judged(&together).bar, Some(Bar::OnlineTogether));
+    assert_eq!(judged(&together).bar, Some(Veto::OnlineTogether));
     // The agency's own number for it is strong evidence.
     let numbered = with(flat(), &apart);
     assert_eq!(judged(&numbered).bar, None);
@@ -197,19 +197,19 @@ fn flats_of_a_programme_stay_apart_though_words_and_pictures_are_the_same() {
     let first = fingerprint(&lot(flat()));
     assert_eq!(
         compare(&first, &fingerprint(&next)).bar,
-        Some(Bar::Programme)
+        Some(Veto::Programme)
     );
     let copy = fingerprint(&lot(elsewhere(&[])));
-    assert_eq!(compare(&first, &copy).verdict(), Verdict::Same);
+    assert_eq!(compare(&first, &copy).verdict(), DedupVerdict::Same);
     // The programme itself is none of its flats.
     let programme = fingerprint(&lot(elsewhere(&[("/type", json!("CLASS_PROGRAM"))])));
-    assert_eq!(compare(&first, &programme).bar, Some(Bar::Kind));
+    assert_eq!(compare(&first, &programme).bar, Some(Veto::Kind));
 }
 
 #[test]
 fn sale_and_rent_of_one_flat_are_two_assets() {
     let rent = elsewhere(&[("/offer", json!({"type": "OFFER_RENT"}))]);
-    assert_eq!(judged(&rent).bar, Some(Bar::Kind));
+    assert_eq!(judged(&rent).bar, Some(Veto::Kind));
     assert!(!met(&flat(), &rent));
 }
 
@@ -233,8 +233,8 @@ fn adverts_meet_though_one_lacks_position_postal_code_or_area() {
     }
 }
 
-fn candidate(property: u128, advert: u128, document: &Value) -> Candidate {
-    Candidate {
+fn candidate(property: u128, advert: u128, document: &Value) -> AssignmentCandidate {
+    AssignmentCandidate {
         property: FlxId(Uuid::from_u128(property)),
         advert: FlxId(Uuid::from_u128(advert)),
         fingerprint: fingerprint(document),

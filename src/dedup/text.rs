@@ -5,7 +5,7 @@
 //! the share of common shingles within ±6 % (one deviation).
 
 use super::digest::{self, EMPTY, mix, step};
-use super::few::Few;
+use super::inline_vec::InlineVec;
 
 /// Bins of a sketch.
 pub const LANES: usize = 64;
@@ -26,7 +26,7 @@ const FIGURE_LEAST: u32 = 10;
 const FIGURE_DIGITS_MAX: usize = 4;
 
 /// Digests of the figures of a text, ascending: areas, scores and years, which survive rewriting.
-pub type Figures = Few<u16, FIGURES_MAX>;
+pub type TextFigures = InlineVec<u16, FIGURES_MAX>;
 
 /// A description in 130 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +39,13 @@ pub struct Sketch {
 
 impl Sketch {
     /// The sketch of a folded text; none when it has too few words for a shingle.
-    pub fn of(folded: &Folded) -> Option<Self> {
+    pub fn from_text(folded: &FoldedText) -> Option<Self> {
         let mut least = [u64::MAX; LANES];
         let mut shingles = 0u32;
         let mut last = [0u64; SHINGLE_WORDS];
         for (rank, word) in folded.words().enumerate() {
             last.rotate_left(1);
-            last[SHINGLE_WORDS - 1] = digest::of(word);
+            last[SHINGLE_WORDS - 1] = digest::hash(word);
             if rank + 1 < SHINGLE_WORDS {
                 continue;
             }
@@ -93,11 +93,11 @@ fn fill(least: &[u64; LANES], lane: usize) -> u16 {
 
 /// A text in lower case without accents: letters and digits of ASCII, all else as single separators.
 #[derive(Debug)]
-pub struct Folded(Vec<u8>);
+pub struct FoldedText(Vec<u8>);
 
-impl Folded {
+impl FoldedText {
     /// Folds the first 8 KiB of a text, without the word it breaks off in.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let mut folded = Vec::with_capacity(text.len().min(TEXT_BYTES_MAX));
         for character in text.chars() {
             if folded.len() >= TEXT_BYTES_MAX {
@@ -128,7 +128,7 @@ impl Folded {
     }
 
     /// The figures of the text: of more than are kept, those of the least digests.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> TextFigures {
         let text = &self.0[..];
         let mut digests = Vec::with_capacity(32);
         let mut at = 0;
@@ -156,12 +156,12 @@ impl Folded {
             });
             let telling = value >= FIGURE_LEAST || !decimals.is_empty();
             if !joined && telling && whole.len() <= FIGURE_DIGITS_MAX {
-                digests.push(digest::with(digest::of(decimals), u64::from(value)) as u16);
+                digests.push(digest::with(digest::hash(decimals), u64::from(value)) as u16);
             }
         }
         digests.sort_unstable();
         digests.dedup();
-        let mut figures = Figures::default();
+        let mut figures = TextFigures::default();
         for digest in digests.into_iter().take(FIGURES_MAX) {
             figures.push(digest);
         }
@@ -199,7 +199,7 @@ fn without_end_zeros(mut decimals: &[u8]) -> &[u8] {
 }
 
 /// How many figures two texts share.
-pub fn shared_figures(one: &Figures, other: &Figures) -> usize {
+pub fn shared_figures(one: &TextFigures, other: &TextFigures) -> usize {
     one.iter().filter(|figure| other.contains(figure)).count()
 }
 
@@ -217,7 +217,7 @@ fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
 fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
     for _ in 0..REFERENCE_WORDS_MAX {
         let (word, mut after) = next_word(text)?;
-        let mut hashed = digest::of(word);
+        let mut hashed = digest::hash(word);
         let mut characters = word.len();
         let mut has_digit = word.iter().any(u8::is_ascii_digit);
         while let [b'-' | b'_' | b'/', next, ..] = after {
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     fn sketch(text: &str) -> Sketch {
-        Sketch::of(&Folded::of(text)).unwrap()
+        Sketch::from_text(&FoldedText::from_text(text)).unwrap()
     }
 
     const TEXT: &str = "Au cœur de la Butte-aux-Cailles, au 3e étage avec ascenseur d'un immeuble de 1932 bien \
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn figures_are_areas_scores_and_years() {
-        let figures = |text: &str| Folded::of(text).figures();
+        let figures = |text: &str| FoldedText::from_text(text).figures();
         assert_eq!(figures(TEXT).len(), 3, "1932, 61,35 and 24");
         assert_eq!(figures("61,350 m² et 24,0 m²"), figures("24 m2, 61.35 m2"));
         assert!(figures("T3 au 3e étage, 2 chambres, tél. 0199004127").is_empty());
@@ -329,23 +329,27 @@ mod tests {
     #[test]
     fn the_word_a_text_breaks_off_in_is_left_out() {
         assert!(
-            Folded::of("Bel appartement. Réf. VA-48…")
+            FoldedText::from_text("Bel appartement. Réf. VA-48…")
                 .references()
                 .next()
                 .is_none()
         );
-        assert!(Folded::of("Appartement de 61,3...").figures().is_empty());
+        assert!(
+            FoldedText::from_text("Appartement de 61,3...")
+                .figures()
+                .is_empty()
+        );
     }
 
     #[test]
     fn a_text_of_two_words_has_no_sketch() {
-        assert!(Sketch::of(&Folded::of("À louer")).is_none());
-        assert!(Sketch::of(&Folded::of("")).is_none());
+        assert!(Sketch::from_text(&FoldedText::from_text("À louer")).is_none());
+        assert!(Sketch::from_text(&FoldedText::from_text("")).is_none());
     }
 
     #[test]
     fn references_are_read_in_their_usual_spellings() {
-        let references = |text: &str| Folded::of(text).references().collect::<Vec<_>>();
+        let references = |text: &str| FoldedText::from_text(text).references().collect::<Vec<_>>();
         let expected = references("Réf. VA-4812");
         assert_eq!(expected.len(), 1);
         for text in [

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// A field of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Field {
+pub enum ComparedField {
     /// Where both are.
     Place,
     /// Habitable area, or of the land for land.
@@ -51,7 +51,7 @@ pub const FIELDS: usize = 16;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
-pub struct Level {
+pub struct AgreementLevel {
     /// What was found.
     pub about: &'static str,
     /// What it is worth, bits, below 0 when it speaks against one asset: first between adverts of sellers not known to
@@ -61,17 +61,17 @@ pub struct Level {
 
 /// The levels of a field, from the closest agreement on.
 #[derive(Clone, Copy, Debug)]
-pub struct Weights {
+pub struct FieldWeights {
     /// The field.
-    pub field: Field,
+    pub field: ComparedField,
     /// Why its weights are what they are.
     pub why: &'static str,
     /// Its levels.
-    pub levels: &'static [Level],
+    pub levels: &'static [AgreementLevel],
 }
 
-const fn level(about: &'static str, of_others: f32, of_one_seller: f32) -> Level {
-    Level {
+const fn level(about: &'static str, of_others: f32, of_one_seller: f32) -> AgreementLevel {
+    AgreementLevel {
         about,
         bits: [of_others, of_one_seller],
     }
@@ -96,10 +96,10 @@ pub const CONTRADICTION_BITS: f32 = 3.0;
 /// What it takes when a rule bars it from the new one.
 pub const BARRED_BITS: f32 = 6.0;
 
-/// Every field in the order of [`Field`].
-pub static WEIGHTS: [Weights; FIELDS] = [
-    Weights {
-        field: Field::Place,
+/// Every field in the order of [`ComparedField`].
+pub static WEIGHTS: [FieldWeights; FIELDS] = [
+    FieldWeights {
+        field: ComparedField::Place,
         why: "Twins and neighbours are as near as an asset is to itself, so nearness is worth 3 bits at \
               most. Portals blur by 300 m: up to 700 m two blurred positions may be one. Beyond that only \
               a mistake explains it; set by hand, milder than fitted, for portals do make it.",
@@ -115,8 +115,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("another commune", -3.0, -3.0),
         ],
     },
-    Weights {
-        field: Field::Surface,
+    FieldWeights {
+        field: ComparedField::Surface,
         why: "Hundredths rarely coincide by chance, but flats of one plan share them, and one agency sells \
               them. Rounding and cutting to whole metres keep most of the weight; measuring otherwise \
               moves up to 8 %.",
@@ -130,8 +130,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -4.2, -5.0),
         ],
     },
-    Weights {
-        field: Field::Land,
+    FieldWeights {
+        field: ComparedField::Land,
         why: "Parcels have areas of their own: the best evidence a house has. Some portals round to ten metres.",
         levels: &[
             level("equal", 8.0, 7.8),
@@ -140,8 +140,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -2.1, -3.0),
         ],
     },
-    Weights {
-        field: Field::Rooms,
+    FieldWeights {
+        field: ComparedField::Rooms,
         why: "Blocks hold assets of one size, so equal says nothing; counting the kitchen explains one more, \
               hardly two.",
         levels: &[
@@ -150,8 +150,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -5.9, -5.1),
         ],
     },
-    Weights {
-        field: Field::Bedrooms,
+    FieldWeights {
+        field: ComparedField::Bedrooms,
         why: "As rooms.",
         levels: &[
             level("equal", -0.3, -0.1),
@@ -159,8 +159,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -6.9, -5.4),
         ],
     },
-    Weights {
-        field: Field::Floor,
+    FieldWeights {
+        field: ComparedField::Floor,
         why: "What tells twins apart, most of all where one agency sells them. Counting from the street \
               explains one more or less, nothing explains two.",
         levels: &[
@@ -169,8 +169,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -7.0, -7.0),
         ],
     },
-    Weights {
-        field: Field::Building,
+    FieldWeights {
+        field: ComparedField::Building,
         why: "Neighbours share a building as twins do: agreement is worth little, another building is \
               another asset.",
         levels: &[
@@ -179,8 +179,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -4.2, -3.5),
         ],
     },
-    Weights {
-        field: Field::Price,
+    FieldWeights {
+        field: ComparedField::Price,
         why: "One asset asks one price on most portals; cuts that came late and other fees explain up to \
               10 %. Farther apart is set by hand, milder than fitted: the generator never lets two portals \
               drift that far.",
@@ -194,8 +194,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -7.0, -7.0),
         ],
     },
-    Weights {
-        field: Field::Energy,
+    FieldWeights {
+        field: ComparedField::Energy,
         why: "Two scores of three digits coincide by chance once in hundreds; twins sold by one agency may \
               share them. Unlike scores mean another diagnostic: rare within two years.",
         levels: &[
@@ -207,8 +207,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("different", -6.2, -3.5),
         ],
     },
-    Weights {
-        field: Field::Amenities,
+    FieldWeights {
+        field: ComparedField::Amenities,
         why: "Most say nothing of most: agreement is common, contradiction is a mistake on one side.",
         levels: &[
             level("four or more, all alike", 0.2, -0.4),
@@ -217,8 +217,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("several unlike", -5.6, -3.7),
         ],
     },
-    Weights {
-        field: Field::Text,
+    FieldWeights {
+        field: ComparedField::Text,
         why: "Two sellers rarely copy from one another, and then of the same asset. One agency writes \
               alike of alike assets: only nearly equal texts speak for one asset, and texts that differ in \
               their figures speak for two.",
@@ -230,8 +230,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("written anew", -0.6, 0.2),
         ],
     },
-    Weights {
-        field: Field::Figures,
+    FieldWeights {
+        field: ComparedField::Figures,
         why: "Rewriting leaves the areas of rooms, the scores and the year as they are. Two assets share a \
               few by chance, flats of one plan most of them; set a little lower by hand, for two agencies \
               may measure twice.",
@@ -242,8 +242,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("none in common", -3.0, -3.0),
         ],
     },
-    Weights {
-        field: Field::Photos,
+    FieldWeights {
+        field: ComparedField::Photos,
         why: "Pictures that two sellers share are of one asset. Fitted at the bound, as the generator's \
               sellers never share others; set lower by hand, for some show the same street or map. One \
               seller's adverts share logos and fronts, so one picture says nothing, but none in common \
@@ -255,8 +255,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("none in common", -0.5, -4.5),
         ],
     },
-    Weights {
-        field: Field::Seller,
+    FieldWeights {
+        field: ComparedField::Seller,
         why: "That both are of one seller decides which weights hold; the rest is who it is. An agency has \
               hundreds of assets, a private person has one: set by hand below the fitted bound, for \
               numbers are mistyped.",
@@ -268,8 +268,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("professional and private", -0.6, 0.0),
         ],
     },
-    Weights {
-        field: Field::Reference,
+    FieldWeights {
+        field: ComparedField::Reference,
         why: "An agency numbers its assets: the same number is the same asset, another one mostly another; \
               milder than the ratio, for relisting gives new numbers. Numbers of two agencies coincide by \
               chance.",
@@ -278,8 +278,8 @@ pub static WEIGHTS: [Weights; FIELDS] = [
             level("others", -0.5, -5.0),
         ],
     },
-    Weights {
-        field: Field::Portal,
+    FieldWeights {
+        field: ComparedField::Portal,
         why: "One agency shows an asset once on each portal. Online together on one portal needs the \
               evidence that the rule asks for, and is held against it even so; set by hand, as pairs the \
               rule bars were left out of the fit.",

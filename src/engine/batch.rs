@@ -12,9 +12,9 @@ use arrow::datatypes::Field;
 use datafusion::error::DataFusionError;
 
 use super::Error;
-use super::decoded::{CHUNK_ROWS_MAX, Decoded, struct_field};
+use super::decoded::{CHUNK_ROWS_MAX, DecodedColumn, struct_field};
 use super::predicate::Predicate;
-use super::select::{Columns, Selected, select};
+use super::select::{ColumnSource, Selection, select};
 use toise_lake::schema::{ITEM, TableSchema};
 
 /// Rows of a table in memory, with lazily decoded columns.
@@ -22,7 +22,7 @@ use toise_lake::schema::{ITEM, TableSchema};
 pub struct DecodedBatch {
     schema: &'static TableSchema,
     rows: RecordBatch,
-    columns: Vec<OnceLock<Arc<Decoded>>>,
+    columns: Vec<OnceLock<Arc<DecodedColumn>>>,
 }
 
 impl DecodedBatch {
@@ -59,7 +59,7 @@ impl DecodedBatch {
     ///
     /// # Errors
     /// An expression cannot be evaluated.
-    pub fn select(&self, predicate: &Predicate) -> Result<Selected, Error> {
+    pub fn select(&self, predicate: &Predicate) -> Result<Selection, Error> {
         select(self, predicate)
     }
 
@@ -75,10 +75,10 @@ impl DecodedBatch {
         Ok(mask.finish())
     }
 
-    fn decode(&self, column: usize) -> Result<Decoded, DataFusionError> {
+    fn decode(&self, column: usize) -> Result<DecodedColumn, DataFusionError> {
         if let Some(plain) = self.schema.columns.get(column) {
             let values = cast(self.rows.column(column), &plain.kind.decoded_type())?;
-            return Ok(Decoded::new(values));
+            return Ok(DecodedColumn::new(values));
         }
         let unknown = || DataFusionError::Internal(format!("no column {column}"));
         let item = self.schema.item(column).ok_or_else(unknown)?;
@@ -91,7 +91,7 @@ impl DecodedBatch {
             .ok_or_else(unknown)?;
         let decoded_type = item.field.kind.decoded_type();
         let values = cast(&struct_field(structs, field), &decoded_type)?;
-        Ok(Decoded::new(Arc::new(ListArray::try_new(
+        Ok(DecodedColumn::new(Arc::new(ListArray::try_new(
             Arc::new(Field::new(ITEM, decoded_type, true)),
             list.offsets().clone(),
             values,
@@ -100,12 +100,12 @@ impl DecodedBatch {
     }
 }
 
-impl Columns for DecodedBatch {
+impl ColumnSource for DecodedBatch {
     fn rows(&self) -> usize {
         self.rows.num_rows()
     }
 
-    fn column(&self, column: usize) -> Result<Arc<Decoded>, Error> {
+    fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error> {
         let unknown = || DataFusionError::Internal(format!("no column {column}"));
         let place = self.columns.get(column).ok_or_else(unknown)?;
         if let Some(decoded) = place.get() {

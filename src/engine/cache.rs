@@ -10,28 +10,28 @@ use std::sync::{Arc, Weak};
 
 use moka::sync::Cache;
 
-pub use super::decoded::{Decoded, ZONE_ROWS, Zones};
-use toise_lake::part::Part;
+pub use super::decoded::{DecodedColumn, ZONE_ROWS, ZoneMap};
+use toise_lake::data_file::DataFile;
 use toise_lake::{self as lake};
 
 /// Columns that a thread remembers; a power of two.
-const REMEMBERED: usize = 4_096;
+const THREAD_CACHE_SLOTS: usize = 4_096;
 /// A thread looks a remembered column up in the shared cache every 32 uses, so that the cache does not evict columns in
 /// use.
 const USES_PER_REPORT: u32 = 32;
 
 /// A column that a thread used: key, weak reference, and uses since the last lookup in the shared cache.
-type Remembered = (ColumnKey, Weak<Decoded>, u32);
+type ThreadCacheEntry = (ColumnKey, Weak<DecodedColumn>, u32);
 
 thread_local! {
-    static RECENT: RefCell<Vec<Option<Remembered>>> = const { RefCell::new(Vec::new()) };
+    static THREAD_CACHE: RefCell<Vec<Option<ThreadCacheEntry>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Identifies one column of one row group of one open data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnKey {
     /// Number assigned to the data file when it was opened; never reused.
-    pub part: u32,
+    pub data_file: u32,
     /// Row group in the data file.
     pub group: u16,
     /// Column of the table, or field of a list of structs.
@@ -41,7 +41,7 @@ pub struct ColumnKey {
 /// Decoded columns by key; the least valuable entries are evicted when the budget is exceeded.
 #[derive(Debug)]
 pub struct ColumnCache {
-    columns: Cache<ColumnKey, Arc<Decoded>>,
+    columns: Cache<ColumnKey, Arc<DecodedColumn>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -51,7 +51,7 @@ impl ColumnCache {
     pub fn new(bytes: u64) -> Self {
         let columns = Cache::builder()
             .max_capacity(bytes)
-            .weigher(|_, column: &Arc<Decoded>| column.bytes())
+            .weigher(|_, column: &Arc<DecodedColumn>| column.bytes())
             .build();
         Self {
             columns,
@@ -61,16 +61,24 @@ impl ColumnCache {
     }
 
     /// Returns a column of a row group; decodes it if it is not cached. One thread decodes while others wait for it.
-    pub fn get(&self, key: ColumnKey, part: &Part) -> Result<Arc<Decoded>, lake::Error> {
-        if let Some(column) = remembered(key) {
+    pub fn get(
+        &self,
+        key: ColumnKey,
+        data_file: &DataFile,
+    ) -> Result<Arc<DecodedColumn>, lake::Error> {
+        if let Some(column) = thread_cache_get(key) {
             return Ok(column);
         }
-        let column = self.shared(key, part)?;
-        remember(key, &column);
+        let column = self.shared(key, data_file)?;
+        thread_cache_insert(key, &column);
         Ok(column)
     }
 
-    fn shared(&self, key: ColumnKey, part: &Part) -> Result<Arc<Decoded>, lake::Error> {
+    fn shared(
+        &self,
+        key: ColumnKey,
+        data_file: &DataFile,
+    ) -> Result<Arc<DecodedColumn>, lake::Error> {
         if let Some(column) = self.columns.get(&key) {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(column);
@@ -79,12 +87,14 @@ impl ColumnCache {
         // The error is shared between the waiting threads, so decode again to get an owned one.
         self.columns
             .try_get_with(key, || {
-                part.read_column(key.group.into(), key.column.into())
-                    .map(|values| Arc::new(Decoded::new(values)))
+                data_file
+                    .read_column(key.group.into(), key.column.into())
+                    .map(|values| Arc::new(DecodedColumn::new(values)))
             })
             .or_else(|_: Arc<lake::Error>| {
-                part.read_column(key.group.into(), key.column.into())
-                    .map(|values| Arc::new(Decoded::new(values)))
+                data_file
+                    .read_column(key.group.into(), key.column.into())
+                    .map(|values| Arc::new(DecodedColumn::new(values)))
             })
     }
 
@@ -106,13 +116,14 @@ impl ColumnCache {
 
 /// Slot of a key among the columns that a thread remembers.
 fn slot(key: ColumnKey) -> usize {
-    let packed = u64::from(key.part) << 32 | u64::from(key.group) << 16 | u64::from(key.column);
+    let packed =
+        u64::from(key.data_file) << 32 | u64::from(key.group) << 16 | u64::from(key.column);
     // Multiplicative hashing (Knuth): the upper bits are well mixed.
-    (packed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % REMEMBERED
+    (packed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % THREAD_CACHE_SLOTS
 }
 
-fn remembered(key: ColumnKey) -> Option<Arc<Decoded>> {
-    RECENT.with_borrow_mut(|recent| match recent.get_mut(slot(key))? {
+fn thread_cache_get(key: ColumnKey) -> Option<Arc<DecodedColumn>> {
+    THREAD_CACHE.with_borrow_mut(|recent| match recent.get_mut(slot(key))? {
         Some((known, column, uses)) if *known == key && *uses < USES_PER_REPORT => {
             *uses += 1;
             column.upgrade()
@@ -121,10 +132,10 @@ fn remembered(key: ColumnKey) -> Option<Arc<Decoded>> {
     })
 }
 
-fn remember(key: ColumnKey, column: &Arc<Decoded>) {
-    RECENT.with_borrow_mut(|recent| {
+fn thread_cache_insert(key: ColumnKey, column: &Arc<DecodedColumn>) {
+    THREAD_CACHE.with_borrow_mut(|recent| {
         if recent.is_empty() {
-            recent.resize_with(REMEMBERED, || None);
+            recent.resize_with(THREAD_CACHE_SLOTS, || None);
         }
         recent[slot(key)] = Some((key, Arc::downgrade(column), 0));
     });

@@ -17,18 +17,18 @@ pub const CHUNK_ROWS_MAX: usize = 64 * ZONE_ROWS;
 
 /// A decoded column of one row group or batch.
 #[derive(Debug)]
-pub struct Decoded {
+pub struct DecodedColumn {
     /// The values; for a list column, those of all rows.
     pub values: ArrayRef,
     /// Zone map.
-    pub zones: Zones,
+    pub zones: ZoneMap,
     /// For a list column, the items of each row.
-    pub items: Option<Items>,
+    pub items: Option<ListOffsets>,
 }
 
 /// The assignment of the values of a list column to rows.
 #[derive(Debug)]
-pub struct Items {
+pub struct ListOffsets {
     /// Offset of each row's first value, and the end of the last row's values.
     pub offsets: OffsetBuffer<i32>,
     /// Marks rows without a list.
@@ -37,7 +37,7 @@ pub struct Items {
 
 /// Zone map of a column.
 #[derive(Debug)]
-pub enum Zones {
+pub enum ZoneMap {
     /// No bounds known.
     Unknown,
     /// Minimum and maximum of each zone; `min > max` if all values are missing.
@@ -46,7 +46,7 @@ pub enum Zones {
     Codes(Vec<u64>),
 }
 
-impl Decoded {
+impl DecodedColumn {
     /// Builds the column with its zone map. For a list of structs only the first field is retained: fields are read one
     /// at a time.
     pub fn new(values: ArrayRef) -> Self {
@@ -58,7 +58,7 @@ impl Decoded {
                 items: None,
             };
         };
-        let items = Items {
+        let items = ListOffsets {
             offsets: list.offsets().clone(),
             nulls: list.nulls().cloned(),
         };
@@ -68,16 +68,16 @@ impl Decoded {
         };
         Self {
             values,
-            zones: Zones::Unknown,
+            zones: ZoneMap::Unknown,
             items: Some(items),
         }
     }
 
     pub(super) fn bytes(&self) -> u32 {
         let zones = match &self.zones {
-            Zones::Unknown => 0,
-            Zones::Bounds(bounds) => bounds.len() * 16,
-            Zones::Codes(codes) => codes.len() * 8,
+            ZoneMap::Unknown => 0,
+            ZoneMap::Bounds(bounds) => bounds.len() * 16,
+            ZoneMap::Codes(codes) => codes.len() * 8,
         };
         let items = self
             .items
@@ -99,7 +99,7 @@ pub(super) fn struct_field(structs: &StructArray, field: usize) -> ArrayRef {
     masked.map_or_else(|_| values.clone(), make_array)
 }
 
-fn zones(values: &ArrayRef) -> Zones {
+fn zones(values: &ArrayRef) -> ZoneMap {
     match values.data_type() {
         DataType::Float64 => {
             let column = values.as_primitive::<Float64Type>();
@@ -119,7 +119,7 @@ fn zones(values: &ArrayRef) -> Zones {
         }
         DataType::Timestamp(..) => match values.as_primitive_opt::<TimestampMillisecondType>() {
             Some(column) => bounds(column, |row| column.value(row) as f64),
-            None => Zones::Unknown,
+            None => ZoneMap::Unknown,
         },
         DataType::Dictionary(..) => {
             let column = values.as_dictionary::<Int32Type>();
@@ -129,13 +129,13 @@ fn zones(values: &ArrayRef) -> Zones {
                     codes[code] |= 1 << (row / ZONE_ROWS).min(63);
                 }
             }
-            Zones::Codes(codes)
+            ZoneMap::Codes(codes)
         }
-        _ => Zones::Unknown,
+        _ => ZoneMap::Unknown,
     }
 }
 
-fn bounds(column: &dyn Array, value: impl Fn(usize) -> f64) -> Zones {
+fn bounds(column: &dyn Array, value: impl Fn(usize) -> f64) -> ZoneMap {
     let zone = |first: usize| {
         let last = (first + ZONE_ROWS).min(column.len());
         (first..last)
@@ -144,5 +144,5 @@ fn bounds(column: &dyn Array, value: impl Fn(usize) -> f64) -> Zones {
                 (min.min(value(row)), max.max(value(row)))
             })
     };
-    Zones::Bounds((0..column.len()).step_by(ZONE_ROWS).map(zone).collect())
+    ZoneMap::Bounds((0..column.len()).step_by(ZONE_ROWS).map(zone).collect())
 }

@@ -11,42 +11,43 @@ use datafusion::logical_expr::{Expr, cast, lit};
 
 use super::functions;
 use super::some_item::some_item;
-use toise_contract::filter::{Clause, Filter, Test, position_columns};
+use toise_contract::filter::{Clause, ClauseTest, Filter, position_columns};
 use toise_geo::distance::covering_span_degrees;
-use toise_lake::schema::{self, ITEM, Kind, TableSchema, UTC};
+use toise_lake::schema::{self, ColumnKind, ITEM, TableSchema, UTC};
 
 /// Namespace in which the columns of a filter are resolved.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Scope<'s> {
+pub(super) enum ColumnScope<'s> {
     /// The columns of a table.
     Table(&'s TableSchema),
     /// The fields of a list of structs of a table.
     Items(&'s TableSchema, &'s str),
 }
 
-impl<'s> Scope<'s> {
+impl<'s> ColumnScope<'s> {
     /// Number and kind of a column.
-    pub(super) fn column(self, name: &str) -> Result<(usize, Kind), DataFusionError> {
+    pub(super) fn column(self, name: &str) -> Result<(usize, ColumnKind), DataFusionError> {
         let found = match self {
-            Scope::Table(schema) => schema.column(name),
-            Scope::Items(schema, list) => schema.column(&format!("{list}.{name}")),
+            ColumnScope::Table(schema) => schema.column(name),
+            ColumnScope::Items(schema, list) => schema.column(&format!("{list}.{name}")),
         };
         let known = found.map(|(index, column)| (index, column.kind));
         known.ok_or_else(|| {
             let place = match self {
-                Scope::Table(schema) => schema.name.to_owned(),
-                Scope::Items(schema, list) => format!("{}.{list}", schema.name),
+                ColumnScope::Table(schema) => schema.name.to_owned(),
+                ColumnScope::Items(schema, list) => format!("{}.{list}", schema.name),
             };
             DataFusionError::Plan(format!("table {place} has no column {name}"))
         })
     }
 
     /// The fields of a list of structs, as a namespace.
-    pub(super) fn items(self, list: &'s str) -> Result<(Scope<'s>, Fields), DataFusionError> {
+    pub(super) fn items(self, list: &'s str) -> Result<(ColumnScope<'s>, Fields), DataFusionError> {
         match (self, self.column(list)?.1) {
-            (Scope::Table(schema), Kind::Items(fields)) => {
-                Ok((Scope::Items(schema, list), schema::struct_fields(fields)))
-            }
+            (ColumnScope::Table(schema), ColumnKind::Items(fields)) => Ok((
+                ColumnScope::Items(schema, list),
+                schema::struct_fields(fields),
+            )),
             _ => Err(DataFusionError::Plan(format!(
                 "{list} is not a list of structs"
             ))),
@@ -56,15 +57,15 @@ impl<'s> Scope<'s> {
 
 /// The expression of a whole filter; true for every row if the filter is empty.
 pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFusionError> {
-    all_of(Scope::Table(schema), filter)
+    all_of(ColumnScope::Table(schema), filter)
 }
 
 /// The expression of one clause over the table's columns.
 pub fn clause_expr(schema: &TableSchema, clause: &Clause) -> Result<Expr, DataFusionError> {
-    scoped_expr(Scope::Table(schema), clause)
+    scoped_expr(ColumnScope::Table(schema), clause)
 }
 
-fn all_of(scope: Scope<'_>, filter: &Filter) -> Result<Expr, DataFusionError> {
+fn all_of(scope: ColumnScope<'_>, filter: &Filter) -> Result<Expr, DataFusionError> {
     let mut all: Option<Expr> = None;
     for clause in filter {
         let clause = scoped_expr(scope, clause)?;
@@ -76,15 +77,18 @@ fn all_of(scope: Scope<'_>, filter: &Filter) -> Result<Expr, DataFusionError> {
     Ok(all.unwrap_or_else(|| lit(true)))
 }
 
-pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, DataFusionError> {
+pub(super) fn scoped_expr(
+    scope: ColumnScope<'_>,
+    clause: &Clause,
+) -> Result<Expr, DataFusionError> {
     let name = clause.column.as_ref();
     match &clause.test {
-        Test::Number { min, max } => Ok(match scope.column(name)?.1 {
-            kind @ (Kind::Integer | Kind::SmallInteger) => {
+        ClauseTest::Number { min, max } => Ok(match scope.column(name)?.1 {
+            kind @ (ColumnKind::Integer | ColumnKind::SmallInteger) => {
                 let whole = |value: f64| ScalarValue::Int64(Some(value as i64));
                 let column = match kind {
                     // The bounds may exceed the range of the column's type.
-                    Kind::SmallInteger => cast(column(name), DataType::Int64),
+                    ColumnKind::SmallInteger => cast(column(name), DataType::Int64),
                     _ => column(name),
                 };
                 between(
@@ -95,23 +99,23 @@ pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, Dat
             }
             _ => between(column(name), min.map(number), max.map(number)),
         }),
-        Test::Day { from, to } => {
+        ClauseTest::Day { from, to } => {
             let day = |value| ScalarValue::Date32(Some(value));
             Ok(between(column(name), from.map(day), to.map(day)))
         }
-        Test::Moment { from, to } => {
+        ClauseTest::Moment { from, to } => {
             let moment = |value| ScalarValue::TimestampMillisecond(Some(value), Some(UTC.into()));
             Ok(between(column(name), from.map(moment), to.map(moment)))
         }
-        Test::OneOf(texts) => match scope.column(name)?.1 {
-            Kind::TextList | Kind::CategoryList => {
+        ClauseTest::OneOf(texts) => match scope.column(name)?.1 {
+            ColumnKind::TextList | ColumnKind::CategoryList => {
                 let fields = Fields::from(vec![Field::new(ITEM, DataType::Utf8, true)]);
                 Ok(some_item(fields, one_of(ITEM, texts))?.call(vec![column(name)]))
             }
             _ => Ok(one_of(name, texts)),
         },
-        Test::Is(flag) => Ok(column(name).eq(lit(*flag))),
-        Test::Within { lat, lon, radius_m } => {
+        ClauseTest::Is(flag) => Ok(column(name).eq(lit(*flag))),
+        ClauseTest::Within { lat, lon, radius_m } => {
             let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
             let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
             let distance = functions::geo_distance().call(vec![
@@ -124,7 +128,7 @@ pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, Dat
                 .and(near(lon_column, lon - lon_span, lon + lon_span))
                 .and(distance.lt_eq(lit(*radius_m))))
         }
-        Test::InBox {
+        ClauseTest::InBox {
             top,
             left,
             bottom,
@@ -133,7 +137,7 @@ pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, Dat
             let [lat_column, lon_column] = position_columns(name).map(|name| column(&name));
             Ok(near(lat_column, *bottom, *top).and(near(lon_column, *left, *right)))
         }
-        Test::Any(filters) => {
+        ClauseTest::Any(filters) => {
             let mut any = lit(false);
             for (nth, filter) in filters.iter().enumerate() {
                 let all = all_of(scope, filter)?;
@@ -141,7 +145,7 @@ pub(super) fn scoped_expr(scope: Scope<'_>, clause: &Clause) -> Result<Expr, Dat
             }
             Ok(any)
         }
-        Test::SomeItem(filter) => {
+        ClauseTest::SomeItem(filter) => {
             let (items, fields) = scope.items(name)?;
             Ok(some_item(fields, all_of(items, filter)?)?.call(vec![column(name)]))
         }

@@ -25,14 +25,14 @@ const CACHE_LOOKUPS: Metric<Counter> = Metric::counter(
 
 impl Engine {
     /// Sets the engine's gauges. A table that cannot be opened keeps its last values; queries report the reason.
-    pub fn observe(&self, gauges: &Gauges<'_>) {
+    pub fn record_gauges(&self, gauges: &Gauges<'_>) {
         for schema in self.schemas() {
             let Ok(view) = self.view(schema) else {
                 continue;
             };
             let table = [("table", schema.name)];
             let parts = &view.snapshot().parts;
-            let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
+            let bytes: u64 = parts.iter().map(|data_file| data_file.bytes).sum();
             gauges.set(ROWS, &table, view.snapshot().rows() as f64);
             gauges.set(FILES, &table, parts.len() as f64);
             gauges.set(BYTES, &table, bytes as f64);

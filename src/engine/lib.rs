@@ -10,23 +10,23 @@
 
 pub mod batch;
 pub mod cache;
-mod changed;
+pub mod cancellation;
+pub mod data_file_store;
 pub mod decoded;
 mod expression;
 pub mod functions;
 mod gauges;
-pub mod interrupt;
-mod loops;
-pub mod parts_store;
+mod kernels;
+mod merge_on_read;
 pub mod pool;
 pub mod predicate;
 #[cfg(test)]
 mod predicate_tests;
 pub mod priority;
 pub mod rows;
-mod runs;
 pub mod scan;
 pub mod select;
+mod selection;
 pub mod session;
 mod settings;
 mod some_item;
@@ -40,7 +40,7 @@ use cache::ColumnCache;
 pub use settings::EngineSettings;
 use toise_lake::schema::TableSchema;
 use toise_lake::{self as lake, Lake};
-use view::{TableState, TableView};
+use view::{TableHandle, TableView};
 
 /// Errors of queries; none is caused by the query itself, except in SQL.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +91,7 @@ impl From<&EngineSettings> for Budget {
 #[derive(Debug)]
 pub struct Engine {
     lake: Lake,
-    tables: Vec<TableState>,
+    tables: Vec<TableHandle>,
     cache: ColumnCache,
     budget: Budget,
 }
@@ -106,7 +106,7 @@ impl Engine {
         let lake = Lake::open(data)?;
         let tables = schemas
             .iter()
-            .map(|schema| TableState::open(&lake, schema))
+            .map(|schema| TableHandle::open(&lake, schema))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             lake,
@@ -118,15 +118,15 @@ impl Engine {
 
     /// Returns the current view of a table. Checks for a newer snapshot at most five times per second.
     pub fn view(&self, schema: &TableSchema) -> Result<Arc<TableView>, Error> {
-        Ok(self.table(schema)?.present(&self.lake)?)
+        Ok(self.table(schema)?.current(&self.lake)?)
     }
 
     /// Forces the next view of a table to use the latest snapshot.
-    pub fn look_again(&self, schema: &TableSchema) -> Result<(), Error> {
-        Ok(self.table(schema)?.look_again(&self.lake)?)
+    pub fn refresh_now(&self, schema: &TableSchema) -> Result<(), Error> {
+        Ok(self.table(schema)?.refresh_now(&self.lake)?)
     }
 
-    fn table(&self, schema: &TableSchema) -> Result<&TableState, Error> {
+    fn table(&self, schema: &TableSchema) -> Result<&TableHandle, Error> {
         let mut tables = self.tables.iter();
         tables
             .find(|table| table.schema().name == schema.name)
@@ -135,7 +135,7 @@ impl Engine {
 
     /// The tables that the engine was opened with.
     pub fn schemas(&self) -> impl Iterator<Item = &'static TableSchema> {
-        self.tables.iter().map(TableState::schema)
+        self.tables.iter().map(TableHandle::schema)
     }
 
     /// The cache of decoded columns.

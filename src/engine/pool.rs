@@ -8,7 +8,7 @@
 //! was busy for most of the last seconds, or sends a batch, is served in the heavy lane for a second. All other clients
 //! are served in the light lane, so they never queue behind it. The operating system divides the cores between the two
 //! and prefers the light lane: threads of the heavy lane have a lower priority, and one of them rests while the light
-//! lane has queries ([`Courtesy`]). Without light queries the heavy lane has all cores.
+//! lane has queries ([`YieldGate`]). Without light queries the heavy lane has all cores.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
-use super::interrupt::{Courtesy, Interrupt};
+use super::cancellation::{Interrupt, YieldGate};
 use super::priority;
 
 /// Half-life of a client's recorded busy time.
@@ -27,7 +27,7 @@ const BUSY_HALF_LIFE: Duration = Duration::from_secs(1);
 /// Busy time from which a client counts as heavy. Continuous sequential jobs amount to 1.4 s.
 const BUSY_MAX: Duration = Duration::from_millis(700);
 /// How long a client stays heavy. If it switched between lanes more often, its own queries would yield to each other.
-const ASKS_MUCH_FOR: Duration = Duration::from_secs(1);
+const HEAVY_FOR: Duration = Duration::from_secs(1);
 /// Maximum clients recorded before idle ones are dropped.
 const CLIENTS_MAX: usize = 10_000;
 
@@ -53,12 +53,12 @@ pub enum Load {
 
 /// Query threads with bounded queues. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Pool {
-    free: Arc<Lane>,
-    crowded: Arc<Lane>,
-    courtesy: Arc<Courtesy>,
+pub struct QueryPool {
+    light: Arc<Lane>,
+    heavy: Arc<Lane>,
+    yield_gate: Arc<YieldGate>,
     threads: usize,
-    clients: Arc<Mutex<HashMap<Uuid, Client>>>,
+    clients: Arc<Mutex<HashMap<Uuid, ClientLoad>>>,
 }
 
 #[derive(Debug)]
@@ -88,17 +88,17 @@ impl Lane {
 
 /// Recorded load of a client.
 #[derive(Debug)]
-struct Client {
+struct ClientLoad {
     in_flight: usize,
     /// Seconds its jobs ran, halved after each half-life.
     busy_s: f64,
     /// Time at which `busy_s` was computed.
     at: Instant,
     /// When it last counted as heavy.
-    asked_much_at: Option<Instant>,
+    heavy_since: Option<Instant>,
 }
 
-impl Client {
+impl ClientLoad {
     fn decay(&mut self) {
         let half_lives = self.at.elapsed().as_secs_f64() / BUSY_HALF_LIFE.as_secs_f64();
         self.busy_s *= (-half_lives).exp2();
@@ -107,13 +107,13 @@ impl Client {
 }
 
 /// A job in flight; when dropped, it updates the client's record.
-struct Journey {
-    clients: Arc<Mutex<HashMap<Uuid, Client>>>,
+struct JobTicket {
+    clients: Arc<Mutex<HashMap<Uuid, ClientLoad>>>,
     client: Uuid,
     started: Option<Instant>,
 }
 
-impl Drop for Journey {
+impl Drop for JobTicket {
     fn drop(&mut self) {
         if let Some(client) = self.clients.lock().get_mut(&self.client) {
             client.in_flight = client.in_flight.saturating_sub(1);
@@ -125,15 +125,15 @@ impl Drop for Journey {
     }
 }
 
-impl Pool {
+impl QueryPool {
     /// Creates a pool with `threads` threads in each lane; each lane queues `queue_limit` jobs in addition to those
     /// running.
     pub fn new(threads: usize, queue_limit: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         let threads = threads.max(1);
         Ok(Self {
-            free: Lane::new("query", threads, queue_limit, || {})?,
-            crowded: Lane::new("crowd", threads, queue_limit, priority::lower)?,
-            courtesy: Arc::new(Courtesy::of(threads)),
+            light: Lane::new("query", threads, queue_limit, || {})?,
+            heavy: Lane::new("crowd", threads, queue_limit, priority::lower)?,
+            yield_gate: Arc::new(YieldGate::new(threads)),
             threads,
             clients: Arc::default(),
         })
@@ -155,13 +155,13 @@ impl Pool {
         load: Load,
         job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let (is_modest, mut journey) = self.set_out(client, load);
+        let (is_modest, mut journey) = self.admit(client, load);
         let (lane, interrupt) = match is_modest {
-            true => (&self.free, Interrupt::default()),
-            false => (&self.crowded, Interrupt::courteous(&self.courtesy)),
+            true => (&self.light, Interrupt::default()),
+            false => (&self.heavy, Interrupt::yielding(&self.yield_gate)),
         };
         if is_modest {
-            self.courtesy.keep_a_core_free();
+            self.yield_gate.note_light_query();
         }
         let slot = Arc::clone(&lane.slots)
             .try_acquire_owned()
@@ -184,33 +184,33 @@ impl Pool {
     }
 
     /// Records a client's next job. Returns whether it goes to the light lane.
-    fn set_out(&self, client: Uuid, load: Load) -> (bool, Journey) {
+    fn admit(&self, client: Uuid, load: Load) -> (bool, JobTicket) {
         let mut clients = self.clients.lock();
         if clients.len() >= CLIENTS_MAX {
             clients.retain(|_, client| client.in_flight > 0);
         }
-        let known = clients.entry(client).or_insert_with(|| Client {
+        let known = clients.entry(client).or_insert_with(|| ClientLoad {
             in_flight: 0,
             busy_s: 0.0,
             at: Instant::now(),
-            asked_much_at: None,
+            heavy_since: None,
         });
         known.decay();
         if load == Load::Batch
             || known.in_flight >= self.threads
             || known.busy_s >= BUSY_MAX.as_secs_f64()
         {
-            known.asked_much_at = Some(Instant::now());
+            known.heavy_since = Some(Instant::now());
         }
-        let asked_much_at = known.asked_much_at;
-        let asks_much = asked_much_at.is_some_and(|at| at.elapsed() < ASKS_MUCH_FOR);
+        let heavy_since = known.heavy_since;
+        let is_heavy = heavy_since.is_some_and(|at| at.elapsed() < HEAVY_FOR);
         known.in_flight += 1;
-        let journey = Journey {
+        let journey = JobTicket {
             clients: Arc::clone(&self.clients),
             client,
             started: None,
         };
-        (!asks_much, journey)
+        (!is_heavy, journey)
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_refuses_and_then_recovers() {
-        let pool = Pool::new(1, 0).unwrap();
+        let pool = QueryPool::new(1, 0).unwrap();
         let (client, other) = (Uuid::now_v7(), Uuid::now_v7());
         let (release, released) = mpsc::channel::<()>();
         let busy = {
@@ -229,7 +229,7 @@ mod tests {
             let wait = move |_: &Interrupt| released.recv().is_ok();
             tokio::spawn(async move { pool.run(client, Load::Single, wait).await })
         };
-        while pool.free.slots.available_permits() > 0 {
+        while pool.light.slots.available_permits() > 0 {
             tokio::task::yield_now().await;
         }
         let refused = pool.run(other, Load::Single, |_| 1).await;
@@ -242,7 +242,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panicking_job_leaves_the_pool_working() {
-        let pool = Pool::new(1, 0).unwrap();
+        let pool = QueryPool::new(1, 0).unwrap();
         let client = Uuid::now_v7();
         let outcome: Result<(), PoolError> = pool
             .run(client, Load::Single, |_| panic!("on purpose"))
@@ -253,7 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_heavy_client_does_not_delay_others() {
-        let pool = Pool::new(1, 8).unwrap();
+        let pool = QueryPool::new(1, 8).unwrap();
         let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
         let (release, released) = mpsc::channel::<()>();
         let released = Arc::new(Mutex::new(released));
@@ -276,19 +276,19 @@ mod tests {
 
     #[test]
     fn a_heavy_client_stays_heavy_for_a_while() {
-        let pool = Pool::new(2, 8).unwrap();
+        let pool = QueryPool::new(2, 8).unwrap();
         let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
-        let set_out = |client| pool.set_out(client, Load::Single);
-        let at_once = [set_out(greedy), set_out(greedy), set_out(greedy)];
+        let set_out = |client| pool.admit(client, Load::Single);
+        let at_once = [admit(greedy), admit(greedy), admit(greedy)];
         assert_eq!(at_once.map(|(is_modest, _)| is_modest), [true, true, false]);
         assert_eq!(pool.depth(), 0);
-        assert!(!set_out(greedy).0);
-        assert!(set_out(modest).0);
+        assert!(!admit(greedy).0);
+        assert!(admit(modest).0);
     }
 
     #[tokio::test]
     async fn a_job_without_a_caller_is_cancelled() {
-        let pool = Pool::new(1, 8).unwrap();
+        let pool = QueryPool::new(1, 8).unwrap();
         let (tell, told) = mpsc::channel();
         let (started, starting) = oneshot::channel();
         let wait = move |interrupt: &Interrupt| {

@@ -25,16 +25,16 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
-use super::expression::{Scope, one_of, scoped_expr};
+use super::expression::{ColumnScope, one_of, scoped_expr};
 pub use super::expression::{clause_expr, filter_expr};
 use super::some_item::truth;
-use super::view::{Bounds, Chunk};
-use toise_contract::filter::{Clause, Filter, Test, position_columns};
+use super::view::{ColumnStatistics, RowGroup};
+use toise_contract::filter::{Clause, ClauseTest, Filter, position_columns};
 use toise_geo::distance::covering_span_degrees;
-use toise_lake::schema::{Kind, TableSchema};
+use toise_lake::schema::{ColumnKind, TableSchema};
 
 /// Maximum texts for which a linear search is cheaper than hashing.
-const LOOKED_THROUGH_MAX: usize = 8;
+const LINEAR_SEARCH_MAX: usize = 8;
 
 /// A filter compiled to run over decoded columns.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub enum Kernel {
     BetweenWhole(i64, i64),
     /// A flag with this value.
     Flag(bool),
-    /// A category among [`Test::OneOf`]: tested once per distinct value.
+    /// A category among [`ClauseTest::OneOf`]: tested once per distinct value.
     Among,
     /// Within a radius of a pin.
     Within {
@@ -100,10 +100,10 @@ pub enum Kernel {
 impl Predicate {
     /// Compiles a filter; its columns must exist in the table.
     pub fn compile(schema: &TableSchema, filter: &Filter) -> Result<Self, DataFusionError> {
-        Self::scoped(Scope::Table(schema), filter)
+        Self::scoped(ColumnScope::Table(schema), filter)
     }
 
-    fn scoped(scope: Scope<'_>, filter: &Filter) -> Result<Self, DataFusionError> {
+    fn scoped(scope: ColumnScope<'_>, filter: &Filter) -> Result<Self, DataFusionError> {
         let mut clauses = filter
             .iter()
             .map(|clause| CompiledClause::scoped(scope, clause))
@@ -113,7 +113,7 @@ impl Predicate {
     }
 
     /// Whether a row group may contain a match, according to its footer statistics.
-    pub fn may_match(&self, chunk: &Chunk) -> bool {
+    pub fn may_match(&self, chunk: &RowGroup) -> bool {
         self.clauses.iter().all(|clause| clause.may_match(chunk))
     }
 
@@ -126,21 +126,21 @@ impl Predicate {
 impl CompiledClause {
     #[cfg(test)]
     pub(super) fn compile(schema: &TableSchema, clause: &Clause) -> Result<Self, DataFusionError> {
-        Self::scoped(Scope::Table(schema), clause)
+        Self::scoped(ColumnScope::Table(schema), clause)
     }
 
-    fn scoped(scope: Scope<'_>, clause: &Clause) -> Result<Self, DataFusionError> {
+    fn scoped(scope: ColumnScope<'_>, clause: &Clause) -> Result<Self, DataFusionError> {
         let name = clause.column.as_ref();
         let mut columns = Vec::with_capacity(2);
         let mut by_value = false;
         let kernel = match &clause.test {
-            Test::Any(filters) => Kernel::Any(
+            ClauseTest::Any(filters) => Kernel::Any(
                 filters
                     .iter()
                     .map(|filter| Predicate::scoped(scope, filter))
                     .collect::<Result<_, _>>()?,
             ),
-            Test::SomeItem(filter) => {
+            ClauseTest::SomeItem(filter) => {
                 let (items, _) = scope.items(name)?;
                 if filter.is_empty() {
                     let reason = format!("the condition on the items of {name} must not be empty");
@@ -148,7 +148,7 @@ impl CompiledClause {
                 }
                 Kernel::SomeItem(Predicate::scoped(items, filter)?)
             }
-            Test::Within { lat, lon, radius_m } => {
+            ClauseTest::Within { lat, lon, radius_m } => {
                 columns = numbers_of(scope, &position_columns(name))?;
                 let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
                 Kernel::Within {
@@ -159,7 +159,7 @@ impl CompiledClause {
                     radius_m: *radius_m,
                 }
             }
-            Test::InBox {
+            ClauseTest::InBox {
                 top,
                 left,
                 bottom,
@@ -170,13 +170,15 @@ impl CompiledClause {
             }
             test => {
                 let (index, kind) = scope.column(name)?;
-                if let (Kind::CategoryList | Kind::TextList, Test::OneOf(_)) = (kind, test) {
+                if let (ColumnKind::CategoryList | ColumnKind::TextList, ClauseTest::OneOf(_)) =
+                    (kind, test)
+                {
                     Kernel::SomeItem(Predicate {
                         clauses: vec![Self::item_text(index, kind, clause)?],
                     })
                 } else {
                     columns.push(index);
-                    by_value = kind == Kind::Category;
+                    by_value = kind == ColumnKind::Category;
                     match Kernel::native(kind, test) {
                         Some(kernel) => kernel,
                         None => Self::expression_of(scope, clause)?,
@@ -193,13 +195,13 @@ impl CompiledClause {
     }
 
     /// Compiles a clause on the texts of a list to a clause over the texts themselves.
-    fn item_text(index: usize, kind: Kind, clause: &Clause) -> Result<Self, DataFusionError> {
-        let by_value = kind == Kind::CategoryList;
+    fn item_text(index: usize, kind: ColumnKind, clause: &Clause) -> Result<Self, DataFusionError> {
+        let by_value = kind == ColumnKind::CategoryList;
         let kernel = if by_value {
             Kernel::Among
         } else {
-            let text = Field::new(clause.column.as_ref(), Kind::Text.data_type(), true);
-            let Test::OneOf(texts) = &clause.test else {
+            let text = Field::new(clause.column.as_ref(), ColumnKind::Text.data_type(), true);
+            let ClauseTest::OneOf(texts) = &clause.test else {
                 let reason = format!("no test of texts on {}", clause.column);
                 return Err(DataFusionError::Internal(reason));
             };
@@ -219,13 +221,13 @@ impl CompiledClause {
         schema: &TableSchema,
         clause: &Clause,
     ) -> Result<Kernel, DataFusionError> {
-        Self::expression_of(Scope::Table(schema), clause)
+        Self::expression_of(ColumnScope::Table(schema), clause)
     }
 
-    fn expression_of(scope: Scope<'_>, clause: &Clause) -> Result<Kernel, DataFusionError> {
+    fn expression_of(scope: ColumnScope<'_>, clause: &Clause) -> Result<Kernel, DataFusionError> {
         let name = clause.column.as_ref();
         let names = match clause.test {
-            Test::Within { .. } | Test::InBox { .. } => position_columns(name).to_vec(),
+            ClauseTest::Within { .. } | ClauseTest::InBox { .. } => position_columns(name).to_vec(),
             _ => vec![name.into()],
         };
         let mut fields = Vec::with_capacity(2);
@@ -251,21 +253,21 @@ impl CompiledClause {
     }
 
     /// Whether a row group may contain a match for this clause.
-    fn may_match(&self, chunk: &Chunk) -> bool {
+    fn may_match(&self, chunk: &RowGroup) -> bool {
         let bounds = |nth: usize| self.columns.get(nth).map(|column| &chunk.bounds[*column]);
         match (&self.kernel, &self.clause.test) {
             (Kernel::Any(predicates), _) => predicates.iter().any(|all| all.may_match(chunk)),
             (Kernel::SomeItem(predicate), _) => predicate.may_match(chunk),
-            (_, Test::OneOf(texts)) => match bounds(0) {
-                Some(Bounds::AllMissing) => false,
-                Some(Bounds::Texts(min, max)) => texts
+            (_, ClauseTest::OneOf(texts)) => match bounds(0) {
+                Some(ColumnStatistics::AllMissing) => false,
+                Some(ColumnStatistics::Texts(min, max)) => texts
                     .iter()
                     .any(|text| text.as_bytes() >= min.as_ref() && text.as_bytes() <= max.as_ref()),
                 _ => true,
             },
             _ => (0..self.columns.len()).all(|nth| match (bounds(nth), self.range(nth)) {
-                (Some(Bounds::AllMissing), _) => false,
-                (Some(Bounds::Numbers(least, greatest)), Some((min, max))) => {
+                (Some(ColumnStatistics::AllMissing), _) => false,
+                (Some(ColumnStatistics::Numbers(least, greatest)), Some((min, max))) => {
                     *greatest >= min && *least <= max
                 }
                 _ => true,
@@ -282,11 +284,13 @@ impl CompiledClause {
             ))
         };
         match &self.clause.test {
-            Test::Number { min, max } => open(*min, *max),
-            Test::Day { from, to } => open(from.map(f64::from), to.map(f64::from)),
+            ClauseTest::Number { min, max } => open(*min, *max),
+            ClauseTest::Day { from, to } => open(from.map(f64::from), to.map(f64::from)),
             // Milliseconds of any four-digit year are exact in a double.
-            Test::Moment { from, to } => open(from.map(|at| at as f64), to.map(|at| at as f64)),
-            Test::Within { lat, lon, radius_m } => {
+            ClauseTest::Moment { from, to } => {
+                open(from.map(|at| at as f64), to.map(|at| at as f64))
+            }
+            ClauseTest::Within { lat, lon, radius_m } => {
                 let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
                 let (middle, span) = if nth == 0 {
                     (*lat, lat_span)
@@ -295,7 +299,7 @@ impl CompiledClause {
                 };
                 Some((middle - span, middle + span))
             }
-            Test::InBox {
+            ClauseTest::InBox {
                 top,
                 left,
                 bottom,
@@ -305,7 +309,10 @@ impl CompiledClause {
             } else {
                 (*left, *right)
             }),
-            Test::OneOf(_) | Test::Is(_) | Test::Any(_) | Test::SomeItem(_) => None,
+            ClauseTest::OneOf(_)
+            | ClauseTest::Is(_)
+            | ClauseTest::Any(_)
+            | ClauseTest::SomeItem(_) => None,
         }
     }
 
@@ -316,9 +323,9 @@ impl CompiledClause {
                 let truth = self.evaluate(vec![Arc::clone(values)])?;
                 Ok(truth.iter().collect())
             }
-            (_, Test::OneOf(texts)) => {
+            (_, ClauseTest::OneOf(texts)) => {
                 let values = values.as_string::<i32>();
-                if texts.len() <= LOOKED_THROUGH_MAX {
+                if texts.len() <= LINEAR_SEARCH_MAX {
                     let holds = |value: &str| texts.iter().any(|text| text == value);
                     return Ok(values
                         .iter()
@@ -353,41 +360,44 @@ impl CompiledClause {
 
 impl Kernel {
     /// The loop equivalent to a clause's expression; `None` if there is none.
-    fn native(kind: Kind, test: &Test) -> Option<Self> {
+    fn native(kind: ColumnKind, test: &ClauseTest) -> Option<Self> {
         match (kind, test) {
             // A range without bounds tests that the value is present; the expression does that.
-            (Kind::Number, Test::Number { min, max }) => match (min, max) {
+            (ColumnKind::Number, ClauseTest::Number { min, max }) => match (min, max) {
                 (min, Some(max)) => Some(Self::Between(min.unwrap_or(f64::NEG_INFINITY), *max)),
                 (Some(min), None) => Some(Self::AtLeast(*min)),
                 (None, None) => None,
             },
-            (Kind::Integer | Kind::SmallInteger, Test::Number { min, max }) => {
+            (ColumnKind::Integer | ColumnKind::SmallInteger, ClauseTest::Number { min, max }) => {
                 // The conversion saturates.
                 let least = min.map_or(i64::MIN, |min| min.ceil() as i64);
                 let greatest = max.map_or(i64::MAX, |max| max.floor() as i64);
                 Some(Self::BetweenWhole(least, greatest))
             }
-            (Kind::Date, Test::Day { from, to }) => Some(Self::BetweenWhole(
+            (ColumnKind::Date, ClauseTest::Day { from, to }) => Some(Self::BetweenWhole(
                 from.map_or(i64::MIN, i64::from),
                 to.map_or(i64::MAX, i64::from),
             )),
-            (Kind::Moment, Test::Moment { from, to }) => Some(Self::BetweenWhole(
+            (ColumnKind::Moment, ClauseTest::Moment { from, to }) => Some(Self::BetweenWhole(
                 from.unwrap_or(i64::MIN),
                 to.unwrap_or(i64::MAX),
             )),
-            (Kind::Flag, Test::Is(flag)) => Some(Self::Flag(*flag)),
-            (Kind::Category, Test::OneOf(_)) => Some(Self::Among),
+            (ColumnKind::Flag, ClauseTest::Is(flag)) => Some(Self::Flag(*flag)),
+            (ColumnKind::Category, ClauseTest::OneOf(_)) => Some(Self::Among),
             _ => None,
         }
     }
 }
 
 /// The column numbers of two coordinate columns.
-fn numbers_of(scope: Scope<'_>, names: &[Cow<'_, str>]) -> Result<Vec<usize>, DataFusionError> {
+fn numbers_of(
+    scope: ColumnScope<'_>,
+    names: &[Cow<'_, str>],
+) -> Result<Vec<usize>, DataFusionError> {
     names
         .iter()
         .map(|name| match scope.column(name)? {
-            (index, Kind::Number) => Ok(index),
+            (index, ColumnKind::Number) => Ok(index),
             (_, kind) => Err(DataFusionError::Plan(format!(
                 "{name} is {kind:?}, expected a coordinate"
             ))),

@@ -6,13 +6,13 @@ use arrow::array::ArrayRef;
 use arrow::buffer::BooleanBuffer;
 
 use super::predicate::{CompiledClause, Kernel};
-use crate::cache::Decoded;
+use crate::cache::DecodedColumn;
 use crate::select::narrow_column;
 use arrow::array::{Date32Array, Float64Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use proptest::prelude::*;
-use toise_contract::filter::{Clause, Test};
+use toise_contract::filter::{Clause, ClauseTest};
 use toise_opendata::dpe;
 
 /// Evaluates a clause as expression and as loop over the same columns, under sparse and dense masks.
@@ -26,13 +26,13 @@ fn both_ways_agree(clause: Clause, plain: Vec<ArrayRef>, mask: &[bool]) {
     };
     let expected = by_expression.evaluate(plain.clone()).unwrap();
     let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    let decoded: Vec<Arc<Decoded>> = plain
+    let decoded: Vec<Arc<DecodedColumn>> = plain
         .into_iter()
         .map(|column| match column.data_type() {
             DataType::Utf8 => cast(&column, &dictionary).unwrap(),
             _ => column,
         })
-        .map(|column| Arc::new(Decoded::new(column)))
+        .map(|column| Arc::new(DecodedColumn::new(column)))
         .collect();
     let mask = BooleanBuffer::from(mask);
     for mask in [None, Some(mask)] {
@@ -80,7 +80,7 @@ proptest! {
         let (min, max) = bounds;
         let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
         let values: Float64Array = cells.into_iter().map(|cell| cell.0).collect();
-        let clause = Clause::new("surface_habitable_logement", Test::Number { min, max });
+        let clause = Clause::new("surface_habitable_logement", ClauseTest::Number { min, max });
         both_ways_agree(clause, vec![Arc::new(values)], &mask);
     }
 
@@ -92,7 +92,7 @@ proptest! {
     ) {
         let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
         let values: Date32Array = cells.into_iter().map(|cell| cell.0).collect();
-        let clause = Clause::new("date_etablissement_dpe", Test::Day { from, to });
+        let clause = Clause::new("date_etablissement_dpe", ClauseTest::Day { from, to });
         both_ways_agree(clause, vec![Arc::new(values)], &mask);
     }
 
@@ -104,7 +104,7 @@ proptest! {
     ) {
         let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
         let values: Int64Array = cells.into_iter().map(|cell| cell.0).collect();
-        let clause = Clause::new("flx_id", Test::Number { min, max });
+        let clause = Clause::new("flx_id", ClauseTest::Number { min, max });
         both_ways_agree(clause, vec![Arc::new(values)], &mask);
     }
 
@@ -116,7 +116,7 @@ proptest! {
         let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
         let values: StringArray = cells.into_iter().map(|cell| cell.0).collect();
         let sought = sought.into_iter().map(str::to_owned).collect();
-        let clause = Clause::new("code_insee_ban", Test::OneOf(sought));
+        let clause = Clause::new("code_insee_ban", ClauseTest::OneOf(sought));
         both_ways_agree(clause, vec![Arc::new(values)], &mask);
     }
 
@@ -128,7 +128,7 @@ proptest! {
         let mask: Vec<bool> = cells.iter().map(|cell| cell.1).collect();
         let lats: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.0)).collect();
         let lons: Float64Array = cells.iter().map(|cell| cell.0.map(|at| at.1)).collect();
-        let clause = Clause::new("location", Test::Within { lat: 44.5, lon: 3.5, radius_m });
+        let clause = Clause::new("location", ClauseTest::Within { lat: 44.5, lon: 3.5, radius_m });
         both_ways_agree(clause, vec![Arc::new(lats), Arc::new(lons)], &mask);
     }
 }

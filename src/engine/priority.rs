@@ -26,7 +26,7 @@ pub fn lower() {
 
 /// Runs a function that starts threads, which on Linux inherit the low priority of the thread that starts them. Blocks
 /// the current thread, whose priority does not change.
-pub fn lowered<T: Send>(make: impl FnOnce() -> T + Send) -> T {
+pub fn with_lowered_priority<T: Send>(make: impl FnOnce() -> T + Send) -> T {
     let made = thread::scope(|scope| {
         let making = scope.spawn(|| {
             lower();

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowRef {
     /// Data file in the view.
-    pub part: u32,
+    pub data_file: u32,
     /// Row in the data file.
     pub row: u32,
 }
@@ -18,9 +18,9 @@ pub struct RowSet {
 
 impl RowSet {
     /// Whether the set contains a row.
-    pub fn contains(&self, part: u32, row: u32) -> bool {
+    pub fn contains(&self, data_file: u32, row: u32) -> bool {
         self.parts
-            .get(part as usize)
+            .get(data_file as usize)
             .and_then(|words| words.get(row as usize / 64))
             .is_some_and(|word| word & 1 << (row % 64) != 0)
     }
@@ -31,11 +31,11 @@ impl RowSet {
     }
 
     /// Adds a row of a data file that has `rows` rows.
-    pub(super) fn insert(&mut self, part: usize, row: u32, rows: u64) {
-        if self.parts.len() <= part {
-            self.parts.resize(part + 1, Vec::new());
+    pub(super) fn insert(&mut self, data_file: usize, row: u32, rows: u64) {
+        if self.parts.len() <= data_file {
+            self.parts.resize(data_file + 1, Vec::new());
         }
-        let words = &mut self.parts[part];
+        let words = &mut self.parts[data_file];
         if words.is_empty() {
             *words = vec![0; (rows as usize).div_ceil(64)];
         }

@@ -8,33 +8,33 @@ use std::sync::Arc;
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::cache::Decoded;
-use super::interrupt::Interrupt;
+use super::cache::DecodedColumn;
+use super::cancellation::Interrupt;
 use super::predicate::Predicate;
-use super::select::{Columns, select};
-pub use super::select::{Run, Selected};
-use super::view::{Chunk, TableView};
+use super::select::{ColumnSource, select};
+pub use super::select::{RowRun, Selection};
+use super::view::{RowGroup, TableView};
 use super::{Engine, Error};
 
 /// Minimum rows left after pruning for which a scan uses all threads.
 const PARALLEL_ROWS_MIN: u64 = 262_144;
 
 /// A chunk with its selected rows.
-pub struct Visited<'a> {
+pub struct ScannedChunk<'a> {
     /// The chunk.
-    pub chunk: &'a Chunk,
+    pub chunk: &'a RowGroup,
     /// Index of the chunk in the view.
     pub index: usize,
     /// The selected rows of the chunk, at least one.
-    pub selected: &'a Selected,
+    pub selected: &'a Selection,
     /// The view.
     pub view: &'a TableView,
     engine: &'a Engine,
 }
 
-impl Visited<'_> {
+impl ScannedChunk<'_> {
     /// A column of the chunk.
-    pub fn column(&self, column: usize) -> Result<Arc<Decoded>, Error> {
+    pub fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error> {
         Ok(self.view.column(&self.engine.cache, self.chunk, column)?)
     }
 }
@@ -48,7 +48,7 @@ impl Engine {
         predicate: &Predicate,
         interrupt: &Interrupt,
         start: impl Fn() -> S + Sync,
-        visit: impl Fn(&mut S, &Visited) -> Result<(), Error> + Sync,
+        visit: impl Fn(&mut S, &ScannedChunk) -> Result<(), Error> + Sync,
     ) -> Result<Vec<S>, Error> {
         let chunks: Vec<usize> = (0..view.chunks().len())
             .filter(|index| predicate.may_match(&view.chunks()[*index]))
@@ -62,7 +62,7 @@ impl Engine {
             }
             visit(
                 state,
-                &Visited {
+                &ScannedChunk {
                     chunk,
                     index,
                     selected: &selected,
@@ -93,14 +93,14 @@ impl Engine {
 }
 
 /// The columns of a row group, decoded on demand.
-struct ChunkColumns<'a>(&'a Engine, &'a TableView, &'a Chunk);
+struct ChunkColumns<'a>(&'a Engine, &'a TableView, &'a RowGroup);
 
-impl Columns for ChunkColumns<'_> {
+impl ColumnSource for ChunkColumns<'_> {
     fn rows(&self) -> usize {
         self.2.rows as usize
     }
 
-    fn column(&self, column: usize) -> Result<Arc<Decoded>, Error> {
+    fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error> {
         let Self(engine, view, chunk) = self;
         Ok(view.column(&engine.cache, chunk, column)?)
     }

@@ -15,15 +15,15 @@ use arrow::util::bit_util::set_bit;
 use datafusion::error::DataFusionError;
 
 use super::Error;
-use super::decoded::{Decoded, Items, ZONE_ROWS, Zones};
-use super::loops::{SPARSE_SHARE, narrow, pack, whole};
+use super::decoded::{DecodedColumn, ListOffsets, ZONE_ROWS, ZoneMap};
+use super::kernels::{SPARSE_SHARE, narrow, pack, whole};
 use super::predicate::{CompiledClause, Kernel, Predicate};
-pub use super::runs::{Run, Selected};
+pub use super::selection::{RowRun, Selection};
 use super::some_item::rows_of_items;
 use toise_geo::distance::planar_distance_m;
 
 /// A source of columns for a predicate.
-pub trait Columns {
+pub trait ColumnSource {
     /// Number of rows, at most [`super::decoded::CHUNK_ROWS_MAX`].
     fn rows(&self) -> usize;
 
@@ -31,14 +31,14 @@ pub trait Columns {
     ///
     /// # Errors
     /// The column cannot be read.
-    fn column(&self, column: usize) -> Result<Arc<Decoded>, Error>;
+    fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error>;
 }
 
 /// Returns the rows on which every clause is true.
 ///
 /// # Errors
 /// A column cannot be read or an expression cannot be evaluated.
-pub fn select(source: &impl Columns, predicate: &Predicate) -> Result<Selected, Error> {
+pub fn select(source: &impl ColumnSource, predicate: &Predicate) -> Result<Selection, Error> {
     let rows = source.rows();
     let zone_count = rows.div_ceil(ZONE_ROWS);
     let mut zones = if zone_count >= 64 {
@@ -47,7 +47,7 @@ pub fn select(source: &impl Columns, predicate: &Predicate) -> Result<Selected, 
         (1 << zone_count) - 1
     };
     let Some(ready) = prepare(source, predicate, &mut zones)? else {
-        return Ok(Selected::default());
+        return Ok(Selection::default());
     };
     let mut runs = Vec::new();
     let mut zone = 0;
@@ -64,25 +64,25 @@ pub fn select(source: &impl Columns, predicate: &Predicate) -> Result<Selected, 
         let rows = (zone * ZONE_ROWS).min(rows) - start;
         let mask = narrow_all(&ready, None, start, rows)?;
         if mask.as_ref().is_none_or(|mask| mask.count_set_bits() > 0) {
-            runs.push(Run { start, rows, mask });
+            runs.push(RowRun { start, rows, mask });
         }
     }
-    Ok(Selected { runs })
+    Ok(Selection { runs })
 }
 
 /// A clause with its decoded columns.
-struct Ready<'a> {
+struct BoundClause<'a> {
     clause: &'a CompiledClause,
-    columns: Vec<Arc<Decoded>>,
+    columns: Vec<Arc<DecodedColumn>>,
     /// For a category: whether the clause holds on each distinct value.
     true_codes: Option<Vec<bool>>,
     /// The nested predicates of the clause, if any.
-    inner: Vec<Inner<'a>>,
+    inner: Vec<BoundPredicate<'a>>,
 }
 
 /// A nested predicate of a clause.
-struct Inner<'a> {
-    clauses: Vec<Ready<'a>>,
+struct BoundPredicate<'a> {
+    clauses: Vec<BoundClause<'a>>,
     /// Zones in which it may hold.
     zones: u64,
 }
@@ -90,10 +90,10 @@ struct Inner<'a> {
 /// Decodes the columns of a predicate's clauses. Removes zones in which a clause cannot hold from `zones`; `None` if no
 /// zone remains.
 fn prepare<'a>(
-    source: &impl Columns,
+    source: &impl ColumnSource,
     predicate: &'a Predicate,
     zones: &mut u64,
-) -> Result<Option<Vec<Ready<'a>>>, Error> {
+) -> Result<Option<Vec<BoundClause<'a>>>, Error> {
     let mut all = Vec::with_capacity(predicate.clauses.len());
     for clause in &predicate.clauses {
         all.push(prepare_clause(source, clause, zones)?);
@@ -105,14 +105,14 @@ fn prepare<'a>(
 }
 
 fn prepare_clause<'a>(
-    source: &impl Columns,
+    source: &impl ColumnSource,
     clause: &'a CompiledClause,
     zones: &mut u64,
-) -> Result<Ready<'a>, Error> {
+) -> Result<BoundClause<'a>, Error> {
     let mut columns = Vec::with_capacity(clause.columns.len());
     for (nth, column) in clause.columns.iter().enumerate() {
         let decoded = source.column(*column)?;
-        if let (Zones::Bounds(bounds), Some((min, max))) = (&decoded.zones, clause.range(nth)) {
+        if let (ZoneMap::Bounds(bounds), Some((min, max))) = (&decoded.zones, clause.range(nth)) {
             for (zone, (least, greatest)) in bounds.iter().enumerate() {
                 if *greatest < min || *least > max || least > greatest {
                     *zones &= !(1 << zone);
@@ -125,7 +125,7 @@ fn prepare_clause<'a>(
         [decoded] if clause.by_value => {
             let truth = true_codes(clause, decoded)?;
             match &decoded.zones {
-                Zones::Codes(codes) => {
+                ZoneMap::Codes(codes) => {
                     let holding = codes.iter().zip(&truth).filter(|(_, holds)| **holds);
                     *zones &= holding.fold(0, |holding, (zones, _)| holding | zones);
                 }
@@ -144,7 +144,7 @@ fn prepare_clause<'a>(
                 let mut own = *zones;
                 if let Some(clauses) = prepare(source, predicate, &mut own)? {
                     any |= own;
-                    inner.push(Inner {
+                    inner.push(BoundPredicate {
                         clauses,
                         zones: own,
                     });
@@ -156,7 +156,7 @@ fn prepare_clause<'a>(
             // Items have no zone map of their own, so every zone may hold.
             let mut own = u64::MAX;
             match prepare(source, predicate, &mut own)? {
-                Some(clauses) => inner.push(Inner {
+                Some(clauses) => inner.push(BoundPredicate {
                     clauses,
                     zones: own,
                 }),
@@ -165,7 +165,7 @@ fn prepare_clause<'a>(
         }
         _ => {}
     }
-    Ok(Ready {
+    Ok(BoundClause {
         clause,
         columns,
         true_codes,
@@ -174,14 +174,14 @@ fn prepare_clause<'a>(
 }
 
 /// Whether a clause holds on each distinct value of a category.
-fn true_codes(clause: &CompiledClause, decoded: &Decoded) -> Result<Vec<bool>, Error> {
+fn true_codes(clause: &CompiledClause, decoded: &DecodedColumn) -> Result<Vec<bool>, Error> {
     let values = decoded.values.as_dictionary::<Int32Type>().values();
     Ok(clause.holds_on(values)?)
 }
 
 /// The rows of a run that the mask selects and on which every clause is true; `None` if these are all rows.
 fn narrow_all(
-    ready: &[Ready],
+    ready: &[BoundClause],
     mask: Option<BooleanBuffer>,
     start: usize,
     length: usize,
@@ -198,7 +198,7 @@ fn narrow_all(
     Ok(mask)
 }
 
-impl Ready<'_> {
+impl BoundClause<'_> {
     /// The rows of a run that the mask selects and on which the clause is true.
     fn narrow(
         &self,
@@ -321,14 +321,14 @@ impl Ready<'_> {
     }
 
     /// For a clause over items, the items of each row.
-    fn items(&self) -> Option<&Items> {
+    fn items(&self) -> Option<&ListOffsets> {
         let own = self
             .columns
             .first()
             .and_then(|column| column.items.as_ref());
         own.or_else(|| {
             let inner = self.inner.iter().flat_map(|inner| &inner.clauses);
-            inner.into_iter().find_map(Ready::items)
+            inner.into_iter().find_map(BoundClause::items)
         })
     }
 }
@@ -338,7 +338,7 @@ impl Ready<'_> {
 /// If the predicates lie in different zones, each runs only in its own zones: hundreds of places cost little more than
 /// one.
 fn narrow_any(
-    inner: &[Inner],
+    inner: &[BoundPredicate],
     mask: Option<&BooleanBuffer>,
     start: usize,
     length: usize,
@@ -371,12 +371,12 @@ fn narrow_any(
 
 /// The rows of a run that the mask selects and that have an item on which every clause is true.
 fn narrow_items(
-    all: &[Ready],
+    all: &[BoundClause],
     mask: Option<BooleanBuffer>,
     start: usize,
     length: usize,
 ) -> Result<BooleanBuffer, Error> {
-    let Some(items) = all.iter().find_map(Ready::items) else {
+    let Some(items) = all.iter().find_map(BoundClause::items) else {
         // All alternatives of a clause may be excluded before their columns are read.
         return Ok(BooleanBuffer::new_unset(length));
     };
@@ -415,14 +415,14 @@ fn mismatch(clause: &CompiledClause, found: &DataType) -> Error {
 #[cfg(test)]
 pub(super) fn narrow_column(
     clause: &CompiledClause,
-    columns: &[Arc<Decoded>],
+    columns: &[Arc<DecodedColumn>],
     mask: Option<BooleanBuffer>,
 ) -> Result<BooleanBuffer, Error> {
     let true_codes = match clause.by_value {
         true => Some(true_codes(clause, &columns[0])?),
         false => None,
     };
-    let ready = Ready {
+    let ready = BoundClause {
         clause,
         columns: columns.to_vec(),
         true_codes,

@@ -2,7 +2,7 @@
 //!
 //! Tables are the data files of the snapshots that were current when the session was opened. They are read through the
 //! descriptors of their views (`engine::parts_store`), so imports may publish in the meantime. A table with changes
-//! that are not in its data files ([`ChangedTable`]) consists of those files without hidden rows, and the rows in
+//! that are not in its data files ([`MergeOnReadTable`]) consists of those files without hidden rows, and the rows in
 //! memory (`engine::changed`). Statements that write, define or set anything are refused before planning.
 
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 use object_store::path::Path;
 use url::Url;
 
-pub use super::changed::ChangedTable;
-use super::parts_store::PartsStore;
+use super::data_file_store::DataFileStore;
+pub use super::merge_on_read::MergeOnReadTable;
 use super::view::TableView;
 use super::{Engine, Error, functions};
 
@@ -38,13 +38,13 @@ pub struct Session {
 impl Session {
     /// Opens a session; `extra_functions` are registered in addition to the engine's own.
     pub fn open(engine: &Engine, extra_functions: Vec<ScalarUDF>) -> Result<Self, Error> {
-        Self::open_changed(engine, Vec::new(), extra_functions)
+        Self::open_merged(engine, Vec::new(), extra_functions)
     }
 
     /// Opens a session in which the tables in `changed` include changes that are not in their data files.
-    pub fn open_changed(
+    pub fn open_merged(
         engine: &Engine,
-        changed: Vec<ChangedTable>,
+        changed: Vec<MergeOnReadTable>,
         extra_functions: Vec<ScalarUDF>,
     ) -> Result<Self, Error> {
         let budget = engine.budget();
@@ -59,7 +59,7 @@ impl Session {
         }
         let store_url =
             Url::parse(STORE).map_err(|error| DataFusionError::External(error.into()))?;
-        let mut store = PartsStore::default();
+        let mut store = DataFileStore::default();
         for schema in engine.schemas() {
             if changed
                 .iter()

@@ -11,23 +11,23 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use parquet::file::statistics::Statistics;
 
-use super::cache::{ColumnCache, ColumnKey, Decoded};
+use super::cache::{ColumnCache, ColumnKey, DecodedColumn};
 pub use super::rows::{RowRef, RowSet};
-use toise_lake::part::{Part, item_leaf_of, leaf_of};
-use toise_lake::schema::{Kind, TableSchema};
+use toise_lake::data_file::{DataFile, item_leaf_of, leaf_of};
+use toise_lake::schema::{ColumnKind, TableSchema};
 use toise_lake::snapshot::Snapshot;
-use toise_lake::{Error, Lake, ids};
+use toise_lake::{Error, Lake, id_index};
 
 /// Minimum interval between two checks for a newer snapshot.
 const REFRESH_EVERY: Duration = Duration::from_millis(200);
 /// Attempts to open the files when a publication moves some of them away in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
 
-static NEXT_PART: AtomicU32 = AtomicU32::new(0);
+static NEXT_DATA_FILE: AtomicU32 = AtomicU32::new(0);
 
 /// Footer statistics of a column of a row group.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Bounds {
+pub enum ColumnStatistics {
     /// No statistics.
     Unknown,
     /// Every value is missing.
@@ -40,17 +40,17 @@ pub enum Bounds {
 
 /// An open data file with its number in the cache.
 #[derive(Debug)]
-pub struct OpenPart {
+pub struct OpenDataFile {
     /// The data file.
-    pub part: Part,
+    pub data_file: DataFile,
     number: u32,
 }
 
 /// One row group.
 #[derive(Debug)]
-pub struct Chunk {
+pub struct RowGroup {
     /// Index of the data file in the view.
-    pub part: u32,
+    pub data_file: u32,
     /// Row group in the data file.
     pub group: u16,
     /// Number of rows.
@@ -58,7 +58,7 @@ pub struct Chunk {
     /// Row number of the first row in the data file.
     pub first_row: u32,
     /// Bounds by column of the table's schema, then by field of its lists of structs.
-    pub bounds: Arc<[Bounds]>,
+    pub bounds: Arc<[ColumnStatistics]>,
 }
 
 /// An open snapshot of a table.
@@ -66,8 +66,8 @@ pub struct Chunk {
 pub struct TableView {
     schema: &'static TableSchema,
     snapshot: Snapshot,
-    parts: Vec<Arc<OpenPart>>,
-    chunks: Vec<Chunk>,
+    parts: Vec<Arc<OpenDataFile>>,
+    chunks: Vec<RowGroup>,
     superseded: OnceLock<RowSet>,
 }
 
@@ -102,16 +102,19 @@ impl TableView {
         let mut parts = Vec::with_capacity(snapshot.parts.len());
         let mut chunks = Vec::new();
         for (index, entry) in snapshot.parts.iter().enumerate() {
-            let known =
-                former.and_then(|view| view.parts.iter().find(|open| open.part.entry() == entry));
+            let known = former.and_then(|view| {
+                view.parts
+                    .iter()
+                    .find(|open| open.data_file.entry() == entry)
+            });
             let open = match known {
                 Some(open) => Arc::clone(open),
-                None => Arc::new(OpenPart {
-                    part: Part::open(&folder, entry, schema)?,
-                    number: NEXT_PART.fetch_add(1, Ordering::Relaxed),
+                None => Arc::new(OpenDataFile {
+                    data_file: DataFile::open(&folder, entry, schema)?,
+                    number: NEXT_DATA_FILE.fetch_add(1, Ordering::Relaxed),
                 }),
             };
-            chunks.extend(chunks_of(schema, &open.part, index as u32));
+            chunks.extend(chunks_of(schema, &open.data_file, index as u32));
             parts.push(open);
         }
         Ok(Self {
@@ -134,20 +137,20 @@ impl TableView {
     }
 
     /// Row groups in file order.
-    pub fn chunks(&self) -> &[Chunk] {
+    pub fn chunks(&self) -> &[RowGroup] {
         &self.chunks
     }
 
     /// Data files.
-    pub fn parts(&self) -> &[Arc<OpenPart>] {
+    pub fn parts(&self) -> &[Arc<OpenDataFile>] {
         &self.parts
     }
 
     /// The row group that contains a row.
-    pub fn chunk_of(&self, row: RowRef) -> Option<&Chunk> {
-        let after = self
-            .chunks
-            .partition_point(|chunk| (chunk.part, chunk.first_row) <= (row.part, row.row));
+    pub fn chunk_of(&self, row: RowRef) -> Option<&RowGroup> {
+        let after = self.chunks.partition_point(|chunk| {
+            (chunk.data_file, chunk.first_row) <= (row.data_file, row.row)
+        });
         self.chunks[..after].last()
     }
 
@@ -155,30 +158,30 @@ impl TableView {
     pub fn column(
         &self,
         cache: &ColumnCache,
-        chunk: &Chunk,
+        chunk: &RowGroup,
         column: usize,
-    ) -> Result<Arc<Decoded>, Error> {
-        let open = &self.parts[chunk.part as usize];
+    ) -> Result<Arc<DecodedColumn>, Error> {
+        let open = &self.parts[chunk.data_file as usize];
         let key = ColumnKey {
-            part: open.number,
+            data_file: open.number,
             group: chunk.group,
             column: column as u16,
         };
-        cache.get(key, &open.part)
+        cache.get(key, &open.data_file)
     }
 
     /// The record texts of rows, in the order given.
     pub fn records(&self, rows: &[RowRef]) -> Result<Vec<Bytes>, Error> {
         let mut records = vec![Bytes::new(); rows.len()];
-        for part in 0..self.parts.len() as u32 {
+        for data_file in 0..self.parts.len() as u32 {
             let wanted: Vec<usize> = (0..rows.len())
-                .filter(|index| rows[*index].part == part)
+                .filter(|index| rows[*index].data_file == data_file)
                 .collect();
             if wanted.is_empty() {
                 continue;
             }
             let numbers: Vec<u32> = wanted.iter().map(|index| rows[*index].row).collect();
-            let found = self.parts[part as usize].part.records(&numbers)?;
+            let found = self.parts[data_file as usize].data_file.records(&numbers)?;
             for (index, record) in wanted.into_iter().zip(found) {
                 records[index] = record;
             }
@@ -188,11 +191,11 @@ impl TableView {
 
     /// The row with an id, found through the id indexes without a scan.
     pub fn row_of(&self, id: &str) -> Result<Option<RowRef>, Error> {
-        let digest = ids::digest(id);
-        for (part, open) in self.parts.iter().enumerate() {
-            if let Some(row) = open.part.ids().row(digest)? {
+        let digest = id_index::digest(id);
+        for (data_file, open) in self.parts.iter().enumerate() {
+            if let Some(row) = open.data_file.id_index().row(digest)? {
                 return Ok(Some(RowRef {
-                    part: part as u32,
+                    data_file: data_file as u32,
                     row,
                 }));
             }
@@ -206,11 +209,11 @@ impl TableView {
         if let Some(rows) = self.superseded.get() {
             return Ok(rows);
         }
-        let rows = self.gather_superseded()?;
+        let rows = self.collect_superseded()?;
         Ok(self.superseded.get_or_init(|| rows))
     }
 
-    fn gather_superseded(&self) -> Result<RowSet, Error> {
+    fn collect_superseded(&self) -> Result<RowSet, Error> {
         use arrow::array::AsArray;
         let index_of = |name| self.schema.column(name).map(|(index, _)| index);
         let columns = self.schema.supersedes.and_then(index_of);
@@ -221,18 +224,18 @@ impl TableView {
         for chunk in self
             .chunks
             .iter()
-            .filter(|chunk| chunk.bounds[column] != Bounds::AllMissing)
+            .filter(|chunk| chunk.bounds[column] != ColumnStatistics::AllMissing)
         {
             // Bypass the cache: these columns are used only once.
-            let part = &self.parts[chunk.part as usize].part;
-            let values = part.read_column(chunk.group.into(), column)?;
-            let own = part.read_column(chunk.group.into(), id_column)?;
+            let data_file = &self.parts[chunk.data_file as usize].data_file;
+            let values = data_file.read_column(chunk.group.into(), column)?;
+            let own = data_file.read_column(chunk.group.into(), id_column)?;
             let own = own.as_string::<i32>();
             for (row, value) in values.as_string::<i32>().iter().enumerate() {
                 named.extend(
                     value
                         .filter(|name| *name != own.value(row))
-                        .map(ids::digest),
+                        .map(id_index::digest),
                 );
             }
         }
@@ -244,10 +247,10 @@ impl TableView {
         }
         for (index, open) in self.parts.iter().enumerate() {
             let mut names = named.iter().peekable();
-            for entry in open.part.ids().entries()? {
+            for entry in open.data_file.id_index().entries()? {
                 while names.next_if(|name| **name < entry.id).is_some() {}
                 if names.next_if(|name| **name == entry.id).is_some() {
-                    rows.insert(index, entry.row, open.part.entry().rows);
+                    rows.insert(index, entry.row, open.data_file.entry().rows);
                 }
             }
         }
@@ -255,10 +258,10 @@ impl TableView {
     }
 }
 
-fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
-    let metadata = part.metadata();
+fn chunks_of(schema: &TableSchema, data_file: &DataFile, index: u32) -> Vec<RowGroup> {
+    let metadata = data_file.metadata();
     let columns = schema.columns.iter().map(|column| {
-        let leaf = column.filterable && !matches!(column.kind, Kind::Items(_));
+        let leaf = column.filterable && !matches!(column.kind, ColumnKind::Items(_));
         leaf.then(|| leaf_of(metadata, &column.name)).flatten()
     });
     let items = schema.items.iter().map(|item| {
@@ -279,16 +282,16 @@ fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
                 .map(|leaf| {
                     let column = leaf.map(|leaf| row_group.column(leaf));
                     let known = column.and_then(|column| Some((column, column.statistics()?)));
-                    known.map_or(Bounds::Unknown, |(column, statistics)| {
+                    known.map_or(ColumnStatistics::Unknown, |(column, statistics)| {
                         bounds_of(statistics, column.num_values())
                     })
                 })
                 .collect();
-            Chunk {
-                part: index,
+            RowGroup {
+                data_file: index,
                 group: group as u16,
                 rows,
-                first_row: part.group_starts()[group],
+                first_row: data_file.group_starts()[group],
                 bounds,
             }
         })
@@ -296,13 +299,13 @@ fn chunks_of(schema: &TableSchema, part: &Part, index: u32) -> Vec<Chunk> {
 }
 
 /// Bounds of a column with `values` values including nulls; in a list column, an empty list counts as a null.
-fn bounds_of(statistics: &Statistics, values: i64) -> Bounds {
+fn bounds_of(statistics: &Statistics, values: i64) -> ColumnStatistics {
     if statistics.null_count_opt() == u64::try_from(values).ok() {
-        return Bounds::AllMissing;
+        return ColumnStatistics::AllMissing;
     }
     let numbers = |min: Option<f64>, max: Option<f64>| match (min, max) {
-        (Some(min), Some(max)) => Bounds::Numbers(min, max),
-        _ => Bounds::Unknown,
+        (Some(min), Some(max)) => ColumnStatistics::Numbers(min, max),
+        _ => ColumnStatistics::Unknown,
     };
     match statistics {
         Statistics::Double(values) => numbers(values.min_opt().copied(), values.max_opt().copied()),
@@ -315,28 +318,28 @@ fn bounds_of(statistics: &Statistics, values: i64) -> Bounds {
             values.max_opt().copied().map(f64::from),
         ),
         Statistics::ByteArray(values) => match (values.min_opt(), values.max_opt()) {
-            (Some(min), Some(max)) => Bounds::Texts(min.data().into(), max.data().into()),
-            _ => Bounds::Unknown,
+            (Some(min), Some(max)) => ColumnStatistics::Texts(min.data().into(), max.data().into()),
+            _ => ColumnStatistics::Unknown,
         },
-        _ => Bounds::Unknown,
+        _ => ColumnStatistics::Unknown,
     }
 }
 
 /// A table of an engine: its current view, replaced when there is a newer snapshot.
 #[derive(Debug)]
-pub struct TableState {
+pub struct TableHandle {
     schema: &'static TableSchema,
     view: ArcSwap<TableView>,
-    checked: Mutex<Checked>,
+    checked: Mutex<RefreshState>,
 }
 
 #[derive(Debug)]
-struct Checked {
+struct RefreshState {
     at: Instant,
     stamp: Option<(SystemTime, u64)>,
 }
 
-impl TableState {
+impl TableHandle {
     /// Opens the table's current snapshot.
     pub fn open(lake: &Lake, schema: &'static TableSchema) -> Result<Self, Error> {
         let stamp = Snapshot::stamp(&lake.folder(schema));
@@ -344,7 +347,7 @@ impl TableState {
         Ok(Self {
             schema,
             view: ArcSwap::from_pointee(view),
-            checked: Mutex::new(Checked {
+            checked: Mutex::new(RefreshState {
                 at: Instant::now(),
                 stamp,
             }),
@@ -358,22 +361,22 @@ impl TableState {
 
     /// Returns the current view. The thread that notices a newer snapshot opens it; others continue with the existing
     /// view.
-    pub fn present(&self, lake: &Lake) -> Result<Arc<TableView>, Error> {
+    pub fn current(&self, lake: &Lake) -> Result<Arc<TableView>, Error> {
         if let Some(mut checked) = self.checked.try_lock()
             && checked.at.elapsed() >= REFRESH_EVERY
         {
-            self.look(lake, &mut checked)?;
+            self.refresh(lake, &mut checked)?;
         }
         Ok(self.view.load_full())
     }
 
     /// Checks for a newer snapshot now, regardless of the last check; called after a publication by this process.
-    pub fn look_again(&self, lake: &Lake) -> Result<(), Error> {
+    pub fn refresh_now(&self, lake: &Lake) -> Result<(), Error> {
         let mut checked = self.checked.lock();
-        self.look(lake, &mut checked)
+        self.refresh(lake, &mut checked)
     }
 
-    fn look(&self, lake: &Lake, checked: &mut Checked) -> Result<(), Error> {
+    fn refresh(&self, lake: &Lake, checked: &mut RefreshState) -> Result<(), Error> {
         let stamp = Snapshot::stamp(&lake.folder(self.schema));
         if stamp != checked.stamp {
             let view = TableView::open(lake, self.schema, Some(&self.view.load()))?;

@@ -4,7 +4,7 @@
 //! A model trained on sales without these fields prices a home that has each of them as often as the average home.
 //! Something worth `e` (log) that a share `p` of homes has therefore adds `(1 - p) e` where the home has it, subtracts
 //! `p e` where it does not, and changes nothing where this is unknown. Only half of each published effect is applied
-//! ([`CARRIED`]): the location, the sales of the building and the period of construction are correlated with it and
+//! ([`EFFECT_SHARE`]): the location, the sales of the building and the period of construction are correlated with it and
 //! already carry the other half. The sum is bounded by [`SUM_MAX`].
 //!
 //! Sources:
@@ -16,10 +16,10 @@
 //! - Where no figure is published (cellar, condition, furniture, all shares) the value is a conservative order of
 //!   magnitude, and its row says so.
 
-use super::{Class, Condition, Furniture, Home};
+use super::{Condition, Furniture, Home, HomeClass};
 
 /// Share of a published effect that is applied; nearby sales already carry the rest.
-pub const CARRIED: f64 = 0.5;
+pub const EFFECT_SHARE: f64 = 0.5;
 /// Maximum absolute sum of a home's adjustments, in log price: about a fifth of the price.
 pub const SUM_MAX: f64 = 0.2;
 /// Storey at which a lift has its average effect; the effect is proportional to the storey.
@@ -38,7 +38,7 @@ struct Worth {
 impl Worth {
     /// The offset in log price; 0 where it is unknown whether the home has it.
     fn offset(&self, has: Option<bool>) -> f64 {
-        let effect = CARRIED * self.adds.ln_1p();
+        let effect = EFFECT_SHARE * self.adds.ln_1p();
         match has {
             Some(true) => (1.0 - self.share) * effect,
             Some(false) => -self.share * effect,
@@ -100,10 +100,10 @@ pub const NAMES: [&str; 9] = [
 pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
     let extras = &home.extras;
     let (outside, parking) = match home.class {
-        Class::Flat => (OUTSIDE_OF_FLAT, PARKING_OF_FLAT),
-        Class::House => (OUTSIDE_OF_HOUSE, PARKING_OF_HOUSE),
+        HomeClass::Flat => (OUTSIDE_OF_FLAT, PARKING_OF_FLAT),
+        HomeClass::House => (OUTSIDE_OF_HOUSE, PARKING_OF_HOUSE),
     };
-    let is_flat = home.class == Class::Flat;
+    let is_flat = home.class == HomeClass::Flat;
     let (balcony, terrace) = once(extras.has_balcony, extras.has_terrace);
     let (place, garage) = once(extras.has_parking, extras.has_garage);
     let offsets = [
@@ -114,8 +114,8 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
         parking.offset(place),
         POOL.offset(extras.has_pool.filter(|_| !is_flat)),
         CELLAR.offset(extras.has_cellar),
-        extras.condition.map_or(0.0, of_condition),
-        extras.furniture.map_or(0.0, of_furniture),
+        extras.condition.map_or(0.0, condition_offset),
+        extras.furniture.map_or(0.0, furniture_offset),
     ];
     let sum: f64 = offsets.iter().sum();
     let scale = if sum.abs() > SUM_MAX {
@@ -150,7 +150,7 @@ fn lift_times(floor: Option<f64>) -> f64 {
 
 /// Offset for the general condition, relative to the good condition most homes are sold in. Orders of magnitude: about
 /// half of what agencies quote, because the period of construction and the diagnostic explain part of it.
-fn of_condition(condition: Condition) -> f64 {
+fn condition_offset(condition: Condition) -> f64 {
     match condition {
         Condition::Decrepit => -0.15,
         Condition::ToBeRenovated => -0.10,
@@ -164,7 +164,7 @@ fn of_condition(condition: Condition) -> f64 {
 
 /// Offset for furniture sold with the home: an order of magnitude, below the usual declared value of a twentieth of the
 /// price.
-fn of_furniture(furniture: Furniture) -> f64 {
+fn furniture_offset(furniture: Furniture) -> f64 {
     match furniture {
         Furniture::Unfurnished => 0.0,
         Furniture::Partially => 0.01,
@@ -178,7 +178,7 @@ mod tests {
     use crate::Extras;
     use chrono::NaiveDate;
 
-    fn home(class: Class, extras: Extras) -> Home {
+    fn home(class: HomeClass, extras: Extras) -> Home {
         Home {
             longitude: 2.35,
             latitude: 48.86,
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn unknown_characteristics_change_nothing() {
-        assert_eq!(of(&home(Class::Flat, Extras::default())).count(), 0);
-        assert_eq!(of(&home(Class::House, Extras::default())).count(), 0);
+        assert_eq!(of(&home(HomeClass::Flat, Extras::default())).count(), 0);
+        assert_eq!(of(&home(HomeClass::House, Extras::default())).count(), 0);
     }
 
     #[test]
@@ -230,24 +230,24 @@ mod tests {
             change(&mut extras, Some(has));
             sum(&home(class, extras))
         };
-        let changes: [(Change, Class); 7] = [
-            (|extras, has| extras.has_balcony = has, Class::Flat),
-            (|extras, has| extras.has_terrace = has, Class::House),
-            (|extras, has| extras.has_lift = has, Class::Flat),
-            (|extras, has| extras.has_garage = has, Class::House),
-            (|extras, has| extras.has_parking = has, Class::Flat),
-            (|extras, has| extras.has_pool = has, Class::House),
-            (|extras, has| extras.has_cellar = has, Class::Flat),
+        let changes: [(Change, HomeClass); 7] = [
+            (|extras, has| extras.has_balcony = has, HomeClass::Flat),
+            (|extras, has| extras.has_terrace = has, HomeClass::House),
+            (|extras, has| extras.has_lift = has, HomeClass::Flat),
+            (|extras, has| extras.has_garage = has, HomeClass::House),
+            (|extras, has| extras.has_parking = has, HomeClass::Flat),
+            (|extras, has| extras.has_pool = has, HomeClass::House),
+            (|extras, has| extras.has_cellar = has, HomeClass::Flat),
         ];
         for (change, class) in changes {
             assert!(with(change, class, true) > 0.0 && with(change, class, false) < 0.0);
         }
         assert_eq!(
-            with(|extras, has| extras.has_pool = has, Class::Flat, true),
+            with(|extras, has| extras.has_pool = has, HomeClass::Flat, true),
             0.0
         );
         assert_eq!(
-            with(|extras, has| extras.has_lift = has, Class::House, true),
+            with(|extras, has| extras.has_lift = has, HomeClass::House, true),
             0.0
         );
     }
@@ -260,7 +260,7 @@ mod tests {
                 has_terrace: terrace,
                 ..Extras::default()
             };
-            sum(&home(Class::Flat, extras))
+            sum(&home(HomeClass::Flat, extras))
         };
         let both = outside(Some(true), Some(true));
         for one in [
@@ -277,7 +277,7 @@ mod tests {
             };
             sum(&Home {
                 floor: Some(floor),
-                ..home(Class::Flat, extras)
+                ..home(HomeClass::Flat, extras)
             })
         };
         assert_eq!(lift(0.0), 0.0);
@@ -298,7 +298,7 @@ mod tests {
             BrandNew,
             ToBeBuilt,
         ];
-        for class in [Class::Flat, Class::House] {
+        for class in [HomeClass::Flat, HomeClass::House] {
             for has in [false, true] {
                 let sums = conditions.map(|condition| sum(&home(class, every(has, condition))));
                 assert!(sums.is_sorted(), "{sums:?}");

@@ -12,7 +12,7 @@ pub struct Estimate {
     /// Upper end of the interval in EUR.
     pub upper: f64,
     /// Confidence class, from the width of the interval.
-    pub confidence: Confidence,
+    pub confidence: EstimateConfidence,
     /// Which wider level replaced local sales, if any.
     pub fallback: Fallback,
     /// Nearest recorded sales, best first; empty unless requested.
@@ -23,7 +23,7 @@ pub struct Estimate {
 
 /// How narrow the interval is, in three classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confidence {
+pub enum EstimateConfidence {
     #[allow(missing_docs)]
     High,
     #[allow(missing_docs)]

@@ -14,13 +14,15 @@ use arrow::datatypes::{DataType, Field as Column, Schema, SchemaRef};
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::shown::{comparables, contributions};
+use super::json::{comparables, contributions};
 use super::valuer::Valuer;
-use super::{Confidence, Detail, Estimate, Fallback};
+use super::{Detail, Estimate, EstimateConfidence, Fallback};
 use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 use toise_base::progress::Progress;
-use toise_opendata::portfolio::{self, Columns, Error, InputRows, Opened, Output, Portfolio};
+use toise_opendata::portfolio::{
+    self, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns, PortfolioOutput,
+};
 
 /// Maximum comparables per row.
 pub const COMPARABLES_MAX: usize = 5;
@@ -33,7 +35,7 @@ const OTHER_REASONS: &str = "other reasons";
 
 /// Options of a bulk estimate.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct BulkEstimateOptions {
     /// Portfolio file: CSV (gzip or not), Parquet or NDJSON, detected from its first bytes.
     pub input: PathBuf,
     /// Output file: `.parquet`, `.csv` or `.ndjson`.
@@ -50,7 +52,7 @@ pub struct Options {
 
 /// Result of a bulk estimate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
+pub struct BulkEstimateReport {
     /// Rows read from the portfolio.
     pub rows: u64,
     /// Rows with a price.
@@ -71,8 +73,8 @@ pub struct Report {
     pub rows_per_second: f64,
 }
 
-impl Report {
-    fn price(&mut self, confidence: Confidence, fallback: Fallback) {
+impl BulkEstimateReport {
+    fn price(&mut self, confidence: EstimateConfidence, fallback: Fallback) {
         self.valued += 1;
         *self.confidence.entry(confidence.as_str()).or_default() += 1;
         *self.fallback.entry(fallback.as_str()).or_default() += 1;
@@ -96,7 +98,7 @@ impl Report {
         *self.errors_by_reason.entry(reason.to_owned()).or_default() += count;
     }
 
-    fn add(&mut self, other: &Report) {
+    fn add(&mut self, other: &BulkEstimateReport) {
         self.rows += other.rows;
         self.valued += other.valued;
         for (reason, count) in &other.errors_by_reason {
@@ -112,7 +114,7 @@ impl Report {
 }
 
 /// State shared by the threads of one run.
-struct Run {
+struct EstimateRun {
     valuer: Valuer,
     detail: Detail,
     today: NaiveDate,
@@ -129,7 +131,7 @@ struct Run {
 /// # Errors
 ///
 /// See [`Error`]; no output file is left in that case. A row that cannot be valued is not an error.
-pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
+pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimateReport, Error> {
     let started = Instant::now();
     let names = columns().map(|field| field.column.to_owned());
     let portfolio = Portfolio {
@@ -140,12 +142,12 @@ pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
         keys: Vec::new(),
         default_keys: &[],
     };
-    let opened = Opened::new(&portfolio)?;
-    let run = Run::new(valuer, options, &opened.columns)?;
-    let output = Output::create(&options.output, &run.schema)?;
-    let mut report = Report {
+    let opened = OpenPortfolio::new(&portfolio)?;
+    let run = EstimateRun::new(valuer, options, &opened.columns)?;
+    let output = PortfolioOutput::create(&options.output, &run.schema)?;
+    let mut report = BulkEstimateReport {
         ignored_columns: opened.columns.ignored.clone(),
-        ..Report::default()
+        ..BulkEstimateReport::default()
     };
     portfolio::run(
         &portfolio,
@@ -160,8 +162,12 @@ pub fn run(valuer: &Valuer, options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-impl Run {
-    fn new(valuer: &Valuer, options: &Options, found: &Columns) -> Result<Self, Error> {
+impl EstimateRun {
+    fn new(
+        valuer: &Valuer,
+        options: &BulkEstimateOptions,
+        found: &PortfolioColumns,
+    ) -> Result<Self, Error> {
         // The first name of the portfolio is the id, the others are the fields in their order.
         let known: Vec<&'static HomeField> = columns().collect();
         let mut id = None;
@@ -190,9 +196,9 @@ impl Run {
     }
 
     /// Values the rows of a block. CPU-bound.
-    fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, Report), Error> {
-        let mut table = Table::default();
-        let mut counts = Report::default();
+    fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkEstimateReport), Error> {
+        let mut table = EstimateTableBuilder::default();
+        let mut counts = BulkEstimateReport::default();
         for row in 0..rows.block.len() {
             counts.rows += 1;
             match self.id {
@@ -250,7 +256,7 @@ fn schema(detail: Detail) -> SchemaRef {
 
 /// The output columns under construction.
 #[derive(Default)]
-struct Table {
+struct EstimateTableBuilder {
     ids: StringBuilder,
     /// Price, lower end and upper end, in EUR.
     euros: [Int64Builder; 3],
@@ -261,7 +267,7 @@ struct Table {
     contributions: StringBuilder,
 }
 
-impl Table {
+impl EstimateTableBuilder {
     fn price(&mut self, estimate: &Estimate) {
         let euros = [estimate.price, estimate.lower, estimate.upper];
         for (column, eur) in self.euros.iter_mut().zip(euros) {
@@ -291,7 +297,7 @@ impl Table {
         self.contributions.append_null();
     }
 
-    fn finish(mut self, run: &Run) -> Result<RecordBatch, Error> {
+    fn finish(mut self, run: &EstimateRun) -> Result<RecordBatch, Error> {
         let [price, lower, upper] = &mut self.euros;
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(self.ids.finish()),

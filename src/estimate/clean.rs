@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::sale::Sale;
+use super::sale::HomeSale;
 
 /// Minimum accepted price, EUR.
 pub const PRICE_MIN: f64 = 15_000.0;
@@ -24,7 +24,7 @@ const YEAR_DAYS: i32 = 365;
 
 /// One rule and the number of sales it left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct FunnelStep {
     /// The condition sales had to meet.
     pub rule: &'static str,
     /// Sales that met it and all rules before.
@@ -35,13 +35,13 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Funnel {
     /// Rules in the order of application.
-    pub steps: Vec<Step>,
+    pub steps: Vec<FunnelStep>,
 }
 
 impl Funnel {
     /// Records the number of sales a rule left.
     pub fn note(&mut self, rule: &'static str, left: usize) {
-        self.steps.push(Step {
+        self.steps.push(FunnelStep {
             rule,
             left: left as u64,
         });
@@ -50,20 +50,20 @@ impl Funnel {
 
 /// Removes sales that do not reveal the price of a single home: those far from the usual price of their place and time,
 /// several at one price on one day, and repeats of the same home within a month.
-pub fn clean(mut sales: Vec<Sale>, funnel: &mut Funnel) -> Vec<Sale> {
-    let usual = Usual::new(&sales);
+pub fn clean(mut sales: Vec<HomeSale>, funnel: &mut Funnel) -> Vec<HomeSale> {
+    let usual = UsualPrices::new(&sales);
     sales.retain(|sale| usual.is_usual(sale));
     funnel.note(
         "price per m2 within 4 times the median of place, class and year",
         sales.len(),
     );
-    let bundle = |sale: &Sale| (sale.day, sale.price.to_bits(), sale.department);
+    let bundle = |sale: &HomeSale| (sale.day, sale.price.to_bits(), sale.department);
     let mut together: HashMap<_, Vec<(i32, i32)>> = HashMap::new();
     for sale in &sales {
         let place = (sale.position.latitude_e6, sale.position.longitude_e6);
         together.entry(bundle(sale)).or_default().push(place);
     }
-    let is_alone = |sale: &Sale| {
+    let is_alone = |sale: &HomeSale| {
         let place = (sale.position.latitude_e6, sale.position.longitude_e6);
         let at_place = together.get(&bundle(sale)).map_or(0, |places| {
             places.iter().filter(|other| **other == place).count()
@@ -75,7 +75,7 @@ pub fn clean(mut sales: Vec<Sale>, funnel: &mut Funnel) -> Vec<Sale> {
         "not sold with others of the same place at one price",
         sales.len(),
     );
-    let home = |sale: &Sale| {
+    let home = |sale: &HomeSale| {
         let position = (sale.position.latitude_e6, sale.position.longitude_e6);
         (
             sale.class,
@@ -101,24 +101,24 @@ pub fn clean(mut sales: Vec<Sale>, funnel: &mut Funnel) -> Vec<Sale> {
 const REPEATED_DAYS: i32 = 31;
 
 /// Medians of log price per square metre, by place.
-struct Usual {
-    cells: HashMap<Place, f64>,
-    departments: HashMap<Place, f64>,
+struct UsualPrices {
+    cells: HashMap<CellKey, f64>,
+    departments: HashMap<CellKey, f64>,
 }
 
 /// Class, cell or department, and year.
-type Place = (super::home::Class, u64, i32);
+type CellKey = (super::home::HomeClass, u64, i32);
 
-fn per_m2(sale: &Sale) -> f64 {
+fn per_m2(sale: &HomeSale) -> f64 {
     (sale.price / f64::from(sale.surface_m2)).ln()
 }
 
-fn cell(sale: &Sale) -> Place {
+fn cell(sale: &HomeSale) -> CellKey {
     let code = sale.position.morton() >> (2 * CELL_LEVEL);
     (sale.class, code, sale.day.div_euclid(YEAR_DAYS))
 }
 
-fn department(sale: &Sale) -> Place {
+fn department(sale: &HomeSale) -> CellKey {
     (
         sale.class,
         u64::from(sale.department),
@@ -126,10 +126,10 @@ fn department(sale: &Sale) -> Place {
     )
 }
 
-impl Usual {
-    fn new(sales: &[Sale]) -> Self {
-        let medians = |place: fn(&Sale) -> Place| {
-            let mut values: HashMap<Place, Vec<f64>> = HashMap::new();
+impl UsualPrices {
+    fn new(sales: &[HomeSale]) -> Self {
+        let medians = |place: fn(&HomeSale) -> CellKey| {
+            let mut values: HashMap<CellKey, Vec<f64>> = HashMap::new();
             for sale in sales {
                 values.entry(place(sale)).or_default().push(per_m2(sale));
             }
@@ -147,7 +147,7 @@ impl Usual {
         }
     }
 
-    fn is_usual(&self, sale: &Sale) -> bool {
+    fn is_usual(&self, sale: &HomeSale) -> bool {
         let median = self.cells.get(&cell(sale));
         let Some(median) = median.or_else(|| self.departments.get(&department(sale))) else {
             return true;

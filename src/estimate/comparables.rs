@@ -7,16 +7,16 @@
 
 use std::ops::Range;
 
-use super::home::Class;
-use super::place::{self, Position};
-use super::sale::Sales;
+use super::grid::{self, GridPosition};
+use super::home::HomeClass;
+use super::sale::SaleColumns;
 
 /// Maximum comparables per home.
-const WANTED: usize = 128;
+const NEIGHBOURS_MAX: usize = 128;
 /// Maximum comparables between [`NEAR_M`] and [`REACH_M`]. More sales improve the estimate only where they are close:
 /// in towns they add detail about the street, in villages they add nothing.
-const WANTED_FAR: usize = 64;
-/// Maximum distance of comparables beyond the first [`WANTED_FAR`], metres.
+const FAR_NEIGHBOURS_MAX: usize = 64;
+/// Maximum distance of comparables beyond the first [`FAR_NEIGHBOURS_MAX`], metres.
 const NEAR_M: f32 = 300.0;
 /// Maximum distance of a comparable, metres.
 pub const REACH_M: f32 = 7_000.0;
@@ -39,14 +39,14 @@ fn order(one: &Neighbour) -> u64 {
 
 /// Spatial index of sales.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Places {
+pub struct SaleLocator {
     /// Morton code of each row.
     codes: Vec<u64>,
 }
 
-impl Places {
+impl SaleLocator {
     /// Computes the code of every sale.
-    pub fn new(sales: &Sales) -> Self {
+    pub fn new(sales: &SaleColumns) -> Self {
         let codes = sales.position.iter().map(|at| at.morton()).collect();
         Self { codes }
     }
@@ -60,12 +60,12 @@ impl Places {
     }
 
     /// Fills `found` with the sales nearest to a position, nearest first, that were made before day `before`: up to
-    /// `WANTED_FAR` within [`REACH_M`], and up to `WANTED` within `NEAR_M`.
+    /// `FAR_NEIGHBOURS_MAX` within [`REACH_M`], and up to `NEIGHBOURS_MAX` within `NEAR_M`.
     pub fn nearest(
         &self,
-        sales: &Sales,
-        class: Class,
-        position: Position,
+        sales: &SaleColumns,
+        class: HomeClass,
+        position: GridPosition,
         before: i32,
         found: &mut Vec<Neighbour>,
     ) {
@@ -75,7 +75,7 @@ impl Places {
         let mut own = self.cell(&rows, code >> (2 * level), level);
         while level > 0 {
             let smaller = self.cell(&own, code >> (2 * (level - 1)), level - 1);
-            if smaller.len() < WANTED / 3 {
+            if smaller.len() < NEIGHBOURS_MAX / 3 {
                 break;
             }
             own = smaller;
@@ -83,11 +83,11 @@ impl Places {
         }
         loop {
             self.around(sales, &rows, position, before, level, found);
-            if found.len() >= WANTED {
-                let (_, last, _) = found.select_nth_unstable_by_key(WANTED - 1, order);
+            if found.len() >= NEIGHBOURS_MAX {
+                let (_, last, _) = found.select_nth_unstable_by_key(NEIGHBOURS_MAX - 1, order);
                 let held = position.least_side_m(level);
                 if last.squared_m2 < held * held || level == COARSEST {
-                    found.truncate(WANTED);
+                    found.truncate(NEIGHBOURS_MAX);
                     break;
                 }
             } else if level == COARSEST {
@@ -97,15 +97,15 @@ impl Places {
         }
         found.sort_unstable_by_key(order);
         let near = found.partition_point(|one| one.squared_m2 <= NEAR_M * NEAR_M);
-        found.truncate(near.max(WANTED_FAR));
+        found.truncate(near.max(FAR_NEIGHBOURS_MAX));
     }
 
     /// Collects the sales in nine cells that were made before a day.
     fn around(
         &self,
-        sales: &Sales,
+        sales: &SaleColumns,
         rows: &Range<usize>,
-        position: Position,
+        position: GridPosition,
         before: i32,
         level: u32,
         found: &mut Vec<Neighbour>,
@@ -116,7 +116,7 @@ impl Places {
         let (east, north) = (east >> level, north >> level);
         for north in north.saturating_sub(1)..=north + 1 {
             for east in east.saturating_sub(1)..=east + 1 {
-                for row in self.cell(rows, place::interleave(east, north), level) {
+                for row in self.cell(rows, grid::interleave(east, north), level) {
                     if sales.day[row] >= before {
                         continue;
                     }

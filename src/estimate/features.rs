@@ -6,17 +6,17 @@
 
 use std::f64::consts::{FRAC_PI_3, FRAC_PI_6};
 
-use super::home::{Class, Home};
+use super::grid::GridPosition;
+use super::home::{Home, HomeClass};
 use super::market::Surroundings;
-use super::place::Position;
-use super::sale::Sales;
+use super::sale::SaleColumns;
 use super::trees::Direction;
 
 /// A home's own features, without its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Own {
+pub struct OwnFeatures {
     /// Flat or house.
-    pub class: Class,
+    pub class: HomeClass,
     /// Habitable area, square metres.
     pub surface_m2: f64,
     /// Main rooms; NaN where unknown, as for all fields below.
@@ -29,7 +29,7 @@ pub struct Own {
     pub construction_year: f32,
 }
 
-impl From<&Home> for Own {
+impl From<&Home> for OwnFeatures {
     fn from(home: &Home) -> Self {
         // Main rooms are estimated as bedrooms plus a living room if only the bedrooms are known.
         let rooms = home.rooms.or(home.bedrooms.map(|bedrooms| bedrooms + 1.0));
@@ -81,14 +81,14 @@ const PLACE: usize = 2 + AXES.len();
 pub const PLACED: usize = OWN.len() + PLACE;
 
 /// Topic and direction of a feature of the trees of place.
-pub fn of_placed(feature: usize) -> (Topic, Direction) {
+pub fn placed_feature(feature: usize) -> (Topic, Direction) {
     let place = (Topic::Location, Direction::Free);
     OWN.get(feature).copied().unwrap_or(place)
 }
 
 /// Topic and direction of the surroundings features, which follow the own and place features. The last one is the
 /// prediction of the trees of place, which grows with surface as those trees do.
-const TOLD: [(Topic, Direction); 18] = [
+const SURROUNDINGS: [(Topic, Direction); 18] = [
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
     (Topic::Location, Direction::Free),
@@ -110,18 +110,18 @@ const TOLD: [(Topic, Direction); 18] = [
 ];
 
 /// Topic and direction of a feature of the residual trees.
-pub fn of_all(feature: usize) -> (Topic, Direction) {
+pub fn any_feature(feature: usize) -> (Topic, Direction) {
     match feature.checked_sub(PLACED) {
-        None => of_placed(feature),
-        Some(told) => TOLD[told],
+        None => placed_feature(feature),
+        Some(told) => SURROUNDINGS[told],
     }
 }
 
 /// Number of features of the residual trees.
-pub const ALL: usize = PLACED + TOLD.len();
+pub const ALL: usize = PLACED + SURROUNDINGS.len();
 
 /// A home's own features as a row.
-pub fn own(own: &Own) -> [f32; OWN.len()] {
+pub fn own(own: &OwnFeatures) -> [f32; OWN.len()] {
     [
         f32::from(own.class as u8),
         own.surface_m2.ln() as f32,
@@ -133,7 +133,7 @@ pub fn own(own: &Own) -> [f32; OWN.len()] {
 }
 
 /// A home's own and place features as a row.
-pub fn placed(home: &Own, position: Position) -> [f32; PLACED] {
+pub fn placed(home: &OwnFeatures, position: GridPosition) -> [f32; PLACED] {
     let mut row = [f32::NAN; PLACED];
     row[..OWN.len()].copy_from_slice(&own(home));
     let (longitude, latitude) = (position.longitude(), position.latitude());
@@ -159,8 +159,8 @@ pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; A
         around.cell_weight.ln_1p() as f32,
         against(around.wide),
         against(around.narrow),
-        against(around.middle),
-        against(around.alike),
+        against(around.weighted_median),
+        against(around.similar_rooms),
         against(around.same_place),
         around.same_place_weight as f32,
         around.spread as f32,
@@ -176,8 +176,8 @@ pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; A
 }
 
 /// Own features of a recorded sale.
-pub fn own_of(sales: &Sales, row: usize) -> Own {
-    Own {
+pub fn own_features_of(sales: &SaleColumns, row: usize) -> OwnFeatures {
+    OwnFeatures {
         class: sales.class(row),
         surface_m2: f64::from(sales.surface_m2[row]),
         rooms: sales.rooms[row],

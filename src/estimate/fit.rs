@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::error::Error;
-use super::features::{self, ALL, OWN, Own, PLACED, Topic, own_of};
+use super::features::{self, ALL, OWN, OwnFeatures, PLACED, Topic, own_features_of};
+use super::grid::GridPosition;
 use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
-use super::home::Class;
-use super::market::{Market, Quality, Question, Surroundings};
-use super::place::Position;
-use super::sale::Sales;
-use super::trees::{Boosted, Matrix, Settings, Trees};
+use super::home::HomeClass;
+use super::market::{Market, MarketQuery, SaleResiduals, Surroundings};
+use super::sale::SaleColumns;
+use super::trees::{BoostedTrees, TrainingMatrix, TreeSettings, Trees};
 
 /// The log-price slope over log surface when there are no trees, by class.
 const SLOPE_ALONE: [f64; 2] = [0.93, 0.65];
@@ -30,7 +30,7 @@ const HORIZON_SHARE: f64 = 0.33;
 /// Share of the covered period at its start that is not used for training, because too few sales precede it.
 const LEAD_SHARE: f64 = 0.2;
 /// Days in which the weight of a training sale falls to 1/e.
-const FADING_DAYS: f64 = 1_500.0;
+const DECAY_DAYS: f64 = 1_500.0;
 /// Minimum sales to grow trees; below it only comparables are used.
 const TREES_MIN: usize = 1_000;
 /// Trees of own features, with their depth and learning rate.
@@ -56,10 +56,10 @@ const SALES_A_LEAF: usize = 60;
 
 /// The fitted estimator, without its interval.
 #[derive(Debug)]
-pub struct Fitted {
+pub struct FittedEstimator {
     /// The market derived from the sales.
     pub market: Market,
-    pub(super) trees: Option<Grown>,
+    pub(super) trees: Option<FittedTrees>,
     /// Logarithm of the surface of a typical home, by class.
     pub(super) typical: [f64; 2],
     /// First day after the known sales, days since 1970-01-01.
@@ -68,16 +68,16 @@ pub struct Fitted {
 
 /// The trees of a fitted estimator.
 #[derive(Debug)]
-pub(super) struct Grown {
+pub(super) struct FittedTrees {
     /// Trees that explain price by features and place.
     pub hedonic: Hedonic,
     /// Trees that correct the residual between a home and its market.
-    pub gap: Boosted,
+    pub residual: BoostedTrees,
 }
 
 /// An estimated price before its interval.
 #[derive(Clone, Debug)]
-pub struct Valued {
+pub struct RawValuation {
     /// Logarithm of the price.
     pub log_price: f64,
     /// The part explained by the home's own features.
@@ -94,14 +94,14 @@ pub struct Valued {
 pub type Scratch = Vec<super::comparables::Neighbour>;
 
 /// Medians of the logarithm of surface.
-pub(super) fn typical_surfaces(sales: &Sales) -> [f64; 2] {
-    [Class::Flat, Class::House].map(|class| {
+pub(super) fn typical_surfaces(sales: &SaleColumns) -> [f64; 2] {
+    [HomeClass::Flat, HomeClass::House].map(|class| {
         let mut surfaces: Vec<f32> = sales.surface_m2[sales.rows(class)].to_vec();
-        let middle = surfaces.len() / 2;
+        let weighted_median = surfaces.len() / 2;
         if surfaces.is_empty() {
             return TYPICAL_SURFACE_M2.ln();
         }
-        let (_, median, _) = surfaces.select_nth_unstable_by(middle, f32::total_cmp);
+        let (_, median, _) = surfaces.select_nth_unstable_by(weighted_median, f32::total_cmp);
         f64::from(*median).ln()
     })
 }
@@ -113,7 +113,7 @@ fn depth(sales: usize, greatest: usize) -> usize {
 }
 
 /// A hash unit: a number in [0, 1) derived from the sale's id alone.
-pub(super) fn chance(id: &[u8; super::sale::ID_BYTES]) -> f64 {
+pub(super) fn hash_unit(id: &[u8; super::sale::ID_BYTES]) -> f64 {
     let mut bits = 0u64;
     for byte in &id[..8] {
         bits = (bits << 8) | u64::from(*byte);
@@ -122,19 +122,19 @@ pub(super) fn chance(id: &[u8; super::sale::ID_BYTES]) -> f64 {
 }
 
 /// Training sales, each with the day before which its market is computed.
-struct Lessons {
+struct TrainingRows {
     rows: Vec<(usize, i32)>,
     end: i32,
 }
 
-impl Lessons {
-    fn new(sales: &Sales, end: i32) -> Self {
+impl TrainingRows {
+    fn new(sales: &SaleColumns, end: i32) -> Self {
         let earliest = sales.day.iter().min().copied().unwrap_or(end);
         let span = f64::from(end - earliest);
         let horizon = (span * HORIZON_SHARE).min(HORIZON_MAX_DAYS);
         let lead = earliest + (span * LEAD_SHARE) as i32;
         let shown = |row: usize| {
-            let before = sales.day[row] - (chance(&sales.id[row]) * horizon) as i32;
+            let before = sales.day[row] - (hash_unit(&sales.id[row]) * horizon) as i32;
             (row, before.max(lead.min(sales.day[row])))
         };
         let rows = (0..sales.len()).filter(|row| sales.day[*row] >= lead);
@@ -145,12 +145,17 @@ impl Lessons {
     }
 
     fn weight(&self, market: &Market, row: usize) -> f32 {
-        (-f64::from(self.end - market.sales.day[row]) / FADING_DAYS).exp() as f32
+        (-f64::from(self.end - market.sales.day[row]) / DECAY_DAYS).exp() as f32
     }
 
-    fn around(&self, market: &Market, scratch: &mut Scratch, lesson: (usize, i32)) -> Surroundings {
-        let (row, before) = lesson;
-        let question = Question {
+    fn around(
+        &self,
+        market: &Market,
+        scratch: &mut Scratch,
+        training_row: (usize, i32),
+    ) -> Surroundings {
+        let (row, before) = training_row;
+        let question = MarketQuery {
             class: market.sales.class(row),
             position: market.sales.position[row],
             rooms: market.sales.rooms[row],
@@ -161,73 +166,75 @@ impl Lessons {
     }
 
     /// Grows the trees of own features on residuals from the level of the place.
-    fn own_trees(&self, market: &Market) -> Result<Boosted, Error> {
+    fn own_trees(&self, market: &Market) -> Result<BoostedTrees, Error> {
         let labels: Vec<f64> = self
             .rows
             .par_iter()
-            .map_init(Scratch::new, |scratch, lesson| {
-                let home = own_of(&market.sales, lesson.0);
-                let level = self.around(market, scratch, *lesson).level;
-                market.sales.price[lesson.0].ln() - surface_term(&home) - level
+            .map_init(Scratch::new, |scratch, training_row| {
+                let home = own_features_of(&market.sales, training_row.0);
+                let level = self.around(market, scratch, *training_row).level;
+                market.sales.price[training_row.0].ln() - surface_term(&home) - level
             })
             .collect();
-        let mut matrix = Matrix::default();
+        let mut matrix = TrainingMatrix::default();
         for ((row, _), label) in self.rows.iter().zip(labels) {
             if label.is_finite() {
-                let shown = features::own(&own_of(&market.sales, *row));
+                let shown = features::own(&own_features_of(&market.sales, *row));
                 matrix.push(&shown, label, self.weight(market, *row));
             }
         }
-        let settings = Settings {
+        let settings = TreeSettings {
             quantile: 0.5,
             trees: OWN_TREES,
             depth: OWN_DEPTH,
             rate: OWN_RATE,
             leaf_min: LEAF_MIN,
-            is_random: false,
+            extra_trees: false,
             directions: OWN.map(|(_, direction)| direction).to_vec(),
             seed: 1,
         };
-        Boosted::grow(matrix, &settings)
+        BoostedTrees::grow(matrix, &settings)
     }
 
     /// Grows the trees of features and place on residuals from the level of the country, leaving out fold `without`.
-    fn place_trees(&self, market: &Market, without: usize) -> Result<Boosted, Error> {
+    fn place_trees(&self, market: &Market, without: usize) -> Result<BoostedTrees, Error> {
         let sales = &market.sales;
-        let mut matrix = Matrix::default();
+        let mut matrix = TrainingMatrix::default();
         for (row, before) in self.rows.iter().copied() {
             let (class, department) = (sales.class(row), sales.department[row]);
             let level = market.country(class, department, sales.day[row], before);
             let Some(level) = level.filter(|_| fold(&sales.id[row]) != without) else {
                 continue;
             };
-            let home = own_of(sales, row);
+            let home = own_features_of(sales, row);
             let shown = features::placed(&home, sales.position[row]);
             let label = sales.price[row].ln() - surface_term(&home) - level;
             matrix.push(&shown, label, self.weight(market, row));
         }
-        let settings = Settings {
+        let settings = TreeSettings {
             quantile: 0.5,
             trees: PLACE_TREES,
             depth: depth(matrix.labels.len(), PLACE_DEPTH_MAX),
             rate: PLACE_RATE,
             leaf_min: LEAF_MIN,
-            is_random: true,
-            directions: (0..PLACED).map(|at| features::of_placed(at).1).collect(),
+            extra_trees: true,
+            directions: (0..PLACED)
+                .map(|at| features::placed_feature(at).1)
+                .collect(),
             seed: 4 + without as u64,
         };
-        Boosted::grow(matrix, &settings)
+        BoostedTrees::grow(matrix, &settings)
     }
 
     /// Grows the residual trees over all features, against the level of the place at equal quality.
-    fn gap_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<Boosted, Error> {
+    fn residual_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<BoostedTrees, Error> {
         let shown: Vec<([f32; ALL], f64)> = self
             .rows
             .par_iter()
-            .map_init(Scratch::new, |scratch, lesson| {
-                let row = lesson.0;
-                let around = self.around(market, scratch, *lesson);
-                let home = own_of(&market.sales, row);
+            .map_init(Scratch::new, |scratch, training_row| {
+                let row = training_row.0;
+                let around = self.around(market, scratch, *training_row);
+                let home = own_features_of(&market.sales, row);
                 let shown = features::placed(&home, market.sales.position[row]);
                 let fold = fold(&market.sales.id[row]);
                 let placed = Hedonic::placed(&shown, &hedonic.place[fold..=fold])?;
@@ -236,37 +243,37 @@ impl Lessons {
                 Ok((shown, label))
             })
             .collect::<Result<_, Error>>()?;
-        let mut matrix = Matrix::default();
+        let mut matrix = TrainingMatrix::default();
         for ((row, _), (shown, label)) in self.rows.iter().zip(&shown) {
             if label.is_finite() {
                 matrix.push(shown, *label, self.weight(market, *row));
             }
         }
-        let settings = Settings {
+        let settings = TreeSettings {
             quantile: 0.5,
             trees: TREES,
             depth: depth(matrix.labels.len(), DEPTH_MAX),
             rate: RATE,
             leaf_min: LEAF_MIN,
-            is_random: true,
-            directions: (0..ALL).map(|at| features::of_all(at).1).collect(),
+            extra_trees: true,
+            directions: (0..ALL).map(|at| features::any_feature(at).1).collect(),
             seed: 2,
         };
-        Boosted::grow(matrix, &settings)
+        BoostedTrees::grow(matrix, &settings)
     }
 }
 
-impl Fitted {
+impl FittedEstimator {
     /// Fits to sales, all of which lie before `end`. Calls `step` after each of [`STEPS`] steps.
     ///
     /// # Errors
     /// Errors of the tree library.
-    pub fn new(sales: Sales, end: i32, step: &dyn Fn()) -> Result<Self, Error> {
+    pub fn new(sales: SaleColumns, end: i32, step: &dyn Fn()) -> Result<Self, Error> {
         let quality = (0..sales.len()).map(|row| {
             let surface = f64::from(sales.surface_m2[row]).ln();
             (sales.price[row].ln() - SLOPE_ALONE[sales.class(row) as usize] * surface) as f32
         });
-        let quality = Quality::of_own(quality.collect());
+        let quality = SaleResiduals::of_own(quality.collect());
         let typical = typical_surfaces(&sales);
         let mut fitted = Self {
             market: Market::new(sales, quality),
@@ -278,29 +285,29 @@ impl Fitted {
         if fitted.market.sales.len() < TREES_MIN {
             return Ok(fitted);
         }
-        let lessons = Lessons::new(&fitted.market.sales, end);
-        let own = lessons.own_trees(&fitted.market)?;
+        let training_rows = TrainingRows::new(&fitted.market.sales, end);
+        let own = training_rows.own_trees(&fitted.market)?;
         step();
         let sales = &fitted.market.sales;
         let left = (0..sales.len()).into_par_iter().map(|row| {
-            let home = own_of(sales, row);
+            let home = own_features_of(sales, row);
             let explained = own.predict(&features::own(&home))? + surface_term(&home);
             Ok((sales.price[row].ln() - explained) as f32)
         });
         let left = left.collect::<Result<Vec<f32>, Error>>()?;
-        fitted.market.set_quality(Quality::of_own(left));
+        fitted.market.set_quality(SaleResiduals::of_own(left));
         step();
         let market = &fitted.market;
         let place = [
-            lessons.place_trees(market, 0)?,
-            lessons.place_trees(market, 1)?,
+            training_rows.place_trees(market, 0)?,
+            training_rows.place_trees(market, 1)?,
         ];
         let hedonic = Hedonic { own, place };
         let left = hedonic.left(&market.sales)?;
         fitted.market.set_quality(left);
         step();
-        let gap = lessons.gap_trees(&fitted.market, &hedonic)?;
-        fitted.trees = Some(Grown { hedonic, gap });
+        let residual = training_rows.residual_trees(&fitted.market, &hedonic)?;
+        fitted.trees = Some(FittedTrees { hedonic, residual });
         step();
         Ok(fitted)
     }
@@ -308,13 +315,13 @@ impl Fitted {
     /// Values a home on `day`, using only what was known before `before`.
     pub fn value(
         &self,
-        home: &Own,
-        position: Position,
+        home: &OwnFeatures,
+        position: GridPosition,
         day: i32,
         before: i32,
         scratch: &mut Scratch,
-    ) -> Result<Valued, Error> {
-        let question = Question {
+    ) -> Result<RawValuation, Error> {
+        let question = MarketQuery {
             class: home.class,
             position,
             rooms: home.rooms,
@@ -325,7 +332,7 @@ impl Fitted {
         let shown = features::placed(home, position);
         let mut own = SLOPE_ALONE[home.class as usize] * home.surface_m2.ln();
         let (mut place, mut placed) = (0.0, f64::NAN);
-        if let Some(Grown { hedonic, .. }) = &self.trees {
+        if let Some(FittedTrees { hedonic, .. }) = &self.trees {
             own = hedonic.own(home)?;
             if around.is_local() {
                 placed = Hedonic::placed(&shown, &hedonic.place)?;
@@ -333,14 +340,14 @@ impl Fitted {
             }
         }
         let row = features::all(&shown, &around, placed);
-        let mut level = around.stand_in;
+        let mut level = around.fallback_level;
         if around.is_local() {
             level = around.level + place;
-            if let Some(Grown { gap, .. }) = &self.trees {
-                level += gap.predict(&row)?;
+            if let Some(FittedTrees { residual, .. }) = &self.trees {
+                level += residual.predict(&row)?;
             }
         }
-        Ok(Valued {
+        Ok(RawValuation {
             log_price: own + level,
             own,
             place,
@@ -350,13 +357,17 @@ impl Fitted {
     }
 }
 
-impl Fitted {
+impl FittedEstimator {
     /// Decomposes the log price of a valued home into the log price of a typical home of the class in the country and
     /// the offset of each topic.
     ///
     /// # Errors
     /// Errors of the tree library.
-    pub fn terms(&self, home: &Own, valued: &Valued) -> Result<(f64, Vec<(Topic, f64)>), Error> {
+    pub fn terms(
+        &self,
+        home: &OwnFeatures,
+        valued: &RawValuation,
+    ) -> Result<(f64, Vec<(Topic, f64)>), Error> {
         let around = &valued.around;
         let mut terms: BTreeMap<Topic, f64> = BTreeMap::new();
         let mut add = |topic: Topic, term: f64| *terms.entry(topic).or_default() += term;
@@ -372,12 +383,12 @@ impl Fitted {
             slope * (home.surface_m2.ln() - typical_surface),
         );
         if around.is_local() {
-            add(Topic::Location, around.of_cells - around.country);
-            add(Topic::Comparables, around.level - around.of_cells);
+            add(Topic::Location, around.cells_level - around.country);
+            add(Topic::Comparables, around.level - around.cells_level);
         } else {
-            add(Topic::Location, around.stand_in - around.country);
+            add(Topic::Location, around.fallback_level - around.country);
         }
-        if let Some(Grown { hedonic, gap }) = &self.trees {
+        if let Some(FittedTrees { hedonic, residual }) = &self.trees {
             let own = hedonic.own.attribute(&features::own(home))?;
             typical += own[OWN.len()];
             for ((topic, _), term) in OWN.iter().zip(own) {
@@ -386,10 +397,10 @@ impl Fitted {
             if around.is_local() {
                 // The interaction of a home's features with its place counts as location.
                 add(Topic::Location, valued.place);
-                let gap = gap.attribute(&valued.row)?;
-                typical += gap[ALL];
-                for (feature, term) in gap[..ALL].iter().enumerate() {
-                    add(features::of_all(feature).0, *term);
+                let residual = residual.attribute(&valued.row)?;
+                typical += residual[ALL];
+                for (feature, term) in residual[..ALL].iter().enumerate() {
+                    add(features::any_feature(feature).0, *term);
                 }
             }
         }

@@ -40,28 +40,28 @@ static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
 
 /// The functions over the model of a data folder; the first query that calls one opens the model.
 pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate) -> Vec<ScalarUDF> {
-    let source = Arc::new(Source {
+    let source = Arc::new(ValuerSource {
         folder: data.join(FOLDER),
         adjustments,
         today,
         valuer: OnceLock::new(),
     });
-    [Gives::Price, Gives::Struct]
+    [FunctionOutput::Price, FunctionOutput::Struct]
         .into_iter()
-        .map(|gives| ScalarUDF::from(Function::new(gives, Arc::clone(&source))))
+        .map(|gives| ScalarUDF::from(EstimateFunction::new(gives, Arc::clone(&source))))
         .collect()
 }
 
 /// Opens the model on first use.
 #[derive(Debug)]
-struct Source {
+struct ValuerSource {
     folder: PathBuf,
     adjustments: Adjustments,
     today: NaiveDate,
     valuer: OnceLock<std::result::Result<Valuer, String>>,
 }
 
-impl Source {
+impl ValuerSource {
     fn valuer(&self) -> Result<&Valuer> {
         let opened = self.valuer.get_or_init(|| {
             let model = Model::open(&self.folder).map_err(|error| error.to_string())?;
@@ -75,35 +75,35 @@ impl Source {
 
 /// Which of the two results a function returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Gives {
+enum FunctionOutput {
     Price,
     Struct,
 }
 
 #[derive(Debug)]
-struct Function {
-    gives: Gives,
-    source: Arc<Source>,
+struct EstimateFunction {
+    gives: FunctionOutput,
+    source: Arc<ValuerSource>,
     signature: Signature,
 }
 
 // Functions of one session differ only in their output.
-impl PartialEq for Function {
+impl PartialEq for EstimateFunction {
     fn eq(&self, other: &Self) -> bool {
         self.gives == other.gives && Arc::ptr_eq(&self.source, &other.source)
     }
 }
 
-impl Eq for Function {}
+impl Eq for EstimateFunction {}
 
-impl std::hash::Hash for Function {
+impl std::hash::Hash for EstimateFunction {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.gives.hash(state);
     }
 }
 
-impl Function {
-    fn new(gives: Gives, source: Arc<Source>) -> Self {
+impl EstimateFunction {
+    fn new(gives: FunctionOutput, source: Arc<ValuerSource>) -> Self {
         Self {
             gives,
             source,
@@ -113,11 +113,11 @@ impl Function {
     }
 }
 
-impl ScalarUDFImpl for Function {
+impl ScalarUDFImpl for EstimateFunction {
     fn name(&self) -> &str {
         match self.gives {
-            Gives::Price => "estimate_price",
-            Gives::Struct => "estimate",
+            FunctionOutput::Price => "estimate_price",
+            FunctionOutput::Struct => "estimate",
         }
     }
 
@@ -140,8 +140,8 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
         Ok(match self.gives {
-            Gives::Price => DataType::Float64,
-            Gives::Struct => DataType::Struct(ANSWER.clone()),
+            FunctionOutput::Price => DataType::Float64,
+            FunctionOutput::Struct => DataType::Struct(ANSWER.clone()),
         })
     }
 
@@ -163,13 +163,13 @@ impl ScalarUDFImpl for Function {
         };
         let estimates: Vec<_> = (0..rows).into_par_iter().map(value).collect();
         Ok(ColumnarValue::Array(match self.gives {
-            Gives::Price => {
+            FunctionOutput::Price => {
                 let prices = estimates
                     .iter()
                     .map(|found| found.as_ref().ok().map(|found| found.price));
                 Arc::new(prices.collect::<arrow::array::Float64Array>())
             }
-            Gives::Struct => answer(&estimates)?,
+            FunctionOutput::Struct => answer(&estimates)?,
         }))
     }
 }

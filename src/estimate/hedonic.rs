@@ -4,10 +4,10 @@
 use rayon::prelude::*;
 
 use super::error::Error;
-use super::features::{self, Own, own_of};
-use super::market::Quality;
-use super::sale::Sales;
-use super::trees::{Boosted, Trees};
+use super::features::{self, OwnFeatures, own_features_of};
+use super::market::SaleResiduals;
+use super::sale::SaleColumns;
+use super::trees::{BoostedTrees, Trees};
 
 /// Part of the price's slope over surface that is subtracted before the trees, by class. The trees can only add to it,
 /// so they learn the rest.
@@ -20,7 +20,7 @@ pub const FOLDS: usize = 2;
 const PLACE_SHARE: f64 = 0.65;
 
 /// The log-price term in surface that is subtracted before the trees.
-pub(super) fn surface_term(home: &Own) -> f64 {
+pub(super) fn surface_term(home: &OwnFeatures) -> f64 {
     SLOPE[home.class as usize] * home.surface_m2.ln()
 }
 
@@ -28,20 +28,20 @@ pub(super) fn surface_term(home: &Own) -> f64 {
 #[derive(Debug)]
 pub(super) struct Hedonic {
     /// Trees of the home's own features.
-    pub own: Boosted,
+    pub own: BoostedTrees,
     /// Trees of features and place, one set per fold, grown without that fold's sales.
-    pub place: [Boosted; FOLDS],
+    pub place: [BoostedTrees; FOLDS],
 }
 
 impl Hedonic {
     /// Log price that a home's own features explain.
-    pub fn own(&self, home: &Own) -> Result<f64, Error> {
+    pub fn own(&self, home: &OwnFeatures) -> Result<f64, Error> {
         Ok(surface_term(home) + self.own.predict(&features::own(home))?)
     }
 
     /// Mean prediction of the given trees of place for a row: log price above the level of the country, without the
     /// surface term.
-    pub fn placed(row: &[f32], trees: &[Boosted]) -> Result<f64, Error> {
+    pub fn placed(row: &[f32], trees: &[BoostedTrees]) -> Result<f64, Error> {
         let mut sum = 0.0;
         for trees in trees {
             sum += trees.predict(row)?;
@@ -50,14 +50,14 @@ impl Hedonic {
     }
 
     /// What the trees of place add to `own`, the log price that the home's own features explain.
-    pub fn place(home: &Own, placed: f64, own: f64) -> f64 {
+    pub fn place(home: &OwnFeatures, placed: f64, own: f64) -> f64 {
         PLACE_SHARE * (surface_term(home) + placed - own)
     }
 
     /// The residuals of the sales it was grown on, out of fold for the trees of place.
-    pub fn left(&self, sales: &Sales) -> Result<Quality, Error> {
+    pub fn left(&self, sales: &SaleColumns) -> Result<SaleResiduals, Error> {
         let left = (0..sales.len()).into_par_iter().map(|row| {
-            let home = own_of(sales, row);
+            let home = own_features_of(sales, row);
             let fold = fold(&sales.id[row]);
             let own = self.own(&home)?;
             let shown = features::placed(&home, sales.position[row]);
@@ -68,7 +68,7 @@ impl Hedonic {
         });
         let left: Result<Vec<(f32, f32)>, Error> = left.collect();
         let (own, placed) = left?.into_iter().unzip();
-        Ok(Quality { own, placed })
+        Ok(SaleResiduals { own, placed })
     }
 }
 

@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 /// The two classes that can be valued. The class is a feature of the trees; levels and comparables are separate by
 /// class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
+pub enum HomeClass {
     /// A flat.
     Flat,
     /// A house.
@@ -42,7 +42,7 @@ pub struct Home {
     /// Degrees north, WGS 84.
     pub latitude: f64,
     /// Class: flat or house.
-    pub class: Class,
+    pub class: HomeClass,
     /// Habitable area in square metres, above zero.
     pub surface_m2: f64,
     /// Number of main rooms.

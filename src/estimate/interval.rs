@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::home::Class;
-use super::place::Position;
+use super::grid::GridPosition;
+use super::home::HomeClass;
 
 /// Target coverage: share of sales inside the interval.
 pub const COVERAGE: f64 = 0.8;
@@ -39,11 +39,11 @@ const FALLBACK_MIN: f64 = 0.4;
 
 /// The inputs that assign a home to segments.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed {
+pub struct SegmentFeatures {
     /// Flat or house.
-    pub class: Class,
+    pub class: HomeClass,
     /// Position of the home.
-    pub position: Position,
+    pub position: GridPosition,
     /// Habitable area, square metres.
     pub surface_m2: f64,
     /// Logarithm of the estimated price.
@@ -52,9 +52,9 @@ pub struct Placed {
 
 /// The error of one held-out sale.
 #[derive(Clone, Copy, Debug)]
-pub struct Scored {
+pub struct CalibrationError {
     /// The segment inputs of the sale.
-    pub placed: Placed,
+    pub placed: SegmentFeatures,
     /// Log price minus estimated log price.
     pub error: f64,
     /// Error width predicted by the trees, in log price.
@@ -67,14 +67,14 @@ pub struct Scored {
 
 /// Widths below and above the price: multiples of the predicted width, or log price.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sides {
+pub struct IntervalSides {
     /// Width below the price.
     pub lower: f64,
     /// Width above the price.
     pub upper: f64,
 }
 
-impl Sides {
+impl IntervalSides {
     const ONE: Self = Self {
         lower: 1.0,
         upper: 1.0,
@@ -84,12 +84,12 @@ impl Sides {
 /// The calibrated interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    sides: Sides,
+    sides: IntervalSides,
     /// Bounds of the price bands in log price, by class.
     prices: [Vec<f64>; 2],
     segments: Segments,
     /// Errors of the department level and of the country level alone, by class.
-    fallbacks: [[Sides; 2]; 2],
+    fallbacks: [[IntervalSides; 2]; 2],
     /// Number of sales used for calibration.
     pub sales: u64,
 }
@@ -103,7 +103,7 @@ const FACTOR_BITS: u32 = 40;
 type Codes = [u64; FACTORS];
 
 /// Codes of the segments a home belongs to, one for each factor.
-fn segments(placed: &Placed, prices: &[Vec<f64>; 2]) -> Codes {
+fn segments(placed: &SegmentFeatures, prices: &[Vec<f64>; 2]) -> Codes {
     let class = placed.class as usize;
     let surface = SURFACE_BANDS.partition_point(|end| *end <= placed.surface_m2);
     let price = prices[class].partition_point(|end| *end <= placed.log_price);
@@ -131,27 +131,27 @@ fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
 }
 
 /// Lower and upper widths that exclude equal shares on each side and cover `coverage` in total.
-fn sides(mut scores: Vec<(f64, f64)>, coverage: f64) -> Sides {
+fn sides(mut scores: Vec<(f64, f64)>, coverage: f64) -> IntervalSides {
     let inside = (1.0 + coverage) / 2.0;
     scores.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let upper = quantile(&scores, inside);
     scores.iter_mut().for_each(|(score, _)| *score = -*score);
     scores.reverse();
-    Sides {
+    IntervalSides {
         lower: quantile(&scores, inside),
         upper,
     }
 }
 
 /// Corrections by the segment codes of [`segments`].
-type Segments = BTreeMap<u64, Sides>;
+type Segments = BTreeMap<u64, IntervalSides>;
 
 impl Interval {
     /// Calibrates on held-out errors, and on the errors of the level alone (department, then country, by class) for
     /// fallbacks. With few sales the segments have little influence and the interval is that of all sales.
-    pub fn calibrate(scored: &[Scored], fallbacks: [[Vec<f64>; 2]; 2]) -> Self {
+    pub fn calibrate(scored: &[CalibrationError], fallbacks: [[Vec<f64>; 2]; 2]) -> Self {
         let fallbacks = fallbacks.map(|of_class| of_class.map(fallback));
-        let prices = [Class::Flat, Class::House].map(|class| {
+        let prices = [HomeClass::Flat, HomeClass::House].map(|class| {
             let of_class = scored.iter().filter(|one| one.placed.class == class);
             let mut prices: Vec<(f64, f64)> =
                 of_class.map(|one| (one.placed.log_price, 1.0)).collect();
@@ -162,7 +162,7 @@ impl Interval {
                 .collect()
         });
         let mut interval = Self {
-            sides: Sides::ONE,
+            sides: IntervalSides::ONE,
             prices,
             segments: Segments::new(),
             fallbacks,
@@ -185,7 +185,7 @@ impl Interval {
             (one.score(own), one.weight)
         });
         let found = sides(scores.collect(), COVERAGE + MARGIN);
-        interval.sides = Sides {
+        interval.sides = IntervalSides {
             lower: found.lower.max(0.0),
             upper: found.upper.max(0.0),
         };
@@ -193,10 +193,10 @@ impl Interval {
     }
 
     /// Distance from the estimate to each end of the interval in log price, `horizon_days` after the last known sale.
-    pub fn around(&self, placed: &Placed, width: f64, horizon_days: f64) -> Sides {
+    pub fn around(&self, placed: &SegmentFeatures, width: f64, horizon_days: f64) -> IntervalSides {
         let own = corrections(&self.segments, &segments(placed, &self.prices));
         let drift = DRIFT_A_YEAR * horizon_days / YEAR_DAYS;
-        Sides {
+        IntervalSides {
             lower: drift.hypot(width * own.lower * self.sides.lower),
             upper: drift.hypot(width * own.upper * self.sides.upper),
         }
@@ -204,14 +204,14 @@ impl Interval {
 
     /// Distance from the estimate to each end of the interval in log price, where the level of the department (or, if
     /// `is_national`, of the country) replaces local sales.
-    pub fn of_fallback(&self, class: Class, is_national: bool) -> Sides {
+    pub fn for_fallback(&self, class: HomeClass, is_national: bool) -> IntervalSides {
         self.fallbacks[class as usize][usize::from(is_national)]
     }
 }
 
-impl Scored {
+impl CalibrationError {
     /// The error in widths, relative to the segment's own widths.
-    fn score(&self, own: Sides) -> f64 {
+    fn score(&self, own: IntervalSides) -> f64 {
         let side = if self.error < 0.0 {
             own.lower
         } else {
@@ -222,7 +222,11 @@ impl Scored {
 }
 
 /// Fits the corrections of the segments to one another, factor by factor, on the sales for which `takes_part` is true.
-fn fit(scored: &[Scored], codes: &[Codes], takes_part: &dyn Fn(&Scored) -> bool) -> Segments {
+fn fit(
+    scored: &[CalibrationError],
+    codes: &[Codes],
+    takes_part: &dyn Fn(&CalibrationError) -> bool,
+) -> Segments {
     let mut segments = Segments::new();
     for _ in 0..ROUNDS {
         for factor in 0..FACTORS {
@@ -243,7 +247,7 @@ fn fit(scored: &[Scored], codes: &[Codes], takes_part: &dyn Fn(&Scored) -> bool)
                     let ratio = (found / usual.max(1e-9)).clamp(0.25, 4.0);
                     (count * ratio + SEGMENT_PRIOR) / (count + SEGMENT_PRIOR)
                 };
-                let segment = segments.entry(code).or_insert(Sides::ONE);
+                let segment = segments.entry(code).or_insert(IntervalSides::ONE);
                 segment.lower *= shrunk(found.lower, usual.lower);
                 segment.upper *= shrunk(found.upper, usual.upper);
             }
@@ -252,8 +256,8 @@ fn fit(scored: &[Scored], codes: &[Codes], takes_part: &dyn Fn(&Scored) -> bool)
     segments
 }
 
-fn corrections(segments: &Segments, codes: &Codes) -> Sides {
-    let mut sides = Sides::ONE;
+fn corrections(segments: &Segments, codes: &Codes) -> IntervalSides {
+    let mut sides = IntervalSides::ONE;
     for code in codes {
         if let Some(segment) = segments.get(code) {
             sides.lower *= segment.lower;
@@ -263,7 +267,7 @@ fn corrections(segments: &Segments, codes: &Codes) -> Sides {
     sides
 }
 
-fn fallback(errors: Vec<f64>) -> Sides {
+fn fallback(errors: Vec<f64>) -> IntervalSides {
     let errors = errors.into_iter().map(|error| (error, 1.0));
     let found = sides(errors.collect(), COVERAGE);
     let wide = |side: f64| {
@@ -273,7 +277,7 @@ fn fallback(errors: Vec<f64>) -> Sides {
             side.max(FALLBACK_MIN)
         }
     };
-    Sides {
+    IntervalSides {
         lower: wide(found.lower),
         upper: wide(found.upper),
     }

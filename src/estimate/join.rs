@@ -11,12 +11,12 @@ use arrow::datatypes::Float64Type;
 use rayon::prelude::*;
 
 use super::clean::Funnel;
-use super::home::Class;
+use super::grid::{self, GridPosition};
+use super::home::HomeClass;
 use super::model::Error;
-use super::place::{self, Position};
-use super::read::text;
-use super::sale::{Recorded, Sale};
-use toise_lake::part::Part;
+use super::read_sales::text;
+use super::sale::{HomeSale, SaleWithCommune};
+use toise_lake::data_file::DataFile;
 use toise_lake::{self as lake, Lake};
 use toise_opendata::dpe;
 
@@ -44,8 +44,8 @@ const YEARS: [f32; 10] = [
 #[derive(Clone, Copy, Debug)]
 struct Diagnostic {
     code: u64,
-    position: Position,
-    class: Class,
+    position: GridPosition,
+    class: HomeClass,
     surface_m2: f32,
     energy: f32,
     year: f32,
@@ -55,7 +55,7 @@ struct Diagnostic {
 ///
 /// # Errors
 /// A table that cannot be read, or is damaged.
-pub fn join(data: &Path, sales: &mut [Recorded], funnel: &mut Funnel) -> Result<(), Error> {
+pub fn join(data: &Path, sales: &mut [SaleWithCommune], funnel: &mut Funnel) -> Result<(), Error> {
     let diagnostics = read(data)?;
     if diagnostics.is_empty() {
         return Ok(());
@@ -69,14 +69,14 @@ pub fn join(data: &Path, sales: &mut [Recorded], funnel: &mut Funnel) -> Result<
 }
 
 /// Fills the energy class and construction year of a sale from diagnostics at its place.
-fn complete(sale: &mut Sale, diagnostics: &[Diagnostic]) {
+fn complete(sale: &mut HomeSale, diagnostics: &[Diagnostic]) {
     let ruler = sale.position.ruler();
     let (east, north) = sale.position.cell();
     let (east, north) = (east >> CELL_LEVEL, north >> CELL_LEVEL);
     let (mut nearest, mut alike) = (f32::INFINITY, f32::INFINITY);
     for north in north.saturating_sub(1)..=north + 1 {
         for east in east.saturating_sub(1)..=east + 1 {
-            let code = place::interleave(east, north);
+            let code = grid::interleave(east, north);
             let first = diagnostics.partition_point(|one| one.code < code);
             let here = diagnostics[first..].iter();
             for one in here.take_while(|one| one.code == code) {
@@ -108,11 +108,11 @@ fn read(data: &Path) -> Result<Vec<Diagnostic>, Error> {
     let folder = lake.folder(schema);
     let mut diagnostics = Vec::new();
     for entry in &lake.snapshot(schema)?.parts {
-        let part = Part::open(&folder, entry, schema)?;
-        let groups = part.group_starts().len().saturating_sub(1);
+        let data_file = DataFile::open(&folder, entry, schema)?;
+        let groups = data_file.group_starts().len().saturating_sub(1);
         let read: Vec<Vec<Diagnostic>> = (0..groups)
             .into_par_iter()
-            .map(|group| read_group(&part, group))
+            .map(|group| read_group(&data_file, group))
             .collect::<Result<_, lake::Error>>()?;
         diagnostics.extend(read.into_iter().flatten());
     }
@@ -123,13 +123,13 @@ fn read(data: &Path) -> Result<Vec<Diagnostic>, Error> {
     Ok(diagnostics)
 }
 
-fn read_group(part: &Part, group: usize) -> Result<Vec<Diagnostic>, lake::Error> {
+fn read_group(data_file: &DataFile, group: usize) -> Result<Vec<Diagnostic>, lake::Error> {
     let mut columns = Vec::with_capacity(COLUMNS.len());
     for name in COLUMNS {
         let (index, _) = dpe::schema()
             .column(name)
-            .ok_or_else(|| lake::Error::damaged(part.path(), format!("no column {name}")))?;
-        columns.push(part.read_column(group, index)?);
+            .ok_or_else(|| lake::Error::damaged(data_file.path(), format!("no column {name}")))?;
+        columns.push(data_file.read_column(group, index)?);
     }
     let rows = columns.first().map_or(0, |column| column.len());
     Ok((0..rows)
@@ -147,11 +147,11 @@ fn diagnostic(columns: &[ArrayRef], row: usize) -> Option<Diagnostic> {
         of.iter().position(|known| *known == value)
     };
     let class = match text(&columns[0], row)? {
-        "appartement" => Class::Flat,
-        "maison" => Class::House,
+        "appartement" => HomeClass::Flat,
+        "maison" => HomeClass::House,
         _ => return None,
     };
-    let position = Position::new(number(4)?, number(5)?);
+    let position = GridPosition::new(number(4)?, number(5)?);
     Some(Diagnostic {
         code: position.morton() >> (2 * CELL_LEVEL),
         position,
@@ -169,24 +169,24 @@ mod tests {
 
     use super::*;
 
-    fn sale(latitude: f64, surface_m2: f32) -> Sale {
-        Sale {
+    fn sale(latitude: f64, surface_m2: f32) -> HomeSale {
+        HomeSale {
             id: [0; 10],
             day: 19_000,
-            class: Class::Flat,
+            class: HomeClass::Flat,
             price: 200_000.0,
             surface_m2,
             rooms: 3.0,
             land_m2: f32::NAN,
-            position: Position::new(latitude, 6.0),
+            position: GridPosition::new(latitude, 6.0),
             department: 84,
             energy: f32::NAN,
             construction_year: f32::NAN,
         }
     }
 
-    fn diagnostic(latitude: f64, class: Class, surface_m2: f32, energy: f32) -> Diagnostic {
-        let position = Position::new(latitude, 6.0);
+    fn diagnostic(latitude: f64, class: HomeClass, surface_m2: f32, energy: f32) -> Diagnostic {
+        let position = GridPosition::new(latitude, 6.0);
         Diagnostic {
             code: position.morton() >> (2 * CELL_LEVEL),
             position,
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn a_sale_is_joined_to_the_diagnostic_of_its_place_kind_and_surface() {
         let mut diagnostics = vec![
-            diagnostic(43.100_2, Class::Flat, 61.0, 3.0),
-            diagnostic(43.100_1, Class::Flat, 80.0, 5.0),
-            diagnostic(43.100_1, Class::House, 60.0, 6.0),
-            diagnostic(43.102_0, Class::Flat, 60.0, 0.0),
+            diagnostic(43.100_2, HomeClass::Flat, 61.0, 3.0),
+            diagnostic(43.100_1, HomeClass::Flat, 80.0, 5.0),
+            diagnostic(43.100_1, HomeClass::House, 60.0, 6.0),
+            diagnostic(43.102_0, HomeClass::Flat, 60.0, 0.0),
         ];
         diagnostics.sort_unstable_by_key(|one| one.code);
         let mut found = sale(43.1, 60.0);

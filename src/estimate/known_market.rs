@@ -1,9 +1,9 @@
 //! Synthetic sales of one town whose prices follow a known formula, for the tests of the estimator and of its
 //! evaluation.
 
-use super::home::Class;
-use super::place::Position;
-use super::sale::Sale;
+use super::grid::GridPosition;
+use super::home::HomeClass;
+use super::sale::HomeSale;
 use toise_base::splitmix::SplitMix64;
 
 /// First day of the synthetic sales: 2021-01-01, in days since 1970-01-01.
@@ -24,7 +24,7 @@ pub fn level(latitude: f64, longitude: f64, day: i32) -> f64 {
 }
 
 /// Generates sales of one town, priced by place, day, surface, energy class, and a fifth of noise.
-pub fn made(count: usize, seed: u64) -> Vec<Sale> {
+pub fn made(count: usize, seed: u64) -> Vec<HomeSale> {
     let mut draw = SplitMix64::new(seed);
     (0..count)
         .map(|number| {
@@ -43,15 +43,19 @@ pub fn made(count: usize, seed: u64) -> Vec<Sale> {
             let digest = blake3::hash(format!("{seed}/{number}").as_bytes());
             let mut id = [0; 10];
             id.copy_from_slice(&digest.as_bytes()[..10]);
-            Sale {
+            HomeSale {
                 id,
                 day,
-                class: if is_house { Class::House } else { Class::Flat },
+                class: if is_house {
+                    HomeClass::House
+                } else {
+                    HomeClass::Flat
+                },
                 price: log_price.exp().round(),
                 surface_m2: surface as f32,
                 rooms: (surface / 20.0).ceil() as f32,
                 land_m2: if is_house { 300.0 } else { f32::NAN },
-                position: Position::new(latitude, longitude),
+                position: GridPosition::new(latitude, longitude),
                 department: 84,
                 energy: energy as f32,
                 construction_year: f32::NAN,

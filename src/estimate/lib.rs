@@ -9,28 +9,28 @@ mod error;
 mod features;
 pub mod fit;
 pub mod functions;
+pub mod grid;
 mod hedonic;
 pub mod home;
-mod index;
 pub mod interval;
 pub mod join;
+pub mod json;
 pub mod live;
 mod market;
 pub mod model;
-pub mod place;
-pub mod read;
+mod price_index;
+pub mod read_sales;
 pub mod request;
 pub mod sale;
 pub mod settings;
-pub mod shown;
 pub mod store;
 pub mod train;
 pub mod trees;
 pub mod valuer;
 
-pub use answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
-pub use home::{Class, Condition, Extras, Furniture, Grade, Home};
-pub use model::{Metadata, Model};
+pub use answer::{Comparable, Contribution, Detail, Estimate, EstimateConfidence, Fallback};
+pub use home::{Condition, Extras, Furniture, Grade, Home, HomeClass};
+pub use model::{Model, ModelMetadata};
 
 #[cfg(test)]
 mod known_market;

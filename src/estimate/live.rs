@@ -1,6 +1,6 @@
 //! The model a server uses, replaced automatically when a new one is trained.
 //!
-//! A thread reads the file that names the current model every `LOOK_EVERY`. If it names another model, that one is
+//! A thread reads the file that names the current model every `POLL_EVERY`. If it names another model, that one is
 //! opened in the background and swapped in atomically. Requests in progress continue with the model they started with.
 //! If a model cannot be opened, the previous one stays in use and an error is logged.
 
@@ -19,18 +19,18 @@ use super::valuer::{Adjustments, Valuer};
 use toise_base::supervise::{Supervisor, Worker};
 
 /// Interval between checks for a new model.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait at the end for a model that is being opened.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The current model, if there is one. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LiveModel {
-    shared: Arc<Shared>,
+    shared: Arc<LiveModelInner>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LiveModelInner {
     folder: PathBuf,
     adjustments: Adjustments,
     current: ArcSwapOption<Valuer>,
@@ -40,12 +40,12 @@ struct Shared {
 
 /// Handle of the watching thread; dropping it stops the thread.
 #[derive(Debug)]
-pub struct Watching {
+pub struct ModelWatcher {
     worker: Worker,
     stop: Arc<AtomicBool>,
 }
 
-impl Drop for Watching {
+impl Drop for ModelWatcher {
     fn drop(&mut self) {
         self.worker.release();
         self.stop.store(true, Ordering::Relaxed);
@@ -58,14 +58,14 @@ impl LiveModel {
     /// Opens the current model of a data folder. Reads all of it: about a second for a million sales.
     pub fn open(data: &Path, adjustments: Adjustments) -> Self {
         let live = Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LiveModelInner {
                 folder: data.join(FOLDER),
                 adjustments,
                 current: ArcSwapOption::empty(),
                 seen: Mutex::default(),
             }),
         };
-        live.look();
+        live.reload_if_changed();
         live
     }
 
@@ -75,7 +75,7 @@ impl LiveModel {
     }
 
     /// Opens and swaps in the current model if it differs from the one in use.
-    pub fn look(&self) {
+    pub fn reload_if_changed(&self) {
         let shared = &self.shared;
         let named = std::fs::read(shared.folder.join(CURRENT)).ok();
         let mut seen = shared.seen.lock();
@@ -97,21 +97,21 @@ impl LiveModel {
         }
     }
 
-    /// Starts a thread that checks for a new model every `LOOK_EVERY`, until the returned handle is dropped.
+    /// Starts a thread that checks for a new model every `POLL_EVERY`, until the returned handle is dropped.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn keep_up(&self, supervisor: &Supervisor) -> std::io::Result<Watching> {
+    pub fn watch(&self, supervisor: &Supervisor) -> std::io::Result<ModelWatcher> {
         let (live, stop) = (self.clone(), Arc::<AtomicBool>::default());
         let stopped = Arc::clone(&stop);
         let worker = supervisor.spawn("model", move |pulse| {
             while !stopped.load(Ordering::Relaxed) {
                 pulse.turn();
                 // Parked rather than asleep: stopping does not wait.
-                std::thread::park_timeout(LOOK_EVERY);
-                live.look();
+                std::thread::park_timeout(POLL_EVERY);
+                live.reload_if_changed();
             }
         })?;
-        Ok(Watching { worker, stop })
+        Ok(ModelWatcher { worker, stop })
     }
 }

@@ -8,12 +8,12 @@ mod levels;
 
 use std::f32::consts::{PI, TAU};
 
-use self::levels::{CELL_LEVELS, Level, Levels};
-use super::comparables::{Neighbour, Places};
-use super::home::Class;
-use super::index::{Known, TimeIndex};
-use super::place::Position;
-use super::sale::Sales;
+use self::levels::{CELL_LEVELS, PriceLevel, PriceLevels};
+use super::comparables::{Neighbour, SaleLocator};
+use super::grid::GridPosition;
+use super::home::HomeClass;
+use super::price_index::{IndexAsOf, PriceIndex};
+use super::sale::SaleColumns;
 
 /// Prior weight of the wider scale when it is combined with a narrower one, in sales.
 const PRIORS: [f64; CELL_LEVELS.len()] = [30.0, 20.0, 15.0];
@@ -25,7 +25,7 @@ const NEAR_PRIORS: [f64; 3] = [8.0, 6.0, 3.0];
 /// Maximum deviation that a single sale may contribute, in log price.
 const PULL_MAX: f64 = 0.45;
 /// Days in which the weight of a comparable falls to 1/e.
-const FADING_DAYS: f64 = 3_000.0;
+const DECAY_DAYS: f64 = 3_000.0;
 /// Maximum distance of sales in the same building or plot, metres.
 const SAME_PLACE_M: f32 = 12.0;
 /// Number of nearest sales that set the width of the narrow kernel.
@@ -33,25 +33,25 @@ const NEAREST: usize = 16;
 /// Minimum width of the narrow kernel, metres.
 const NARROWEST_M: f64 = 30.0;
 /// Factor on the weight of a comparable for each room of difference.
-const ROOM_SIMILARITY: f64 = 0.45;
+const ROOM_MISMATCH_WEIGHT: f64 = 0.45;
 /// Minimum comparables within reach; below it the department is used as fallback.
 const COMPARABLES_MIN: usize = 5;
 /// An area counts as inhabited if any home was sold within this distance, metres.
-const SETTLED_M: f32 = 1_000.0;
+const INHABITED_M: f32 = 1_000.0;
 /// Minimum number of sales that must all lie to one side of a place before it is taken to be at sea or abroad; by
 /// chance this happens once in fifty times.
 const ONE_SIDED_MIN: usize = 10;
 
 /// Residuals of sales: log price less what is explained without the market, one value per row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Quality {
+pub struct SaleResiduals {
     /// Residuals from own features alone.
     pub own: Vec<f32>,
     /// Residuals from features and place.
     pub placed: Vec<f32>,
 }
 
-impl Quality {
+impl SaleResiduals {
     /// Uses the same residuals for both, where the place explains nothing.
     pub fn of_own(own: Vec<f32>) -> Self {
         let placed = own.clone();
@@ -63,20 +63,20 @@ impl Quality {
 #[derive(Clone, Debug, Default)]
 pub struct Market {
     /// The sales themselves.
-    pub sales: Sales,
-    quality: Quality,
-    index: TimeIndex,
-    levels: [Levels; 2],
-    places: Places,
+    pub sales: SaleColumns,
+    quality: SaleResiduals,
+    index: PriceIndex,
+    levels: [PriceLevels; 2],
+    places: SaleLocator,
 }
 
 /// A query of the market.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct MarketQuery {
     /// Class: flat or house.
-    pub class: Class,
+    pub class: HomeClass,
     /// Position of the home.
-    pub position: Position,
+    pub position: GridPosition,
     /// Main rooms; NaN where unknown.
     pub rooms: f32,
     /// Valuation date, days since 1970-01-01.
@@ -91,13 +91,13 @@ pub struct Surroundings {
     /// The level assigned to a home there: every scale combined with the wider ones.
     pub level: f64,
     /// The level without comparables: cells combined with the department and the country.
-    pub of_cells: f64,
-    /// Level of the country, from own features alone (as `department` and `stand_in`).
+    pub cells_level: f64,
+    /// Level of the country, from own features alone (as `department` and `fallback_level`).
     pub country: f64,
     /// Level of the department; NaN without sales.
     pub department: f64,
     /// Level used where too few sales are within reach: the department combined with the country.
-    pub stand_in: f64,
+    pub fallback_level: f64,
     /// Levels of the cells, coarsest first; NaN without sales.
     pub cells: [f64; CELL_LEVELS.len()],
     /// Weight of the smallest cell, in sales.
@@ -107,9 +107,9 @@ pub struct Surroundings {
     /// Mean over the nearest comparables.
     pub narrow: f64,
     /// Weighted median of the nearest comparables.
-    pub middle: f64,
+    pub weighted_median: f64,
     /// Mean over comparables with a similar number of rooms.
-    pub alike: f64,
+    pub similar_rooms: f64,
     /// Mean over sales of the same building or plot; NaN without any.
     pub same_place: f64,
     /// Weight of the sales of the same building or plot.
@@ -139,12 +139,12 @@ impl Surroundings {
 
 /// A mean with its weight in sales.
 #[derive(Clone, Copy, Default)]
-struct Mean {
+struct WeightedMean {
     weight: f64,
     sum: f64,
 }
 
-impl Mean {
+impl WeightedMean {
     fn add(&mut self, weight: f64, value: f64) {
         self.weight += weight;
         self.sum += weight * value;
@@ -162,8 +162,8 @@ impl Mean {
 
 impl Market {
     /// Derives levels and price index from sales and their residuals.
-    pub fn new(sales: Sales, quality: Quality) -> Self {
-        let places = Places::new(&sales);
+    pub fn new(sales: SaleColumns, quality: SaleResiduals) -> Self {
+        let places = SaleLocator::new(&sales);
         let mut market = Self {
             sales,
             places,
@@ -174,44 +174,44 @@ impl Market {
     }
 
     /// Recomputes levels and price index from new residuals.
-    pub fn set_quality(&mut self, quality: Quality) {
-        self.index = TimeIndex::fit(&self.sales, &quality.placed);
-        self.levels =
-            [Class::Flat, Class::House].map(|class| Levels::new(&self.sales, &quality, class));
+    pub fn set_quality(&mut self, quality: SaleResiduals) {
+        self.index = PriceIndex::fit(&self.sales, &quality.placed);
+        self.levels = [HomeClass::Flat, HomeClass::House]
+            .map(|class| PriceLevels::new(&self.sales, &quality, class));
         self.quality = quality;
     }
 
     /// The residuals of the sales.
-    pub fn quality(&self) -> &Quality {
+    pub fn quality(&self) -> &SaleResiduals {
         &self.quality
     }
 
     /// Log price at equal features of a class in the country on `day`, from sales before `before`; `None` without any.
     /// The price index used is that of `department`.
-    pub fn country(&self, class: Class, department: u8, day: i32, before: i32) -> Option<f64> {
+    pub fn country(&self, class: HomeClass, department: u8, day: i32, before: i32) -> Option<f64> {
         let path = self.index.before(before, class, department);
         let level = self.levels[class as usize].own.country(before)?;
         Some(level.mean - path.at(level.day + 0.5) + path.at(f64::from(day) + 0.5))
     }
 
     /// Day of the first sale of a class; `None` without sales.
-    pub fn first_day(&self, class: Class) -> Option<i32> {
+    pub fn first_day(&self, class: HomeClass) -> Option<i32> {
         self.levels[class as usize].first_day()
     }
 
     /// Whether a place lies in an inhabited area. Sales stand in for an outline of the country: a place is taken to be
     /// at sea or abroad if no home was sold within a kilometre and the nearest sales all lie to one side.
-    fn is_settled(&self, question: &Question, found: &[Neighbour]) -> bool {
+    fn is_inhabited_area(&self, question: &MarketQuery, found: &[Neighbour]) -> bool {
         let is_near = |found: &[Neighbour]| {
             let nearest = found.first();
-            nearest.is_some_and(|nearest| nearest.squared_m2 <= SETTLED_M * SETTLED_M)
+            nearest.is_some_and(|nearest| nearest.squared_m2 <= INHABITED_M * INHABITED_M)
         };
         if is_near(found) || found.is_empty() {
             return true;
         }
         let other = match question.class {
-            Class::Flat => Class::House,
-            Class::House => Class::Flat,
+            HomeClass::Flat => HomeClass::House,
+            HomeClass::House => HomeClass::Flat,
         };
         let mut of_other = Vec::new();
         let (position, before) = (question.position, question.before);
@@ -236,11 +236,11 @@ impl Market {
     }
 
     /// The surroundings of a home; `found` receives the comparables, nearest first.
-    pub fn around(&self, question: &Question, found: &mut Vec<Neighbour>) -> Surroundings {
-        let Question { class, before, .. } = *question;
+    pub fn around(&self, question: &MarketQuery, found: &mut Vec<Neighbour>) -> Surroundings {
+        let MarketQuery { class, before, .. } = *question;
         self.places
             .nearest(&self.sales, class, question.position, before, found);
-        if !self.is_settled(question, found) {
+        if !self.is_inhabited_area(question, found) {
             found.clear();
         }
         let department = found
@@ -248,7 +248,7 @@ impl Market {
             .map_or(0, |nearest| self.sales.department[nearest.row as usize]);
         let path = self.index.before(before, class, department);
         let today = path.at(f64::from(question.day) + 0.5);
-        let now = |level: Level| level.mean - path.at(level.day + 0.5) + today;
+        let now = |level: PriceLevel| level.mean - path.at(level.day + 0.5) + today;
         let mut around = Surroundings {
             comparables: found.len(),
             department_rank: department,
@@ -257,8 +257,8 @@ impl Market {
             cells: [f64::NAN; CELL_LEVELS.len()],
             wide: f64::NAN,
             narrow: f64::NAN,
-            middle: f64::NAN,
-            alike: f64::NAN,
+            weighted_median: f64::NAN,
+            similar_rooms: f64::NAN,
             same_place: f64::NAN,
             spread: f64::NAN,
             radius_m: f64::NAN,
@@ -270,31 +270,31 @@ impl Market {
             (levels.own.country(before), levels.placed.country(before))
         else {
             around.country = f64::NAN;
-            around.stand_in = f64::NAN;
+            around.fallback_level = f64::NAN;
             around.level = f64::NAN;
             return around;
         };
-        let over = |level: Level, wider: f64, prior: f64| {
+        let over = |level: PriceLevel, wider: f64, prior: f64| {
             let sum = level.weight * now(level);
-            Mean {
+            WeightedMean {
                 weight: level.weight,
                 sum,
             }
             .over(wider, prior)
         };
         around.country = now(country);
-        around.stand_in = around.country;
+        around.fallback_level = around.country;
         around.level = now(placed);
         if department > 0 {
             if let Some(level) = levels.own.department(department, before) {
                 around.department = now(level);
-                around.stand_in = over(level, around.stand_in, DEPARTMENT_PRIOR);
+                around.fallback_level = over(level, around.fallback_level, DEPARTMENT_PRIOR);
             }
             if let Some(level) = levels.placed.department(department, before) {
                 around.level = over(level, around.level, DEPARTMENT_PRIOR);
             }
         }
-        around.of_cells = around.level;
+        around.cells_level = around.level;
         if found.is_empty() {
             return around;
         }
@@ -305,7 +305,7 @@ impl Market {
             around.level = over(level, around.level, PRIORS[scale]);
             around.cell_weight = level.weight;
         }
-        around.of_cells = around.level;
+        around.cells_level = around.level;
         self.compare(question, found, path, today, &mut around);
         around
     }
@@ -313,9 +313,9 @@ impl Market {
     /// Combines the comparables with the level of the cells.
     fn compare(
         &self,
-        question: &Question,
+        question: &MarketQuery,
         found: &[Neighbour],
-        path: Known<'_>,
+        path: IndexAsOf<'_>,
         today: f64,
         around: &mut Surroundings,
     ) {
@@ -324,12 +324,17 @@ impl Market {
         let wide_scale = 1.0 / (0.2 * f64::from(farthest)).max(NARROWEST_M * NARROWEST_M);
         let narrow_scale = 1.0 / f64::from(near).max(NARROWEST_M * NARROWEST_M);
         let cells = around.level;
-        let (mut wide, mut narrow, mut alike) = (Mean::default(), Mean::default(), Mean::default());
-        let mut same = Mean::default();
+        let (mut wide, mut narrow, mut similar_rooms) = (
+            WeightedMean::default(),
+            WeightedMean::default(),
+            WeightedMean::default(),
+        );
+        let mut same = WeightedMean::default();
         let mut gaps: Vec<(f64, f64)> = Vec::with_capacity(found.len());
-        let mut age_of = Mean::default();
-        let (mut squares, mut of_surface) = (Mean::default(), Mean::default());
-        let (mut surface_squares, mut products) = (Mean::default(), Mean::default());
+        let mut age_of = WeightedMean::default();
+        let (mut squares, mut of_surface) = (WeightedMean::default(), WeightedMean::default());
+        let (mut surface_squares, mut products) =
+            (WeightedMean::default(), WeightedMean::default());
         for neighbour in found {
             let row = neighbour.row as usize;
             let day = self.sales.day[row];
@@ -337,19 +342,19 @@ impl Market {
             let gap = (value - cells).clamp(-PULL_MAX, PULL_MAX);
             let age = f64::from(question.day - day);
             let squared = f64::from(neighbour.squared_m2);
-            let fresh = (-age / FADING_DAYS).exp();
+            let fresh = (-age / DECAY_DAYS).exp();
             let in_wide = fresh / (1.0 + squared * wide_scale);
             let rooms = self.sales.rooms[row] - question.rooms;
             let similar = if rooms.is_nan() {
-                ROOM_SIMILARITY
+                ROOM_MISMATCH_WEIGHT
             } else {
-                (f64::from(rooms.abs()) * ROOM_SIMILARITY.ln()).exp()
+                (f64::from(rooms.abs()) * ROOM_MISMATCH_WEIGHT.ln()).exp()
             };
             wide.add(in_wide, gap);
             let in_narrow = fresh * (-0.5 * squared * narrow_scale).exp();
             narrow.add(in_narrow, gap);
-            alike.add(in_wide * similar, gap);
-            gaps.push((gap, in_narrow + FARTHER_SHARE * in_wide));
+            similar_rooms.add(in_wide * similar, gap);
+            gaps.push((gap, in_narrow + FAR_WEIGHT * in_wide));
             age_of.add(in_wide, age);
             squares.add(in_wide, gap * gap);
             let surface = f64::from(self.sales.surface_m2[row]).ln();
@@ -363,8 +368,8 @@ impl Market {
         around.radius_m = f64::from(farthest).sqrt();
         around.wide = cells + wide.value();
         around.narrow = cells + narrow.value();
-        around.middle = cells + middle(gaps);
-        around.alike = cells + alike.value();
+        around.weighted_median = cells + weighted_median(gaps);
+        around.similar_rooms = cells + similar_rooms.value();
         around.age = age_of.value();
         if found.len() > 1 {
             around.spread = (squares.value() - wide.value().powi(2)).max(0.0).sqrt();
@@ -384,12 +389,12 @@ impl Market {
 }
 
 /// Weight factor of sales outside the narrow kernel in the weighted median.
-const FARTHER_SHARE: f64 = 0.2;
+const FAR_WEIGHT: f64 = 0.2;
 /// Shrinkage of the local slope towards zero, in sales times variance of log surface.
 const SLOPE_PRIOR: f64 = 3.0;
 
 /// The weighted median; NaN for an empty list. Narrows the range that contains it by halves, without sorting.
-fn middle(mut values: Vec<(f64, f64)>) -> f64 {
+fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
     let mut left = values.as_mut_slice();
     let mut wanted = left.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     while left.len() > 1 {

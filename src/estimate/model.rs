@@ -6,30 +6,30 @@ use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Comparable, Confidence, Contribution, Detail, Estimate, Fallback};
+use super::answer::{Comparable, Contribution, Detail, Estimate, EstimateConfidence, Fallback};
 pub use super::error::Error;
-use super::features::{Own, Topic};
-use super::fit::{Fitted, Grown, Scratch, Valued};
-use super::home::{Class, Home};
-use super::interval::{Interval, Placed, Sides, WIDTH_MIN};
-use super::place::Position;
+use super::features::{OwnFeatures, Topic};
+use super::fit::{FittedEstimator, FittedTrees, RawValuation, Scratch};
+use super::grid::GridPosition;
+use super::home::{Home, HomeClass};
+use super::interval::{Interval, IntervalSides, SegmentFeatures, WIDTH_MIN};
 pub use super::sale::date;
 use super::sale::id_text;
-use super::trees::{Boosted, Trees};
+use super::trees::{BoostedTrees, Trees};
 use super::{adjustments, interval};
 
 /// Maximum comparables in a result.
-const SHOWN_MAX: usize = 5;
+const COMPARABLES_SHOWN_MAX: usize = 5;
 /// Length of a model version, characters.
 const VERSION_CHARACTERS: usize = 16;
 /// Maximum half-width of the interval for high confidence, in log price.
-const HIGH_MAX: f64 = 0.2;
+const HIGH_HALF_WIDTH_MAX: f64 = 0.2;
 /// Maximum half-width of the interval for medium confidence, in log price.
-const MEDIUM_MAX: f64 = 0.35;
+const MEDIUM_HALF_WIDTH_MAX: f64 = 0.35;
 
 /// What a model says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metadata {
+pub struct ModelMetadata {
     /// Digest of the trained model: 16 hexadecimal characters.
     pub version: String,
     /// When it was trained: ISO 8601, UTC.
@@ -47,10 +47,10 @@ pub struct Metadata {
 /// A trained model.
 #[derive(Debug)]
 pub struct Model {
-    pub(super) metadata: Metadata,
-    pub(super) fitted: Fitted,
+    pub(super) metadata: ModelMetadata,
+    pub(super) fitted: FittedEstimator,
     /// Trees that predict the width of errors; `None` if there were too few errors to train them.
-    pub(super) spread: Option<Boosted>,
+    pub(super) spread: Option<BoostedTrees>,
     pub(super) interval: Interval,
 }
 
@@ -80,16 +80,20 @@ impl Model {
     }
 
     /// All trees in a fixed order: own features, place, residual, width.
-    fn trees(&self) -> impl Iterator<Item = &Boosted> {
-        let grown = self.fitted.trees.iter().flat_map(|Grown { hedonic, gap }| {
-            let own = std::iter::once(&hedonic.own);
-            own.chain(&hedonic.place).chain([gap])
-        });
+    fn trees(&self) -> impl Iterator<Item = &BoostedTrees> {
+        let grown = self
+            .fitted
+            .trees
+            .iter()
+            .flat_map(|FittedTrees { hedonic, residual }| {
+                let own = std::iter::once(&hedonic.own);
+                own.chain(&hedonic.place).chain([residual])
+            });
         grown.chain(&self.spread)
     }
 
     /// The description of this model.
-    pub fn metadata(&self) -> &Metadata {
+    pub fn metadata(&self) -> &ModelMetadata {
         &self.metadata
     }
 
@@ -108,8 +112,8 @@ impl Model {
         detail: Detail,
         scratch: &mut Scratch,
     ) -> Result<Estimate, Error> {
-        let own = Own::from(home);
-        let position = Position::new(home.latitude, home.longitude);
+        let own = OwnFeatures::from(home);
+        let position = GridPosition::new(home.latitude, home.longitude);
         let day = days(home.date);
         let before = day.min(self.fitted.end);
         let valued = self.fitted.value(&own, position, day, before, scratch)?;
@@ -122,10 +126,10 @@ impl Model {
         let log_price = valued.log_price + adjusted;
         let price = log_price.exp();
         let confidence = match (sides.lower + sides.upper) / 2.0 {
-            _ if fallback != Fallback::None => Confidence::Low,
-            half if half <= HIGH_MAX => Confidence::High,
-            half if half <= MEDIUM_MAX => Confidence::Medium,
-            _ => Confidence::Low,
+            _ if fallback != Fallback::None => EstimateConfidence::Low,
+            half if half <= HIGH_HALF_WIDTH_MAX => EstimateConfidence::High,
+            half if half <= MEDIUM_HALF_WIDTH_MAX => EstimateConfidence::Medium,
+            _ => EstimateConfidence::Low,
         };
         let contributions = if detail.has_contributions {
             self.contributions(home, &own, &valued, price)?
@@ -144,10 +148,10 @@ impl Model {
     }
 
     /// The reason why homes of a class cannot be valued.
-    fn nothing_known(&self, class: Class) -> Error {
+    fn nothing_known(&self, class: HomeClass) -> Error {
         let name = match class {
-            Class::Flat => "flat",
-            Class::House => "house",
+            HomeClass::Flat => "flat",
+            HomeClass::House => "house",
         };
         match self.fitted.market.first_day(class) {
             Some(first) => Error::NothingBefore {
@@ -159,19 +163,24 @@ impl Model {
     }
 
     /// Distance from the price to each end of the interval, in log price.
-    fn sides(&self, own: &Own, position: Position, valued: &Valued) -> Result<Sides, Error> {
+    fn sides(
+        &self,
+        own: &OwnFeatures,
+        position: GridPosition,
+        valued: &RawValuation,
+    ) -> Result<IntervalSides, Error> {
         match fallback(valued) {
             Fallback::None => {}
             stands_in => {
                 let is_national = stands_in == Fallback::National;
-                return Ok(self.interval.of_fallback(own.class, is_national));
+                return Ok(self.interval.for_fallback(own.class, is_national));
             }
         }
         let width = match &self.spread {
             Some(spread) => spread.predict(&valued.row)?.max(WIDTH_MIN),
             None => 1.0,
         };
-        let placed = Placed {
+        let placed = SegmentFeatures {
             class: own.class,
             position,
             surface_m2: own.surface_m2,
@@ -187,7 +196,7 @@ impl Model {
             return Vec::new();
         }
         let sales = &self.fitted.market.sales;
-        let ruler = Position::new(home.latitude, home.longitude).ruler();
+        let ruler = GridPosition::new(home.latitude, home.longitude).ruler();
         let surface_m2 = home.surface_m2 as f32;
         let mut found = found.to_vec();
         found.sort_by(|one, other| {
@@ -195,7 +204,7 @@ impl Model {
             (one.squared_m2.total_cmp(&other.squared_m2))
                 .then(unlike(one.row).total_cmp(&unlike(other.row)))
         });
-        let shown = found.iter().take(wanted.min(SHOWN_MAX));
+        let shown = found.iter().take(wanted.min(COMPARABLES_SHOWN_MAX));
         shown
             .map(|neighbour| {
                 let row = neighbour.row as usize;
@@ -219,8 +228,8 @@ impl Model {
     fn contributions(
         &self,
         home: &Home,
-        own: &Own,
-        valued: &Valued,
+        own: &OwnFeatures,
+        valued: &RawValuation,
         price: f64,
     ) -> Result<Vec<Contribution>, Error> {
         let (typical, terms) = self.fitted.terms(own, valued)?;
@@ -254,7 +263,7 @@ impl Model {
 }
 
 /// The fallback used for a valued home.
-fn fallback(valued: &Valued) -> Fallback {
+fn fallback(valued: &RawValuation) -> Fallback {
     match valued.around.comparables {
         0 => Fallback::National,
         _ if valued.around.is_local() => Fallback::None,

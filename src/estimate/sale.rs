@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use super::home::{Class, Extras, Grade, Home};
-use super::place::Position;
+use super::grid::GridPosition;
+use super::home::{Extras, Grade, Home, HomeClass};
 
 /// The date so many days after 1970-01-01, the last there is for what lies beyond.
 pub fn date(days: i32) -> chrono::NaiveDate {
@@ -18,13 +18,13 @@ pub fn date(days: i32) -> chrono::NaiveDate {
 
 /// A recorded sale of one dwelling, as read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sale {
+pub struct HomeSale {
     /// Identifier in the lake: 20 hexadecimal characters, stored as 10 bytes.
     pub id: [u8; ID_BYTES],
     /// Day of the sale, days since 1970-01-01.
     pub day: i32,
     /// Flat or house.
-    pub class: Class,
+    pub class: HomeClass,
     /// Price in EUR.
     pub price: f64,
     /// Built surface, square metres.
@@ -34,7 +34,7 @@ pub struct Sale {
     /// Land sold with it, square metres; NaN where unknown.
     pub land_m2: f32,
     /// Position.
-    pub position: Position,
+    pub position: GridPosition,
     /// Rank of the department, from 1; 0 where unknown.
     pub department: u8,
     /// Energy class from a diagnostic, 0 for A to 6 for G; NaN where unknown.
@@ -45,9 +45,9 @@ pub struct Sale {
 
 /// A sale with its commune, which only the evaluation needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct SaleWithCommune {
     /// The sale.
-    pub sale: Sale,
+    pub sale: HomeSale,
     /// INSEE code of its commune.
     pub commune: [u8; 5],
 }
@@ -58,14 +58,14 @@ pub const ID_BYTES: usize = 10;
 /// Sales in columns, sorted by class, Morton code, day and id.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "columns named after the fields of `Sale`")]
-pub struct Sales {
+pub struct SaleColumns {
     pub id: Vec<[u8; ID_BYTES]>,
     pub day: Vec<i32>,
     pub price: Vec<f64>,
     pub surface_m2: Vec<f32>,
     pub rooms: Vec<f32>,
     pub land_m2: Vec<f32>,
-    pub position: Vec<Position>,
+    pub position: Vec<GridPosition>,
     pub department: Vec<u8>,
     pub energy: Vec<f32>,
     pub construction_year: Vec<f32>,
@@ -73,12 +73,12 @@ pub struct Sales {
     flats: usize,
 }
 
-impl Sales {
+impl SaleColumns {
     /// Sorts sales into columns; the result does not depend on the input order.
-    pub fn new(mut sales: Vec<Sale>) -> Self {
+    pub fn new(mut sales: Vec<HomeSale>) -> Self {
         sales.sort_by_cached_key(|sale| (sale.class, sale.position.morton(), sale.day, sale.id));
         let mut columns = Self {
-            flats: sales.partition_point(|sale| sale.class == Class::Flat),
+            flats: sales.partition_point(|sale| sale.class == HomeClass::Flat),
             ..Self::default()
         };
         columns.reserve(sales.len());
@@ -121,25 +121,25 @@ impl Sales {
     }
 
     /// Rows of a class.
-    pub fn rows(&self, class: Class) -> Range<usize> {
+    pub fn rows(&self, class: HomeClass) -> Range<usize> {
         match class {
-            Class::Flat => 0..self.flats,
-            Class::House => self.flats..self.len(),
+            HomeClass::Flat => 0..self.flats,
+            HomeClass::House => self.flats..self.len(),
         }
     }
 
     /// Class of a row.
-    pub fn class(&self, row: usize) -> Class {
+    pub fn class(&self, row: usize) -> HomeClass {
         if row < self.flats {
-            Class::Flat
+            HomeClass::Flat
         } else {
-            Class::House
+            HomeClass::House
         }
     }
 
     /// A row as a sale.
-    pub fn sale(&self, row: usize) -> Sale {
-        Sale {
+    pub fn sale(&self, row: usize) -> HomeSale {
+        HomeSale {
             id: self.id[row],
             day: self.day[row],
             class: self.class(row),
@@ -183,9 +183,9 @@ const GRADES: [Grade; 7] = [
     Grade::G,
 ];
 
-impl From<&Sale> for Home {
+impl From<&HomeSale> for Home {
     /// A sale as a home whose price is not known.
-    fn from(sale: &Sale) -> Self {
+    fn from(sale: &HomeSale) -> Self {
         let known = |value: f32| (!value.is_nan()).then(|| f64::from(value));
         Home {
             longitude: sale.position.longitude(),

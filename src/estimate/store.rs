@@ -20,15 +20,15 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{Fitted, Grown, typical_surfaces};
+use super::fit::{FittedEstimator, FittedTrees, typical_surfaces};
+use super::grid::GridPosition;
 use super::hedonic::{FOLDS, Hedonic};
-use super::home::Class;
+use super::home::HomeClass;
 use super::interval::Interval;
-use super::market::{Market, Quality};
-use super::model::{Error, Metadata, Model};
-use super::place::Position;
-use super::sale::{Sale, Sales, id_of, id_text};
-use super::trees::{Boosted, Trees};
+use super::market::{Market, SaleResiduals};
+use super::model::{Error, Model, ModelMetadata};
+use super::sale::{HomeSale, SaleColumns, id_of, id_text};
+use super::trees::{BoostedTrees, Trees};
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";
@@ -38,7 +38,7 @@ const DESCRIPTION: &str = "model.json";
 const SALES: &str = "sales.parquet";
 const OWN: &str = "own.json";
 const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
-const GAP: &str = "gap.json";
+const RESIDUAL: &str = "gap.json";
 const WIDTH: &str = "width.json";
 /// Format version that this code writes and reads.
 const FORMAT: u32 = 3;
@@ -48,14 +48,14 @@ const BATCH_ROWS: usize = 65_536;
 const CLASSES: [&str; 2] = ["flat", "house"];
 
 #[derive(Serialize, Deserialize)]
-struct Current {
+struct CurrentModel {
     version: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Description {
+struct ModelManifest {
     format: u32,
-    metadata: Metadata,
+    metadata: ModelMetadata,
     /// First day after the known sales, days since 1970-01-01.
     end: i32,
     interval: Interval,
@@ -93,7 +93,7 @@ impl Model {
             }
             Err(error) => return Err(io(&path)(error)),
         };
-        let current: Current =
+        let current: CurrentModel =
             serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
         Self::read(&folder.join(current.version))
     }
@@ -101,7 +101,7 @@ impl Model {
     fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(DESCRIPTION);
         let text = fs::read(&path).map_err(io(&path))?;
-        let description: Description =
+        let description: ModelManifest =
             serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
         if description.format != FORMAT {
             let reason = format!("format {}, this version reads {FORMAT}", description.format);
@@ -118,18 +118,20 @@ impl Model {
             }
             Ok(Some(bytes))
         };
-        let trees = |name: &str| -> Result<Option<Boosted>, Error> {
-            file(name)?.map(|bytes| Boosted::decode(&bytes)).transpose()
+        let trees = |name: &str| -> Result<Option<BoostedTrees>, Error> {
+            file(name)?
+                .map(|bytes| BoostedTrees::decode(&bytes))
+                .transpose()
         };
         let sales = file(SALES)?.ok_or_else(|| damaged(&path, "no sales are listed"))?;
         let (sales, quality) =
             read_sales(sales).map_err(|error| damaged(&folder.join(SALES), error))?;
-        let grown = match (trees(OWN)?, PLACE.map(&trees), trees(GAP)?) {
-            (Some(own), [one, other], Some(gap)) => {
+        let grown = match (trees(OWN)?, PLACE.map(&trees), trees(RESIDUAL)?) {
+            (Some(own), [one, other], Some(residual)) => {
                 let place = one?.zip(other?).map(|(one, other)| [one, other]);
                 let place = place.ok_or_else(|| damaged(&path, "no trees of place are listed"))?;
                 let hedonic = Hedonic { own, place };
-                Some(Grown { hedonic, gap })
+                Some(FittedTrees { hedonic, residual })
             }
             _ => None,
         };
@@ -137,7 +139,7 @@ impl Model {
             metadata: description.metadata,
             spread: trees(WIDTH)?,
             interval: description.interval,
-            fitted: Fitted {
+            fitted: FittedEstimator {
                 typical: typical_surfaces(&sales),
                 market: Market::new(sales, quality),
                 trees: grown,
@@ -155,7 +157,8 @@ impl Model {
         let version = &self.metadata.version;
         let (draft, home) = (folder.join(format!("{version}.new")), folder.join(version));
         let former = fs::read(folder.join(CURRENT)).ok();
-        let former: Option<Current> = former.and_then(|text| serde_json::from_slice(&text).ok());
+        let former: Option<CurrentModel> =
+            former.and_then(|text| serde_json::from_slice(&text).ok());
         remove(&draft)?;
         fs::create_dir_all(&draft).map_err(io(&draft))?;
         let mut files = vec![(
@@ -167,7 +170,7 @@ impl Model {
             for (name, trees) in PLACE.into_iter().zip(&trees.hedonic.place) {
                 files.push((name, trees.encode()?));
             }
-            files.push((GAP, trees.gap.encode()?));
+            files.push((RESIDUAL, trees.residual.encode()?));
         }
         if let Some(width) = &self.spread {
             files.push((WIDTH, width.encode()?));
@@ -176,7 +179,7 @@ impl Model {
             let digest = blake3::hash(bytes).to_hex().to_string();
             ((*name).to_owned(), digest)
         });
-        let description = Description {
+        let description = ModelManifest {
             format: FORMAT,
             metadata: self.metadata.clone(),
             end: self.fitted.end,
@@ -193,7 +196,7 @@ impl Model {
         fs::rename(&draft, &home).map_err(io(&home))?;
         let next = folder.join("current.json.new");
         let version = version.clone();
-        write_json(&next, &Current { version })?;
+        write_json(&next, &CurrentModel { version })?;
         fs::rename(&next, folder.join(CURRENT)).map_err(io(&next))?;
         sync(folder)?;
         self.retire(
@@ -249,7 +252,7 @@ fn batch(market: &Market, rows: &[usize]) -> Result<RecordBatch, arrow::error::A
             rows.iter().map(|row| of(*row)),
         ))
     };
-    let position = |of: &dyn Fn(Position) -> i32| -> ArrayRef {
+    let position = |of: &dyn Fn(GridPosition) -> i32| -> ArrayRef {
         let values = rows.iter().map(|row| of(sales.position[*row]));
         Arc::new(Int32Array::from_iter_values(values))
     };
@@ -293,11 +296,11 @@ fn batch(market: &Market, rows: &[usize]) -> Result<RecordBatch, arrow::error::A
     RecordBatch::try_from_iter(columns.into_iter().chain(qualities))
 }
 
-fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Quality), Box<dyn std::error::Error>> {
+fn read_sales(bytes: Vec<u8>) -> Result<(SaleColumns, SaleResiduals), Box<dyn std::error::Error>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?
         .with_batch_size(BATCH_ROWS)
         .build()?;
-    let (mut sales, mut quality) = (Vec::new(), Quality::default());
+    let (mut sales, mut quality) = (Vec::new(), SaleResiduals::default());
     for batch in reader {
         let batch = batch?;
         let column = |name: &str| {
@@ -332,19 +335,19 @@ fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Quality), Box<dyn std::error::Er
         let (energies, years) = (floats("energy")?, floats("construction_year")?);
         let (latitudes, longitudes) = (integers("latitude_e6")?, integers("longitude_e6")?);
         for row in 0..batch.num_rows() {
-            sales.push(Sale {
+            sales.push(HomeSale {
                 id: id_of(ids.value(row)).ok_or("an invalid id")?,
                 day: days.value(row),
                 class: if classes.value(row) == CLASSES[1] {
-                    Class::House
+                    HomeClass::House
                 } else {
-                    Class::Flat
+                    HomeClass::Flat
                 },
                 price: prices.value(row),
                 surface_m2: surfaces.value(row),
                 rooms: rooms.value(row),
                 land_m2: lands.value(row),
-                position: Position {
+                position: GridPosition {
                     latitude_e6: latitudes.value(row),
                     longitude_e6: longitudes.value(row),
                 },
@@ -358,7 +361,7 @@ fn read_sales(bytes: Vec<u8>) -> Result<(Sales, Quality), Box<dyn std::error::Er
         quality.placed.extend_from_slice(placed.values());
     }
     // The file already stores them in the right order.
-    Ok((Sales::new(sales), quality))
+    Ok((SaleColumns::new(sales), quality))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {

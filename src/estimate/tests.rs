@@ -2,14 +2,14 @@
 
 use std::sync::LazyLock;
 
-use super::market::{Market, Quality, Question};
-use super::place::Position;
-use super::sale::{Sale, Sales};
+use super::grid::GridPosition;
+use super::market::{Market, MarketQuery, SaleResiduals};
+use super::sale::{HomeSale, SaleColumns};
 use super::*;
 
 use super::known_market::{DAYS, FIRST_DAY, SALES, level, made};
 
-fn trained(sales: Vec<Sale>) -> Model {
+fn trained(sales: Vec<HomeSale>) -> Model {
     let mut funnel = clean::Funnel::default();
     train::train(
         sales,
@@ -148,7 +148,7 @@ fn comparables_are_the_nearest_sales_before_the_day() {
         assert!(shown.iter().all(|one| one.date < home.date));
         assert!(shown.is_sorted_by(|one, next| one.distance_m <= next.distance_m));
         let known = made(SALES, 1);
-        let ruler = Position::new(home.latitude, home.longitude).ruler();
+        let ruler = GridPosition::new(home.latitude, home.longitude).ruler();
         let nearest = known
             .iter()
             .filter(|sale| sale.class == home.class && model::date(sale.day) < home.date)
@@ -163,24 +163,24 @@ fn comparables_are_the_nearest_sales_before_the_day() {
 
 #[test]
 fn later_sales_do_not_affect_an_earlier_valuation() {
-    let all = Sales::new(made(SALES, 1));
+    let all = SaleColumns::new(made(SALES, 1));
     let before = model::days("2022-09-01".parse().unwrap());
-    let earlier = Sales::new(
+    let earlier = SaleColumns::new(
         made(SALES, 1)
             .into_iter()
             .filter(|sale| sale.day < before)
             .collect(),
     );
-    let market = |sales: Sales| {
+    let market = |sales: SaleColumns| {
         let quality = (0..sales.len()).map(|row| (sales.price[row].ln() - 4.0) as f32);
-        let quality = Quality::of_own(quality.collect());
+        let quality = SaleResiduals::of_own(quality.collect());
         Market::new(sales, quality)
     };
     let (all, earlier) = (market(all), market(earlier));
     for home in homes(200) {
-        let question = Question {
+        let question = MarketQuery {
             class: home.class,
-            position: Position::new(home.latitude, home.longitude),
+            position: GridPosition::new(home.latitude, home.longitude),
             rooms: 3.0,
             day: before + 40,
             before,
@@ -202,7 +202,7 @@ fn a_home_far_from_every_sale_falls_back_to_the_country() {
         let far = MODEL.estimate(&home, ALL).unwrap();
         assert_eq!(
             (far.fallback, far.confidence),
-            (Fallback::National, Confidence::Low)
+            (Fallback::National, EstimateConfidence::Low)
         );
         assert!(far.comparables.is_empty() && far.price > 0.0);
         assert!(far.upper / far.lower > near.upper / near.lower);
@@ -218,8 +218,8 @@ fn a_home_without_any_known_sale_is_rejected_with_the_field() {
     let named = "valuation_date: must be after 2021-01-0";
     assert!(refused.starts_with(named), "{refused}");
     let mut flats = made(1_000, 1);
-    flats.retain(|sale| sale.class == Class::Flat);
-    home.class = Class::House;
+    flats.retain(|sale| sale.class == HomeClass::Flat);
+    home.class = HomeClass::House;
     let refused = trained(flats).estimate(&home, ALL).unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -293,7 +293,7 @@ fn few_sales_give_estimates_without_trees() {
         let law = law.exp() * home.surface_m2;
         let is_near = (0.6..1.7).contains(&(estimate.price / law));
         assert!(
-            is_near || home.class == Class::House,
+            is_near || home.class == HomeClass::House,
             "{estimate:?} for {law}"
         );
         let sum: f64 = estimate.contributions.iter().map(|part| part.eur).sum();

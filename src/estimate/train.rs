@@ -7,19 +7,19 @@ use rayon::prelude::*;
 
 use super::clean::{self, Funnel};
 use super::features::ALL;
-use super::features::own_of;
-use super::fit::{self, Fitted, Scratch, Valued, chance};
-use super::home::Class;
-use super::interval::{COVERAGE, Interval, Placed, Scored, WIDTH_MIN};
-use super::model::{self, Error, Metadata, Model};
-use super::sale::{Sale, Sales};
-use super::trees::{Boosted, Direction, Matrix, Settings, Trees};
+use super::features::own_features_of;
+use super::fit::{self, FittedEstimator, RawValuation, Scratch, chance};
+use super::home::HomeClass;
+use super::interval::{COVERAGE, CalibrationError, Interval, SegmentFeatures, WIDTH_MIN};
+use super::model::{self, Error, Model, ModelMetadata};
+use super::sale::{HomeSale, SaleColumns};
+use super::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees};
 
 /// Share of the covered period whose sales calibrate the interval, with its bounds in days.
 const CALIBRATION_SHARE: f64 = 0.33;
 const CALIBRATION_DAYS: (f64, f64) = (60.0, 365.0);
 /// Days in which the weight of a calibration error falls to 1/e: markets change.
-const FADING_DAYS: f64 = 250.0;
+const DECAY_DAYS: f64 = 250.0;
 /// Minimum sales for training.
 pub const SALES_MIN: usize = 100;
 /// Minimum errors to train a width per home; below it all homes have the same width.
@@ -34,15 +34,15 @@ const WIDTH_LEAF_MIN: f64 = 40.0;
 pub const STEPS: u64 = 2 * fit::STEPS + 2;
 
 /// The error of one held-out sale.
-struct Outside {
-    valued: Valued,
-    placed: Placed,
+struct HeldOutError {
+    valued: RawValuation,
+    placed: SegmentFeatures,
     id: [u8; super::sale::ID_BYTES],
     error: f64,
     /// Days from the sale to the last sale.
     age: f64,
     /// Errors of the department level alone and of the country level alone.
-    of_levels: [f64; 2],
+    level_errors: [f64; 2],
 }
 
 /// Trains on sales made before `end`. Calls `step` after each of [`STEPS`] steps. Training rows are cleaned first and
@@ -51,13 +51,13 @@ struct Outside {
 /// # Errors
 /// There are too few sales, or the tree library fails.
 pub fn train(
-    sales: Vec<Sale>,
+    sales: Vec<HomeSale>,
     end: i32,
     trained_at: String,
     funnel: &mut Funnel,
     step: &(dyn Fn() + Sync),
 ) -> Result<Model, Error> {
-    let recorded: Vec<Sale> = sales.into_iter().filter(|sale| sale.day < end).collect();
+    let recorded: Vec<HomeSale> = sales.into_iter().filter(|sale| sale.day < end).collect();
     let sales = clean::clean(recorded.clone(), funnel);
     let (Some(first), Some(last)) = (
         sales.iter().map(|sale| sale.day).min(),
@@ -79,24 +79,27 @@ pub fn train(
         .filter(|sale| sale.day < cut)
         .cloned()
         .collect();
-    let sales = Sales::new(sales);
-    let later = Sales::new(
+    let sales = SaleColumns::new(sales);
+    let later = SaleColumns::new(
         recorded
             .into_iter()
             .filter(|sale| sale.day >= cut)
             .collect(),
     );
-    let outside = outside(&Fitted::new(Sales::new(earlier), cut, step)?, &later)?;
+    let held_out_errors = held_out_errors(
+        &FittedEstimator::new(SaleColumns::new(earlier), cut, step)?,
+        &later,
+    )?;
     step();
-    let (spread, interval) = calibrate(&outside)?;
+    let (spread, interval) = calibrate(&held_out_errors)?;
     step();
     let taught = taught(&sales);
     let count = sales.len() as u64;
     // Nothing after the last sale is known, whatever `end` was requested.
     let end = end.min(last + 1);
-    let fitted = Fitted::new(sales, end, step)?;
+    let fitted = FittedEstimator::new(sales, end, step)?;
     let mut model = Model {
-        metadata: Metadata {
+        metadata: ModelMetadata {
             version: String::new(),
             trained_at,
             data_through: model::date(last).to_string(),
@@ -120,19 +123,22 @@ fn too_few(sales: usize) -> Error {
 }
 
 /// Errors on the sales after those the estimator knows.
-fn outside(fitted: &Fitted, sales: &Sales) -> Result<Vec<Outside>, Error> {
+fn held_out_errors(
+    fitted: &FittedEstimator,
+    sales: &SaleColumns,
+) -> Result<Vec<HeldOutError>, Error> {
     let last = sales.day.iter().max().copied().unwrap_or_default();
     (0..sales.len())
         .into_par_iter()
         .filter(|row| sales.day[*row] >= fitted.end)
         .map_init(Scratch::new, |scratch, row| {
-            let own = own_of(sales, row);
+            let own = own_features_of(sales, row);
             let position = sales.position[row];
             let valued = fitted.value(&own, position, sales.day[row], fitted.end, scratch)?;
             let price = sales.price[row].ln();
             let around = &valued.around;
-            Ok(Outside {
-                placed: Placed {
+            Ok(HeldOutError {
+                placed: SegmentFeatures {
                     class: own.class,
                     position,
                     surface_m2: own.surface_m2,
@@ -141,29 +147,31 @@ fn outside(fitted: &Fitted, sales: &Sales) -> Result<Vec<Outside>, Error> {
                 id: sales.id[row],
                 error: price - valued.log_price,
                 age: f64::from(last - sales.day[row]),
-                of_levels: [around.department, around.country]
+                level_errors: [around.department, around.country]
                     .map(|level| price - valued.own - level),
                 valued,
             })
         })
-        .filter(|outside| {
-            outside
+        .filter(|held_out_errors| {
+            held_out_errors
                 .as_ref()
-                .map_or(true, |outside| outside.error.is_finite())
+                .map_or(true, |held_out_errors| held_out_errors.error.is_finite())
         })
         .collect()
 }
 
 /// Trains the width of errors, and calibrates how many widths cover four in five.
-fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> {
-    let fallbacks = [Class::Flat, Class::House].map(|class| {
+fn calibrate(held_out_errors: &[HeldOutError]) -> Result<(Option<BoostedTrees>, Interval), Error> {
+    let fallbacks = [HomeClass::Flat, HomeClass::House].map(|class| {
         [0, 1].map(|level| {
-            let of_class = outside.iter().filter(|one| one.placed.class == class);
-            let errors = of_class.map(|one| one.of_levels[level]);
+            let of_class = held_out_errors
+                .iter()
+                .filter(|one| one.placed.class == class);
+            let errors = of_class.map(|one| one.level_errors[level]);
             errors.filter(|error| error.is_finite()).collect()
         })
     });
-    let local: Vec<&Outside> = outside
+    let local: Vec<&HeldOutError> = held_out_errors
         .iter()
         .filter(|one| one.valued.around.is_local())
         .collect();
@@ -175,11 +183,12 @@ fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> 
         ));
     }
     // Each half is scored by trees trained on the other, so that no score is in-sample.
-    let (one, other): (Vec<&Outside>, Vec<&Outside>) = local.iter().partition(|one| one.half());
+    let (one, other): (Vec<&HeldOutError>, Vec<&HeldOutError>) =
+        local.iter().partition(|one| one.half());
     let mut scored = Vec::with_capacity(local.len());
     for (learned, judged) in [(&one, &other), (&other, &one)] {
         let widths = widths(learned)?;
-        let judged: Vec<Scored> = judged
+        let judged: Vec<CalibrationError> = judged
             .par_iter()
             .map(|one| Ok(one.scored(widths.predict(&one.valued.row)?.max(WIDTH_MIN))))
             .collect::<Result<_, Error>>()?;
@@ -191,44 +200,44 @@ fn calibrate(outside: &[Outside]) -> Result<(Option<Boosted>, Interval), Error> 
     ))
 }
 
-impl Outside {
-    fn scored(&self, width: f64) -> Scored {
-        Scored {
+impl HeldOutError {
+    fn scored(&self, width: f64) -> CalibrationError {
+        CalibrationError {
             placed: self.placed,
             error: self.error,
             width,
-            weight: (-self.age / FADING_DAYS).exp(),
+            weight: (-self.age / DECAY_DAYS).exp(),
             half: self.half(),
         }
     }
 
     /// Which half of the sales it belongs to.
     fn half(&self) -> bool {
-        chance(&self.id) < 0.5
+        hash_unit(&self.id) < 0.5
     }
 }
 
 /// Trees that predict the distance below which four in five errors lie.
-fn widths(outside: &[&Outside]) -> Result<Boosted, Error> {
-    let mut matrix = Matrix::default();
-    for one in outside {
+fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
+    let mut matrix = TrainingMatrix::default();
+    for one in held_out_errors {
         matrix.push(&one.valued.row, one.error.abs(), 1.0);
     }
-    let settings = Settings {
+    let settings = TreeSettings {
         quantile: COVERAGE,
         trees: WIDTH_TREES,
         depth: WIDTH_DEPTH,
         rate: WIDTH_RATE,
         leaf_min: WIDTH_LEAF_MIN,
-        is_random: false,
+        extra_trees: false,
         directions: vec![Direction::Free; ALL],
         seed: 3,
     };
-    Boosted::grow(matrix, &settings)
+    BoostedTrees::grow(matrix, &settings)
 }
 
 /// Inputs known for at least [`SALES_MIN`] sales, whose effect can be learned.
-fn taught(sales: &Sales) -> Vec<String> {
+fn taught(sales: &SaleColumns) -> Vec<String> {
     let varies =
         |column: &[f32]| column.iter().filter(|value| !value.is_nan()).count() >= SALES_MIN;
     let optional = [

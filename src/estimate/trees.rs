@@ -21,7 +21,7 @@ pub enum Direction {
 
 /// Settings for growing trees.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct TreeSettings {
     /// Quantile of the label to fit: 0.5 for the median.
     pub quantile: f64,
     /// Number of trees.
@@ -34,7 +34,7 @@ pub struct Settings {
     pub leaf_min: f64,
     /// Whether to grow extra trees: a node tries one random threshold per feature instead of all (Geurts, Ernst and
     /// Wehenkel 2006). The sum of many such trees is smoother than that of trees split at the best thresholds.
-    pub is_random: bool,
+    pub extra_trees: bool,
     /// Monotonicity constraint of each feature.
     pub directions: Vec<Direction>,
     /// Random seed; equal seeds grow equal trees.
@@ -43,7 +43,7 @@ pub struct Settings {
 
 /// Training rows, concatenated; NaN for unknown features.
 #[derive(Clone, Debug, Default)]
-pub struct Matrix {
+pub struct TrainingMatrix {
     /// Feature values, row by row.
     pub values: Vec<f32>,
     /// Label of each row.
@@ -52,7 +52,7 @@ pub struct Matrix {
     pub weights: Vec<f32>,
 }
 
-impl Matrix {
+impl TrainingMatrix {
     /// Adds a row.
     pub fn push(&mut self, row: &[f32], label: f64, weight: f32) {
         self.values.extend_from_slice(row);
@@ -67,7 +67,7 @@ pub trait Trees: Sized + Send + Sync {
     ///
     /// # Errors
     /// The library rejects the settings or values.
-    fn grow(rows: Matrix, settings: &Settings) -> Result<Self, Error>;
+    fn grow(rows: TrainingMatrix, settings: &TreeSettings) -> Result<Self, Error>;
     /// Predicts one row.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ pub trait Trees: Sized + Send + Sync {
 
 /// Trees of the `hessboost` crate, stored as XGBoost JSON.
 #[derive(Debug)]
-pub struct Boosted(BoostedModel);
+pub struct BoostedTrees(BoostedModel);
 
 fn refused(error: hessboost::error::HessboostError) -> Error {
     Error::Trees(error.to_string())
@@ -105,8 +105,8 @@ const FEATURE_SHARE: f64 = 0.6;
 /// Number of histogram bins per feature.
 const BINS: usize = 256;
 
-impl Trees for Boosted {
-    fn grow(rows: Matrix, settings: &Settings) -> Result<Self, Error> {
+impl Trees for BoostedTrees {
+    fn grow(rows: TrainingMatrix, settings: &TreeSettings) -> Result<Self, Error> {
         let columns = settings.directions.len();
         let count = rows.labels.len();
         let matrix = DMatrix::from_dense_vec(rows.values, count, columns)
@@ -120,7 +120,7 @@ impl Trees for Boosted {
         });
         let quantiles = Quantiles::new([settings.quantile]).map_err(refused)?;
         let mut builder = hessboost::config::TrainingParams::builder();
-        if settings.is_random {
+        if settings.extra_trees {
             builder = builder.extra_trees(ExtraTrees::with_seed(settings.seed));
         }
         let parameters = builder

@@ -79,7 +79,7 @@ fn in_whole_euros(mut estimate: Estimate) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Confidence, Contribution, Fallback};
+    use crate::{Contribution, EstimateConfidence, Fallback};
 
     #[test]
     fn rounded_contributions_still_sum_to_the_price() {
@@ -88,7 +88,7 @@ mod tests {
             price: 200_000.6,
             lower: 200_000.55,
             upper: 200_000.61,
-            confidence: Confidence::High,
+            confidence: EstimateConfidence::High,
             fallback: Fallback::None,
             comparables: Vec::new(),
             contributions: vec![

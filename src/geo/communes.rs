@@ -38,14 +38,14 @@ pub struct Commune {
     folded: String,
 }
 
-struct Table {
+struct CommuneTable {
     communes: Vec<Commune>,
     by_insee_code: HashMap<&'static str, usize>,
     by_postal_code: HashMap<&'static str, Vec<usize>>,
     by_name: HashMap<(&'static str, String), Vec<usize>>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<CommuneTable> = LazyLock::new(|| {
     let lines = include_str!("../../data/communes.csv").lines().skip(1);
     let centres: HashMap<&str, (f64, f64)> = lines.filter_map(centre).collect();
     let mut text = String::new();
@@ -58,7 +58,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let text: &'static str = text.leak();
     let lines = text.lines().skip(1);
     let communes: Vec<Commune> = lines.filter_map(|line| parse(line, &centres)).collect();
-    let mut table = Table {
+    let mut table = CommuneTable {
         by_insee_code: HashMap::with_capacity(communes.len()),
         by_postal_code: HashMap::with_capacity(communes.len()),
         by_name: HashMap::with_capacity(communes.len()),
@@ -89,7 +89,7 @@ fn parse(line: &'static str, centres: &HashMap<&str, (f64, f64)>) -> Option<Comm
     let mut fields = line.split(',');
     let (insee_code, name) = (fields.next()?, fields.next()?);
     let postal_codes = fields.next()?.split('|').collect();
-    let department = departments::of_commune(insee_code)?;
+    let department = departments::for_commune(insee_code)?;
     Some(Commune {
         insee_code,
         name,
@@ -101,7 +101,7 @@ fn parse(line: &'static str, centres: &HashMap<&str, (f64, f64)>) -> Option<Comm
 }
 
 /// The commune with an INSEE code.
-pub fn of_code(insee_code: &str) -> Option<&'static Commune> {
+pub fn find_by_code(insee_code: &str) -> Option<&'static Commune> {
     let table = &*TABLE;
     table
         .by_insee_code
@@ -110,7 +110,7 @@ pub fn of_code(insee_code: &str) -> Option<&'static Commune> {
 }
 
 /// All communes of a postal code.
-pub fn of_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Commune> {
+pub fn find_by_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Commune> {
     let table = &*TABLE;
     let found = table
         .by_postal_code
@@ -132,10 +132,10 @@ pub fn named(name: &str, department: &str) -> Option<&'static Commune> {
 }
 
 /// The commune identified by a postal code and a name together: `75013` and `Paris` give its 13th arrondissement.
-pub fn of_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Commune> {
+pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Commune> {
     let name = fold(name);
     let city = city_of(&name);
-    let mut found = of_postal_code(postal_code)
+    let mut found = find_by_postal_code(postal_code)
         .filter(|commune| commune.folded == name || city_of(&commune.folded) == city);
     let first = found.next()?;
     found.next().is_none().then_some(first)
@@ -245,19 +245,19 @@ mod tests {
         assert_eq!(code(named("Saint-Étienne", "69")), None);
         for name in ["Paris", "PARIS 13", "Paris 13e Arrondissement"] {
             assert_eq!(
-                code(of_postal_code_and_name("75013", name)),
+                code(find_by_postal_code_and_name("75013", name)),
                 Some("75113"),
                 "{name}"
             );
         }
-        assert_eq!(code(of_postal_code_and_name("75013", "Lyon")), None);
-        assert_eq!(code(of_code("75113")), Some("75113"));
+        assert_eq!(code(find_by_postal_code_and_name("75013", "Lyon")), None);
+        assert_eq!(code(find_by_code("75113")), Some("75113"));
     }
 
     #[test]
     fn a_postal_code_gives_all_its_communes() {
         let codes = |postal_code| -> Vec<&str> {
-            let found = of_postal_code(postal_code);
+            let found = find_by_postal_code(postal_code);
             found.map(|commune| commune.insee_code).collect()
         };
         assert_eq!(codes("75013"), ["75113"]);

@@ -20,7 +20,7 @@ pub fn rank(code: &str) -> u8 {
 }
 
 /// The department of a commune code: its first two characters, three overseas. `None` for an unknown code.
-pub fn of_commune(insee_code: &str) -> Option<&'static str> {
+pub fn for_commune(insee_code: &str) -> Option<&'static str> {
     let length = if insee_code.starts_with("97") { 3 } else { 2 };
     let prefix = insee_code.get(..length)?;
     CODES.iter().find(|known| **known == prefix).copied()
@@ -32,9 +32,9 @@ mod tests {
 
     #[test]
     fn communes_name_their_department() {
-        assert_eq!(of_commune("2A004"), Some("2A"));
-        assert_eq!(of_commune("97411"), Some("974"));
-        assert_eq!(of_commune("75113"), Some("75"));
-        assert_eq!(of_commune("X"), None);
+        assert_eq!(for_commune("2A004"), Some("2A"));
+        assert_eq!(for_commune("97411"), Some("974"));
+        assert_eq!(for_commune("75113"), Some("75"));
+        assert_eq!(for_commune("X"), None);
     }
 }

@@ -18,7 +18,7 @@ pub const FLATS_BY_DEPARTMENT: [f64; 101] = [
 ];
 
 /// The price level of flats in a department, EUR per square metre; `None` for an unknown code.
-pub fn of_flats(department: &str) -> Option<f64> {
+pub fn flat_price_per_m2(department: &str) -> Option<f64> {
     let rank = usize::from(departments::rank(department)).checked_sub(1)?;
     FLATS_BY_DEPARTMENT.get(rank).copied()
 }
@@ -29,8 +29,8 @@ mod tests {
 
     #[test]
     fn each_department_has_its_own_level() {
-        assert_eq!(of_flats("75"), Some(10_300.0));
-        assert_eq!(of_flats("976"), Some(2_300.0));
-        assert_eq!(of_flats("20"), None);
+        assert_eq!(flat_price_per_m2("75"), Some(10_300.0));
+        assert_eq!(flat_price_per_m2("976"), Some(2_300.0));
+        assert_eq!(flat_price_per_m2("20"), None);
     }
 }

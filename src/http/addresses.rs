@@ -1,6 +1,6 @@
 //! Whether receivers may be posted to, asked of the name service for a few addresses at a time.
 //!
-//! Questions have a bounded number of places for all calls together ([`toise_net::lookup`]); more wait, but no call
+//! Questions have a bounded number of places for all calls together ([`toise_net::resolver`]); more wait, but no call
 //! longer than [`CALL_TIMEOUT`].
 
 use std::collections::{HashMap, HashSet};
@@ -10,8 +10,8 @@ use futures::StreamExt;
 use futures::stream;
 use tokio::time::{Instant, timeout_at};
 
-use toise_net::lookup::CHECKS_MAX;
-use toise_net::receiver::{Gate, Refused};
+use toise_net::egress::{EgressGuard, UrlRefusal};
+use toise_net::resolver::CHECKS_MAX;
 
 /// Addresses one call looks up at once: half of what all calls together may.
 const LOOKUPS_PER_CALL_MAX: usize = CHECKS_MAX / 2;
@@ -20,23 +20,23 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Checks addresses of receivers. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Addresses {
-    gate: Gate,
+pub struct ReceiverChecker {
+    gate: EgressGuard,
 }
 
-impl Addresses {
+impl ReceiverChecker {
     /// Lets pass what a gate lets pass.
-    pub fn new(gate: Gate) -> Self {
+    pub fn new(gate: EgressGuard) -> Self {
         Self { gate }
     }
 
     /// What decides, for whoever goes there.
-    pub fn gate(&self) -> &Gate {
+    pub fn gate(&self) -> &EgressGuard {
         &self.gate
     }
 
     /// Those of the addresses that may not be posted to, with the reason.
-    pub async fn refused(&self, urls: HashSet<String>) -> HashMap<String, Refused> {
+    pub async fn refused(&self, urls: HashSet<String>) -> HashMap<String, UrlRefusal> {
         self.refused_by(urls, Instant::now() + CALL_TIMEOUT).await
     }
 
@@ -44,7 +44,7 @@ impl Addresses {
         &self,
         urls: HashSet<String>,
         deadline: Instant,
-    ) -> HashMap<String, Refused> {
+    ) -> HashMap<String, UrlRefusal> {
         let checks = stream::iter(urls).map(|url| async move {
             let refused = self.check(&url, deadline).await.err()?;
             Some((url, refused))
@@ -53,12 +53,12 @@ impl Addresses {
         checked.filter_map(std::future::ready).collect().await
     }
 
-    async fn check(&self, url: &str, deadline: Instant) -> Result<(), Refused> {
+    async fn check(&self, url: &str, deadline: Instant) -> Result<(), UrlRefusal> {
         // What its form tells takes no time.
-        let form = self.gate.check_form(url)?;
+        let form = self.gate.check_syntax(url)?;
         match timeout_at(deadline, self.gate.check(url)).await {
             Ok(checked) => checked.map(drop),
-            Err(_) => Err(Refused::Unresolved(
+            Err(_) => Err(UrlRefusal::Unresolved(
                 form.host_str().unwrap_or_default().to_owned(),
             )),
         }
@@ -70,28 +70,28 @@ mod tests {
     use super::*;
     use std::sync::mpsc::channel;
     use std::sync::{Arc, Mutex};
-    use toise_net::receiver::Allowed;
+    use toise_net::egress::AllowedHosts;
 
     #[tokio::test]
     async fn names_that_nobody_answers_for_hold_a_call_no_longer_than_its_time() {
-        let (let_go, held) = channel::<()>();
+        let (delete_notification, held) = channel::<()>();
         let held = Arc::new(Mutex::new(held));
-        let gate = Gate::asking(Allowed::default(), move |name| {
+        let gate = EgressGuard::asking(AllowedHosts::default(), move |name| {
             if name.starts_with("silent") {
                 // Until the other end is dropped.
                 let _ = held.lock().unwrap().recv();
             }
             Ok(vec![[93, 184, 216, 34].into()])
         });
-        let addresses = Addresses::new(gate);
+        let addresses = ReceiverChecker::new(gate);
         let silent = (0..200).map(|number| format!("https://silent{number}.example/"));
         let deadline = Instant::now() + Duration::from_millis(100);
         let refused = addresses.refused_by(silent.collect(), deadline).await;
         assert!(deadline.elapsed() < Duration::from_secs(2));
         assert_eq!(refused.len(), 200);
-        let unresolved = |refused: &Refused| matches!(refused, Refused::Unresolved(_));
+        let unresolved = |refused: &UrlRefusal| matches!(refused, UrlRefusal::Unresolved(_));
         assert!(refused.values().all(unresolved));
-        drop(let_go);
+        drop(delete_notification);
         let urls = HashSet::from(["https://client.example/".to_owned()]);
         assert!(
             addresses.refused(urls).await.is_empty(),

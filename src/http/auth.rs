@@ -7,13 +7,12 @@ use warp::http::HeaderMap;
 use super::endpoint::Access;
 use super::error::ApiError;
 use toise_accounts::key::KeyRecord;
-use toise_accounts::verify::{Recalled, Verifier};
+use toise_accounts::verify::{KeyVerifier, Recalled};
 
 /// Header that carries the key.
 pub const KEY_HEADER: &str = "x-api-key";
 
-/// The working key a request names. The store is asked on a blocking thread, when the key was not seen lately or the
-/// keys were not looked at for a fifth of a second; other calls pay no hop between threads.
+/// Returns the valid key that a request names.
 pub async fn authenticate(
     verifier: &Verifier,
     headers: &HeaderMap,
@@ -22,15 +21,7 @@ pub async fn authenticate(
         .get(KEY_HEADER)
         .ok_or(ApiError::Unauthorised("is required"))?;
     let key = match text.to_str() {
-        Ok(text) => match verifier.recall(text) {
-            Recalled::Known(key) => key,
-            Recalled::Unknown => {
-                let (verifier, text) = (verifier.clone(), text.to_owned());
-                tokio::task::spawn_blocking(move || verifier.verify(&text))
-                    .await
-                    .map_err(ApiError::internal)??
-            }
-        },
+        Ok(text) => verifier.verify(text).await.map_err(ApiError::internal)?,
         Err(_) => None,
     };
     key.ok_or(ApiError::Unauthorised(
@@ -41,7 +32,7 @@ pub async fn authenticate(
 /// Whether a key may use an endpoint with this access.
 pub fn authorise(key: &KeyRecord, access: Access) -> Result<(), ApiError> {
     match access {
-        Access::Scoped(scope, endpoint) if !key.may(scope, endpoint) => {
+        Access::Scoped(scope, endpoint) if !key.allows(scope, endpoint) => {
             Err(ApiError::Forbidden { scope, endpoint })
         }
         Access::Public | Access::Keyed | Access::Scoped(..) => Ok(()),

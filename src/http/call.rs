@@ -13,13 +13,13 @@ use uuid::Uuid;
 use warp::http::HeaderMap;
 
 use super::App;
-use super::answer::Answer;
 use super::error::ApiError;
+use super::response::ApiResponse;
 use super::router::Params;
 use toise_accounts::key::KeyRecord;
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 
 /// A request that may be answered: its key is good, its body whole.
@@ -70,11 +70,13 @@ impl Call<'_> {
         &self,
         load: Load,
         job: impl FnOnce(&App, &[u8], &Interrupt) -> Result<Bytes, ApiError> + Send + 'static,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<ApiResponse, ApiError> {
         let (app, body) = (self.app.clone(), self.body.clone());
         let client = self.key()?.key_id;
         let run = move |interrupt: &Interrupt| job(&app, &body, interrupt);
-        Ok(Answer::json(self.app.pool.run(client, load, run).await??))
+        Ok(ApiResponse::json(
+            self.app.pool.run(client, load, run).await??,
+        ))
     }
 
     /// Runs a job that waits for the store on a blocking thread.

@@ -2,8 +2,8 @@
 //!
 //! hyper bounds a request head and the idle time before it by one timeout, and no time before the first byte. Here the
 //! two are apart: a head that has begun must be whole within a short time, a connection that waits between requests may
-//! wait longer. So the stream notes when bytes come and go ([`Watched`]), the service when requests run
-//! ([`Activity::request`]), and [`Activity::overdue`] resolves once the connection has outstayed its time.
+//! wait longer. So the stream notes when bytes come and go ([`TimedStream`]), the service when requests run
+//! ([`Activity::request`]), and [`Activity::timed_out`] resolves once the connection has outstayed its time.
 
 use std::io;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ const UPKEEP_BYTES_MAX: usize = 64;
 
 /// How long a connection may take for what.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct Timeouts {
     /// For a whole request head, from its first byte; for the first byte of a new connection too.
     pub head: Duration,
     /// Between an answer and the next request.
@@ -29,21 +29,21 @@ pub(super) struct Patience {
 
 /// What a connection is doing. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Activity(Arc<Mutex<State>>);
+pub(super) struct Activity(Arc<Mutex<ActivityState>>);
 
 #[derive(Debug)]
-struct State {
+struct ActivityState {
     /// Requests being answered; over HTTP/2 several at once.
     running: usize,
     /// Since when the phase lasts.
     since: Instant,
-    phase: Phase,
+    phase: ConnectionPhase,
     /// Whether bytes between requests begin a head. Over HTTP/2 they may as well be a ping.
     bytes_begin_heads: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ConnectionPhase {
     /// A head is awaited or coming.
     Head,
     /// Nothing has come since the last answer.
@@ -53,50 +53,50 @@ enum Phase {
 impl Activity {
     /// A connection just accepted.
     pub(super) fn begin(now: Instant) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(ActivityState {
             running: 0,
             since: now,
-            phase: Phase::Head,
+            phase: ConnectionPhase::Head,
             bytes_begin_heads: true,
         })))
     }
 
     /// A request runs for as long as the value lives.
-    pub(super) fn request(&self, version: Version) -> Running {
+    pub(super) fn request(&self, version: Version) -> RunningRequest {
         let mut state = self.state();
         state.running += 1;
         state.bytes_begin_heads = version < Version::HTTP_2;
-        Running(self.clone())
+        RunningRequest(self.clone())
     }
 
     /// Resolves when the connection has outstayed its time; never while a request runs.
-    pub(super) async fn overdue(&self, patience: Patience) {
+    pub(super) async fn timed_out(&self, timeouts: Timeouts) {
         loop {
             let now = Instant::now();
-            let deadline = self.deadline(patience, now);
+            let deadline = self.deadline(timeouts, now);
             if deadline <= now {
                 return;
             }
             // Whatever happens meanwhile may bring the deadline nearer than the one just seen.
-            let least = now + patience.head.min(patience.idle);
+            let least = now + timeouts.head.min(timeouts.idle);
             tokio::time::sleep_until(deadline.min(least)).await;
         }
     }
 
     /// The end of the present phase's time, or some time later while a request runs.
-    fn deadline(&self, patience: Patience, now: Instant) -> Instant {
+    fn deadline(&self, timeouts: Timeouts, now: Instant) -> Instant {
         let state = self.state();
         match state.phase {
-            _ if state.running > 0 => now + patience.head.min(patience.idle),
-            Phase::Head => state.since + patience.head,
-            Phase::Idle => state.since + patience.idle,
+            _ if state.running > 0 => now + timeouts.head.min(timeouts.idle),
+            ConnectionPhase::Head => state.since + timeouts.head,
+            ConnectionPhase::Idle => state.since + timeouts.idle,
         }
     }
 
     fn bytes_read(&self, now: Instant) {
         let mut state = self.state();
-        if state.running == 0 && state.phase == Phase::Idle && state.bytes_begin_heads {
-            state.phase = Phase::Head;
+        if state.running == 0 && state.phase == ConnectionPhase::Idle && state.bytes_begin_heads {
+            state.phase = ConnectionPhase::Head;
             state.since = now;
         }
     }
@@ -104,7 +104,7 @@ impl Activity {
     /// A long answer on a slow line is no idleness.
     fn bytes_written(&self, bytes: usize, now: Instant) {
         let mut state = self.state();
-        if state.phase == Phase::Idle && bytes > UPKEEP_BYTES_MAX {
+        if state.phase == ConnectionPhase::Idle && bytes > UPKEEP_BYTES_MAX {
             state.since = now;
         }
     }
@@ -112,11 +112,11 @@ impl Activity {
     fn request_ended(&self, now: Instant) {
         let mut state = self.state();
         state.running = state.running.saturating_sub(1);
-        state.phase = Phase::Idle;
+        state.phase = ConnectionPhase::Idle;
         state.since = now;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ActivityState> {
         // Nothing panics while the state is held, so a poisoned one is still sound.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,9 +124,9 @@ impl Activity {
 
 /// A request being answered.
 #[derive(Debug)]
-pub(super) struct Running(Activity);
+pub(super) struct RunningRequest(Activity);
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.0.request_ended(Instant::now());
     }
@@ -134,18 +134,18 @@ impl Drop for Running {
 
 /// A stream whose bytes are noted.
 #[derive(Debug)]
-pub(super) struct Watched<S> {
+pub(super) struct TimedStream<S> {
     stream: S,
     activity: Activity,
 }
 
-impl<S> Watched<S> {
+impl<S> TimedStream<S> {
     pub(super) fn new(stream: S, activity: Activity) -> Self {
         Self { stream, activity }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -160,7 +160,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -202,7 +202,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 mod tests {
     use super::*;
 
-    const PATIENCE: Patience = Patience {
+    const PATIENCE: Timeouts = Timeouts {
         head: Duration::from_secs(30),
         idle: Duration::from_secs(75),
     };

@@ -9,10 +9,10 @@ use futures::future::BoxFuture;
 use warp::http::Method;
 
 use super::App;
-use super::answer::Answer;
 use super::call::Call;
 use super::error::ApiError;
 use super::openapi::Operation;
+use super::response::ApiResponse;
 use toise_accounts::grants::is_endpoint_name;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -97,7 +97,7 @@ impl Time {
 }
 
 /// Answers a call.
-pub type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<Answer, ApiError>>;
+pub type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<ApiResponse, ApiError>>;
 
 /// An endpoint: a method on a path, and all that is to say of it.
 #[derive(Debug)]

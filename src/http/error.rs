@@ -7,7 +7,7 @@ use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTH
 use warp::http::{Response, StatusCode};
 
 use toise_accounts::ledger::LedgerError;
-use toise_accounts::meter::Refused;
+use toise_accounts::meter::LimitExceeded;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_contract::query::BrokenQuery;
@@ -18,7 +18,7 @@ use toise_store as store;
 const OVERLOAD_RETRY_AFTER_S: u32 = 1;
 
 /// Seconds after which a call that another holds up may be tried again.
-const WAITING_RETRY_AFTER_S: u32 = 10;
+const BUSY_RETRY_AFTER_S: u32 = 10;
 
 /// An answer that is an error.
 #[derive(Debug, thiserror::Error)]
@@ -45,13 +45,13 @@ pub enum ApiError {
     },
     /// The key asked more often than it may.
     #[error("too many calls a second for this key; retry after {} s", .0.retry_after_s)]
-    RateLimited(Refused),
+    RateLimited(LimitExceeded),
     /// The key asked more in this month than it may.
     #[error("the monthly quota of this key is reached; it begins anew in {} s", .0.retry_after_s)]
-    QuotaReached(Refused),
+    QuotaReached(LimitExceeded),
     /// The key has as many estimates under way and waiting as it may.
     #[error("too many estimates at once for this key; retry shortly")]
-    TooManyAtOnce(Refused),
+    TooManyAtOnce(LimitExceeded),
     /// What was asked for before waits to be done.
     #[error("{0}; retry later")]
     StillWaiting(String),
@@ -165,7 +165,7 @@ impl ApiError {
                 headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after_s));
             }
             ApiError::StillWaiting(_) => {
-                headers.insert(RETRY_AFTER, HeaderValue::from(WAITING_RETRY_AFTER_S));
+                headers.insert(RETRY_AFTER, HeaderValue::from(BUSY_RETRY_AFTER_S));
             }
             ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(OVERLOAD_RETRY_AFTER_S));

@@ -21,7 +21,7 @@ const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-poli
 
 /// A file ready to be sent.
 #[derive(Debug)]
-pub struct File {
+pub struct DocsFile {
     /// Its name in the path.
     pub name: &'static str,
     content_type: HeaderValue,
@@ -31,7 +31,7 @@ pub struct File {
     pub bytes: Bytes,
 }
 
-impl File {
+impl DocsFile {
     /// A file of this media type; `None` when that cannot stand in a header.
     pub fn new(
         name: &'static str,

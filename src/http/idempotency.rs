@@ -12,9 +12,9 @@ use uuid::Uuid;
 use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
-use super::answer::Answer;
 use super::error::ApiError;
-use toise_accounts::ledger::{StoredAnswer, stored_answer};
+use super::response::ApiResponse;
+use toise_accounts::ledger::{StoredResponse, stored_response};
 use toise_contract::Fault;
 use toise_store::Store;
 
@@ -54,26 +54,26 @@ pub fn request_digest(method: &Method, path: &str, query: &str, body: &[u8]) -> 
     *hasher.finalize().as_bytes()
 }
 
-type Name = (Uuid, String);
+type ClaimKey = (Uuid, String);
 
 /// Keys under which a call is under way. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Claims(Arc<Mutex<HashMap<Name, Arc<tokio::sync::Mutex<()>>>>>);
+pub struct IdempotencyClaims(Arc<Mutex<HashMap<ClaimKey, Arc<tokio::sync::Mutex<()>>>>>);
 
 /// A key held by one call, until dropped.
 #[derive(Debug)]
-pub struct Claim {
-    claims: Claims,
-    name: Name,
+pub struct IdempotencyClaim {
+    claims: IdempotencyClaims,
+    name: ClaimKey,
     digest: [u8; 32],
     turn: Option<OwnedMutexGuard<()>>,
 }
 
-impl Claims {
+impl IdempotencyClaims {
     /// Waits until no other call of the account holds the key.
-    pub async fn claim(&self, account_id: Uuid, key: String, digest: [u8; 32]) -> Claim {
+    pub async fn claim(&self, account_id: Uuid, key: String, digest: [u8; 32]) -> IdempotencyClaim {
         let name = (account_id, key);
-        let mut claim = Claim {
+        let mut claim = IdempotencyClaim {
             claims: self.clone(),
             name: name.clone(),
             digest,
@@ -84,13 +84,13 @@ impl Claims {
         claim
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, Arc<tokio::sync::Mutex<()>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClaimKey, Arc<tokio::sync::Mutex<()>>>> {
         // Nothing panics while the map is held half-changed, so a poisoned one is still sound.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Claim {
+impl Drop for IdempotencyClaim {
     fn drop(&mut self) {
         let mut claims = self.claims.lock();
         self.turn = None;
@@ -104,16 +104,16 @@ impl Drop for Claim {
     }
 }
 
-impl Claim {
+impl IdempotencyClaim {
     /// The answer given before under this key; 409 when it was to another request. Reads the store.
-    pub async fn answer_given(
+    pub async fn replayed_response(
         &self,
         store: &Store,
         now: DateTime<Utc>,
-    ) -> Result<Option<Answer>, ApiError> {
+    ) -> Result<Option<ApiResponse>, ApiError> {
         let (store, (account_id, key)) = (store.clone(), self.name.clone());
         let found =
-            tokio::task::spawn_blocking(move || stored_answer(&store, account_id, &key, now));
+            tokio::task::spawn_blocking(move || stored_response(&store, account_id, &key, now));
         let stored = found
             .await
             .map_err(ApiError::internal)?
@@ -131,13 +131,13 @@ impl Claim {
             headers.insert(CONTENT_TYPE, content_type);
         }
         headers.insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
-        Ok(Some(Answer::from(response).uncounted()))
+        Ok(Some(ApiResponse::from(response).free_of_charge()))
     }
 
     /// The answer as it is stored.
-    pub fn to_store(&self, answer: &Answer) -> StoredAnswer {
+    pub fn to_stored_response(&self, answer: &ApiResponse) -> StoredResponse {
         let content_type = answer.response.headers().get(CONTENT_TYPE);
-        StoredAnswer {
+        StoredResponse {
             idempotency_key: self.name.1.clone(),
             request_digest: self.digest,
             status: answer.response.status().as_u16(),
@@ -156,7 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_call_at_a_time_holds_a_key_and_nothing_is_left_behind() {
-        let claims = Claims::default();
+        let claims = IdempotencyClaims::default();
         let account = Uuid::now_v7();
         let first = claims.claim(account, "k".into(), [0; 32]).await;
         let mut second = Box::pin(claims.claim(account, "k".into(), [0; 32]));

@@ -6,7 +6,6 @@
 //! filter after the other: the 405 answer must list the methods of a path, and policy tests walk every endpoint.
 
 pub mod addresses;
-pub mod answer;
 pub mod auth;
 pub mod body;
 pub mod call;
@@ -19,6 +18,7 @@ pub mod idempotency;
 pub mod openapi;
 pub mod pipeline;
 pub mod resources;
+pub mod response;
 pub mod router;
 pub mod server;
 pub mod settings;
@@ -31,38 +31,38 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use toise_accounts::ledger::Ledger;
-use toise_accounts::limits::Limits;
-use toise_accounts::meter::Meters;
+use toise_accounts::limits::KeyLimits;
+use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
-use toise_accounts::verify::Verifier;
-use toise_alerts::Alerts;
+use toise_accounts::verify::KeyVerifier;
+use toise_alerts::AlertRegistry;
 use toise_base::clock::Clock;
 use toise_base::supervise::Supervisor;
 use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
-use toise_engine::pool::Pool;
+use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
 use toise_listings::search::projection::Projection;
 use toise_store::Store;
 use toise_telemetry::Metrics;
 
-use addresses::Addresses;
-use idempotency::Claims;
-use resources::opendata::Answers;
+use addresses::ReceiverChecker;
+use idempotency::IdempotencyClaims;
+use resources::opendata::OpenDataBackend;
 
 /// What every request shares. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     /// The open-data tables.
-    pub answers: Arc<dyn Answers>,
+    pub answers: Arc<dyn OpenDataBackend>,
     /// Accounts, keys, ledger.
     pub store: Store,
     /// Tells the time.
     pub clock: Clock,
     /// Counts what keys use.
-    pub meters: Meters,
+    pub meters: KeyMeters,
     /// What new keys may use unless they say.
-    pub limits: Limits,
+    pub limits: KeyLimits,
     /// What calls cost.
     pub prices: Arc<Prices>,
     /// Writes what calls cost.
@@ -70,23 +70,23 @@ pub struct App {
     /// Adverts and properties: the store, and the table kept up with it.
     pub properties: Arc<Projection>,
     /// The alerts of accounts.
-    pub alerts: Alerts,
+    pub alerts: AlertRegistry,
     /// Checks where their matches are to be posted.
-    pub addresses: Addresses,
+    pub addresses: ReceiverChecker,
     /// Gets listings by their addresses.
     pub collector: Collector,
     /// Turns of the calls that bring adverts.
     pub ingesting: Arc<Semaphore>,
     /// Calls under way that may be repeated.
-    pub claims: Claims,
+    pub claims: IdempotencyClaims,
     /// Checks keys.
-    pub verifier: Verifier,
+    pub verifier: KeyVerifier,
     /// Seals and opens cursors.
     pub cursors: CursorKey,
     /// The model that values homes, once there is one.
     pub models: LiveModel,
     /// Where questions compute.
-    pub pool: Pool,
+    pub pool: QueryPool,
     /// Whether the service takes requests.
     pub readiness: Readiness,
     /// What the service counts.

@@ -14,16 +14,16 @@ use warp::http::header::{HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response};
 use warp::path::FullPath;
 
-use super::answer::Answer;
 use super::body::Incoming;
 use super::call::Call;
 use super::endpoint::{BodyRule, Counting, Endpoint};
 use super::error::ApiError;
-use super::idempotency::{self, Claim};
+use super::idempotency::{self, IdempotencyClaim};
+use super::response::ApiResponse;
 use super::router::Params;
 use super::{App, auth, body, router};
 use toise_accounts::key::KeyRecord;
-use toise_accounts::ledger::{Entry, Record};
+use toise_accounts::ledger::{CallRecord, LedgerEntry};
 use toise_accounts::meter::{RateState, Reservation};
 use toise_telemetry::Refusal;
 
@@ -55,7 +55,7 @@ pub struct Head {
 }
 
 /// What headers and log tell of a request, filled on its way.
-struct Trace {
+struct RequestTrace {
     request_id: Uuid,
     endpoint: Option<&'static Endpoint>,
     key: Option<Arc<KeyRecord>>,
@@ -65,14 +65,14 @@ struct Trace {
 }
 
 /// An answer not yet paid for.
-struct Unpaid {
-    answer: Answer,
+struct UnbilledResponse {
+    answer: ApiResponse,
     reservation: Option<Reservation>,
-    claim: Option<Claim>,
+    claim: Option<IdempotencyClaim>,
 }
 
-impl From<Answer> for Unpaid {
-    fn from(answer: Answer) -> Self {
+impl From<ApiResponse> for UnbilledResponse {
+    fn from(answer: ApiResponse) -> Self {
         Self {
             answer,
             reservation: None,
@@ -85,7 +85,7 @@ impl From<Answer> for Unpaid {
 pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Bytes> {
     let started = Instant::now();
     let found = router::find(&head.method, head.path.as_str());
-    let mut trace = Trace {
+    let mut trace = RequestTrace {
         request_id: Uuid::now_v7(),
         endpoint: found.as_ref().ok().map(|(endpoint, _)| *endpoint),
         key: None,
@@ -101,7 +101,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Byte
         Err(error) => Err(error),
     };
     let paid = match outcome {
-        Ok(unpaid) => pay(app, &mut trace, unpaid).await,
+        Ok(unbilled) => bill(app, &mut trace, unbilled).await,
         Err(error) => Err(error),
     };
     let mut response = match paid {
@@ -114,7 +114,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Byte
             error.into_response(trace.request_id)
         }
     };
-    put_headers(response.headers_mut(), head.path.as_str(), &trace);
+    set_headers(response.headers_mut(), head.path.as_str(), &trace);
     log(app, head, &trace, &response, started.elapsed());
     response
 }
@@ -122,8 +122,8 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Byte
 /// What a call comes to within its time. A panic must not take the connection, and the other requests on it, along.
 async fn within(
     limit: Duration,
-    handled: impl Future<Output = Result<Unpaid, ApiError>>,
-) -> Result<Unpaid, ApiError> {
+    handled: impl Future<Output = Result<UnbilledResponse, ApiError>>,
+) -> Result<UnbilledResponse, ApiError> {
     let bounded = tokio::time::timeout(limit, handled);
     match AssertUnwindSafe(bounded).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
@@ -132,7 +132,13 @@ async fn within(
     }
 }
 
-fn log(app: &App, head: &Head, trace: &Trace, response: &Response<Bytes>, duration: Duration) {
+fn log(
+    app: &App,
+    head: &Head,
+    trace: &RequestTrace,
+    response: &Response<Bytes>,
+    duration: Duration,
+) {
     let status = response.status().as_u16();
     let pattern = trace.endpoint.map(|endpoint| endpoint.path);
     app.metrics
@@ -155,8 +161,8 @@ async fn handle(
     endpoint: &'static Endpoint,
     params: Params,
     body: &mut Incoming,
-    trace: &mut Trace,
-) -> Result<Unpaid, ApiError> {
+    trace: &mut RequestTrace,
+) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
     // The length is refused before the key is looked at, the body read only after the quota.
     body::check_headers(endpoint.body, &head.headers)?;
@@ -175,7 +181,7 @@ async fn handle(
     if let (Some(claim_key), Some(key)) = (claim_key, &trace.key) {
         let digest = idempotency::request_digest(&head.method, path, query, &bytes);
         let held = app.claims.claim(key.account_id, claim_key, digest).await;
-        if let Some(given) = held.answer_given(&app.store, now).await? {
+        if let Some(given) = held.replayed_response(&app.store, now).await? {
             return Ok(given.into());
         }
         claim = Some(held);
@@ -190,7 +196,7 @@ async fn handle(
         key: trace.key.clone(),
         received,
     };
-    Ok(Unpaid {
+    Ok(UnbilledResponse {
         answer: (endpoint.handler)(&call).await?,
         reservation,
         claim,
@@ -203,7 +209,7 @@ async fn admit(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     now: DateTime<Utc>,
-    trace: &mut Trace,
+    trace: &mut RequestTrace,
 ) -> Result<Option<Reservation>, ApiError> {
     if !endpoint.is_protected() {
         return Ok(None);
@@ -240,18 +246,22 @@ async fn admit(
 }
 
 /// Writes what the call leaves in the ledger, before the answer goes.
-async fn pay(app: &App, trace: &mut Trace, unpaid: Unpaid) -> Result<Response<Bytes>, ApiError> {
-    let Unpaid {
+async fn bill(
+    app: &App,
+    trace: &mut RequestTrace,
+    unbilled: UnbilledResponse,
+) -> Result<Response<Bytes>, ApiError> {
+    let UnbilledResponse {
         answer,
         reservation,
         claim,
-    } = unpaid;
+    } = unbilled;
     let (Some(endpoint), Some(key)) = (trace.endpoint, &trace.key) else {
         return Ok(answer.response);
     };
     let at = app.clock.now();
     let entry = match endpoint.counting {
-        Counting::As(consumption) if answer.counts => Some(Entry {
+        Counting::As(consumption) if answer.counts => Some(LedgerEntry {
             request_id: trace.request_id,
             account_id: key.account_id,
             key_id: key.key_id,
@@ -264,10 +274,10 @@ async fn pay(app: &App, trace: &mut Trace, unpaid: Unpaid) -> Result<Response<By
     let stored = claim
         .as_ref()
         .filter(|_| answer.is_final())
-        .map(|claim| claim.to_store(&answer));
+        .map(|claim| claim.to_stored_response(&answer));
     if entry.is_some() || stored.is_some() {
         let credits = entry.as_ref().map_or(0, |entry| entry.credits);
-        let record = Record {
+        let record = CallRecord {
             account_id: key.account_id,
             at,
             entry,
@@ -283,12 +293,12 @@ async fn pay(app: &App, trace: &mut Trace, unpaid: Unpaid) -> Result<Response<By
     if answer.counts
         && let Some(reservation) = reservation
     {
-        reservation.keep();
+        reservation.commit();
     }
     Ok(answer.response)
 }
 
-fn put_headers(headers: &mut HeaderMap, path: &str, trace: &Trace) {
+fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     if let Ok(id) = HeaderValue::from_str(&trace.request_id.to_string()) {
         headers.insert(REQUEST_ID_HEADER, id);
     }

@@ -24,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use warp::http::Response;
 
-use super::connection::{Activity, Patience, Watched};
+use super::connection::{Activity, TimedStream, Timeouts};
 use super::tls::Tls;
 use super::{App, filters};
 use crate::settings::ServerSettings;
@@ -37,7 +37,7 @@ const METRICS_UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Bounds of the connections.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Connections open at once.
     pub connections_max: usize,
     /// Longest TLS handshake.
@@ -50,14 +50,14 @@ pub struct Limits {
     pub drain_timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     /// Those of a configuration without anything set.
     fn default() -> Self {
         Self::from(&ServerSettings::default())
     }
 }
 
-impl From<&ServerSettings> for Limits {
+impl From<&ServerSettings> for ServerLimits {
     fn from(server: &ServerSettings) -> Self {
         Self {
             connections_max: server.connections_max,
@@ -73,25 +73,25 @@ impl From<&ServerSettings> for Limits {
 pub async fn run(
     listener: TcpListener,
     app: App,
-    limits: Limits,
+    limits: ServerLimits,
     stop: impl Future<Output = ()> + Send,
 ) {
-    run_over(listener, None, app, limits, stop).await;
+    run_with_tls(listener, None, app, limits, stop).await;
 }
 
 /// The same, over TLS where it is given.
-pub async fn run_over(
+pub async fn run_with_tls(
     listener: TcpListener,
     tls: Option<Tls>,
     app: App,
-    limits: Limits,
+    limits: ServerLimits,
     stop: impl Future<Output = ()> + Send,
 ) {
     let readiness = app.readiness.clone();
     let metrics = app.metrics.clone();
     let upkeep = readiness
         .supervisor()
-        .watch("metrics-upkeep", keep_up(metrics.clone()));
+        .watch("metrics-upkeep", run_metrics_upkeep(metrics.clone()));
     let upkeep = tokio::spawn(upkeep);
     let service = TowerToHyperService::new(warp::service(filters::service(app)));
     let builder = builder(limits);
@@ -126,7 +126,7 @@ pub async fn run_over(
             match acceptor {
                 None => serve(stream, builder, service, limits, watcher).await,
                 Some(acceptor) => {
-                    if let Some(stream) = shake_hands(stream, acceptor, limits).await {
+                    if let Some(stream) = tls_handshake(stream, acceptor, limits).await {
                         serve(stream, builder, service, limits, watcher).await;
                     }
                 }
@@ -147,7 +147,7 @@ pub async fn run_over(
     upkeep.abort();
 }
 
-fn builder(limits: Limits) -> Builder<TokioExecutor> {
+fn builder(limits: ServerLimits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // Heads and idle time are bounded by the connection's activity.
     builder
@@ -161,20 +161,20 @@ fn builder(limits: Limits) -> Builder<TokioExecutor> {
     builder
 }
 
-async fn keep_up(metrics: Metrics) {
+async fn run_metrics_upkeep(metrics: Metrics) {
     let mut ticks = tokio::time::interval(METRICS_UPKEEP_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        metrics.upkeep();
+        metrics.run_upkeep();
     }
 }
 
 /// The stream after its TLS handshake; `None` when that failed or took too long.
-async fn shake_hands(
+async fn tls_handshake(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    limits: Limits,
+    limits: ServerLimits,
 ) -> Option<TlsStream<TcpStream>> {
     match tokio::time::timeout(limits.tls_handshake_timeout, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
@@ -194,7 +194,7 @@ async fn serve<T, S, B>(
     stream: T,
     builder: Builder<TokioExecutor>,
     service: S,
-    limits: Limits,
+    limits: ServerLimits,
     watcher: Watcher,
 ) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -218,9 +218,9 @@ async fn serve<T, S, B>(
             }
         })
     };
-    let io = TokioIo::new(Watched::new(stream, activity.clone()));
+    let io = TokioIo::new(TimedStream::new(stream, activity.clone()));
     let connection = watcher.watch(builder.serve_connection(io, noting).into_owned());
-    let patience = Patience {
+    let timeouts = Timeouts {
         head: limits.header_read_timeout,
         idle: limits.keep_alive_idle,
     };
@@ -230,6 +230,6 @@ async fn serve<T, S, B>(
                 tracing::debug!(%error, "connection ended");
             }
         }
-        () = activity.overdue(patience) => {}
+        () = activity.timed_out(timeouts) => {}
     }
 }

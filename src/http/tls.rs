@@ -42,10 +42,10 @@ pub enum TlsError {
 
 /// The certificate and key in use. Cheap to clone; all clones see a renewal.
 #[derive(Clone, Debug)]
-pub struct Tls(Arc<Inner>);
+pub struct Tls(Arc<TlsInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct TlsInner {
     certificate: PathBuf,
     key: PathBuf,
     current: ArcSwap<ServerConfig>,
@@ -57,7 +57,7 @@ impl Tls {
     /// # Errors
     /// Files that cannot be read or do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(TlsInner {
             current: ArcSwap::new(read(certificate, key)?),
             certificate: certificate.to_owned(),
             key: key.to_owned(),

@@ -11,11 +11,11 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
 use super::checked::CheckedFile;
-use super::part::{Part, footer};
+use super::checksums::DataFileChecksums;
+use super::data_file::{DataFile, footer};
 use super::schema::TableSchema;
-use super::snapshot::{PartEntry, Snapshot};
-use super::sums::Sums;
-use super::{Error, ids};
+use super::snapshot::{DataFileEntry, Snapshot};
+use super::{Error, id_index};
 
 /// Maximum bytes read and verified at once.
 const RUN_BYTES_MAX: u64 = 4 << 20;
@@ -71,14 +71,14 @@ impl From<Error> for Damage {
 }
 
 /// A table opened for checking.
-pub struct TableReading {
+pub struct TableVerification {
     found: TableCheck,
     /// Sequence of the snapshot.
     sequence: u64,
     files: Vec<Arc<CheckedFile>>,
 }
 
-impl TableReading {
+impl TableVerification {
     /// Opens the files of a table's current snapshot.
     pub(super) fn open(folder: &Path, schema: &TableSchema) -> Self {
         let mut reading = Self::open_snapshot(folder, schema);
@@ -110,13 +110,17 @@ impl TableReading {
                 return reading;
             }
         };
-        let runs: BTreeSet<u64> = snapshot.parts.iter().map(|part| part.run).collect();
+        let runs: BTreeSet<u64> = snapshot
+            .parts
+            .iter()
+            .map(|data_file| data_file.run)
+            .collect();
         reading.found.runs = runs.len();
         reading.found.files = snapshot.parts.len();
         reading.found.rows = snapshot.rows();
         for entry in &snapshot.parts {
-            match Part::open(folder, entry, schema) {
-                Ok(part) => reading.files.extend(part.files()),
+            match DataFile::open(folder, entry, schema) {
+                Ok(data_file) => reading.files.extend(data_file.files()),
                 Err(error) => {
                     reading.found.damaged.push(error.into());
                     reading.open_damaged(folder, entry);
@@ -130,8 +134,8 @@ impl TableReading {
     }
 
     /// Opens whatever can be opened of a damaged data file, so that all of its damage is reported.
-    fn open_damaged(&mut self, folder: &Path, entry: &PartEntry) {
-        let Ok(sums) = Sums::load(folder, &entry.file, &entry.sums) else {
+    fn open_damaged(&mut self, folder: &Path, entry: &DataFileEntry) {
+        let Ok(sums) = DataFileChecksums::load(folder, &entry.file, &entry.sums) else {
             return;
         };
         let open = |name: &str, sums| CheckedFile::open(&folder.join(name), sums).map(Arc::new);
@@ -140,7 +144,10 @@ impl TableReading {
         if let Ok(Err(error)) = named {
             self.found.damaged.push(error.into());
         }
-        for file in [parquet, open(&ids::file_name(&entry.file), sums.ids)] {
+        for file in [
+            parquet,
+            open(&id_index::file_name(&entry.file), sums.id_index),
+        ] {
             match file {
                 Ok(file) => self.files.push(file),
                 Err(error) => self.found.damaged.push(error.into()),

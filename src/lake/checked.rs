@@ -1,7 +1,7 @@
 //! A file of the lake that returns only bytes that match their checksums.
 //!
 //! Every reader of a data file goes through here: decoding of columns, fetching of records, merging, the id index and
-//! SQL. A requested range is widened to the spans that contain it ([`super::sums`]), which are verified each time they
+//! SQL. A requested range is widened to the spans that contain it ([`super::checksums`]), which are verified each time they
 //! are read from disk. Reads are positional, so threads share one descriptor.
 
 use std::fs::File;
@@ -18,21 +18,21 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::Error;
-use super::sums::SpanSums;
+use super::checksums::SpanChecksums;
 
 /// An open file and the checksums of its spans.
 #[derive(Debug)]
 pub struct CheckedFile {
     file: File,
     path: PathBuf,
-    sums: SpanSums,
+    sums: SpanChecksums,
     /// Footer of a Parquet file once it is read; used to name columns in messages.
     footer: OnceLock<Arc<ParquetMetaData>>,
 }
 
 impl CheckedFile {
     /// Opens a file, whose length must be that of its checksums.
-    pub fn open(path: &Path, sums: SpanSums) -> Result<Self, Error> {
+    pub fn open(path: &Path, sums: SpanChecksums) -> Result<Self, Error> {
         let wrap = |error| Error::io(path, error);
         let file = File::open(path).map_err(wrap)?;
         let (length, written) = (file.metadata().map_err(wrap)?.len(), sums.length());
@@ -59,12 +59,12 @@ impl CheckedFile {
     }
 
     /// The spans of the file and their checksums.
-    pub fn sums(&self) -> &SpanSums {
+    pub fn sums(&self) -> &SpanChecksums {
         &self.sums
     }
 
     /// Sets the footer, from which messages name columns and row groups.
-    pub fn knows(&self, footer: &Arc<ParquetMetaData>) {
+    pub fn set_footer(&self, footer: &Arc<ParquetMetaData>) {
         self.footer.get_or_init(|| Arc::clone(footer));
     }
 
@@ -77,7 +77,7 @@ impl CheckedFile {
         if bytes.is_empty() {
             return Ok(Bytes::new());
         }
-        let spans = self.sums.holding(&bytes);
+        let spans = self.sums.covering(&bytes);
         let start = self.sums.bytes_of(&spans).start;
         let read = self.spans(spans)?;
         Ok(read.slice((bytes.start - start) as usize..(bytes.end - start) as usize))
@@ -150,11 +150,11 @@ impl CheckedFile {
 #[derive(Clone, Debug)]
 pub struct CheckedReader {
     file: Arc<CheckedFile>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ReaderState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReaderState {
     last: Option<(usize, Bytes)>,
     /// The first error; Parquet and Arrow would pass it on only as text.
     error: Option<Error>,
@@ -176,7 +176,7 @@ impl CheckedReader {
     }
 
     fn read(&self, bytes: Range<u64>) -> Result<Bytes, Error> {
-        let spans = self.file.sums.holding(&bytes);
+        let spans = self.file.sums.covering(&bytes);
         if spans.len() != 1 || bytes.end > self.file.length() || bytes.is_empty() {
             return self.file.read(bytes);
         }
@@ -236,7 +236,7 @@ impl Read for CheckedSequence {
         if self.ahead.is_empty() && self.offset < self.reader.file.length() {
             let sums = &self.reader.file.sums;
             let end = sums
-                .bytes_of(&sums.holding(&(self.offset..self.offset + 1)))
+                .bytes_of(&sums.covering(&(self.offset..self.offset + 1)))
                 .end;
             self.ahead = self
                 .reader

@@ -44,14 +44,17 @@ impl Lake {
     }
 
     /// Starts an import into a table; at most one runs on a table at a time, across processes.
-    pub fn import(&self, schema: &'static TableSchema) -> Result<import::Import, Error> {
-        import::Import::start(&self.folder(schema), schema, self.clock.clone())
+    pub fn import(&self, schema: &'static TableSchema) -> Result<import::TableImport, Error> {
+        import::TableImport::start(&self.folder(schema), schema, self.clock.clone())
     }
 
     /// Starts an import whose rows take the place of all that is in a table, which may be damaged; until it is published,
     /// and when it never is, the table stays what it was.
-    pub fn import_anew(&self, schema: &'static TableSchema) -> Result<import::Import, Error> {
-        import::Import::start_anew(&self.folder(schema), schema, self.clock.clone())
+    pub fn import_replacing(
+        &self,
+        schema: &'static TableSchema,
+    ) -> Result<import::TableImport, Error> {
+        import::TableImport::start_replacing(&self.folder(schema), schema, self.clock.clone())
     }
 
     /// The table's present snapshot; an empty one when nothing was imported yet.
@@ -71,7 +74,7 @@ impl Lake {
     }
 
     /// Opens the present snapshot of a table to verify every byte of it; what is wrong is found, never an error.
-    pub fn check(&self, schema: &TableSchema) -> check::TableReading {
-        check::TableReading::open(&self.folder(schema), schema)
+    pub fn check(&self, schema: &TableSchema) -> check::TableVerification {
+        check::TableVerification::open(&self.folder(schema), schema)
     }
 }

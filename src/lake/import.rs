@@ -18,15 +18,15 @@ use arrow::datatypes::{DataType, Date32Type, Int32Type};
 use chrono::{DateTime, Datelike};
 use rayon::slice::ParallelSliceMut;
 
-use super::ids::{self, Entry};
+use super::data_file::DataFile;
+use super::id_index::{self, IdEntry};
 use super::merge::{Merge, SortedStream};
-use super::part::Part;
-use super::rewrite::part_stream;
+use super::rewrite::data_file_stream;
 use super::schema::TableSchema;
-use super::snapshot::{self, PartEntry, Snapshot};
-use super::sort::{Alive, Sorter};
+use super::snapshot::{self, DataFileEntry, Snapshot};
+use super::sort::{Sorter, SurvivorSet};
 use super::write::{RunWriter, content_digests, index_entries};
-use super::{Error, ImportOutcome, RowSink, Slice, Source};
+use super::{Error, ImportOutcome, Provenance, RowSink, Slice};
 use toise_base::clock::Clock;
 
 /// Rows per batch passed to the file writer.
@@ -34,18 +34,18 @@ const OUTPUT_ROWS: usize = 4_096;
 const INCOMING: &str = "incoming";
 
 /// An import that is collecting rows. Dropping it leaves the table unchanged.
-pub struct Import {
+pub struct TableImport {
     table: LockedTable,
     sorter: Sorter,
-    entries: Vec<Entry>,
+    entries: Vec<IdEntry>,
     /// Digests of the ids of rows to remove.
     gone: Vec<u128>,
     through: Option<i64>,
     /// Whether all existing rows are removed, without being read.
-    is_anew: bool,
+    replaces_table: bool,
 }
 
-impl Import {
+impl TableImport {
     pub(super) fn start(
         folder: &Path,
         schema: &'static TableSchema,
@@ -53,57 +53,61 @@ impl Import {
     ) -> Result<Self, Error> {
         let table = LockedTable::lock(folder, schema, clock)?;
         snapshot::sweep(folder, &Snapshot::load(folder)?)?;
-        Ok(Self::of(table))
+        Ok(Self::new(table))
     }
 
     /// Starts an import that replaces the whole table, which may be damaged.
-    pub(super) fn start_anew(
+    pub(super) fn start_replacing(
         folder: &Path,
         schema: &'static TableSchema,
         clock: Clock,
     ) -> Result<Self, Error> {
         Ok(Self {
-            is_anew: true,
-            ..Self::of(LockedTable::lock(folder, schema, clock)?)
+            replaces_table: true,
+            ..Self::new(LockedTable::lock(folder, schema, clock)?)
         })
     }
 
-    fn of(table: LockedTable) -> Self {
+    fn new(table: LockedTable) -> Self {
         Self {
             sorter: Sorter::new(&table.incoming, table.schema),
             table,
             entries: Vec::new(),
             gone: Vec::new(),
             through: None,
-            is_anew: false,
+            replaces_table: false,
         }
     }
 
     /// Removes the row with an id, unless a row with that id is also pushed.
     pub fn remove(&mut self, id: &str) {
-        self.gone.push(ids::digest(id));
+        self.gone.push(id_index::digest(id));
     }
 
     /// Sets the last store change that the published table includes; used by projections of documents.
-    pub fn reaches(&mut self, through: i64) {
+    pub fn set_through(&mut self, through: i64) {
         self.through = Some(through);
     }
 
     /// Compares the collected rows with the table and publishes the result. Returns once it is durable. `slices` are
     /// those that an official edition covers completely; empty for files that are merged by id.
-    pub fn publish(self, sources: Vec<Source>, slices: Vec<Slice>) -> Result<ImportOutcome, Error> {
+    pub fn publish(
+        self,
+        sources: Vec<Provenance>,
+        slices: Vec<Slice>,
+    ) -> Result<ImportOutcome, Error> {
         self.publish_all(sources, slices, &|_| {})
     }
 
-    /// Publishes rows that have no source, as [`Import::publish`] does; `progress` is called with the number of rows
+    /// Publishes rows that have no source, as [`TableImport::publish`] does; `progress` is called with the number of rows
     /// written.
-    pub fn publish_telling(self, progress: &dyn Fn(u64)) -> Result<ImportOutcome, Error> {
+    pub fn publish_with_progress(self, progress: &dyn Fn(u64)) -> Result<ImportOutcome, Error> {
         self.publish_all(Vec::new(), Vec::new(), progress)
     }
 
     fn publish_all(
         self,
-        sources: Vec<Source>,
+        sources: Vec<Provenance>,
         slices: Vec<Slice>,
         progress: &dyn Fn(u64),
     ) -> Result<ImportOutcome, Error> {
@@ -113,26 +117,26 @@ impl Import {
             mut entries,
             mut gone,
             through,
-            is_anew,
+            replaces_table,
         } = self;
-        let snapshot = match is_anew {
+        let snapshot = match replaces_table {
             false => Snapshot::load(&table.folder)?,
-            true => Snapshot::load_or_after(&table.folder)?,
+            true => Snapshot::load_or_empty(&table.folder)?,
         };
-        let parts = match is_anew {
-            false => table.open_parts(&snapshot)?,
+        let parts = match replaces_table {
+            false => table.open_data_files(&snapshot)?,
             true => Vec::new(),
         };
-        let mut alive = Alive::all(entries.len());
+        let mut alive = SurvivorSet::all(entries.len());
         // Entries are still in the order in which rows were pushed; the next step sorts them.
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
         let mut outcome = ImportOutcome::default();
-        keep_best_of_each_id(&mut entries, &mut alive, &mut outcome);
+        deduplicate_by_id(&mut entries, &mut alive, &mut outcome);
         let mut dead: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
         let mut named: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
         let mut kept = entries.len() as u64;
-        for (index, part) in parts.iter().enumerate() {
-            join(&entries, &part.ids().entries()?, |new, old| {
+        for (index, data_file) in parts.iter().enumerate() {
+            join(&entries, &data_file.ids().entries()?, |new, old| {
                 named[index].insert(old.row);
                 let wins =
                     !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
@@ -150,28 +154,28 @@ impl Import {
         gone.sort_unstable();
         gone.dedup();
         gone.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
-        for (index, part) in parts.iter().enumerate() {
+        for (index, data_file) in parts.iter().enumerate() {
             for id in &gone {
-                if let Some(row) = part.ids().row(*id)? {
+                if let Some(row) = data_file.ids().row(*id)? {
                     outcome.removed += u64::from(dead[index].insert(row));
                 }
             }
         }
         if !slices.is_empty() {
             let slices: BTreeSet<&Slice> = slices.iter().collect();
-            for (index, part) in parts.iter().enumerate() {
-                let gone = rows_in_slices(part, table.schema, &slices, &named[index])?;
+            for (index, data_file) in parts.iter().enumerate() {
+                let gone = rows_in_slices(data_file, table.schema, &slices, &named[index])?;
                 outcome.removed += gone.len() as u64;
                 dead[index].extend(gone);
             }
         }
         let reached = through.is_none() || through == snapshot.through;
-        if kept == 0 && dead.iter().all(HashSet::is_empty) && reached && !is_anew {
+        if kept == 0 && dead.iter().all(HashSet::is_empty) && reached && !replaces_table {
             outcome.total = snapshot.rows();
             return Ok(outcome);
         }
         let streams = sorter.streams(&Arc::new(alive), &Arc::new(contents))?;
-        let change = Change {
+        let change = TableRewrite {
             dead,
             streams,
             incoming_rows: kept,
@@ -179,7 +183,7 @@ impl Import {
             through,
         };
         let next = table.rewrite(&snapshot, &parts, change, progress)?;
-        if is_anew {
+        if replaces_table {
             // `publish` retires only files that a readable snapshot named; delete the others.
             snapshot::sweep(&table.folder, &next)?;
         }
@@ -188,7 +192,7 @@ impl Import {
     }
 }
 
-impl RowSink for Import {
+impl RowSink for TableImport {
     fn push(&mut self, batch: RecordBatch) -> Result<(), Error> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -212,12 +216,16 @@ pub(super) fn compact(
     let table = LockedTable::lock(folder, schema, clock)?;
     let snapshot = Snapshot::load(folder)?;
     snapshot::sweep(folder, &snapshot)?;
-    let runs: BTreeSet<u64> = snapshot.parts.iter().map(|part| part.run).collect();
+    let runs: BTreeSet<u64> = snapshot
+        .parts
+        .iter()
+        .map(|data_file| data_file.run)
+        .collect();
     if runs.len() <= 1 {
         return Ok(0);
     }
-    let parts = table.open_parts(&snapshot)?;
-    let change = Change {
+    let parts = table.open_data_files(&snapshot)?;
+    let change = TableRewrite {
         dead: vec![HashSet::new(); parts.len()],
         streams: Vec::new(),
         incoming_rows: snapshot.rows(),
@@ -229,8 +237,12 @@ pub(super) fn compact(
 }
 
 /// Sorts entries by id, best first; retains the first of each id and drops the others.
-fn keep_best_of_each_id(entries: &mut Vec<Entry>, alive: &mut Alive, outcome: &mut ImportOutcome) {
-    let rank = |entry: &Entry| (entry.version, entry.filled, entry.row);
+fn deduplicate_by_id(
+    entries: &mut Vec<IdEntry>,
+    alive: &mut SurvivorSet,
+    outcome: &mut ImportOutcome,
+) {
+    let rank = |entry: &IdEntry| (entry.version, entry.filled, entry.row);
     entries.par_sort_unstable_by(|a, b| a.id.cmp(&b.id).then_with(|| rank(b).cmp(&rank(a))));
     entries.dedup_by(|later, first| {
         let same = later.id == first.id;
@@ -243,7 +255,7 @@ fn keep_best_of_each_id(entries: &mut Vec<Entry>, alive: &mut Alive, outcome: &m
 }
 
 /// Calls `found` for each id that is in both lists, which must be sorted by id.
-fn join(new: &[Entry], old: &[Entry], mut found: impl FnMut(&Entry, &Entry)) {
+fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEntry)) {
     let mut olds = old.iter().peekable();
     for entry in new {
         while olds.next_if(|old| old.id < entry.id).is_some() {}
@@ -255,7 +267,7 @@ fn join(new: &[Entry], old: &[Entry], mut found: impl FnMut(&Entry, &Entry)) {
 
 /// Rows of a data file that lie in one of the slices and are not in the edition.
 fn rows_in_slices(
-    part: &Part,
+    data_file: &DataFile,
     schema: &TableSchema,
     slices: &BTreeSet<&Slice>,
     named: &HashSet<u32>,
@@ -268,11 +280,11 @@ fn rows_in_slices(
     };
     // A set, because a row may lie in a slice of its department and in one of its commune.
     let mut gone = HashSet::new();
-    for group in 0..part.metadata().num_row_groups() {
-        let dates = part.read_column(group, index(schema.date))?;
+    for group in 0..data_file.metadata().num_row_groups() {
+        let dates = data_file.read_column(group, index(schema.date))?;
         let dates = dates.as_primitive::<Date32Type>();
         for place in [schema.department, schema.commune] {
-            let places = part.read_column(group, index(place))?;
+            let places = data_file.read_column(group, index(place))?;
             debug_assert!(matches!(places.data_type(), DataType::Dictionary(..)));
             let places = places.as_dictionary::<Int32Type>();
             let names = places.values().as_string::<i32>();
@@ -284,7 +296,7 @@ fn rows_in_slices(
                     place: names.value(code).to_owned(),
                     year: year_of(dates.value(row)),
                 };
-                let number = part.group_starts()[group] + row as u32;
+                let number = data_file.group_starts()[group] + row as u32;
                 if slices.contains(&slice) && !named.contains(&number) {
                     gone.insert(number);
                 }
@@ -299,7 +311,7 @@ fn year_of(day: i32) -> i32 {
 }
 
 /// The changes of one publication.
-struct Change {
+struct TableRewrite {
     /// Rows to remove, by data file.
     dead: Vec<HashSet<u32>>,
     /// Rows to add.
@@ -307,7 +319,7 @@ struct Change {
     /// Maximum rows to add; in a compaction, the rows that are rewritten.
     incoming_rows: u64,
     /// Provenance of the added rows.
-    sources: Vec<Source>,
+    sources: Vec<Provenance>,
     /// Last store change that the table then includes; `None` if unchanged.
     through: Option<i64>,
 }
@@ -348,11 +360,11 @@ impl LockedTable {
         })
     }
 
-    fn open_parts(&self, snapshot: &Snapshot) -> Result<Vec<Part>, Error> {
+    fn open_data_files(&self, snapshot: &Snapshot) -> Result<Vec<DataFile>, Error> {
         snapshot
             .parts
             .iter()
-            .map(|entry| Part::open(&self.folder, entry, self.schema))
+            .map(|entry| DataFile::open(&self.folder, entry, self.schema))
             .collect()
     }
 
@@ -361,11 +373,11 @@ impl LockedTable {
     fn rewrite(
         &self,
         former: &Snapshot,
-        parts: &[Part],
-        change: Change,
+        parts: &[DataFile],
+        change: TableRewrite,
         progress: &dyn Fn(u64),
     ) -> Result<Snapshot, Error> {
-        let Change {
+        let TableRewrite {
             mut dead,
             mut streams,
             incoming_rows,
@@ -374,19 +386,19 @@ impl LockedTable {
         } = change;
         let sequence = former.sequence + 1;
         let absorbed = runs_to_absorb(&former.parts, &dead, incoming_rows);
-        let mut written: Vec<PartEntry> = Vec::new();
-        let mut kept: Vec<PartEntry> = Vec::new();
-        for (index, part) in parts.iter().enumerate() {
+        let mut written: Vec<DataFileEntry> = Vec::new();
+        let mut kept: Vec<DataFileEntry> = Vec::new();
+        for (index, data_file) in parts.iter().enumerate() {
             let gone = std::mem::take(&mut dead[index]);
-            let entry = part.entry();
+            let entry = data_file.entry();
             if absorbed.contains(&entry.run) {
-                streams.push(part_stream(part, self.schema, gone)?);
+                streams.push(data_file_stream(data_file, self.schema, gone)?);
             } else if gone.is_empty() {
                 kept.push(entry.clone());
             } else {
                 let stem = format!("{sequence:06}-{index:04}x");
                 let files = self.write_run(
-                    vec![part_stream(part, self.schema, gone)?],
+                    vec![data_file_stream(data_file, self.schema, gone)?],
                     entry.run,
                     &stem,
                     progress,
@@ -396,7 +408,13 @@ impl LockedTable {
             }
         }
         if incoming_rows > 0 {
-            let run = former.parts.iter().map(|part| part.run).max().unwrap_or(0) + 1;
+            let run = former
+                .parts
+                .iter()
+                .map(|data_file| data_file.run)
+                .max()
+                .unwrap_or(0)
+                + 1;
             let files = self.write_run(streams, run, &format!("{sequence:06}"), progress)?;
             kept.extend(files.iter().cloned());
             written.extend(files);
@@ -431,7 +449,7 @@ impl LockedTable {
         run: u64,
         stem: &str,
         progress: &dyn Fn(u64),
-    ) -> Result<Vec<PartEntry>, Error> {
+    ) -> Result<Vec<DataFileEntry>, Error> {
         let mut writer = RunWriter::start(&self.incoming, self.schema, run, stem);
         for batch in Merge::start(streams, OUTPUT_ROWS)? {
             let batch = batch?;
@@ -457,10 +475,14 @@ fn clear(folder: &Path) -> Result<(), Error> {
 }
 
 /// Runs to merge into the new one: from the newest back, while each has at most twice the rows collected so far.
-fn runs_to_absorb(parts: &[PartEntry], dead: &[HashSet<u32>], incoming_rows: u64) -> HashSet<u64> {
+fn runs_to_absorb(
+    parts: &[DataFileEntry],
+    dead: &[HashSet<u32>],
+    incoming_rows: u64,
+) -> HashSet<u64> {
     let mut rows_of_run: HashMap<u64, u64> = HashMap::new();
-    for (part, dead) in parts.iter().zip(dead) {
-        *rows_of_run.entry(part.run).or_default() += part.rows - dead.len() as u64;
+    for (data_file, dead) in parts.iter().zip(dead) {
+        *rows_of_run.entry(data_file.run).or_default() += data_file.rows - dead.len() as u64;
     }
     let mut runs: Vec<(u64, u64)> = rows_of_run.into_iter().collect();
     runs.sort_unstable();

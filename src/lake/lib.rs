@@ -8,21 +8,21 @@
 
 pub mod check;
 pub mod checked;
+pub mod checksums;
 pub mod cluster;
+pub mod data_file;
 mod error;
 mod folder;
-pub mod ids;
+pub mod id_index;
 pub mod import;
 pub mod merge;
-pub mod part;
 mod rewrite;
 mod rows;
 pub mod schema;
 pub mod snapshot;
 mod sort;
-pub mod sums;
 pub mod write;
 
 pub use error::Error;
 pub use folder::Lake;
-pub use rows::{ImportOutcome, RowSink, Slice, Source};
+pub use rows::{ImportOutcome, Provenance, RowSink, Slice};

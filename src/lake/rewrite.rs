@@ -7,8 +7,8 @@ use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::compute::filter_record_batch;
 
+use super::data_file::DataFile;
 use super::merge::SortedStream;
-use super::part::Part;
 use super::schema::TableSchema;
 use super::write::{SortedBatch, content_digests};
 use super::{Error, cluster};
@@ -17,13 +17,13 @@ use super::{Error, cluster};
 const BATCH_ROWS: usize = 1_024;
 
 /// The rows of a data file in order, except the row numbers in `dead`.
-pub fn part_stream(
-    part: &Part,
+pub fn data_file_stream(
+    data_file: &DataFile,
     schema: &'static TableSchema,
     dead: HashSet<u32>,
 ) -> Result<SortedStream, Error> {
     let mut first_row = 0u32;
-    let batches = part.batches(BATCH_ROWS)?.map(move |batch| {
+    let batches = data_file.batches(BATCH_ROWS)?.map(move |batch| {
         let batch = batch?;
         // The file's own schema may differ in metadata, so the table's schema is used.
         let mut rows = RecordBatch::try_new(Arc::clone(schema.arrow()), batch.columns().to_vec())?;

@@ -13,7 +13,7 @@ pub trait RowSink {
 
 /// Where rows came from; kept in the snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Source {
+pub struct Provenance {
     /// Address or file name.
     pub name: String,
     /// Official edition, when the file is one (`2026-04`).

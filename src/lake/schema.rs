@@ -4,7 +4,7 @@
 //! the lake ends in [`RECORD`]: the row as the JSON text that responses carry, so that whole rows never have to be
 //! assembled from columns. A table that projects documents of the store has no such column.
 //!
-//! A column that is a list of structs ([`Kind::Items`]) is one column in files. Queries read its fields separately:
+//! A column that is a list of structs ([`ColumnKind::Items`]) is one column in files. Queries read its fields separately:
 //! each is addressed as `list.field` and numbered after the columns.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub const UTC: &str = "UTC";
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ColumnKind {
     /// UTF-8 text with many distinct values.
     Text,
     /// UTF-8 text from a small set of values; queries read it dictionary-encoded.
@@ -46,30 +46,33 @@ pub enum Kind {
     Items(&'static [Column]),
 }
 
-impl Kind {
+impl ColumnKind {
     /// The Arrow type of the column in files.
     pub fn data_type(self) -> DataType {
         match self {
-            Kind::Text | Kind::Category => DataType::Utf8,
-            Kind::Number => DataType::Float64,
-            Kind::Integer => DataType::Int64,
-            Kind::SmallInteger => DataType::Int32,
-            Kind::Date => DataType::Date32,
-            Kind::Moment => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
-            Kind::Flag => DataType::Boolean,
-            Kind::TextList | Kind::CategoryList => list_of(DataType::Utf8),
-            Kind::Items(fields) => list_of(DataType::Struct(item_fields(fields, Kind::data_type))),
+            ColumnKind::Text | ColumnKind::Category => DataType::Utf8,
+            ColumnKind::Number => DataType::Float64,
+            ColumnKind::Integer => DataType::Int64,
+            ColumnKind::SmallInteger => DataType::Int32,
+            ColumnKind::Date => DataType::Date32,
+            ColumnKind::Moment => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
+            ColumnKind::Flag => DataType::Boolean,
+            ColumnKind::TextList | ColumnKind::CategoryList => list_of(DataType::Utf8),
+            ColumnKind::Items(fields) => {
+                list_of(DataType::Struct(item_fields(fields, ColumnKind::data_type)))
+            }
         }
     }
 
     /// The Arrow type that queries decode the column to: categories as dictionaries, all other types as in files.
     pub fn decoded_type(self) -> DataType {
         match self {
-            Kind::Category => category_type(),
-            Kind::CategoryList => list_of(category_type()),
-            Kind::Items(fields) => {
-                list_of(DataType::Struct(item_fields(fields, Kind::decoded_type)))
-            }
+            ColumnKind::Category => category_type(),
+            ColumnKind::CategoryList => list_of(category_type()),
+            ColumnKind::Items(fields) => list_of(DataType::Struct(item_fields(
+                fields,
+                ColumnKind::decoded_type,
+            ))),
             other => other.data_type(),
         }
     }
@@ -80,12 +83,12 @@ pub fn category_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The Arrow fields of the structs of a [`Kind::Items`] column in files.
+/// The Arrow fields of the structs of a [`ColumnKind::Items`] column in files.
 pub fn struct_fields(fields: &[Column]) -> Fields {
-    item_fields(fields, Kind::data_type)
+    item_fields(fields, ColumnKind::data_type)
 }
 
-fn item_fields(fields: &[Column], data_type: fn(Kind) -> DataType) -> Fields {
+fn item_fields(fields: &[Column], data_type: fn(ColumnKind) -> DataType) -> Fields {
     let field = |field: &Column| Field::new(&field.name, data_type(field.kind), true);
     fields.iter().map(field).collect()
 }
@@ -100,7 +103,7 @@ pub struct Column {
     /// Name, in files and in queries.
     pub name: String,
     /// Type of its values.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// Whether queries filter, sort or score on it.
     pub filterable: bool,
 }
@@ -161,7 +164,7 @@ impl TableSchema {
     ) -> Self {
         columns.push(Column {
             name: RECORD.into(),
-            kind: Kind::Text,
+            kind: ColumnKind::Text,
             filterable: false,
         });
         Self {
@@ -190,7 +193,7 @@ impl TableSchema {
             .collect();
         let mut items = Vec::new();
         for (list, column) in columns.iter().enumerate() {
-            if let Kind::Items(fields) = column.kind {
+            if let ColumnKind::Items(fields) = column.kind {
                 items.extend(fields.iter().map(|field| ItemColumn {
                     name: format!("{}.{}", column.name, field.name),
                     list,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Source};
+use super::{Error, Provenance};
 
 /// Format version written by this version.
 pub const FORMAT: u32 = 2;
@@ -22,8 +22,8 @@ const SOURCES_KEPT_MAX: usize = 1_000;
 
 /// One current data file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartEntry {
-    /// File name in the table's folder, which also holds its id index and checksums ([`PartEntry::files`]).
+pub struct DataFileEntry {
+    /// File name in the table's folder, which also holds its id index and checksums ([`DataFileEntry::files`]).
     pub file: String,
     /// Sorted run of the file; the files of one run do not overlap in sort order.
     pub run: u64,
@@ -37,13 +37,13 @@ pub struct PartEntry {
     pub key_range: (String, String),
 }
 
-impl PartEntry {
+impl DataFileEntry {
     /// Names of the files in the table's folder: rows, id index, checksums.
     pub fn files(&self) -> [String; 3] {
         [
             self.file.clone(),
-            super::ids::file_name(&self.file),
-            super::sums::file_name(&self.file),
+            super::id_index::file_name(&self.file),
+            super::checksums::file_name(&self.file),
         ]
     }
 }
@@ -58,9 +58,9 @@ pub struct Snapshot {
     /// When it was published, ISO 8601.
     pub published_at: String,
     /// Current data files: run by run, in sort order within each run.
-    pub parts: Vec<PartEntry>,
+    pub parts: Vec<DataFileEntry>,
     /// Provenance of the rows, oldest first.
-    pub sources: Vec<Source>,
+    pub sources: Vec<Provenance>,
     /// For a projection of documents: the last store change it includes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<i64>,
@@ -71,7 +71,7 @@ pub struct Snapshot {
 
 /// The field that every format version has.
 #[derive(Deserialize)]
-struct Format {
+struct FormatHeader {
     format: u32,
 }
 
@@ -87,7 +87,7 @@ impl Snapshot {
             Err(error) => return Err(Error::io(&path, error)),
         };
         let damaged = |error| Error::damaged(&path, error);
-        let Format { format } = serde_json::from_slice(&text).map_err(damaged)?;
+        let FormatHeader { format } = serde_json::from_slice(&text).map_err(damaged)?;
         if format != FORMAT {
             return Err(Error::OtherFormat {
                 path: path.display().to_string(),
@@ -104,7 +104,7 @@ impl Snapshot {
 
     /// Reads the snapshot of a table that is about to be replaced completely. If it cannot be read, returns an empty
     /// snapshot with the highest sequence of the files in the folder, so that no file name is used twice.
-    pub(super) fn load_or_after(folder: &Path) -> Result<Self, Error> {
+    pub(super) fn load_or_empty(folder: &Path) -> Result<Self, Error> {
         if let Ok(snapshot) = Self::load(folder) {
             return Ok(snapshot);
         }
@@ -130,7 +130,7 @@ impl Snapshot {
             checksum: String::new(),
             ..self.clone()
         };
-        Ok(super::sums::whole_digest(&serde_json::to_vec(&bare)?))
+        Ok(super::checksums::whole_digest(&serde_json::to_vec(&bare)?))
     }
 
     /// A value that changes whenever the snapshot does: modification time and length of its file. Costs one `stat`.
@@ -141,11 +141,11 @@ impl Snapshot {
 
     /// Rows in the table.
     pub fn rows(&self) -> u64 {
-        self.parts.iter().map(|part| part.rows).sum()
+        self.parts.iter().map(|data_file| data_file.rows).sum()
     }
 
     /// Adds sources, dropping the oldest beyond the maximum.
-    pub(super) fn add_sources(&mut self, sources: Vec<Source>) {
+    pub(super) fn add_sources(&mut self, sources: Vec<Provenance>) {
         self.sources.extend(sources);
         let surplus = self.sources.len().saturating_sub(SOURCES_KEPT_MAX);
         self.sources.drain(..surplus);
@@ -170,23 +170,26 @@ impl Snapshot {
             .map_err(|error| Error::io(&draft, error))?;
         fs::rename(&draft, &path).map_err(|error| Error::io(&path, error))?;
         sync_folder(folder)?;
-        let live: std::collections::HashSet<&str> =
-            self.parts.iter().map(|part| part.file.as_str()).collect();
-        for part in former
+        let live: std::collections::HashSet<&str> = self
             .parts
             .iter()
-            .filter(|part| !live.contains(part.file.as_str()))
+            .map(|data_file| data_file.file.as_str())
+            .collect();
+        for data_file in former
+            .parts
+            .iter()
+            .filter(|data_file| !live.contains(data_file.file.as_str()))
         {
-            retire(folder, &retired, part)?;
+            retire(folder, &retired, data_file)?;
         }
         Ok(())
     }
 }
 
 /// Moves the files of a data file out of the table's folder.
-fn retire(folder: &Path, retired: &Path, part: &PartEntry) -> Result<(), Error> {
+fn retire(folder: &Path, retired: &Path, data_file: &DataFileEntry) -> Result<(), Error> {
     fs::create_dir_all(retired).map_err(|error| Error::io(retired, error))?;
-    for name in part.files() {
+    for name in data_file.files() {
         let from = folder.join(&name);
         match fs::rename(&from, retired.join(&name)) {
             Ok(()) => {}
@@ -208,8 +211,8 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
 /// table's lock.
 pub(super) fn sweep(folder: &Path, snapshot: &Snapshot) -> Result<(), Error> {
     let mut live: std::collections::HashSet<String> = std::collections::HashSet::new();
-    for part in &snapshot.parts {
-        live.extend(part.files());
+    for data_file in &snapshot.parts {
+        live.extend(data_file.files());
     }
     let entries = fs::read_dir(folder).map_err(|error| Error::io(folder, error))?;
     for entry in entries {

@@ -37,11 +37,11 @@ const SEQUENCE: &str = "__sequence";
 
 /// Rows of one import that survive: one bit per sequence number.
 #[derive(Clone, Debug, Default)]
-pub struct Alive {
+pub struct SurvivorSet {
     words: Vec<u64>,
 }
 
-impl Alive {
+impl SurvivorSet {
     /// Marks all `count` rows as surviving.
     pub fn all(count: usize) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Alive {
     }
 
     /// Whether a row survives.
-    pub fn has(&self, sequence: u32) -> bool {
+    pub fn contains(&self, sequence: u32) -> bool {
         self.words
             .get(sequence as usize / 64)
             .is_some_and(|word| word & 1 << (sequence % 64) != 0)
@@ -66,7 +66,7 @@ impl Alive {
 
 /// Rows waiting to be sorted.
 #[derive(Default)]
-struct Buffer {
+struct SortBuffer {
     batches: Vec<RecordBatch>,
     /// Clustering key, sequence number, batch, row.
     order: Vec<(u128, u32, u32, u32)>,
@@ -78,7 +78,7 @@ pub struct Sorter {
     schema: &'static TableSchema,
     spilled_schema: SchemaRef,
     folder: PathBuf,
-    buffer: Buffer,
+    buffer: SortBuffer,
     next_sequence: u32,
     spills: Vec<PathBuf>,
     spilling: Option<JoinHandle<Result<(), Error>>>,
@@ -93,7 +93,7 @@ impl Sorter {
             schema,
             spilled_schema: Arc::new(Schema::new(fields)),
             folder: folder.to_owned(),
-            buffer: Buffer::default(),
+            buffer: SortBuffer::default(),
             next_sequence: 0,
             spills: Vec::new(),
             spilling: None,
@@ -144,7 +144,7 @@ impl Sorter {
     /// All surviving rows as sorted streams for merging; `contents` are the content digests of all rows pushed.
     pub fn streams(
         mut self,
-        alive: &Arc<Alive>,
+        alive: &Arc<SurvivorSet>,
         contents: &Arc<Vec<u64>>,
     ) -> Result<Vec<SortedStream>, Error> {
         self.wait_for_spill()?;
@@ -172,7 +172,7 @@ impl Sorter {
         let mut buffer = self.buffer;
         buffer
             .order
-            .retain(|(_, sequence, _, _)| alive.has(*sequence));
+            .retain(|(_, sequence, _, _)| alive.contains(*sequence));
         buffer.order.par_sort_unstable();
         let mut next = 0;
         let contents = Arc::clone(contents);
@@ -202,18 +202,18 @@ impl Sorter {
 fn keep_alive(
     rows: RecordBatch,
     sequence: &UInt32Array,
-    alive: &Alive,
+    alive: &SurvivorSet,
     contents: &[u64],
 ) -> Result<(RecordBatch, Vec<u64>), Error> {
     let kept: BooleanArray = sequence
         .values()
         .iter()
-        .map(|row| Some(alive.has(*row)))
+        .map(|row| Some(alive.contains(*row)))
         .collect();
     let contents = sequence
         .values()
         .iter()
-        .filter(|row| alive.has(**row))
+        .filter(|row| alive.contains(**row))
         .map(|row| contents[*row as usize])
         .collect();
     if kept.true_count() == rows.num_rows() {
@@ -250,7 +250,7 @@ fn spill_batch_bytes(nth: usize) -> usize {
 fn write_spill(
     path: &Path,
     schema: &SchemaRef,
-    mut buffer: Buffer,
+    mut buffer: SortBuffer,
     batch_bytes: usize,
 ) -> Result<(), Error> {
     buffer.order.sort_unstable();

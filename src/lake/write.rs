@@ -28,10 +28,10 @@ use rayon::iter::{
 };
 
 use super::Error;
-use super::ids::{self, Entry};
-use super::schema::{Kind, RECORD, TableSchema};
-use super::snapshot::PartEntry;
-use super::sums::{self, SpanSums, Sums};
+use super::checksums::{self, DataFileChecksums, SpanChecksums};
+use super::id_index::{self, IdEntry};
+use super::schema::{ColumnKind, RECORD, TableSchema};
+use super::snapshot::DataFileEntry;
 
 /// Rows per row group.
 pub const GROUP_ROWS: usize = 65_536;
@@ -59,7 +59,7 @@ pub struct SortedBatch {
 /// Writes one run, file by file, on a separate thread.
 pub struct RunWriter {
     queue: Option<SyncSender<SortedBatch>>,
-    worker: Option<JoinHandle<Result<Vec<PartEntry>, Error>>>,
+    worker: Option<JoinHandle<Result<Vec<DataFileEntry>, Error>>>,
 }
 
 impl RunWriter {
@@ -91,11 +91,11 @@ impl RunWriter {
     }
 
     /// Ends the run; returns once all its files are on disk.
-    pub fn finish(mut self) -> Result<Vec<PartEntry>, Error> {
+    pub fn finish(mut self) -> Result<Vec<DataFileEntry>, Error> {
         self.join()
     }
 
-    fn join(&mut self) -> Result<Vec<PartEntry>, Error> {
+    fn join(&mut self) -> Result<Vec<DataFileEntry>, Error> {
         self.queue = None;
         match self.worker.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -110,23 +110,23 @@ fn write_run(
     run: u64,
     stem: &str,
     batches: &Receiver<SortedBatch>,
-) -> Result<Vec<PartEntry>, Error> {
+) -> Result<Vec<DataFileEntry>, Error> {
     let mut parts = Vec::new();
-    let mut open: Option<PartWriter> = None;
+    let mut open: Option<DataFileWriter> = None;
     for mut batch in batches {
         while batch.rows.num_rows() > 0 {
-            let mut part = match open.take() {
-                Some(part) => part,
-                None => PartWriter::create(
+            let mut data_file = match open.take() {
+                Some(data_file) => data_file,
+                None => DataFileWriter::create(
                     folder,
                     schema,
                     run,
                     format!("{stem}-{:04}.parquet", parts.len()),
                 )?,
             };
-            let room = GROUP_ROWS - part.rows() as usize % GROUP_ROWS;
+            let room = GROUP_ROWS - data_file.rows() as usize % GROUP_ROWS;
             let taken = room.min(batch.rows.num_rows());
-            part.write(
+            data_file.write(
                 &batch.rows.slice(0, taken),
                 &batch.keys[..taken],
                 &batch.contents[..taken],
@@ -134,21 +134,21 @@ fn write_run(
             batch.rows = batch.rows.slice(taken, batch.rows.num_rows() - taken);
             batch.keys.drain(..taken);
             batch.contents.drain(..taken);
-            if part.rows() == FILE_ROWS_MAX {
-                parts.push(part.finish()?);
+            if data_file.rows() == FILE_ROWS_MAX {
+                parts.push(data_file.finish()?);
             } else {
-                open = Some(part);
+                open = Some(data_file);
             }
         }
     }
-    if let Some(part) = open {
-        parts.push(part.finish()?);
+    if let Some(data_file) = open {
+        parts.push(data_file.finish()?);
     }
     super::snapshot::sync_folder(folder)?;
     Ok(parts)
 }
 
-struct PartWriter {
+struct DataFileWriter {
     schema: &'static TableSchema,
     name: String,
     path: PathBuf,
@@ -157,12 +157,12 @@ struct PartWriter {
     columns: ArrowRowGroupWriterFactory,
     /// The row group being encoded, column by column; empty between two row groups.
     group: Vec<ArrowColumnWriter>,
-    entries: Vec<Entry>,
+    entries: Vec<IdEntry>,
     first_key: u128,
     last_key: u128,
 }
 
-impl PartWriter {
+impl DataFileWriter {
     fn create(
         folder: &Path,
         schema: &'static TableSchema,
@@ -246,7 +246,7 @@ impl PartWriter {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<PartEntry, Error> {
+    fn finish(mut self) -> Result<DataFileEntry, Error> {
         self.end_group()?;
         self.writer.finish()?;
         let file = self.writer.inner();
@@ -255,12 +255,12 @@ impl PartWriter {
         let bytes = file.metadata().map_err(wrap)?.len();
         let rows = self.entries.len() as u64;
         let beside = |name: String| self.path.with_file_name(name);
-        let sums = Sums {
-            parquet: SpanSums::of_parquet(file)?,
-            ids: ids::write(&beside(ids::file_name(&self.name)), &mut self.entries)?,
+        let sums = DataFileChecksums {
+            parquet: SpanChecksums::for_parquet(file)?,
+            ids: id_index::write(&beside(id_index::file_name(&self.name)), &mut self.entries)?,
         };
-        let sums = sums.write(&beside(sums::file_name(&self.name)))?;
-        Ok(PartEntry {
+        let sums = sums.write(&beside(checksums::file_name(&self.name)))?;
+        Ok(DataFileEntry {
             file: self.name,
             run: self.run,
             rows,
@@ -291,14 +291,14 @@ pub fn content_digests(rows: &RecordBatch) -> Result<Vec<u64>, Error> {
     };
     if let Some(records) = text_column(rows, RECORD) {
         return Ok(digests(&|row| {
-            ids::content_digest(records.value(row).as_bytes())
+            id_index::content_digest(records.value(row).as_bytes())
         }));
     }
     let fields = rows.schema_ref().fields().iter();
     let fields = fields.map(|field| SortField::new(field.data_type().clone()));
     let converted = RowConverter::new(fields.collect())?.convert_columns(rows.columns())?;
     Ok(digests(&|row| {
-        ids::content_digest(converted.row(row).as_ref())
+        id_index::content_digest(converted.row(row).as_ref())
     }))
 }
 
@@ -308,7 +308,7 @@ pub fn index_entries(
     rows: &RecordBatch,
     contents: &[u64],
     first_row: u32,
-) -> Vec<Entry> {
+) -> Vec<IdEntry> {
     let Some(ids) = text_column(rows, schema.id) else {
         return Vec::new();
     };
@@ -333,8 +333,8 @@ pub fn index_entries(
         }
     }
     (0..rows.num_rows())
-        .map(|row| Entry {
-            id: ids::digest(ids.value(row)),
+        .map(|row| IdEntry {
+            id: id_index::digest(ids.value(row)),
             content: contents[row],
             version: versions
                 .filter(|column| column.is_valid(row))
@@ -358,7 +358,7 @@ fn properties(schema: &TableSchema) -> Result<WriterProperties, Error> {
             builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Page);
         }
         // Identifiers: nearly every value is distinct, so a dictionary would only add cost.
-        if column.filterable && column.kind == Kind::Text {
+        if column.filterable && column.kind == ColumnKind::Text {
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_bloom_filter_enabled(path.clone(), true)

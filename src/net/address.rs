@@ -80,7 +80,7 @@ const V6_RANGES: [V6Range; 14] = [
 const V6_GLOBAL: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// Why an address is not public; `None` if it is public.
-pub fn why_not_public(address: IpAddr) -> Option<&'static str> {
+pub fn non_public_reason(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => V4_RANGES
             .iter()

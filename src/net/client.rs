@@ -9,7 +9,7 @@ use chrono::Utc;
 use futures::StreamExt;
 use reqwest::{Response, StatusCode};
 
-use super::polite::{backoff, retry_after};
+use super::backoff::{backoff, retry_after};
 
 /// Errors of downloads.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// The server kept failing, or the connection kept breaking off.
     #[error("{url}: gave up after {attempts} attempts: {reason}")]
-    GaveUp {
+    RetriesExhausted {
         /// URL of the request.
         url: String,
         /// Attempts without progress.
@@ -63,7 +63,7 @@ pub enum Error {
 
 /// Limits and waits of the client.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// Maximum consecutive attempts without a byte of progress.
     pub attempts_max: u32,
     /// First wait after a failure; it doubles each time, with jitter.
@@ -78,7 +78,7 @@ pub struct Policy {
     pub read_timeout: Duration,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempts_max: 6,
@@ -97,15 +97,15 @@ pub struct Client {
     http: reqwest::Client,
     /// Client without decompression, so that ranges and sizes refer to the stored file.
     pub(super) verbatim: reqwest::Client,
-    pub(super) policy: Policy,
+    pub(super) policy: RetryPolicy,
 }
 
 /// Result of one attempt.
-pub(super) enum Attempt {
+pub(super) enum RequestOutcome {
     /// A response that is final.
     Answer(Response),
     /// The attempt failed; another is due after the wait.
-    Again {
+    Retry {
         /// Time to wait.
         wait: Duration,
         /// Reason of the failure.
@@ -115,7 +115,7 @@ pub(super) enum Attempt {
 
 impl Client {
     /// Creates a client.
-    pub fn new(policy: Policy) -> Result<Self, Error> {
+    pub fn new(policy: RetryPolicy) -> Result<Self, Error> {
         let builder = || {
             crate::tls::client_builder()
                 .user_agent(concat!("toise/", env!("CARGO_PKG_VERSION")))
@@ -135,8 +135,8 @@ impl Client {
         loop {
             attempts += 1;
             let (wait, reason) = match self.attempt(self.http.get(url), url, attempts).await? {
-                Attempt::Again { wait, reason } => (wait, reason),
-                Attempt::Answer(answer) => match read(answer, url, bytes_max).await? {
+                RequestOutcome::Retry { wait, reason } => (wait, reason),
+                RequestOutcome::Answer(answer) => match read(answer, url, bytes_max).await? {
                     Ok(body) => return Ok(body),
                     Err(reason) => (backoff(&self.policy, attempts), reason),
                 },
@@ -151,11 +151,11 @@ impl Client {
         request: reqwest::RequestBuilder,
         url: &str,
         attempts: u32,
-    ) -> Result<Attempt, Error> {
+    ) -> Result<RequestOutcome, Error> {
         let answer = match request.send().await {
             Ok(answer) => answer,
             Err(error) => {
-                return Ok(Attempt::Again {
+                return Ok(RequestOutcome::Retry {
                     wait: backoff(&self.policy, attempts),
                     reason: explain(&error),
                 });
@@ -170,12 +170,12 @@ impl Client {
                     seconds: asked.as_secs(),
                 });
             }
-            return Ok(Attempt::Again {
+            return Ok(RequestOutcome::Retry {
                 wait: asked.unwrap_or_else(|| backoff(&self.policy, attempts)),
                 reason: format!("the server answered {status}"),
             });
         }
-        Ok(Attempt::Answer(answer))
+        Ok(RequestOutcome::Answer(answer))
     }
 
     /// Waits before another attempt; an error when the maximum number of attempts is reached.
@@ -187,7 +187,7 @@ impl Client {
         reason: String,
     ) -> Result<(), Error> {
         if attempts >= self.policy.attempts_max {
-            return Err(Error::GaveUp {
+            return Err(Error::RetriesExhausted {
                 url: url.to_owned(),
                 attempts,
                 reason,

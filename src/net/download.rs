@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
-use super::client::{Attempt, Client, Error, explain};
-use super::polite::backoff;
+use super::backoff::backoff;
+use super::client::{Client, Error, RequestOutcome, explain};
 
 /// Result of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Downloaded {
+pub struct DownloadedFile {
     /// Path of the file.
     pub path: PathBuf,
     /// `Last-Modified` of the server's file.
@@ -32,13 +32,13 @@ pub struct Downloaded {
 
 /// The version of the server's file that the downloaded bytes belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Version {
+struct RemoteVersion {
     url: String,
     etag: Option<String>,
     last_modified: Option<String>,
 }
 
-impl Version {
+impl RemoteVersion {
     fn of(url: &str, headers: &HeaderMap) -> Self {
         let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
         Self {
@@ -91,20 +91,21 @@ impl Client {
         path: &Path,
         bytes_max: u64,
         bar: &ProgressBar,
-    ) -> Result<Downloaded, Error> {
+    ) -> Result<DownloadedFile, Error> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|source| file_error(folder, source))?;
         }
         let whole = path
             .is_file()
-            .then(|| Version::load(&beside(path, ".json"), url))
+            .then(|| RemoteVersion::load(&beside(path, ".json"), url))
             .flatten();
         let mut attempts = 0;
         loop {
             attempts += 1;
             let part_bytes =
                 std::fs::metadata(beside(path, ".part")).map_or(0, |about| about.len());
-            let part = Version::load(&beside(path, ".part.json"), url).filter(|_| part_bytes > 0);
+            let part =
+                RemoteVersion::load(&beside(path, ".part.json"), url).filter(|_| part_bytes > 0);
             let request = conditional(
                 self.verbatim.get(url),
                 whole.as_ref(),
@@ -112,10 +113,10 @@ impl Client {
                 part_bytes,
             );
             let (wait, reason) = match self.attempt(request, url, attempts).await? {
-                Attempt::Again { wait, reason } => (wait, reason),
-                Attempt::Answer(answer) => {
+                RequestOutcome::Retry { wait, reason } => (wait, reason),
+                RequestOutcome::Answer(answer) => {
                     if let (StatusCode::NOT_MODIFIED, Some(version)) = (answer.status(), &whole) {
-                        return Ok(Downloaded {
+                        return Ok(DownloadedFile {
                             path: path.to_owned(),
                             last_modified: version.last_modified.clone(),
                             kept: true,
@@ -125,14 +126,14 @@ impl Client {
                         .receive(answer, url, path, part_bytes, bytes_max, bar)
                         .await?
                     {
-                        Received::Whole(version) => return finish(path, version),
-                        Received::Broken { progress, reason } => {
+                        ReceiveOutcome::Whole(version) => return finish(path, version),
+                        ReceiveOutcome::Broken { progress, reason } => {
                             if progress {
                                 attempts = 0;
                             }
                             (backoff(&self.policy, attempts.max(1)), reason)
                         }
-                        Received::Restart => {
+                        ReceiveOutcome::Restart => {
                             (Duration::ZERO, "the file changed on the server".to_owned())
                         }
                     }
@@ -150,17 +151,17 @@ impl Client {
         part_bytes: u64,
         bytes_max: u64,
         bar: &ProgressBar,
-    ) -> Result<Received, Error> {
+    ) -> Result<ReceiveOutcome, Error> {
         let part_path = beside(path, ".part");
         let failed = |source| file_error(&part_path, source);
         let status = answer.status();
-        let version = Version::of(url, answer.headers());
+        let version = RemoteVersion::of(url, answer.headers());
         let resumed = status == StatusCode::PARTIAL_CONTENT;
         if status == StatusCode::RANGE_NOT_SATISFIABLE
             || (resumed && !continues(answer.headers(), part_bytes))
         {
             std::fs::remove_file(&part_path).map_err(failed)?;
-            return Ok(Received::Restart);
+            return Ok(ReceiveOutcome::Restart);
         }
         if !status.is_success() {
             return Err(Error::Status {
@@ -207,17 +208,17 @@ impl Client {
         file.flush().await.map_err(failed)?;
         file.sync_all().await.map_err(failed)?;
         Ok(match broken {
-            Some(reason) => Received::Broken {
+            Some(reason) => ReceiveOutcome::Broken {
                 progress: written > start,
                 reason,
             },
-            None => Received::Whole(version),
+            None => ReceiveOutcome::Whole(version),
         })
     }
 }
 
-enum Received {
-    Whole(Version),
+enum ReceiveOutcome {
+    Whole(RemoteVersion),
     Broken { progress: bool, reason: String },
     Restart,
 }
@@ -232,11 +233,11 @@ fn continues(headers: &HeaderMap, part_bytes: u64) -> bool {
 
 fn conditional(
     mut request: RequestBuilder,
-    whole: Option<&Version>,
-    part: Option<&Version>,
+    whole: Option<&RemoteVersion>,
+    part: Option<&RemoteVersion>,
     part_bytes: u64,
 ) -> RequestBuilder {
-    if let Some(validator) = part.and_then(Version::validator) {
+    if let Some(validator) = part.and_then(RemoteVersion::validator) {
         return request
             .header(RANGE, format!("bytes={part_bytes}-"))
             .header(IF_RANGE, validator);
@@ -249,11 +250,11 @@ fn conditional(
     request
 }
 
-fn finish(path: &Path, version: Version) -> Result<Downloaded, Error> {
+fn finish(path: &Path, version: RemoteVersion) -> Result<DownloadedFile, Error> {
     let _ = std::fs::remove_file(beside(path, ".part.json"));
     std::fs::rename(beside(path, ".part"), path).map_err(|source| file_error(path, source))?;
     version.save(&beside(path, ".json"))?;
-    Ok(Downloaded {
+    Ok(DownloadedFile {
         path: path.to_owned(),
         last_modified: version.last_modified,
         kept: false,

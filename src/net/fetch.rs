@@ -1,7 +1,7 @@
 //! Fetches one page of a portal politely, with limits on time and size, and only from public addresses.
 //!
 //! Redirects within a host are followed here; each step is checked like the first: form, address, `robots.txt`. A
-//! redirect to another host is returned as a [`Trail`], so that the other host is requested in its own turn. No proxy
+//! redirect to another host is returned as a [`RedirectTrail`], so that the other host is requested in its own turn. No proxy
 //! is used, so the connection goes to the address that was checked. The time limit covers only the time spent on
 //! requests, from the first address to the last byte. The size limit applies after decompression, so a decompression
 //! bomb is cut off early.
@@ -17,10 +17,10 @@ use reqwest::header::{
 use reqwest::{Response, StatusCode, Url, redirect};
 use tokio::time::{Instant, timeout_at};
 
-use super::polite::retry_after;
-use super::post::{causes, refusal};
-use super::receiver::{Gate, Refused};
-use super::robots::{Files, Rules};
+use super::backoff::retry_after;
+use super::egress::{EgressGuard, UrlRefusal};
+use super::robots::{RobotsCache, RobotsRules};
+use super::webhook_client::{causes, refusal};
 
 /// User agent name that the rules of `robots.txt` files apply to.
 pub const AGENT: &str = "toise";
@@ -42,7 +42,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A page.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct FetchedPage {
     /// Final address, after redirects.
     pub url: Url,
     /// `Content-Type` of the response.
@@ -53,10 +53,10 @@ pub struct Page {
 
 /// Why a page could not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum FetchFailure {
     /// The egress guard refuses the address.
     #[error("the address {0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] UrlRefusal),
     /// `robots.txt` forbids it.
     #[error("robots.txt of {0} forbids it")]
     Robots(String),
@@ -71,13 +71,13 @@ pub enum Failure {
     Redirects(String),
     /// The page redirects to another host.
     #[error("it redirects to another host")]
-    Elsewhere(Box<Trail>),
+    OtherHost(Box<RedirectTrail>),
     /// The response has a content encoding that was not requested.
     #[error("unsupported Content-Encoding")]
     Encoding,
     /// A temporary failure; a later attempt may succeed.
     #[error("{reason}")]
-    Passing {
+    Transient {
         /// Reason of the failure.
         reason: String,
         /// Time after which the portal allows another request.
@@ -85,9 +85,9 @@ pub enum Failure {
     },
 }
 
-impl Failure {
-    fn passing(reason: impl Into<String>) -> Self {
-        Failure::Passing {
+impl FetchFailure {
+    fn transient(reason: impl Into<String>) -> Self {
+        FetchFailure::Transient {
             reason: reason.into(),
             retry_after: None,
         }
@@ -96,13 +96,13 @@ impl Failure {
 
 /// Progress of a fetch that continues at another host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trail {
+pub struct RedirectTrail {
     next: Option<Url>,
     visited: Vec<String>,
     spent: Duration,
 }
 
-impl Trail {
+impl RedirectTrail {
     /// The host at which the fetch continues; `None` if no redirect was followed yet.
     pub fn host(&self) -> Option<&str> {
         self.next.as_ref()?.host_str()
@@ -111,9 +111,9 @@ impl Trail {
 
 /// Result of a fetch.
 #[derive(Clone, Debug)]
-pub struct Fetched {
+pub struct FetchOutcome {
     /// The page, or why there is none.
-    pub outcome: Result<Page, Failure>,
+    pub outcome: Result<FetchedPage, FetchFailure>,
     /// Pause between requests that the host's `robots.txt` demands.
     pub crawl_delay: Option<Duration>,
 }
@@ -122,8 +122,8 @@ pub struct Fetched {
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     http: reqwest::Client,
-    gate: Gate,
-    robots: Files,
+    gate: EgressGuard,
+    robots: RobotsCache,
     page_timeout: Duration,
 }
 
@@ -133,7 +133,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// TLS is not available on this machine.
-    pub fn new(gate: Gate, contact: &str) -> Result<Self, super::Error> {
+    pub fn new(gate: EgressGuard, contact: &str) -> Result<Self, super::Error> {
         let mut agent = format!("{AGENT}/{}", env!("CARGO_PKG_VERSION"));
         if !contact.is_empty() {
             agent.push_str(&format!(" (+{contact})"));
@@ -159,7 +159,7 @@ impl Fetcher {
         Ok(Self {
             http,
             gate,
-            robots: Files::default(),
+            robots: RobotsCache::default(),
             page_timeout: PAGE_TIMEOUT,
         })
     }
@@ -176,28 +176,28 @@ impl Fetcher {
     ///
     /// # Errors
     /// Why the address is refused.
-    pub fn check(&self, url: &str) -> Result<Url, Refused> {
+    pub fn check(&self, url: &str) -> Result<Url, UrlRefusal> {
         self.gate.check_page(url)
     }
 
     /// Fetches a page, or continues where its trail ended. Takes at most the page timeout (default [`PAGE_TIMEOUT`]),
     /// summed over all hosts of the trail.
-    pub async fn fetch(&self, url: &str, trail: &Trail) -> Fetched {
+    pub async fn fetch(&self, url: &str, trail: &RedirectTrail) -> FetchOutcome {
         let mut crawl_delay = None;
         let started = Instant::now();
         let deadline = started + self.page_timeout.saturating_sub(trail.spent);
         let page = timeout_at(deadline, self.follow(url, trail, &mut crawl_delay)).await;
         let seconds = self.page_timeout.as_secs_f32();
         let late = || {
-            Err(Failure::passing(format!(
+            Err(FetchFailure::transient(format!(
                 "no complete page within {seconds} s"
             )))
         };
         let mut outcome = page.unwrap_or_else(|_| late());
-        if let Err(Failure::Elsewhere(trail)) = &mut outcome {
+        if let Err(FetchFailure::OtherHost(trail)) = &mut outcome {
             trail.spent += started.elapsed();
         }
-        Fetched {
+        FetchOutcome {
             outcome,
             crawl_delay,
         }
@@ -206,9 +206,9 @@ impl Fetcher {
     async fn follow(
         &self,
         url: &str,
-        trail: &Trail,
+        trail: &RedirectTrail,
         crawl_delay: &mut Option<Duration>,
-    ) -> Result<Page, Failure> {
+    ) -> Result<FetchedPage, FetchFailure> {
         let mut url = match &trail.next {
             Some(next) => next.clone(),
             None => self.gate.check_page(url)?,
@@ -217,11 +217,11 @@ impl Fetcher {
         loop {
             let address = url.to_string();
             if visited.contains(&address) {
-                return Err(Failure::Redirects("it redirects in a loop".into()));
+                return Err(FetchFailure::Redirects("it redirects in a loop".into()));
             }
             visited.push(address);
             if visited.len() > REDIRECTS_MAX + 1 {
-                return Err(Failure::Redirects(format!(
+                return Err(FetchFailure::Redirects(format!(
                     "it redirects more than {REDIRECTS_MAX} times"
                 )));
             }
@@ -232,10 +232,10 @@ impl Fetcher {
             *crawl_delay = rules.crawl_delay();
             let host = url.host_str().unwrap_or_default().to_owned();
             match &rules {
-                Rules::Known(known) if known.allow(&url) => {}
-                Rules::Known(_) => return Err(Failure::Robots(host)),
-                Rules::Unreachable(reason) => {
-                    return Err(Failure::passing(format!(
+                RobotsRules::Known(known) if known.allow(&url) => {}
+                RobotsRules::Known(_) => return Err(FetchFailure::Robots(host)),
+                RobotsRules::Unreachable(reason) => {
+                    return Err(FetchFailure::transient(format!(
                         "robots.txt of {host} is unavailable: {reason}"
                     )));
                 }
@@ -245,7 +245,7 @@ impl Fetcher {
                 None => return read_page(url, response).await,
                 Some(next) if next.host_str() == Some(&host) => url = next,
                 Some(next) => {
-                    return Err(Failure::Elsewhere(Box::new(Trail {
+                    return Err(FetchFailure::OtherHost(Box::new(RedirectTrail {
                         next: Some(next),
                         visited,
                         spent: trail.spent,
@@ -256,7 +256,7 @@ impl Fetcher {
     }
 
     /// Target of a redirect response, checked like the first address.
-    fn redirected(&self, url: &Url, response: &Response) -> Result<Option<Url>, Failure> {
+    fn redirected(&self, url: &Url, response: &Response) -> Result<Option<Url>, FetchFailure> {
         if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
             return Ok(None);
         }
@@ -264,37 +264,39 @@ impl Fetcher {
         let target = location.and_then(|location| std::str::from_utf8(location.as_bytes()).ok());
         let mut next = target
             .and_then(|target| url.join(target).ok())
-            .ok_or_else(|| Failure::Redirects("it redirects to an invalid address".into()))?;
+            .ok_or_else(|| FetchFailure::Redirects("it redirects to an invalid address".into()))?;
         next.set_fragment(None);
         Ok(Some(self.gate.check_page(next.as_str())?))
     }
 
-    async fn get(&self, url: &Url) -> Result<Response, Failure> {
+    async fn get(&self, url: &Url) -> Result<Response, FetchFailure> {
         self.http
             .get(url.clone())
             .send()
             .await
             .map_err(|error| match refusal(&error) {
-                Some(refused @ Refused::Unresolved(_)) => Failure::passing(refused.to_string()),
-                Some(refused) => Failure::Refused(refused),
-                None => Failure::passing(causes(&error)),
+                Some(refused @ UrlRefusal::Unresolved(_)) => {
+                    FetchFailure::transient(refused.to_string())
+                }
+                Some(refused) => FetchFailure::Refused(refused),
+                None => FetchFailure::transient(causes(&error)),
             })
     }
 
-    async fn robots_of(&self, address: Url) -> Rules {
+    async fn robots_of(&self, address: Url) -> RobotsRules {
         let read = tokio::time::timeout(ROBOTS_TIMEOUT, self.read_robots(address)).await;
         match read {
             Ok(Ok(rules)) => rules,
             // If the guard refuses `robots.txt`, the request for the page fails with the same reason.
-            Ok(Err(Failure::Refused(_))) => Rules::none(),
-            Ok(Err(failure)) => Rules::Unreachable(failure.to_string()),
+            Ok(Err(FetchFailure::Refused(_))) => RobotsRules::none(),
+            Ok(Err(failure)) => RobotsRules::Unreachable(failure.to_string()),
             Err(_) => {
-                Rules::Unreachable(format!("no answer within {} s", ROBOTS_TIMEOUT.as_secs()))
+                RobotsRules::Unreachable(format!("no answer within {} s", ROBOTS_TIMEOUT.as_secs()))
             }
         }
     }
 
-    async fn read_robots(&self, mut address: Url) -> Result<Rules, Failure> {
+    async fn read_robots(&self, mut address: Url) -> Result<RobotsRules, FetchFailure> {
         for _ in 0..=REDIRECTS_MAX {
             let response = self.get(&address).await?;
             match self.redirected(&address, &response) {
@@ -303,55 +305,57 @@ impl Fetcher {
                     continue;
                 }
                 // A redirect to an invalid address counts as a missing file.
-                Err(_) => return Ok(Rules::none()),
+                Err(_) => return Ok(RobotsRules::none()),
                 Ok(None) => {}
             }
             let status = response.status();
             return match status {
                 _ if status.is_success() => {
                     let (bytes, _) = read_body(response, ROBOTS_BYTES_MAX).await?;
-                    Ok(Rules::parse(&bytes, AGENT))
+                    Ok(RobotsRules::parse(&bytes, AGENT))
                 }
-                StatusCode::TOO_MANY_REQUESTS => Err(Failure::passing("the portal answered 429")),
-                _ if status.is_server_error() => {
-                    Err(Failure::passing(format!("the portal answered {status}")))
+                StatusCode::TOO_MANY_REQUESTS => {
+                    Err(FetchFailure::transient("the portal answered 429"))
                 }
-                _ => Ok(Rules::none()),
+                _ if status.is_server_error() => Err(FetchFailure::transient(format!(
+                    "the portal answered {status}"
+                ))),
+                _ => Ok(RobotsRules::none()),
             };
         }
-        Ok(Rules::none())
+        Ok(RobotsRules::none())
     }
 }
 
-async fn read_page(url: Url, response: Response) -> Result<Page, Failure> {
+async fn read_page(url: Url, response: Response) -> Result<FetchedPage, FetchFailure> {
     let status = response.status();
     if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-        return Err(Failure::Passing {
+        return Err(FetchFailure::Transient {
             reason: format!("the portal answered {}", status.as_u16()),
             retry_after: retry_after(response.headers(), Utc::now()),
         });
     }
     if status != StatusCode::OK {
-        return Err(Failure::Status(status.as_u16()));
+        return Err(FetchFailure::Status(status.as_u16()));
     }
     // Responses decompressed by the client no longer have this header.
     let encoding = response.headers().get(CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Err(Failure::Encoding);
+        return Err(FetchFailure::Encoding);
     }
     if response
         .content_length()
         .is_some_and(|length| length > PAGE_BYTES_MAX as u64)
     {
-        return Err(Failure::TooLarge);
+        return Err(FetchFailure::TooLarge);
     }
     let content_type = response.headers().get(CONTENT_TYPE);
     let content_type = content_type
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
     match read_body(response, PAGE_BYTES_MAX).await? {
-        (_, Rest::Unread) => Err(Failure::TooLarge),
-        (bytes, Rest::None) => Ok(Page {
+        (_, BodyRemainder::Unread) => Err(FetchFailure::TooLarge),
+        (bytes, BodyRemainder::None) => Ok(FetchedPage {
             url,
             content_type,
             bytes,
@@ -360,17 +364,20 @@ async fn read_page(url: Url, response: Response) -> Result<Page, Failure> {
 }
 
 /// Whether bytes of a body remain unread.
-enum Rest {
+enum BodyRemainder {
     None,
     Unread,
 }
 
-async fn read_body(response: Response, bytes_max: usize) -> Result<(Bytes, Rest), Failure> {
+async fn read_body(
+    response: Response,
+    bytes_max: usize,
+) -> Result<(Bytes, BodyRemainder), FetchFailure> {
     let mut bytes = BytesMut::new();
     let mut body = response.bytes_stream();
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|error| {
-            Failure::passing(format!(
+            FetchFailure::transient(format!(
                 "the connection broke off while reading the page: {}",
                 causes(&error)
             ))
@@ -378,8 +385,8 @@ async fn read_body(response: Response, bytes_max: usize) -> Result<(Bytes, Rest)
         let room = bytes_max - bytes.len();
         bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if chunk.len() > room {
-            return Ok((bytes.freeze(), Rest::Unread));
+            return Ok((bytes.freeze(), BodyRemainder::Unread));
         }
     }
-    Ok((bytes.freeze(), Rest::None))
+    Ok((bytes.freeze(), BodyRemainder::None))
 }

@@ -4,15 +4,15 @@
 //! reach only hosts that the egress guard in [`receiver`] admits.
 
 pub mod address;
+mod backoff;
 pub mod client;
 mod download;
+pub mod egress;
 pub mod fetch;
-pub mod lookup;
-mod polite;
-pub mod post;
-pub mod receiver;
+pub mod resolver;
 mod robots;
 pub mod tls;
+pub mod webhook_client;
 
-pub use client::{Client, Error, Policy};
-pub use download::Downloaded;
+pub use client::{Client, Error, RetryPolicy};
+pub use download::DownloadedFile;

@@ -14,9 +14,9 @@ use robotxt::Robots;
 use tokio::sync::OnceCell;
 
 /// How long a file is cached.
-const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
+const CACHE_TTL: Duration = Duration::from_secs(24 * 3600);
 /// How long a failed fetch of a file is not repeated.
-const FAILED_FOR: Duration = Duration::from_secs(60);
+const FAILURE_TTL: Duration = Duration::from_secs(60);
 /// Bytes that files kept at once came as; past them those asked for longest ago are forgotten. As rules they take some
 /// four times that.
 const BYTES_MAX: u64 = 32 << 20;
@@ -27,72 +27,72 @@ const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// The rules for a host.
 #[derive(Clone, Debug)]
-pub(super) enum Rules {
+pub(super) enum RobotsRules {
     /// Rules of a file, or the default.
-    Known(Arc<Known>),
+    Known(Arc<ParsedRobots>),
     /// The file is temporarily unavailable, with the reason.
     Unreachable(String),
 }
 
 /// Parsed rules, and the size of their file in bytes.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ParsedRobots {
     robots: Robots,
     bytes: usize,
 }
 
-impl Known {
+impl ParsedRobots {
     pub(super) fn allow(&self, url: &Url) -> bool {
         self.robots.is_url_allowed(url)
     }
 }
 
-impl Rules {
+impl RobotsRules {
     /// Parses the rules of a file.
     pub(super) fn parse(text: &[u8], agent: &str) -> Self {
         let (robots, bytes) = (Robots::parse(text, agent), text.len());
-        Rules::Known(Arc::new(Known { robots, bytes }))
+        RobotsRules::Known(Arc::new(ParsedRobots { robots, bytes }))
     }
 
     /// Rules for a host without robots.txt (everything allowed).
     pub(super) fn none() -> Self {
         let (robots, bytes) = (Robots::allow_all(), 0);
-        Rules::Known(Arc::new(Known { robots, bytes }))
+        RobotsRules::Known(Arc::new(ParsedRobots { robots, bytes }))
     }
 
     /// Pause between requests that the file demands, limited to [`CRAWL_DELAY_MAX`].
     pub(super) fn crawl_delay(&self) -> Option<Duration> {
         match self {
-            Rules::Known(known) => known
+            RobotsRules::Known(known) => known
                 .robots
                 .crawl_delay()
                 .map(|delay| delay.min(CRAWL_DELAY_MAX)),
-            Rules::Unreachable(_) => None,
+            RobotsRules::Unreachable(_) => None,
         }
     }
 
     fn bytes(&self) -> u32 {
         let bytes = match self {
-            Rules::Known(known) => known.bytes,
-            Rules::Unreachable(reason) => reason.len(),
+            RobotsRules::Known(known) => known.bytes,
+            RobotsRules::Unreachable(reason) => reason.len(),
         };
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 }
 
 /// A file, empty while it is fetched; whoever else asks for it meanwhile waits for the same fetch.
-type Slot = Arc<OnceCell<Rules>>;
+type RobotsSlot = Arc<OnceCell<RobotsRules>>;
 
 /// The files of all portals. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Files(Cache<String, Slot>);
+pub(super) struct RobotsCache(Cache<String, RobotsSlot>);
 
-impl Default for Files {
+impl Default for RobotsCache {
     fn default() -> Self {
         let cache = Cache::builder()
             .max_capacity(BYTES_MAX)
-            .weigher(|_, slot: &Slot| {
-                let bytes = slot.get().map_or(0, Rules::bytes);
+            .weigher(|_, slot: &RobotsSlot| {
+                let bytes = slot.get().map_or(0, RobotsRules::bytes);
                 bytes.max(FILE_BYTES_MIN)
             })
             .eviction_policy(EvictionPolicy::lru())
@@ -101,20 +101,20 @@ impl Default for Files {
     }
 }
 
-impl Files {
+impl RobotsCache {
     /// Returns the rules for the host of an address; fetches them if they are not cached.
-    pub(super) async fn of<F>(&self, url: &Url, fetch: impl FnOnce(Url) -> F) -> Rules
+    pub(super) async fn of<F>(&self, url: &Url, fetch: impl FnOnce(Url) -> F) -> RobotsRules
     where
-        F: Future<Output = Rules>,
+        F: Future<Output = RobotsRules>,
     {
         let origin = url.origin().ascii_serialization();
-        let slot = self.0.get_with_by_ref(&origin, Slot::default);
+        let slot = self.0.get_with_by_ref(&origin, RobotsSlot::default);
         let mut is_fetched = false;
         let rules = slot.get_or_init(async || {
             is_fetched = true;
             match robotxt::robots_url(url) {
                 Ok(address) => fetch(address).await,
-                Err(_) => Rules::none(),
+                Err(_) => RobotsRules::none(),
             }
         });
         let rules = rules.await.clone();
@@ -129,15 +129,15 @@ impl Files {
 /// For how long a file counts.
 struct Lasting;
 
-impl Expiry<String, Slot> for Lasting {
-    fn expire_after_create(&self, _: &String, slot: &Slot, _: Instant) -> Option<Duration> {
+impl Expiry<String, RobotsSlot> for Lasting {
+    fn expire_after_create(&self, _: &String, slot: &RobotsSlot, _: Instant) -> Option<Duration> {
         Some(lasting(slot))
     }
 
     fn expire_after_update(
         &self,
         _: &String,
-        slot: &Slot,
+        slot: &RobotsSlot,
         _: Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
@@ -145,10 +145,10 @@ impl Expiry<String, Slot> for Lasting {
     }
 }
 
-fn lasting(slot: &Slot) -> Duration {
+fn lasting(slot: &RobotsSlot) -> Duration {
     match slot.get() {
-        Some(Rules::Unreachable(_)) => FAILED_FOR,
-        Some(Rules::Known(_)) | None => KEPT_FOR,
+        Some(RobotsRules::Unreachable(_)) => FAILURE_TTL,
+        Some(RobotsRules::Known(_)) | None => CACHE_TTL,
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
     #[tokio::test]
     async fn files_are_fetched_once_and_the_oldest_forgotten_when_they_are_too_much() {
         const LONG: usize = 400_000;
-        let files = Files::default();
+        let files = RobotsCache::default();
         let rules_of = async |host: usize| {
             let url = Url::parse(&format!("https://p{host}.example/annonce/1")).unwrap();
             let mut fetched = None;
@@ -167,11 +167,11 @@ mod tests {
                 fetched = Some(address.to_string());
                 let rules = "User-agent: *\nCrawl-delay: 900\nDisallow: /private\n";
                 let text = format!("{rules}#{}", "a".repeat(LONG));
-                std::future::ready(Rules::parse(text.as_bytes(), "toise"))
+                std::future::ready(RobotsRules::parse(text.as_bytes(), "toise"))
             };
             let rules = files.of(&url, fetch).await;
             assert_eq!(rules.crawl_delay(), Some(CRAWL_DELAY_MAX));
-            assert!(matches!(&rules, Rules::Known(known) if known.allow(&url)));
+            assert!(matches!(&rules, RobotsRules::Known(known) if known.allow(&url)));
             fetched
         };
         let first = rules_of(0).await;

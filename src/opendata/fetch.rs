@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::import::Input;
+use super::import::ImportInput;
 use toise_base::progress::Progress;
 use toise_geo::departments;
 use toise_lake::Slice;
@@ -63,9 +63,9 @@ pub enum Error {
 
 /// Result of a download.
 #[derive(Clone, Debug, Default)]
-pub struct Fetched {
+pub struct FetchedSources {
     /// Files to import.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<ImportInput>,
     /// Slices that the source does not have, in words.
     pub notes: Vec<String>,
     /// Folder to delete after the files have been imported.
@@ -89,9 +89,9 @@ pub async fn dvf(
     data: &Path,
     progress: Progress,
     now: DateTime<Utc>,
-) -> Result<Fetched, Error> {
+) -> Result<FetchedSources, Error> {
     check(codes)?;
-    let mut fetched = Fetched::default();
+    let mut fetched = FetchedSources::default();
     for code in codes {
         if WITHOUT_SALES.contains(&code.as_str()) {
             let note =
@@ -112,7 +112,7 @@ pub async fn dvf(
             let downloaded = client.download(&url, &path, DVF_BYTES_MAX, &bar).await;
             bar.finish_and_clear();
             match downloaded {
-                Ok(downloaded) => fetched.inputs.push(Input {
+                Ok(downloaded) => fetched.inputs.push(ImportInput {
                     path: downloaded.path,
                     name: url,
                     edition: Some(edition(downloaded.last_modified.as_deref(), now)),
@@ -143,7 +143,7 @@ fn edition(last_modified: Option<&str>, now: DateTime<Utc>) -> String {
 
 /// Progress of a paged download, stored beside the pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Journey {
+struct PageFetchProgress {
     pages: u32,
     next: Option<String>,
     done: bool,
@@ -164,7 +164,7 @@ pub async fn dpe(
     since: Option<&str>,
     data: &Path,
     progress: Progress,
-) -> Result<Fetched, Error> {
+) -> Result<FetchedSources, Error> {
     check(codes)?;
     let base = base.trim_end_matches('/');
     let first = first_page(base, codes, since);
@@ -175,10 +175,10 @@ pub async fn dpe(
         .join(&folder_name.as_str()[..16]);
     std::fs::create_dir_all(&folder).map_err(|source| file_error(&folder, source))?;
     let journey_path = folder.join("journey");
-    let mut journey: Journey = std::fs::read(&journey_path)
+    let mut journey: PageFetchProgress = std::fs::read(&journey_path)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())
-        .filter(|journey: &Journey| !journey.done || is_recent(&journey_path))
+        .filter(|journey: &PageFetchProgress| !journey.done || is_recent(&journey_path))
         .unwrap_or_default();
     let bar = progress.bytes(&format!("diagnostics of {}", codes.join(", ")), None);
     while !journey.done && journey.pages < PAGES_MAX {
@@ -202,9 +202,9 @@ pub async fn dpe(
     }
     bar.finish_and_clear();
     let inputs = (1..=journey.pages)
-        .map(|page| Input::local(page_path(&folder, page)))
+        .map(|page| ImportInput::local(page_path(&folder, page)))
         .collect();
-    Ok(Fetched {
+    Ok(FetchedSources {
         inputs,
         notes: Vec::new(),
         temporary: Some(folder),

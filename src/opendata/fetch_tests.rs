@@ -9,9 +9,9 @@ use chrono::Utc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::fetch::{Fetched, dpe, dvf};
+use super::fetch::{FetchedSources, dpe, dvf};
 use toise_base::progress::Progress;
-use toise_net::{Client, Error, Policy};
+use toise_net::{Client, Error, RetryPolicy};
 
 /// Answers each request with the raw bytes that a script returns for (request head, request number), then closes the
 /// connection.
@@ -62,10 +62,10 @@ fn answer(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
 }
 
 fn client() -> Client {
-    Client::new(Policy {
+    Client::new(RetryPolicy {
         backoff_first: Duration::from_millis(5),
         retry_after_max: Duration::from_secs(2),
-        ..Policy::default()
+        ..RetryPolicy::default()
     })
     .unwrap()
 }
@@ -84,7 +84,7 @@ async fn fetch_dvf(
     server: &Server,
     codes: &[&str],
     data: &Path,
-) -> Result<Fetched, super::fetch::Error> {
+) -> Result<FetchedSources, super::fetch::Error> {
     let codes: Vec<String> = codes.iter().map(|code| (*code).to_owned()).collect();
     dvf(
         &client(),
@@ -190,7 +190,7 @@ async fn unpublished_slices_are_noted_and_persistent_failures_are_errors() {
     assert!(
         matches!(
             failed,
-            super::fetch::Error::Net(Error::GaveUp { attempts: 6, .. })
+            super::fetch::Error::Net(Error::RetriesExhausted { attempts: 6, .. })
         ),
         "{failed}"
     );

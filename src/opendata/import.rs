@@ -14,15 +14,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use self::pipeline::Consumer;
+use self::pipeline::BlockConsumer;
 use super::dataset::Dataset;
 use super::dvf;
 use super::report::{FileReport, ImportReport};
-use super::source::{Error, Format, Meter, Place, open};
+use super::source::{ByteMeter, Error, SourceFormat, SourceLocation, open};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geo::iris::IrisIndex;
-use toise_lake::{RowSink, Slice, Source};
+use toise_lake::{Provenance, RowSink, Slice};
 
 /// Maximum blocks read ahead of conversion.
 pub const BLOCKS_WAITING: usize = 4;
@@ -54,7 +54,7 @@ pub struct ImportOptions {
 
 /// A file to import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct ImportInput {
     /// Path of the file.
     pub path: PathBuf,
     /// Name in reports, provenance and errors: the path, or the address it was downloaded from.
@@ -65,7 +65,7 @@ pub struct Input {
     pub slices: Option<Vec<Slice>>,
 }
 
-impl Input {
+impl ImportInput {
     /// A local file, named by its path.
     pub fn local(path: PathBuf) -> Self {
         Self {
@@ -79,9 +79,9 @@ impl Input {
 
 /// One imported source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
+pub struct ImportedSource {
     /// Provenance, for the snapshot.
-    pub source: Source,
+    pub source: Provenance,
     /// Slices that an edition covers; empty without an edition.
     pub slices: Vec<Slice>,
 }
@@ -96,11 +96,11 @@ pub struct Imported {
 /// The first file that cannot be read or is malformed; the sink is dropped in that case.
 pub fn import_files<S: RowSink>(
     dataset: Dataset,
-    inputs: &[Input],
+    inputs: &[ImportInput],
     begin: impl Fn() -> Result<S, toise_lake::Error>,
     options: &ImportOptions,
     report: &mut ImportReport,
-) -> Result<(S, Vec<Imported>), Error> {
+) -> Result<(S, Vec<ImportedSource>), Error> {
     let mut options = options.clone();
     let blank = report.clone();
     loop {
@@ -123,11 +123,11 @@ pub fn import_files<S: RowSink>(
 
 fn import_all(
     dataset: Dataset,
-    inputs: &[Input],
+    inputs: &[ImportInput],
     sink: &mut dyn RowSink,
     options: &ImportOptions,
     report: &mut ImportReport,
-) -> Result<Vec<Imported>, Error> {
+) -> Result<Vec<ImportedSource>, Error> {
     inputs
         .iter()
         .map(|input| import_file(dataset, input, sink, options, report))
@@ -141,14 +141,14 @@ fn import_all(
 /// As for [`import_reader`], or the file cannot be opened.
 pub fn import_file(
     dataset: Dataset,
-    input: &Input,
+    input: &ImportInput,
     sink: &mut dyn RowSink,
     options: &ImportOptions,
     report: &mut ImportReport,
-) -> Result<Imported, Error> {
+) -> Result<ImportedSource, Error> {
     let name = &input.name;
     let failed = |source| Error::Io {
-        place: Place::file(name),
+        place: SourceLocation::file(name),
         source,
     };
     let file = File::open(&input.path).map_err(failed)?;
@@ -157,7 +157,15 @@ pub fn import_file(
     let mut own = options.clone();
     own.edition = input.edition.clone().or(own.edition);
     let reader = bar.wrap_read(file);
-    let imported = import_reader(dataset, reader, name, Format::Detect, sink, &own, report);
+    let imported = import_reader(
+        dataset,
+        reader,
+        name,
+        SourceFormat::Detect,
+        sink,
+        &own,
+        report,
+    );
     bar.finish_and_clear();
     let mut imported = imported?;
     if let Some(slices) = &input.slices {
@@ -176,14 +184,14 @@ pub fn import_reader(
     dataset: Dataset,
     reader: impl Read + Send,
     name: &str,
-    format: Format,
+    format: SourceFormat,
     sink: &mut dyn RowSink,
     options: &ImportOptions,
     report: &mut ImportReport,
-) -> Result<Imported, Error> {
-    let meter = Meter::default();
+) -> Result<ImportedSource, Error> {
+    let meter = ByteMeter::default();
     let counted = meter.clone();
-    let mut consumer = Consumer::new(dataset, name, sink, options, report);
+    let mut consumer = BlockConsumer::new(dataset, name, sink, options, report);
     std::thread::scope(|scope| {
         let (sender, blocks) = sync_channel(BLOCKS_WAITING);
         scope.spawn(move || {
@@ -215,8 +223,8 @@ pub fn import_reader(
         bytes: meter.bytes(),
         checksum: meter.checksum(),
     });
-    Ok(Imported {
-        source: Source {
+    Ok(ImportedSource {
+        source: Provenance {
             name: name.to_owned(),
             edition: options.edition.clone(),
             checksum: meter.checksum(),

@@ -7,23 +7,23 @@ use arrow::datatypes::{Date32Type, Float64Type};
 use serde_json::Value;
 
 use super::Dataset;
-use super::import::{ImportOptions, Input, import_files, import_reader};
+use super::import::{ImportInput, ImportOptions, import_files, import_reader};
 use super::report::ImportReport;
-use super::source::{Error, Format};
+use super::source::{Error, SourceFormat};
 use toise_lake::{self as lake, RowSink};
 
 /// A sink that collects the batches.
 #[derive(Default)]
-struct Kept(Vec<RecordBatch>);
+struct CollectingSink(Vec<RecordBatch>);
 
-impl RowSink for Kept {
+impl RowSink for CollectingSink {
     fn push(&mut self, batch: RecordBatch) -> Result<(), lake::Error> {
         self.0.push(batch);
         Ok(())
     }
 }
 
-impl Kept {
+impl CollectingSink {
     fn records(&self) -> Vec<Value> {
         let mut records = Vec::new();
         for batch in &self.0 {
@@ -42,13 +42,13 @@ fn import(
     dataset: Dataset,
     text: &[u8],
     options: &ImportOptions,
-) -> Result<(Kept, ImportReport), Error> {
-    let (mut kept, mut report) = (Kept::default(), ImportReport::default());
+) -> Result<(CollectingSink, ImportReport), Error> {
+    let (mut kept, mut report) = (CollectingSink::default(), ImportReport::default());
     import_reader(
         dataset,
         text,
         "f",
-        Format::Detect,
+        SourceFormat::Detect,
         &mut kept,
         options,
         &mut report,
@@ -378,8 +378,8 @@ fn scattered_mutations_are_grouped_in_memory_on_a_second_reading() {
     let mut report = ImportReport::default();
     let (kept, imported) = import_files(
         Dataset::Dvf,
-        &[Input::local(path)],
-        || Ok(Kept::default()),
+        &[ImportInput::local(path)],
+        || Ok(CollectingSink::default()),
         &ImportOptions {
             edition: Some("2026-04".into()),
             ..ImportOptions::default()
@@ -491,15 +491,15 @@ fn import_real(
     dataset: Dataset,
     glob: &str,
     options: &ImportOptions,
-) -> Option<(Kept, ImportReport)> {
+) -> Option<(CollectingSink, ImportReport)> {
     let files = super::source::files::expand(&real(glob)?).unwrap();
-    let files: Vec<Input> = files.into_iter().map(Input::local).collect();
+    let files: Vec<ImportInput> = files.into_iter().map(ImportInput::local).collect();
     let mut report = ImportReport::default();
     let started = std::time::Instant::now();
     let (kept, _) = import_files(
         dataset,
         &files,
-        || Ok(Kept::default()),
+        || Ok(CollectingSink::default()),
         options,
         &mut report,
     )

@@ -31,8 +31,8 @@ use bytes::Bytes;
 
 pub use dataset::Dataset;
 use toise_contract::filter::Filter;
-pub use toise_contract::position::{Position, SortValue};
-use toise_engine::interrupt::Interrupt;
+pub use toise_contract::position::{CursorPosition, SortValue};
+use toise_engine::cancellation::Interrupt;
 use toise_engine::{self as engine, Budget, Engine};
 
 /// The open-data tables, ready for queries; cheap to clone.
@@ -50,7 +50,7 @@ impl OpenData {
     }
 
     /// Uses the open-data tables of an engine that was opened with them.
-    pub fn over(engine: Arc<Engine>) -> Self {
+    pub fn new(engine: Arc<Engine>) -> Self {
         Self {
             engine,
             interrupt: Interrupt::default(),
@@ -78,7 +78,7 @@ impl OpenData {
 
 /// A validated search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SearchRequest {
+pub struct DatasetSearchRequest {
     /// Conditions on the rows.
     pub filter: Filter,
     /// Column to sort by.
@@ -88,7 +88,7 @@ pub struct SearchRequest {
     /// Rows per page, 1 to 100.
     pub size: usize,
     /// Position of the last row of the previous page.
-    pub after: Option<Position>,
+    pub after: Option<CursorPosition>,
 }
 
 /// A page of records.
@@ -99,7 +99,7 @@ pub struct SearchAnswer {
     /// Number of all matching rows, on any page.
     pub total: u64,
     /// Position at which the next page continues; `None` on the last page.
-    pub next: Option<Position>,
+    pub next: Option<CursorPosition>,
 }
 
 /// A validated match request.
@@ -108,23 +108,23 @@ pub struct MatchRequest {
     /// Conditions that restrict the candidates.
     pub filter: Filter,
     /// Values by which candidates are ranked.
-    pub targets: Vec<Target>,
+    pub targets: Vec<ScoringTarget>,
     /// Number of candidates to return, 1 to 20.
     pub size: usize,
 }
 
 /// One scoring target.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct ScoringTarget {
     /// Column to compare.
     pub column: &'static str,
     /// Value to compare with.
-    pub goal: Goal,
+    pub goal: TargetValue,
 }
 
 /// The value of a scoring target.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Goal {
+pub enum TargetValue {
     /// A number.
     Number(f64),
     /// A class letter, a construction period or a transaction type.
@@ -135,7 +135,7 @@ pub enum Goal {
 
 /// How likely a candidate is to be the record sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Confidence {
+pub enum MatchConfidence {
     /// Not the record sought.
     Reject,
     /// Possible, but uncertain.
@@ -146,25 +146,25 @@ pub enum Confidence {
     High,
 }
 
-impl Confidence {
+impl MatchConfidence {
     /// The contract's spelling.
     pub fn as_str(self) -> &'static str {
         match self {
-            Confidence::Reject => "REJECT",
-            Confidence::Low => "LOW",
-            Confidence::Medium => "MEDIUM",
-            Confidence::High => "HIGH",
+            MatchConfidence::Reject => "REJECT",
+            MatchConfidence::Low => "LOW",
+            MatchConfidence::Medium => "MEDIUM",
+            MatchConfidence::High => "HIGH",
         }
     }
 }
 
 /// One ranked candidate.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct MatchCandidate {
     /// Score from 0 to 100, with one decimal.
     pub score: f64,
     /// Confidence that it is the record sought.
-    pub confidence: Confidence,
+    pub confidence: MatchConfidence,
     /// Identifier of the record.
     pub id: String,
     /// The record as JSON text.
@@ -175,7 +175,7 @@ pub struct Candidate {
 #[derive(Clone, Debug)]
 pub struct MatchAnswer {
     /// The candidates, best first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<MatchCandidate>,
     /// Whether the two best scores differ by at most 5 points.
     pub ambiguous: bool,
     /// Number of candidates that passed the filters.

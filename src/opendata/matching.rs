@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 
-use super::score::{AMBIGUOUS_GAP, Evidence, confidence};
+use super::score::{AMBIGUOUS_GAP, TargetEvidence, confidence};
 use super::scorer::Scorer;
-use super::{Candidate, Dataset, MatchAnswer, MatchRequest, OpenData};
+use super::{Dataset, MatchAnswer, MatchCandidate, MatchRequest, OpenData};
 use toise_engine::Error;
 use toise_engine::predicate::Predicate;
 use toise_engine::topk::{TopPage, number_key};
@@ -14,7 +14,7 @@ use toise_engine::view::{RowRef, RowSet, TableView};
 
 /// A candidate before its record is fetched.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ranked {
+pub struct RankedCandidate {
     /// Score from 0 to 100, with one decimal.
     pub score: f64,
     /// Identifier of the record.
@@ -27,11 +27,11 @@ pub struct Ranked {
 #[derive(Clone, Debug)]
 pub struct Ranking {
     /// The candidates, best first; always two if there are two, even if fewer were requested.
-    pub best: Vec<Ranked>,
+    pub best: Vec<RankedCandidate>,
     /// Number of candidates that passed the filters.
     pub total: u64,
     /// Evidence of the targets.
-    pub evidence: Evidence,
+    pub evidence: TargetEvidence,
 }
 
 impl Ranking {
@@ -44,7 +44,7 @@ impl Ranking {
     }
 
     /// Confidence of the candidate at a rank.
-    pub fn confidence(&self, rank: usize) -> super::Confidence {
+    pub fn confidence(&self, rank: usize) -> super::MatchConfidence {
         let score = |nth: usize| self.best.get(nth).map(|ranked| ranked.score);
         let first = score(0).unwrap_or(0.0);
         confidence(
@@ -85,7 +85,7 @@ impl OpenData {
         let candidates = records
             .into_iter()
             .enumerate()
-            .map(|(rank, record)| Candidate {
+            .map(|(rank, record)| MatchCandidate {
                 score: ranking.best[rank].score,
                 confidence: ranking.confidence(rank),
                 id: ranking.best[rank].id.clone(),
@@ -124,12 +124,16 @@ impl OpenData {
             view,
             &predicate,
             self.interrupt(),
-            || page.part(),
-            |part, visited| {
+            || page.data_file(),
+            |data_file, visited| {
                 let mut rows = Vec::with_capacity(visited.selected.count() as usize);
                 visited.selected.for_each(|row| {
-                    if !is_superseded(superseded, visited.chunk.part, visited.chunk.first_row, row)
-                    {
+                    if !is_superseded(
+                        superseded,
+                        visited.chunk.data_file,
+                        visited.chunk.first_row,
+                        row,
+                    ) {
                         rows.push(row);
                     }
                 });
@@ -146,13 +150,13 @@ impl OpenData {
                 let ids = ids.values.as_string::<i32>();
                 for (row, score) in rows.into_iter().zip(scores) {
                     let key = number_key((score * TENTHS).round(), true);
-                    part.offer_scored(visited.index, row, key, ids);
+                    data_file.offer_scored(visited.index, row, key, ids);
                 }
                 Ok(())
             },
         )?;
         let found = page.finish(parts);
-        let best = found.hits.iter().map(|hit| Ranked {
+        let best = found.hits.iter().map(|hit| RankedCandidate {
             score: hit.number(true) / TENTHS,
             id: hit.id().to_owned(),
             row: hit.row_in(view),
@@ -165,6 +169,6 @@ impl OpenData {
     }
 }
 
-fn is_superseded(superseded: &RowSet, part: u32, first_row: u32, row: usize) -> bool {
-    superseded.count() > 0 && superseded.contains(part, first_row + row as u32)
+fn is_superseded(superseded: &RowSet, data_file: u32, first_row: u32, row: usize) -> bool {
+    superseded.count() > 0 && superseded.contains(data_file, first_row + row as u32)
 }

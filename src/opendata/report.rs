@@ -1,6 +1,6 @@
 //! The report of an import, for people and programs: everything that was read but not used is counted here.
 //!
-//! Converters fill [`Findings`] per block of rows; the import merges them in source order into an [`ImportReport`].
+//! Converters fill [`ConversionFindings`] per block of rows; the import merges them in source order into an [`ImportReport`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use serde::Serialize;
 
-use super::source::Place;
+use super::source::SourceLocation;
 use toise_base::reports;
 use toise_lake::{ImportOutcome, Slice};
 
@@ -28,7 +28,7 @@ pub struct Converted {
     /// Source rows outside what was asked for.
     pub rows_not_asked_for: u64,
     /// What was wrong.
-    pub findings: Findings,
+    pub findings: ConversionFindings,
     /// Communes and years of the rows kept.
     pub places: BTreeSet<(String, i32)>,
 }
@@ -60,26 +60,26 @@ pub type Tallies = BTreeMap<&'static str, Tally>;
 
 /// Problems found while converting some rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
+pub struct ConversionFindings {
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Values dropped from rows that were imported, by reason.
     pub dropped: Tallies,
 }
 
-impl Findings {
+impl ConversionFindings {
     /// Counts a rejected row.
-    pub fn reject(&mut self, reason: &'static str, place: &Place, value: &str) {
+    pub fn reject(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
         tally(&mut self.rejected, reason, place, value);
     }
 
     /// Counts a dropped value.
-    pub fn drop_value(&mut self, reason: &'static str, place: &Place, value: &str) {
+    pub fn drop_value(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
         tally(&mut self.dropped, reason, place, value);
     }
 }
 
-fn tally(tallies: &mut Tallies, reason: &'static str, place: &Place, value: &str) {
+fn tally(tallies: &mut Tallies, reason: &'static str, place: &SourceLocation, value: &str) {
     let tally = tallies.entry(reason).or_default();
     tally.count += 1;
     if tally.examples.len() < EXAMPLES_MAX {
@@ -158,7 +158,7 @@ impl ImportReport {
     }
 
     /// Adds the findings of one block.
-    pub fn add(&mut self, findings: Findings) {
+    pub fn add(&mut self, findings: ConversionFindings) {
         merge(&mut self.rejected, findings.rejected);
         merge(&mut self.dropped_values, findings.dropped);
     }
@@ -254,9 +254,9 @@ mod tests {
     fn three_examples_are_kept_in_source_order() {
         let mut report = ImportReport::default();
         for block in 0..3u64 {
-            let mut findings = Findings::default();
+            let mut findings = ConversionFindings::default();
             for row in 0..2 {
-                let place = Place::line("f.csv", block * 2 + row).column("date");
+                let place = SourceLocation::line("f.csv", block * 2 + row).column("date");
                 findings.reject("date unreadable", &place, "x");
             }
             report.add(findings);

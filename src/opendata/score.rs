@@ -11,7 +11,7 @@
 //! the values are a few percent off. Second, nearness to the middle of a surface range must count less than one unit of
 //! consumption, because a range treats all values in it as equal; it only breaks ties.
 
-use super::{Confidence, Dataset};
+use super::{Dataset, MatchConfidence};
 
 /// How a target is compared with a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub enum Measure {
 
 /// The rule of one target: its comparison, weight and evidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
+pub struct ScoringRule {
     /// Name of the column and of the target.
     pub column: &'static str,
     /// Comparison of values.
@@ -62,8 +62,8 @@ const fn rule(
     weight: f64,
     about: &'static str,
     bits: f64,
-) -> Rule {
-    Rule {
+) -> ScoringRule {
+    ScoringRule {
         column,
         measure,
         weight,
@@ -73,9 +73,9 @@ const fn rule(
     }
 }
 
-impl Rule {
+impl ScoringRule {
     /// The same rule with a tolerated relative error.
-    const fn off_by(self, error: f64) -> Self {
+    const fn with_error(self, error: f64) -> Self {
         Self { error, ..self }
     }
 }
@@ -88,8 +88,8 @@ const fn number(scale: f64) -> Measure {
 const FIGURE_ERROR: f64 = 0.05;
 
 /// Targets of a diagnostic match, in the order of the SQL function's arguments.
-pub const DPE_RULES: [Rule; 8] = [
-    rule("conso_5_usages_par_m2_ep", number(12.0), 3.0, "energy", 6.0).off_by(FIGURE_ERROR),
+pub const DPE_RULES: [ScoringRule; 8] = [
+    rule("conso_5_usages_par_m2_ep", number(12.0), 3.0, "energy", 6.0).with_error(FIGURE_ERROR),
     rule(
         "emission_ges_5_usages_par_m2",
         number(3.0),
@@ -97,7 +97,7 @@ pub const DPE_RULES: [Rule; 8] = [
         "emissions",
         4.0,
     )
-    .off_by(FIGURE_ERROR),
+    .with_error(FIGURE_ERROR),
     rule("etiquette_dpe", Measure::Class, 1.0, "energy", 2.5),
     rule("etiquette_ges", Measure::Class, 1.0, "emissions", 2.5),
     rule(
@@ -113,7 +113,7 @@ pub const DPE_RULES: [Rule; 8] = [
 ];
 
 /// Targets of a sale match, in the order of the SQL function's arguments.
-pub const DVF_RULES: [Rule; 4] = [
+pub const DVF_RULES: [ScoringRule; 4] = [
     rule(
         "price_eur",
         Measure::Share { share: 0.04 },
@@ -142,7 +142,7 @@ pub const NEUTRAL: f64 = 0.5;
 pub const AMBIGUOUS_GAP: f64 = 5.0;
 
 /// The scoring table of a dataset.
-pub fn rules(dataset: Dataset) -> &'static [Rule] {
+pub fn rules(dataset: Dataset) -> &'static [ScoringRule] {
     match dataset {
         Dataset::Dpe => &DPE_RULES,
         Dataset::Dvf => &DVF_RULES,
@@ -159,14 +159,14 @@ pub fn surface_column(dataset: Dataset) -> &'static str {
 
 /// Evidence carried by the targets of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Evidence {
+pub struct TargetEvidence {
     /// Sum of their evidence, in bits.
     pub bits: f64,
     /// Points that the correct record loses if every value has the maximum tolerated error.
     pub error_points: f64,
 }
 
-impl Evidence {
+impl TargetEvidence {
     /// Evidence left after singling out one of all candidates that passed the filters (subtracts log2 of their number).
     pub fn among(self, candidates: u64) -> Self {
         let bits = self.bits - (candidates.max(1) as f64).log2();
@@ -176,8 +176,8 @@ impl Evidence {
 
 /// Requirements on a best candidate for a confidence class, calibrated by `toise evaluate match`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Threshold {
-    /// Minimum surplus of evidence, in bits ([`Evidence::among`] the candidates).
+pub struct ConfidenceThreshold {
+    /// Minimum surplus of evidence, in bits ([`TargetEvidence::among`] the candidates).
     pub surplus_bits: f64,
     /// Minimum score.
     pub score: f64,
@@ -186,13 +186,13 @@ pub struct Threshold {
 }
 
 /// Requirements for HIGH confidence of the best candidate.
-pub const HIGH: Threshold = Threshold {
+pub const HIGH: ConfidenceThreshold = ConfidenceThreshold {
     surplus_bits: 5.0,
     score: 99.0,
     gap: 30.0,
 };
 /// Requirements for MEDIUM confidence.
-pub const MEDIUM: Threshold = Threshold {
+pub const MEDIUM: ConfidenceThreshold = ConfidenceThreshold {
     surplus_bits: 0.0,
     score: 85.0,
     gap: 2.0,
@@ -201,7 +201,7 @@ pub const MEDIUM: Threshold = Threshold {
 pub const LOW_SCORE: f64 = 40.0;
 
 /// Confidence of a candidate. For the best one it depends on score, gap to the second and surplus of evidence; for the
-/// others on their own score, capped by the gap to the best. `evidence` is the remainder [`Evidence::among`] the
+/// others on their own score, capped by the gap to the best. `evidence` is the remainder [`TargetEvidence::among`] the
 /// candidates.
 ///
 /// If the requested values are inexact, a wrong record may fit best and the correct one follows at a distance that the
@@ -212,32 +212,32 @@ pub fn confidence(
     score: f64,
     best: f64,
     second: Option<f64>,
-    evidence: Evidence,
-) -> Confidence {
+    evidence: TargetEvidence,
+) -> MatchConfidence {
     // Scores have one decimal; rounding their difference removes binary errors, so that thresholds are exact.
     let gap_between = |more: f64, less: f64| ((more - less) * 10.0).round() / 10.0;
     if score < LOW_SCORE {
-        return Confidence::Reject;
+        return MatchConfidence::Reject;
     }
     if rank > 0 {
         let close = gap_between(best, score) <= AMBIGUOUS_GAP;
         let medium = evidence.bits >= MEDIUM.surplus_bits && score >= MEDIUM.score;
         return if close && medium {
-            Confidence::Medium
+            MatchConfidence::Medium
         } else {
-            Confidence::Low
+            MatchConfidence::Low
         };
     }
     let gap = second.map_or(f64::INFINITY, |second| gap_between(score, second));
-    let meets = |threshold: Threshold| {
+    let meets = |threshold: ConfidenceThreshold| {
         evidence.bits >= threshold.surplus_bits && score >= threshold.score && gap >= threshold.gap
     };
     if meets(HIGH) && gap > evidence.error_points.max(AMBIGUOUS_GAP) {
-        Confidence::High
+        MatchConfidence::High
     } else if meets(MEDIUM) {
-        Confidence::Medium
+        MatchConfidence::Medium
     } else {
-        Confidence::Low
+        MatchConfidence::Low
     }
 }
 
@@ -303,35 +303,35 @@ mod tests {
             let second = (best - f64::from(gap) / 10.0).max(0.0);
             let ambiguous = ((best - second) * 10.0).round() / 10.0 <= AMBIGUOUS_GAP;
             let score = if rank == 0 { best } else { second };
-            let evidence = Evidence { bits, error_points };
+            let evidence = TargetEvidence { bits, error_points };
             let found = confidence(rank, score, best, Some(second), evidence);
             let explained = f64::from(gap) / 10.0 < error_points;
             if ambiguous || rank > 0 || bits < HIGH.surplus_bits || explained {
-                prop_assert_ne!(found, Confidence::High);
+                prop_assert_ne!(found, MatchConfidence::High);
             }
         }
     }
 
     #[test]
     fn a_single_good_candidate_needs_evidence_to_be_high() {
-        let evidence = |bits| Evidence {
+        let evidence = |bits| TargetEvidence {
             bits,
             error_points: 80.0,
         };
         let alone = |score, bits| confidence(0, score, score, None, evidence(bits));
-        assert_eq!(alone(100.0, 10.0), Confidence::High);
-        assert_eq!(alone(100.0, 1.0), Confidence::Medium);
-        assert_eq!(alone(30.0, 10.0), Confidence::Reject);
+        assert_eq!(alone(100.0, 10.0), MatchConfidence::High);
+        assert_eq!(alone(100.0, 1.0), MatchConfidence::Medium);
+        assert_eq!(alone(30.0, 10.0), MatchConfidence::Reject);
     }
 
     #[test]
     fn an_exact_fit_is_not_high_if_an_error_in_large_values_explains_the_gap() {
-        let of_error = |error_points| Evidence {
+        let of_error = |error_points| TargetEvidence {
             bits: 8.0,
             error_points,
         };
         let found = |evidence| confidence(0, 99.5, 99.5, Some(59.5), evidence);
-        assert_eq!(found(of_error(25.0)), Confidence::High);
-        assert_eq!(found(of_error(45.0)), Confidence::Medium);
+        assert_eq!(found(of_error(25.0)), MatchConfidence::High);
+        assert_eq!(found(of_error(45.0)), MatchConfidence::Medium);
     }
 }

@@ -10,11 +10,11 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int32Type};
 
 use super::score::{
-    Evidence, Measure, NEUTRAL, PLACE_SCALE, PLACE_WEIGHT, SURFACE_SCALE, SURFACE_SCALE_M2_MIN,
-    SURFACE_WEIGHT, rules, surface_column,
+    Measure, NEUTRAL, PLACE_SCALE, PLACE_WEIGHT, SURFACE_SCALE, SURFACE_SCALE_M2_MIN,
+    SURFACE_WEIGHT, TargetEvidence, rules, surface_column,
 };
-use super::{Dataset, Goal, MatchRequest, dpe};
-use toise_contract::filter::Test;
+use super::{Dataset, MatchRequest, TargetValue, dpe};
+use toise_contract::filter::ClauseTest;
 use toise_geo::distance::planar_distance_m;
 use toise_lake::schema::{LATITUDE, LONGITUDE};
 
@@ -23,11 +23,11 @@ use toise_lake::schema::{LATITUDE, LONGITUDE};
 struct Term {
     weight: f64,
     columns: Vec<&'static str>,
-    seek: Seek,
+    seek: TermMatcher,
 }
 
 #[derive(Clone, Debug)]
-enum Seek {
+enum TermMatcher {
     Number { target: f64, decay: f64 },
     Class { rank: f64 },
     Category(String),
@@ -41,7 +41,7 @@ enum Seek {
 pub struct Scorer {
     terms: Vec<Term>,
     total_weight: f64,
-    evidence: Evidence,
+    evidence: TargetEvidence,
 }
 
 /// Decay constant of a Gaussian that is 0.5 at `scale`.
@@ -75,12 +75,12 @@ impl Scorer {
         }
         for clause in &request.filter {
             match &clause.test {
-                Test::Number {
+                ClauseTest::Number {
                     min: Some(min),
                     max: Some(max),
                 } if clause.column == surface_column(dataset) => {
                     let scale = ((max - min) * SURFACE_SCALE).max(SURFACE_SCALE_M2_MIN);
-                    let seek = Seek::Number {
+                    let seek = TermMatcher::Number {
                         target: (min + max) / 2.0,
                         decay: decay(scale),
                     };
@@ -90,8 +90,8 @@ impl Scorer {
                         seek,
                     });
                 }
-                Test::Within { lat, lon, radius_m } => {
-                    let seek = Seek::Pin {
+                ClauseTest::Within { lat, lon, radius_m } => {
+                    let seek = TermMatcher::Pin {
                         lat: *lat,
                         lon: *lon,
                         decay: decay(radius_m * PLACE_SCALE),
@@ -106,7 +106,7 @@ impl Scorer {
             }
         }
         let total_weight: f64 = terms.iter().map(|term| term.weight).sum();
-        let evidence = Evidence {
+        let evidence = TargetEvidence {
             bits: bits.values().sum(),
             error_points: 100.0 * error_weight / total_weight.max(f64::MIN_POSITIVE),
         };
@@ -130,7 +130,7 @@ impl Scorer {
     }
 
     /// Evidence of the request's targets.
-    pub fn evidence(&self) -> Evidence {
+    pub fn evidence(&self) -> TargetEvidence {
         self.evidence
     }
 
@@ -160,30 +160,30 @@ fn round_score(score: f64) -> f64 {
     (score * 10.0).round() / 10.0
 }
 
-fn seek(measure: Measure, goal: &Goal) -> Option<Seek> {
+fn seek(measure: Measure, goal: &TargetValue) -> Option<TermMatcher> {
     Some(match (measure, goal) {
-        (Measure::Number { scale }, Goal::Number(target)) => Seek::Number {
+        (Measure::Number { scale }, TargetValue::Number(target)) => TermMatcher::Number {
             target: *target,
             decay: decay(scale),
         },
-        (Measure::Share { share }, Goal::Number(target)) => Seek::Number {
+        (Measure::Share { share }, TargetValue::Number(target)) => TermMatcher::Number {
             target: *target,
             decay: decay(share * target.abs().max(1.0)),
         },
-        (Measure::Class, Goal::Text(class)) => Seek::Class {
+        (Measure::Class, TargetValue::Text(class)) => TermMatcher::Class {
             rank: class_rank(class)?,
         },
-        (Measure::Category, Goal::Text(text)) => Seek::Category(text.clone()),
-        (Measure::Period, Goal::Text(text)) => Seek::Period {
+        (Measure::Category, TargetValue::Text(text)) => TermMatcher::Category(text.clone()),
+        (Measure::Period, TargetValue::Text(text)) => TermMatcher::Period {
             rank: period_rank(text),
             text: text.clone(),
         },
-        (Measure::Flag, Goal::Flag(flag)) => Seek::Flag(*flag),
+        (Measure::Flag, TargetValue::Flag(flag)) => TermMatcher::Flag(*flag),
         _ => return None,
     })
 }
 
-impl Seek {
+impl TermMatcher {
     /// Similarity that the correct record loses if the requested value is off by `share` of the record's value.
     fn lost_to_error(&self, share: f64) -> f64 {
         match self {
@@ -221,7 +221,7 @@ impl Term {
     fn add(&self, columns: &[Option<ArrayRef>], rows: &[usize], sums: &mut [f64]) {
         let number = |nth: usize| columns.get(nth).and_then(Option::as_ref).map(as_numbers);
         match &self.seek {
-            Seek::Number { target, decay } => match number(0).flatten() {
+            TermMatcher::Number { target, decay } => match number(0).flatten() {
                 Some(values) => self.each(rows, sums, |row| {
                     if values.is_null(row) {
                         return NEUTRAL;
@@ -231,17 +231,20 @@ impl Term {
                 }),
                 None => self.each(rows, sums, |_| NEUTRAL),
             },
-            Seek::Pin { lat, lon, decay } => match (number(0).flatten(), number(1).flatten()) {
-                (Some(lats), Some(lons)) => self.each(rows, sums, |row| {
-                    if lats.is_null(row) || lons.is_null(row) {
-                        return NEUTRAL;
-                    }
-                    let distance = planar_distance_m(*lat, *lon, lats.value(row), lons.value(row));
-                    (-distance * distance * decay).exp()
-                }),
-                _ => self.each(rows, sums, |_| NEUTRAL),
-            },
-            Seek::Flag(flag) => match columns
+            TermMatcher::Pin { lat, lon, decay } => {
+                match (number(0).flatten(), number(1).flatten()) {
+                    (Some(lats), Some(lons)) => self.each(rows, sums, |row| {
+                        if lats.is_null(row) || lons.is_null(row) {
+                            return NEUTRAL;
+                        }
+                        let distance =
+                            planar_distance_m(*lat, *lon, lats.value(row), lons.value(row));
+                        (-distance * distance * decay).exp()
+                    }),
+                    _ => self.each(rows, sums, |_| NEUTRAL),
+                }
+            }
+            TermMatcher::Flag(flag) => match columns
                 .first()
                 .and_then(Option::as_ref)
                 .and_then(|c| c.as_boolean_opt())
@@ -255,7 +258,7 @@ impl Term {
                 }),
                 None => self.each(rows, sums, |_| NEUTRAL),
             },
-            Seek::Class { .. } | Seek::Category(_) | Seek::Period { .. } => {
+            TermMatcher::Class { .. } | TermMatcher::Category(_) | TermMatcher::Period { .. } => {
                 let Some(column) = columns.first().and_then(Option::as_ref) else {
                     return self.each(rows, sums, |_| NEUTRAL);
                 };
@@ -284,11 +287,11 @@ impl Term {
     fn of_text(&self, text: Option<&str>) -> f64 {
         let Some(text) = text else { return NEUTRAL };
         match &self.seek {
-            Seek::Class { rank } => {
+            TermMatcher::Class { rank } => {
                 class_rank(text).map_or(NEUTRAL, |found| 1.0 - (found - rank).abs() / 6.0)
             }
-            Seek::Category(sought) => f64::from(u8::from(text == sought)),
-            Seek::Period { rank, text: sought } => match (rank, period_rank(text)) {
+            TermMatcher::Category(sought) => f64::from(u8::from(text == sought)),
+            TermMatcher::Period { rank, text: sought } => match (rank, period_rank(text)) {
                 _ if text == sought => 1.0,
                 (Some(sought), Some(found)) if sought.abs_diff(found) == 1 => 0.5,
                 _ => 0.0,

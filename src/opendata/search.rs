@@ -2,17 +2,21 @@
 
 use arrow::array::AsArray;
 
-use super::{Dataset, OpenData, SearchAnswer, SearchRequest};
-use toise_contract::filter::Test;
+use super::{Dataset, DatasetSearchRequest, OpenData, SearchAnswer};
+use toise_contract::filter::ClauseTest;
 use toise_contract::position::SortValue;
 use toise_engine::predicate::Predicate;
-use toise_engine::topk::{FoundPage, Hit, Place, SortColumn, TopPage};
+use toise_engine::topk::{FoundPage, Hit, SortColumn, SortKey, TopPage};
 use toise_engine::view::{RowRef, TableView};
 use toise_engine::{Engine, Error};
 
 impl OpenData {
     /// Runs a search. CPU-bound, on the calling thread and its rayon pool.
-    pub fn search(&self, dataset: Dataset, request: &SearchRequest) -> Result<SearchAnswer, Error> {
+    pub fn search(
+        &self,
+        dataset: Dataset,
+        request: &DatasetSearchRequest,
+    ) -> Result<SearchAnswer, Error> {
         let schema = dataset.schema();
         let view = self.engine().view(schema)?;
         if let Some(answer) = by_id_alone(&view, request)? {
@@ -31,11 +35,14 @@ impl OpenData {
 }
 
 /// Answers a filter on ids alone from the id indexes, without reading a column.
-fn by_id_alone(view: &TableView, request: &SearchRequest) -> Result<Option<SearchAnswer>, Error> {
+fn by_id_alone(
+    view: &TableView,
+    request: &DatasetSearchRequest,
+) -> Result<Option<SearchAnswer>, Error> {
     let [clause] = request.filter.as_slice() else {
         return Ok(None);
     };
-    let (true, Test::OneOf(ids)) = (clause.column == view.schema().id, &clause.test) else {
+    let (true, ClauseTest::OneOf(ids)) = (clause.column == view.schema().id, &clause.test) else {
         return Ok(None);
     };
     let [id] = ids.as_slice() else {
@@ -58,24 +65,24 @@ fn page(
     open_data: &OpenData,
     view: &TableView,
     predicate: &Predicate,
-    request: &SearchRequest,
+    request: &DatasetSearchRequest,
 ) -> Result<FoundPage, Error> {
     let (sort, id) = (
         column(view, request.sort_by)?,
         column(view, view.schema().id)?,
     );
     let after = request.after.as_ref();
-    let after = after.map(|position| Place::of(position, request.descending));
+    let after = after.map(|position| SortKey::from_position(position, request.descending));
     let page = TopPage::new(request.size, after);
     let parts = open_data.engine().scan(
         view,
         predicate,
         open_data.interrupt(),
-        || page.part(),
-        |part, visited| {
+        || page.data_file(),
+        |data_file, visited| {
             let (sort, ids) = (visited.column(sort)?, visited.column(id)?);
             let sort = SortColumn::new(&sort, ids.values.as_string::<i32>(), request.descending);
-            part.offer_sorted(visited.index, visited.selected, &sort);
+            data_file.offer_sorted(visited.index, visited.selected, &sort);
             Ok(())
         },
     )?;

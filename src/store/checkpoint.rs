@@ -21,13 +21,13 @@ const COPY_PAGES: i64 = 16_384;
 const LOG_PAGES_MAX: i64 = 65_536;
 
 /// Hands the log to the copying thread, which ends when this is dropped.
-pub(super) struct Checkpoints {
+pub(super) struct Checkpointer {
     // Before the sender, so that the end of the thread is asked for before it comes.
     _worker: Worker,
     wake: SyncSender<()>,
 }
 
-impl Checkpoints {
+impl Checkpointer {
     /// Starts the thread for the file that a connection writes; it opens the file when there is something to copy.
     pub(super) fn start(
         supervisor: &Supervisor,
@@ -52,7 +52,7 @@ impl Checkpoints {
     /// Has the log be copied if it is worth it; called after a commit, costs microseconds.
     pub(super) fn after_commit(&self, writer: &Connection) {
         // Without an answer the log is copied when it is full.
-        if waiting_pages(writer).is_ok_and(|pages| pages >= COPY_PAGES) {
+        if unflushed_pages(writer).is_ok_and(|pages| pages >= COPY_PAGES) {
             // Who is awake already sees these pages too.
             let _ = self.wake.try_send(());
         }
@@ -60,7 +60,7 @@ impl Checkpoints {
 }
 
 /// Pages of the log that the file does not hold yet.
-fn waiting_pages(connection: &Connection) -> rusqlite::Result<i64> {
+fn unflushed_pages(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
         .query_row([], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))
@@ -103,7 +103,7 @@ mod tests {
             .write(move |transaction| transaction.execute(insert, [name]))
             .unwrap();
         let written = Instant::now();
-        while store.read(waiting_pages).unwrap() >= COPY_PAGES {
+        while store.read(unflushed_pages).unwrap() >= COPY_PAGES {
             assert!(written.elapsed() < Duration::from_secs(30), "not copied");
             std::thread::sleep(Duration::from_millis(5));
         }

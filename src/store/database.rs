@@ -11,10 +11,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction};
 use tokio::sync::oneshot;
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::Checkpointer;
 use super::flusher::Flusher;
 use super::migrations::{self, Steps};
-use super::writer::{Patience, Writer};
+use super::writer::{Patience, WriteQueue};
 use super::{Error, Result};
 use toise_base::supervise::Supervisor;
 
@@ -30,33 +30,33 @@ const IDLE_READERS_MAX: usize = 16;
 
 /// What a change outlasts once it is told to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outlasts {
+pub enum Durability {
     /// The process, however it ends: it is in the file. Should the machine stop, what was changed in the last second or so
     /// may be lost.
-    Process,
+    Written,
     /// The machine: it is on disk.
-    Machine,
+    Synced,
 }
 
 /// When commits are put on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flushed {
+pub(super) enum SyncPolicy {
     /// Each by itself: SQLite's `synchronous=FULL`.
     Always,
     /// When a change is to outlast the machine, and soon otherwise: `synchronous=NORMAL` and a [`Flusher`].
-    WhenAsked,
+    OnRequest,
 }
 
 /// A file of the store. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Database {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseInner>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct DatabaseInner {
     path: PathBuf,
-    writer: Writer,
+    writer: WriteQueue,
     /// Where commits do not flush by themselves.
     flusher: Option<Flusher>,
     idle_readers: Mutex<Vec<Connection>>,
@@ -69,26 +69,26 @@ impl Database {
         supervisor: &Supervisor,
         name: &str,
         (path, connection): (PathBuf, Connection),
-        flushed: Flushed,
+        flushed: SyncPolicy,
     ) -> Result<Self> {
         let no_thread = |source| Error::Io {
             path: path.clone(),
             source,
         };
         let flusher = match flushed {
-            Flushed::Always => None,
-            Flushed::WhenAsked => {
+            SyncPolicy::Always => None,
+            SyncPolicy::OnRequest => {
                 connection.pragma_update(None, "synchronous", "NORMAL")?;
                 let flusher = Flusher::start(supervisor, &format!("{name}-flusher"), &path);
                 Some(flusher.map_err(no_thread)?)
             }
         };
         let checkpoint = format!("{name}-checkpoint");
-        let checkpoints = Checkpoints::start(supervisor, &checkpoint, path.clone(), &connection)?;
+        let checkpoints = Checkpointer::start(supervisor, &checkpoint, path.clone(), &connection)?;
         let writer = format!("{name}-writer");
-        let writer = Writer::start(supervisor, &writer, connection, checkpoints);
+        let writer = WriteQueue::start(supervisor, &writer, connection, checkpoints);
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(DatabaseInner {
                 writer: writer.map_err(no_thread)?,
                 flusher,
                 path,
@@ -119,7 +119,7 @@ impl Database {
 
     /// Runs a reading of several statements that see the file at one moment. Many short ones cost less this way too: the
     /// file is locked once. Blocks.
-    pub fn read_at_once<T>(
+    pub fn read_snapshot<T>(
         &self,
         reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
@@ -151,7 +151,7 @@ impl Database {
         let (reply, answer) = sync_channel(1);
         self.submit(
             Patience::Blocks,
-            Outlasts::Machine,
+            Durability::Synced,
             change,
             move |outcome| {
                 // A caller that went away has no use for the answer; the change stands.
@@ -168,11 +168,11 @@ impl Database {
     /// As [`Database::write_with`]; [`Error::Overloaded`] at once.
     pub async fn write_async<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        outlasts: Outlasts,
+        durability: Durability,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
     ) -> std::result::Result<T, E> {
         let (reply, answer) = oneshot::channel();
-        self.submit(Patience::Never, outlasts, change, move |outcome| {
+        self.submit(Patience::Never, durability, change, move |outcome| {
             // Whoever went away is not told.
             let _ = reply.send(outcome);
         })?;
@@ -184,7 +184,7 @@ impl Database {
     fn submit<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         patience: Patience,
-        outlasts: Outlasts,
+        durability: Durability,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
         done: impl FnOnce(std::result::Result<T, E>) + Send + 'static,
     ) -> Result<()> {
@@ -192,15 +192,17 @@ impl Database {
         let Some(flusher) = self.shared.flusher.clone() else {
             return writer.submit(patience, change, done);
         };
-        writer.submit(patience, change, move |outcome| match (outlasts, outcome) {
-            (Outlasts::Machine, Ok(value)) => {
-                flusher.then(move |flushed| done(flushed.map(|()| value).map_err(E::from)));
+        writer.submit(patience, change, move |outcome| {
+            match (durability, outcome) {
+                (Durability::Synced, Ok(value)) => {
+                    flusher.then(move |flushed| done(flushed.map(|()| value).map_err(E::from)));
+                }
+                (Durability::Written, Ok(value)) => {
+                    done(Ok(value));
+                    flusher.request();
+                }
+                (_, Err(error)) => done(Err(error)),
             }
-            (Outlasts::Process, Ok(value)) => {
-                done(Ok(value));
-                flusher.soon();
-            }
-            (_, Err(error)) => done(Err(error)),
         })
     }
 

@@ -74,12 +74,12 @@ pub fn compress(text: &[u8]) -> Result<Vec<u8>, Error> {
 /// The JSON text of a stored record.
 pub fn decode(document: &[u8]) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
-    decode_onto(document, &mut text)?;
+    decode_into(document, &mut text)?;
     Ok(text)
 }
 
 /// Appends the JSON text of a stored record. What was appended of a damaged one is removed again.
-pub fn decode_onto(document: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
+pub fn decode_into(document: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
     let (head, compressed) = document
         .split_at_checked(HEAD_BYTES)

@@ -18,14 +18,14 @@ use toise_base::supervise::{Pulse, Supervisor, Worker};
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 /// Told how a flush went.
-type Done = Box<dyn FnOnce(Result<()>) + Send>;
+type FlushCallback = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// Asks for flushes. The thread ends with the last handle.
 #[derive(Clone, Debug)]
 pub(super) struct Flusher {
     // Before the queue, so that the end of the thread is asked for before it comes.
     _worker: Arc<Worker>,
-    queue: SyncSender<Option<Done>>,
+    queue: SyncSender<Option<FlushCallback>>,
 }
 
 impl Flusher {
@@ -44,7 +44,7 @@ impl Flusher {
     }
 
     /// Has what is committed be on disk soon.
-    pub fn soon(&self) {
+    pub fn request(&self) {
         // Where so many wait that there is no place, a flush comes anyway; without the thread, SQLite flushes the log
         // with its next copy into the file.
         let _ = self.queue.try_send(None);
@@ -61,7 +61,7 @@ impl Flusher {
     }
 }
 
-fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<Done>>) {
+fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<FlushCallback>>) {
     let mut due: Option<Instant> = None;
     loop {
         let next = match due {
@@ -79,7 +79,7 @@ fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<Done>>) {
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let all: Vec<Done> = first
+        let all: Vec<FlushCallback> = first
             .into_iter()
             .chain(waiting.try_iter().flatten())
             .collect();
@@ -113,7 +113,7 @@ mod tests {
 
     fn outcome(flusher: &Flusher) -> Result<()> {
         let (tell, told) = sync_channel(1);
-        flusher.soon();
+        flusher.request();
         flusher.then(move |flushed| tell.send(flushed).unwrap());
         told.recv_timeout(Duration::from_secs(10)).unwrap()
     }

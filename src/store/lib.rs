@@ -12,11 +12,11 @@
 //! use a blocking thread. There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the
 //! others are the same with a snapshot, with errors of one's own, or without blocking.
 
-mod alone;
 mod backup;
 mod checkpoint;
 mod database;
 pub mod document;
+mod exclusive;
 mod flusher;
 mod migrations;
 mod writer;
@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use database::Flushed;
-pub use database::{Database, Outlasts};
+use database::SyncPolicy;
+pub use database::{Database, Durability};
 use toise_base::supervise::Supervisor;
 
 /// Name of the store in the data folder.
@@ -113,8 +113,8 @@ impl Store {
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
         let ledger = database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
         Ok(Self {
-            database: Database::over(supervisor, "store", store, Flushed::Always)?,
-            ledger: Database::over(supervisor, "ledger", ledger, Flushed::WhenAsked)?,
+            database: Database::over(supervisor, "store", store, SyncPolicy::Always)?,
+            ledger: Database::over(supervisor, "ledger", ledger, SyncPolicy::OnRequest)?,
         })
     }
 
@@ -142,12 +142,12 @@ impl Store {
         self.database.read(reading)
     }
 
-    /// See [`Database::read_at_once`]; not of the ledger.
-    pub fn read_at_once<T>(
+    /// See [`Database::read_snapshot`]; not of the ledger.
+    pub fn read_snapshot<T>(
         &self,
         reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        self.database.read_at_once(reading)
+        self.database.read_snapshot(reading)
     }
 
     /// See [`Database::write`]; not of the ledger.
@@ -305,7 +305,7 @@ mod tests {
         });
         has_begun.recv().unwrap();
         let nothing = |_: &Transaction<'_>| -> Result<()> { Ok(()) };
-        let write = || store.ledger().write_async(Outlasts::Process, nothing);
+        let write = || store.ledger().write_async(Durability::Written, nothing);
         let mut waiting: Vec<_> = (0..writer::QUEUE_MAX).map(|_| Box::pin(write())).collect();
         let mut idle = std::task::Context::from_waker(std::task::Waker::noop());
         for write in &mut waiting {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::Checkpointer;
 use super::{Error, Result};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
@@ -27,18 +27,18 @@ const QUEUE_WAIT_MAX: Duration = Duration::from_secs(10);
 const QUEUE_LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A change that waits: applied once, then told how the commit went.
-trait Change: Send {
+trait QueuedWrite: Send {
     fn apply(&mut self, transaction: &Transaction<'_>);
     fn conclude(self: Box<Self>, commit: std::result::Result<(), &rusqlite::Error>);
 }
 
-struct Pending<T, E, F, D> {
+struct PendingWrite<T, E, F, D> {
     change: Option<F>,
     outcome: Option<std::result::Result<T, E>>,
     done: D,
 }
 
-impl<T, E, F, D> Change for Pending<T, E, F, D>
+impl<T, E, F, D> QueuedWrite for PendingWrite<T, E, F, D>
 where
     T: Send,
     E: From<Error> + Send,
@@ -76,7 +76,7 @@ fn in_savepoint<T, E: From<Error>>(
 }
 
 /// What is called after a commit; it must not block.
-pub(super) type Listener = Box<dyn Fn() + Send>;
+pub(super) type CommitListener = Box<dyn Fn() + Send>;
 
 /// Whether a thread may wait for a place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,29 +88,29 @@ pub(super) enum Patience {
 }
 
 /// Hands changes to the writing thread, which ends when this is dropped.
-pub(super) struct Writer {
+pub(super) struct WriteQueue {
     // Before the queue, so that the end of the thread is asked for before it comes.
     _worker: Worker,
-    queue: SyncSender<Box<dyn Change>>,
-    listeners: Arc<Mutex<Vec<Listener>>>,
+    queue: SyncSender<Box<dyn QueuedWrite>>,
+    listeners: Arc<Mutex<Vec<CommitListener>>>,
 }
 
-impl fmt::Debug for Writer {
+impl fmt::Debug for WriteQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Writer")
     }
 }
 
-impl Writer {
+impl WriteQueue {
     /// Starts the thread.
     pub(super) fn start(
         supervisor: &Supervisor,
         name: &str,
         connection: Connection,
-        checkpoints: Checkpoints,
+        checkpoints: Checkpointer,
     ) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_MAX);
-        let listeners: Arc<Mutex<Vec<Listener>>> = Arc::default();
+        let listeners: Arc<Mutex<Vec<CommitListener>>> = Arc::default();
         let told = Arc::clone(&listeners);
         let worker = supervisor.spawn(name, move |pulse| {
             write_all(pulse, connection, &checkpoints, &waiting, &told);
@@ -123,7 +123,7 @@ impl Writer {
     }
 
     /// Has `listener` called after every commit from now on.
-    pub(super) fn listen(&self, listener: Listener) {
+    pub(super) fn listen(&self, listener: CommitListener) {
         self.listeners.lock().push(listener);
     }
 
@@ -137,7 +137,7 @@ impl Writer {
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
         done: impl FnOnce(std::result::Result<T, E>) + Send + 'static,
     ) -> Result<()> {
-        let mut pending: Box<dyn Change> = Box::new(Pending {
+        let mut pending: Box<dyn QueuedWrite> = Box::new(PendingWrite {
             change: Some(change),
             outcome: None,
             done,
@@ -161,9 +161,9 @@ impl Writer {
 fn write_all(
     pulse: &Pulse,
     mut connection: Connection,
-    checkpoints: &Checkpoints,
-    waiting: &Receiver<Box<dyn Change>>,
-    listeners: &Mutex<Vec<Listener>>,
+    checkpoints: &Checkpointer,
+    waiting: &Receiver<Box<dyn QueuedWrite>>,
+    listeners: &Mutex<Vec<CommitListener>>,
 ) {
     while let Ok(first) = pulse.recv(waiting) {
         let mut group = vec![first];
@@ -181,7 +181,7 @@ fn write_all(
 
 fn commit_group(
     connection: &mut Connection,
-    group: &mut [Box<dyn Change>],
+    group: &mut [Box<dyn QueuedWrite>],
 ) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for change in group {

@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 use super::process;
 
 /// File descriptors reserved for tables, the store and other sockets.
-const DESCRIPTORS_BESIDE: u64 = 256;
+const DESCRIPTORS_RESERVED: u64 = 256;
 
 /// `[log]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,8 +61,8 @@ pub fn start(log: &LogSettings) {
 }
 
 /// Logs a warning if the process may open fewer files than its connections may need.
-pub fn warn_of_few_descriptors(connections_max: usize) {
-    let needed = connections_max as u64 + DESCRIPTORS_BESIDE;
+pub fn warn_if_few_descriptors(connections_max: usize) {
+    let needed = connections_max as u64 + DESCRIPTORS_RESERVED;
     if let Some(allowed) = process::descriptors_max().filter(|allowed| *allowed < needed) {
         tracing::warn!(
             allowed,

@@ -19,7 +19,7 @@ use metrics_exporter_prometheus::{
 use parking_lot::RwLock;
 
 use super::process;
-use deliveries::Endpoints;
+use deliveries::EndpointLabels;
 use metric::{Series, labels};
 use requests::{CONNECTIONS, RequestLabels, RequestSeries};
 
@@ -42,17 +42,17 @@ const THREADS: Metric<Gauge> = Metric::gauge("process_threads", "Threads.");
 
 /// The metrics of one service. Cheap to clone.
 #[derive(Clone)]
-pub struct Metrics(Arc<Inner>);
+pub struct Metrics(Arc<MetricsInner>);
 
 type Observer = Box<dyn Fn(&Gauges<'_>) + Send + Sync>;
 
-struct Inner {
+struct MetricsInner {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
     /// Names of the metrics whose help text the recorder knows.
     described: RwLock<HashSet<&'static str>>,
     requests: RwLock<HashMap<RequestLabels, RequestSeries>>,
-    endpoints: Endpoints,
+    endpoints: EndpointLabels,
     observers: RwLock<Vec<Observer>>,
 }
 
@@ -65,12 +65,12 @@ impl Metrics {
         let recorder = PrometheusBuilder::new()
             .set_buckets(&LATENCY_BOUNDS_S)?
             .build_recorder();
-        let metrics = Self(Arc::new(Inner {
+        let metrics = Self(Arc::new(MetricsInner {
             handle: recorder.handle(),
             recorder,
             described: RwLock::default(),
             requests: RwLock::default(),
-            endpoints: Endpoints::default(),
+            endpoints: EndpointLabels::default(),
             observers: RwLock::default(),
         }));
         metrics.series(CONNECTIONS, &[]).set(0.0);
@@ -79,7 +79,7 @@ impl Metrics {
 
     /// Registers `observer`, which sets gauges each time the metrics are rendered. It may block for as long as a small
     /// read.
-    pub fn observe(&self, observer: impl Fn(&Gauges<'_>) + Send + Sync + 'static) {
+    pub fn register_gauges(&self, observer: impl Fn(&Gauges<'_>) + Send + Sync + 'static) {
         self.0.observers.write().push(Box::new(observer));
     }
 
@@ -106,7 +106,7 @@ impl Metrics {
 
     /// Sorts the latencies recorded since the last call into their buckets. Without it they would accumulate in memory
     /// while `/metrics` is not requested.
-    pub fn upkeep(&self) {
+    pub fn run_upkeep(&self) {
         self.0.handle.run_upkeep();
     }
 
@@ -165,7 +165,7 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         let rows = Arc::new(RwLock::new(5u64));
         let observed = Arc::clone(&rows);
-        metrics.observe(move |gauges| {
+        metrics.register_gauges(move |gauges| {
             let rows = *observed.read();
             gauges.set(ROWS, &[("table", "dvf")], rows as f64);
             gauges.set_count(LOOKUPS, &[("outcome", "hit")], rows);

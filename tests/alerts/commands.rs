@@ -14,8 +14,8 @@ use toise::contract::listings::codes::FlxId;
 use toise::store::Store;
 use uuid::Uuid;
 
+use crate::support::dispatching::{TestAlert, insert_alert};
 use crate::support::process::{Server, errors, run, toise};
-use crate::support::sending::{TestAlert, insert_alert};
 
 /// Commits a notification and gives its item.
 fn tell(store: &Store, alert: TestAlert) -> FlxId {

@@ -1,9 +1,9 @@
 //! The index of alerts finds what each alert's own predicate selects: keys leave out nothing.
 
 use serde_json::json;
-use toise::alerts::percolate::index::{Index, Match, ROWS_MAX, Wants};
+use toise::alerts::percolate::index::{AlertIndex, AlertMatch, ROWS_MAX, Subscription};
 use toise::contract::filter::Filter;
-use toise::contract::listings::filters::{Listing, parse_search_query};
+use toise::contract::listings::filters::{ListingKind, parse_search_query};
 use toise::contract::read::read;
 use toise::engine::batch::DecodedBatch;
 use toise::engine::predicate::Predicate;
@@ -14,61 +14,68 @@ use toise::listings::properties::record_key::RecordKey;
 use crate::support::draw::Draw;
 use crate::support::listings;
 
-const WANTS: Wants = Wants {
+const WANTS: Subscription = Subscription {
     created: true,
     followed: false,
 };
 
-fn table(listing: Listing) -> &'static TableSchema {
+fn table(listing: ListingKind) -> &'static TableSchema {
     match listing {
-        Listing::Property => properties(),
-        Listing::Advert => adverts(),
+        ListingKind::Property => properties(),
+        ListingKind::Advert => adverts(),
     }
 }
 
-fn batch(listing: Listing, count: usize, draw: &mut Draw) -> DecodedBatch {
+fn batch(listing: ListingKind, count: usize, draw: &mut Draw) -> DecodedBatch {
     let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
     for number in 0..count {
         let record = listings::record(listing, number, draw);
         match listing {
-            Listing::Property => property_rows
+            ListingKind::Property => property_rows
                 .push(RecordKey(0), &read(&record).unwrap())
                 .unwrap(),
-            Listing::Advert => advert_rows.push(&read(&record).unwrap()).unwrap(),
+            ListingKind::Advert => advert_rows.push(&read(&record).unwrap()).unwrap(),
         }
     }
     let rows = match listing {
-        Listing::Property => property_rows.finish().unwrap(),
-        Listing::Advert => advert_rows.finish().unwrap(),
+        ListingKind::Property => property_rows.finish().unwrap(),
+        ListingKind::Advert => advert_rows.finish().unwrap(),
     };
     DecodedBatch::new(table(listing), rows).unwrap()
 }
 
-fn filter(listing: Listing, draw: &mut Draw) -> Filter {
+fn filter(listing: ListingKind, draw: &mut Draw) -> Filter {
     let filter = listings::filter(listing.filter_model(), draw);
     parse_search_query(listing, &json!({ (listing.filter_key()): filter })).unwrap()
 }
 
 /// What every alert's predicate selects, one after the other.
-fn plainly(listing: Listing, batch: &DecodedBatch, alerts: &[(i64, Filter)]) -> Vec<Match> {
+fn plainly(
+    listing: ListingKind,
+    batch: &DecodedBatch,
+    alerts: &[(i64, Filter)],
+) -> Vec<AlertMatch> {
     let mut found = Vec::new();
     for (alert, filter) in alerts {
         let predicate = Predicate::compile(table(listing), filter).unwrap();
         let rows = batch.mask(&predicate).unwrap();
-        found.extend(rows.set_indices().map(|row| Match { row, alert: *alert }));
+        found.extend(
+            rows.set_indices()
+                .map(|row| AlertMatch { row, alert: *alert }),
+        );
     }
     found.sort_unstable();
     found
 }
 
-fn check(listing: Listing, seed: u64) {
+fn check(listing: ListingKind, seed: u64) {
     let mut draw = Draw::new(seed);
-    let mut index = Index::new(table(listing));
+    let mut index = AlertIndex::new(table(listing));
     let mut alerts: Vec<(i64, Filter)> = (0..400)
         .map(|alert| (alert, filter(listing, &mut draw)))
         .collect();
     for (alert, filter) in &alerts {
-        index.put(*alert, WANTS, filter).unwrap();
+        index.upsert(*alert, WANTS, filter).unwrap();
     }
     let mut matched = 0;
     for round in 0..12 {
@@ -85,7 +92,7 @@ fn check(listing: Listing, seed: u64) {
         }
         for (alert, own) in &mut alerts[..20] {
             *own = filter(listing, &mut draw);
-            index.put(*alert, WANTS, own).unwrap();
+            index.upsert(*alert, WANTS, own).unwrap();
         }
         assert_eq!(index.len(), alerts.len());
     }
@@ -98,18 +105,18 @@ fn check(listing: Listing, seed: u64) {
 
 #[test]
 fn alerts_on_properties_are_found_by_what_they_cannot_match_without() {
-    check(Listing::Property, 91);
+    check(ListingKind::Property, 91);
 }
 
 #[test]
 fn alerts_on_adverts_are_found_by_what_they_cannot_match_without() {
-    check(Listing::Advert, 92);
+    check(ListingKind::Advert, 92);
 }
 
 #[test]
 fn more_rows_than_a_word_has_bits_are_refused() {
     let mut draw = Draw::new(93);
-    let batch = batch(Listing::Advert, ROWS_MAX + 1, &mut draw);
-    let error = Index::new(adverts()).matches(&batch).unwrap_err();
+    let batch = batch(ListingKind::Advert, ROWS_MAX + 1, &mut draw);
+    let error = AlertIndex::new(adverts()).matches(&batch).unwrap_err();
     assert!(error.to_string().contains("at most 128"), "{error}");
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use toise::alerts::percolate::{Active, Percolator};
-use toise::alerts::registry::Address;
+use toise::alerts::percolate::{ActiveAlertCounts, Percolator};
+use toise::alerts::registry::AlertRef;
 use toise::contract::listings::codes::FlxId;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
 use toise::store::Store;
 
-use crate::support::alerts::{Office, flat, with};
+use crate::support::alerts::{AlertFixture, flat, with};
 
 const CREATED: &str = "ALERT_MATCH_CREATED";
 const MERGED: &str = "ALERT_MATCH_MERGED";
@@ -33,23 +33,23 @@ fn updated(id: FlxId) -> (String, FlxId) {
 }
 
 /// So many on properties, on adverts, and every one readable.
-fn active(on_properties: usize, on_adverts: usize) -> Active {
-    Active {
+fn active(on_properties: usize, on_adverts: usize) -> ActiveAlertCounts {
+    ActiveAlertCounts {
         on_properties,
         on_adverts,
         unreadable: 0,
     }
 }
 
-fn of_properties(office: &Office, filter: Value) -> Address {
-    office.alert(Listing::Property, &filter, &[CREATED, MERGED])
+fn of_properties(office: &AlertFixture, filter: Value) -> AlertRef {
+    office.alert(ListingKind::Property, &filter, &[CREATED, MERGED])
 }
 
 #[test]
 fn a_property_is_announced_once_and_then_told_of_with_each_advert_that_joins_it() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let both = of_properties(&office, json!({"location": [{"postalCode": "69003"}]}));
-    let plain = office.alert(Listing::Property, &json!({}), &[CREATED]);
+    let plain = office.alert(ListingKind::Property, &json!({}), &[CREATED]);
     let elsewhere = of_properties(&office, json!({"location": [{"postalCode": "48000"}]}));
     let first = office.take_one(flat("a", 1, 0)).flx_id;
     office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 249_000}})));
@@ -58,11 +58,14 @@ fn a_property_is_announced_once_and_then_told_of_with_each_advert_that_joins_it(
     office.take_one(seen("b", 7, 4, json!({"isOnline": false})));
     let other = office.take_one(flat("b", 8, 5)).flx_id;
     assert_eq!(
-        office.told(both),
+        fixture.notifications(both),
         [created(first), updated(first), created(other)]
     );
-    assert_eq!(office.told(plain), [created(first), created(other)]);
-    assert_eq!(office.told(elsewhere), []);
+    assert_eq!(
+        fixture.notifications(plain),
+        [created(first), created(other)]
+    );
+    assert_eq!(fixture.notifications(elsewhere), []);
     let history = |address| office.alerts.history(address, 0, 20).unwrap();
     assert_eq!(history(both), [other, first]);
     assert_eq!(office.alerts.history(both, 1, 1).unwrap(), [first]);
@@ -71,16 +74,16 @@ fn a_property_is_announced_once_and_then_told_of_with_each_advert_that_joins_it(
 
 #[test]
 fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let cheap = json!({"currentPrice": {"value": {"max": 240_000}}, "isOnline": true});
-    let told = office.alert(Listing::Advert, &cheap, &[CREATED, EVENT]);
-    let silent = office.alert(Listing::Advert, &cheap, &[EVENT]);
+    let told = office.alert(ListingKind::Advert, &cheap, &[CREATED, EVENT]);
+    let silent = office.alert(ListingKind::Advert, &cheap, &[EVENT]);
     let property = of_properties(
         &office,
         json!({"price": {"latest": {"value": {"max": 240_000}}}}),
     );
     let id = office.take_one(flat("a", 1, 0)).flx_id;
-    assert_eq!(office.told(told), []);
+    assert_eq!(fixture.notifications(told), []);
     office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 239_000}})));
     // Dear again, offline, back: the alert follows what it has matched.
     office.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 300_000}})));
@@ -93,10 +96,13 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
     ));
     office.take_one(seen("a", 1, 7, json!({"title": "Autre"})));
     let events = [updated(id), updated(id), updated(id), updated(id)];
-    assert_eq!(office.told(told), [&[created(id)], &events[..]].concat());
-    assert_eq!(office.told(silent), events);
-    assert_eq!(office.told(property), [created(id)]);
-    let (all, _) = office.told_after(0);
+    assert_eq!(
+        fixture.notifications(told),
+        [&[created(id)], &events[..]].concat()
+    );
+    assert_eq!(fixture.notifications(silent), events);
+    assert_eq!(fixture.notifications(property), [created(id)]);
+    let (all, _) = office.notifications_after(0);
     let number = office.alerts.get(silent).unwrap().number;
     let records: Vec<&Value> = all
         .iter()
@@ -113,19 +119,19 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
 
 #[test]
 fn a_snapshot_is_the_advert_as_it_was_whole_but_for_its_charges() {
-    let office = Office::open();
-    let first = office.alert(Listing::Advert, &json!({}), &[CREATED]);
+    let office = AlertFixture::open();
+    let first = office.alert(ListingKind::Advert, &json!({}), &[CREATED]);
     office.alert(
-        Listing::Advert,
+        ListingKind::Advert,
         &json!({"type": ["CLASS_FLAT"]}),
         &[CREATED],
     );
     let id = office.take_one(flat("a", 1, 0)).flx_id;
-    let mut expected = office.record(Listing::Advert, id);
+    let mut expected = office.record(ListingKind::Advert, id);
     assert!(expected["charges"].is_object());
     expected.as_object_mut().unwrap().remove("charges");
     office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 1}})));
-    let (told, _) = office.told_after(0);
+    let (told, _) = office.notifications_after(0);
     assert_eq!(told.len(), 2);
     assert_eq!(told[0].alert, office.alerts.get(first).unwrap().number);
     assert!(told.iter().all(|told| told.record == expected));
@@ -138,24 +144,27 @@ fn a_snapshot_is_the_advert_as_it_was_whole_but_for_its_charges() {
 
 #[test]
 fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     office.take_one(flat("a", 1, 0));
     let alert = of_properties(&office, json!({}));
     office.take(vec![flat("a", 1, 0), seen("a", 1, 2, json!({}))]);
-    assert_eq!(office.told(alert), [], "seen again as it was");
+    assert_eq!(fixture.notifications(alert), [], "seen again as it was");
     let second = office.take_one(flat("a", 2, 5)).flx_id;
     office.alerts.delete(alert).unwrap();
     let missed = office.take_one(flat("a", 3, 9)).flx_id;
     office.take_one(flat("b", 3, 5));
     office.alerts.activate(alert).unwrap();
-    assert_eq!(office.told(alert), [created(second)]);
+    assert_eq!(fixture.notifications(alert), [created(second)]);
     // What it matched before it ended is still matched; what it missed is judged when it changes.
     office.take_one(flat("c", 4, 5));
-    assert_eq!(office.told(alert), [created(second), updated(second)]);
+    assert_eq!(
+        fixture.notifications(alert),
+        [created(second), updated(second)]
+    );
     office.take_one(seen("a", 3, 9, json!({})));
     office.take_one(seen("a", 3, 10, json!({"title": "Autre"})));
     let expected = [created(second), updated(second), created(missed)];
-    assert_eq!(office.told(alert), expected);
+    assert_eq!(fixture.notifications(alert), expected);
     assert_eq!(
         office.alerts.history(alert, 0, 20).unwrap(),
         [missed, second]
@@ -164,7 +173,7 @@ fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
 
 #[test]
 fn a_patched_alert_keeps_what_it_matched_and_judges_the_rest_anew() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let alert = of_properties(&office, json!({"location": [{"postalCode": "69003"}]}));
     let lyon = office.take_one(flat("a", 1, 0)).flx_id;
     let mende = json!({"postalCode": "48000", "city": "Mende"});
@@ -175,14 +184,14 @@ fn a_patched_alert_keeps_what_it_matched_and_judges_the_rest_anew() {
     office.take_one(flat("a", 3, 9));
     office.take_one(flat("b", 4, 0));
     assert_eq!(
-        office.told(alert),
+        fixture.notifications(alert),
         [created(lyon), created(in_mende.flx_id), updated(lyon)]
     );
 }
 
 #[test]
 fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stays() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let of_first = of_properties(
         &office,
         json!({"price": {"latest": {"value": {"max": 300_000}}}}),
@@ -192,20 +201,29 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
         json!({"price": {"latest": {"value": {"min": 300_000}}}}),
     );
     let of_both = of_properties(&office, json!({}));
-    let unsubscribed = office.alert(Listing::Property, &json!({}), &[CREATED]);
+    let unsubscribed = office.alert(ListingKind::Property, &json!({}), &[CREATED]);
     let first = office.take_one(flat("a", 1, 0)).flx_id;
     let second = office.take_one(flat("b", 7, 5)).flx_id;
-    assert_eq!(office.told(of_first), [created(first)]);
-    assert_eq!(office.told(of_second), [created(second)]);
+    assert_eq!(fixture.notifications(of_first), [created(first)]);
+    assert_eq!(fixture.notifications(of_second), [created(second)]);
     let corrected = with(flat("b", 7, 0), json!({"lastSeenAt": "2026-11-05"}));
     assert_eq!(office.take_one(corrected).property_flx_id, first);
-    assert_eq!(office.told(of_first), [created(first), updated(first)]);
-    assert_eq!(office.told(of_second), [created(second), updated(first)]);
     assert_eq!(
-        office.told(of_both),
+        fixture.notifications(of_first),
+        [created(first), updated(first)]
+    );
+    assert_eq!(
+        fixture.notifications(of_second),
+        [created(second), updated(first)]
+    );
+    assert_eq!(
+        fixture.notifications(of_both),
         [created(first), created(second), updated(first)]
     );
-    assert_eq!(office.told(unsubscribed), [created(first), created(second)]);
+    assert_eq!(
+        fixture.notifications(unsubscribed),
+        [created(first), created(second)]
+    );
     let history = |address| office.alerts.history(address, 0, 20).unwrap();
     for address in [of_first, of_second, of_both] {
         assert_eq!(history(address), [first], "an asset once");
@@ -213,9 +231,12 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
     // A person takes them apart again: each is known under its own identifier, and nothing is announced twice.
     assert_eq!(office.listings.split(first, &[second]).unwrap(), second);
     office.take_one(seen("b", 7, 9, json!({"title": "Autre"})));
-    assert_eq!(office.told(of_second), [created(second), updated(first)]);
     assert_eq!(
-        office.told(of_both),
+        fixture.notifications(of_second),
+        [created(second), updated(first)]
+    );
+    assert_eq!(
+        fixture.notifications(of_both),
         [created(first), created(second), updated(first)]
     );
     assert_eq!(history(of_both), [second, first]);
@@ -224,26 +245,26 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
 
 #[test]
 fn a_property_that_is_taken_out_of_another_is_judged_as_a_new_one() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let alert = of_properties(&office, json!({}));
     let first = office.take_one(flat("a", 1, 0)).flx_id;
     let second = office.take_one(flat("b", 7, 0)).flx_id;
     let parted = office.listings.split(first, &[second]).unwrap();
     assert_eq!(
-        office.told(alert),
+        fixture.notifications(alert),
         [created(first), updated(first), created(parted)]
     );
 }
 
 #[test]
 fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let properties = of_properties(
         &office,
         json!({"price": {"latest": {"value": {"min": 250_000}}}}),
     );
     let adverts = office.alert(
-        Listing::Advert,
+        ListingKind::Advert,
         &json!({"currentPrice": {"value": {"min": 250_000}}}),
         &[CREATED, EVENT],
     );
@@ -254,9 +275,12 @@ fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
         seen("a", 1, 3, json!({"isOnline": false})),
     ]);
     let (first, second) = (receipts[0].flx_id, receipts[2].flx_id);
-    assert_eq!(office.told(properties), [created(first), updated(first)]);
     assert_eq!(
-        office.told(adverts),
+        fixture.notifications(properties),
+        [created(first), updated(first)]
+    );
+    assert_eq!(
+        fixture.notifications(adverts),
         [
             created(first),
             updated(first),
@@ -268,7 +292,7 @@ fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
 
 #[test]
 fn an_alert_of_another_process_counts_from_its_commit_on() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let other = Listings::new(
         Store::open(office.folder.path()).unwrap(),
         office.clock.clone(),
@@ -282,13 +306,13 @@ fn an_alert_of_another_process_counts_from_its_commit_on() {
     let second = take(flat("a", 2, 5));
     office.alerts.delete(alert).unwrap();
     take(flat("a", 3, 9));
-    assert_eq!(office.told(alert), [created(second)]);
+    assert_eq!(fixture.notifications(alert), [created(second)]);
     assert_eq!(other.active_alerts(), active(0, 0));
 }
 
 #[test]
 fn an_alert_that_cannot_be_read_is_counted_and_stops_no_other() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let readable = of_properties(&office, json!({}));
     of_properties(&office, json!({}));
     let break_last =
@@ -299,8 +323,8 @@ fn an_alert_that_cannot_be_read_is_counted_and_stops_no_other() {
         .write(move |transaction| transaction.execute(break_last, []));
     assert_eq!(broken.unwrap(), 1);
     let item = office.take_one(flat("a", 1, 0)).flx_id;
-    assert_eq!(office.told(readable), [created(item)]);
-    let one_unreadable = Active {
+    assert_eq!(fixture.notifications(readable), [created(item)]);
+    let one_unreadable = ActiveAlertCounts {
         unreadable: 1,
         ..active(1, 0)
     };
@@ -309,12 +333,12 @@ fn an_alert_that_cannot_be_read_is_counted_and_stops_no_other() {
 
 #[test]
 fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_reading() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let percolator = Arc::new(Percolator::new(properties(), adverts()));
     let older = office.store.connect_reader().unwrap();
     let begin = |connection: &Connection| {
         let turn = percolator.begin(connection).unwrap();
-        turn.is_some_and(|turn| turn.is_for_properties())
+        turn.is_some_and(|turn| turn.has_property_alerts())
     };
     older
         .execute_batch("BEGIN; SELECT count(*) FROM alerts")
@@ -333,7 +357,7 @@ fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_rea
             [],
         )?;
         let turn = seen.begin(transaction)?;
-        assert!(turn.is_some_and(|turn| turn.is_for_adverts()));
+        assert!(turn.is_some_and(|turn| turn.has_advert_alerts()));
         Err::<(), _>(rusqlite::Error::QueryReturnedNoRows)
     });
     assert!(failed.is_err());

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 use toise::accounts::account::find_or_create;
-use toise::alerts::deliveries::{self, Error, Page};
+use toise::alerts::deliveries::{self, Error, PageParams};
 use toise::alerts::delivery::DeliveryStatus;
 use toise::alerts::outbox::Branch;
-use toise::alerts::replay::{self, REPLAYS_MAX, Window, replay};
+use toise::alerts::replay::{self, REPLAYS_MAX, ReplayWindow, replay};
 use toise::alerts::retention::Retention;
 use toise::contract::listings::codes::FlxId;
 use uuid::Uuid;
 
+use crate::support::dispatching::{DispatcherFixture, TestAlert, insert_alert, until};
 use crate::support::receiver::{Act, Receiver};
-use crate::support::sending::{Sending, TestAlert, insert_alert, until};
 
 /// Counts notifications that were not delivered.
 const UNDELIVERED: &str = "SELECT count(*) FROM outbox LEFT JOIN deliveries USING (delivery)
@@ -19,7 +19,7 @@ const UNDELIVERED: &str = "SELECT count(*) FROM outbox LEFT JOIN deliveries USIN
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver = Receiver::always(Act::Status(200)).await;
     let alert = sending.advert_alert(&receiver.url(), "null");
     let other = sending.property_alert(&receiver.url());
@@ -32,7 +32,7 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
         sending.until_number(UNDELIVERED, 0).await;
         sending.clock.advance_ms(60_000);
     }
-    let window = Window {
+    let window = ReplayWindow {
         from_ms: moments[1],
         to_ms: moments[2],
     };
@@ -74,7 +74,7 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dead_deliveries_are_listed_and_sent_again_under_their_identifier() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver = Receiver::start(|index, _| Act::Status(if index < 9 { 500 } else { 200 })).await;
     let alert = sending.property_alert(&receiver.url());
     sending.tell(alert, Branch::Created, 1);
@@ -85,13 +85,13 @@ async fn dead_deliveries_are_listed_and_sent_again_under_their_identifier() {
         sending.clock.advance_ms(12 * 3_600_001);
     }
     let dead = sending.delivery(alert, DeliveryStatus::Dead, 9).await;
-    let page = Page { skip: 0, take: 10 };
+    let page = PageParams { skip: 0, take: 10 };
     assert_eq!(
         deliveries::dead(&sending.store, page).unwrap(),
         std::slice::from_ref(&dead)
     );
     let of_status =
-        |status| deliveries::of_alert(&sending.store, alert.id, Some(status), page).unwrap();
+        |status| deliveries::list_for_alert(&sending.store, alert.id, Some(status), page).unwrap();
     assert_eq!(of_status(DeliveryStatus::Dead), std::slice::from_ref(&dead));
     assert_eq!(of_status(DeliveryStatus::Delivered), []);
 
@@ -114,7 +114,7 @@ async fn dead_deliveries_are_listed_and_sent_again_under_their_identifier() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
-    let mut sending = Sending::idle();
+    let mut sending = DispatcherFixture::idle();
     let receiver = Receiver::always(Act::Status(200)).await;
     let dead = Receiver::always(Act::Status(500)).await;
     let (alert, failing) = (
@@ -188,7 +188,7 @@ async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_that_fills_the_outbox_loses_its_own_and_no_other_account_does() {
-    let mut sending = Sending::idle();
+    let mut sending = DispatcherFixture::idle();
     let hanging = Receiver::always(Act::Hang).await;
     let dead = Receiver::always(Act::Status(500)).await;
     let quiet = find_or_create(&sending.store, &sending.clock, "quiet").unwrap();
@@ -212,7 +212,7 @@ async fn an_account_that_fills_the_outbox_loses_its_own_and_no_other_account_doe
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_waits_for_the_one_before_and_an_account_has_so_many() {
-    let mut sending = Sending::start();
+    let mut sending = DispatcherFixture::start();
     let receiver = Receiver::always(Act::Status(200)).await;
     let alerts: Vec<TestAlert> = (0..=REPLAYS_MAX)
         .map(|_| sending.property_alert(&receiver.url()))
@@ -222,7 +222,7 @@ async fn a_replay_waits_for_the_one_before_and_an_account_has_so_many() {
     }
     sending.until_number(UNDELIVERED, 0).await;
     sending.pause();
-    let window = Window {
+    let window = ReplayWindow {
         from_ms: 0,
         to_ms: i64::MAX,
     };
@@ -247,7 +247,7 @@ async fn a_replay_waits_for_the_one_before_and_an_account_has_so_many() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_record_holds_up_nothing_and_its_receiver_learns_which_it_was() {
-    let mut sending = Sending::idle();
+    let mut sending = DispatcherFixture::idle();
     let receiver = Receiver::always(Act::Status(200)).await;
     let alert = sending.advert_alert(&receiver.url(), "null");
     let adverts: Vec<_> = (0..3)

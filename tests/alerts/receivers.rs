@@ -11,17 +11,17 @@ use toise::accounts::account::find_or_create;
 use toise::alerts::delivery::{Delivery, DeliveryStatus};
 use toise::alerts::outbox::{Branch, enqueue};
 use toise::contract::listings::codes::FlxId;
-use toise::net::post::{Connection, Failure, Poster};
-use toise::net::receiver::{Allowed, Gate, Refused};
+use toise::net::egress::{AllowedHosts, EgressGuard, UrlRefusal};
+use toise::net::webhook_client::{ConnectionReuse, PostFailure, WebhookClient};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::support::dispatching::{DispatcherFixture, TestAlert, insert_alert, until};
 use crate::support::receiver::{Act, Receiver};
-use crate::support::sending::{Sending, TestAlert, insert_alert, until};
 
 /// Sends one item to a receiver and waits for the end of the first attempt.
 async fn first_attempt(
-    sending: &Sending,
+    sending: &DispatcherFixture,
     url: &str,
     status: DeliveryStatus,
 ) -> (TestAlert, Delivery) {
@@ -31,7 +31,7 @@ async fn first_attempt(
 }
 
 /// Whether an alert is active, and why not.
-fn state_of(sending: &Sending, alert: TestAlert) -> (bool, Option<String>) {
+fn state_of(sending: &DispatcherFixture, alert: TestAlert) -> (bool, Option<String>) {
     let sql = "SELECT activated, deactivated_because FROM alerts WHERE alert = ?1";
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
     sending
@@ -42,7 +42,7 @@ fn state_of(sending: &Sending, alert: TestAlert) -> (bool, Option<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_answer_has_its_outcome_and_the_log_says_why() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let closed = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -128,7 +128,7 @@ async fn every_kind_of_answer_has_its_outcome_and_the_log_says_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_accepts_and_never_shakes_hands_is_given_three_seconds() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/hook", silent.local_addr().unwrap());
     let begun = std::time::Instant::now();
@@ -143,7 +143,7 @@ async fn a_receiver_that_accepts_and_never_shakes_hands_is_given_three_seconds()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_not_followed() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let inside = Receiver::always(Act::Status(200)).await;
     let line: &'static str = Box::leak(format!("location: {}", inside.url()).into_boxed_str());
     for status in [301, 302, 307, 308] {
@@ -156,7 +156,7 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_may_not_be_reached_is_not_when_it_comes_to_sending() {
-    let mut sending = Sending::idle();
+    let mut sending = DispatcherFixture::idle();
     let receiver = Receiver::always(Act::Status(200)).await;
     sending.resume("");
     for url in [
@@ -181,24 +181,24 @@ async fn a_name_that_points_inside_once_it_was_checked_is_not_connected_to() {
     );
     let asked = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&asked);
-    let gate = Gate::asking(Allowed::default(), move |_| {
+    let gate = EgressGuard::asking(AllowedHosts::default(), move |_| {
         let first = counting.fetch_add(1, Ordering::SeqCst) == 0;
         let address = if first { "8.8.8.8" } else { "127.0.0.1" };
         Ok(vec![address.parse().unwrap()])
     });
     gate.check(&url).await.unwrap();
-    let poster = Poster::new(gate).unwrap();
+    let poster = WebhookClient::new(gate).unwrap();
     let posted = poster
         .post(
             &url,
             HeaderMap::new(),
             Bytes::new(),
-            Connection::Keep,
+            ConnectionReuse::Keep,
             Utc::now(),
         )
         .await;
-    let refused = Refused::ResolvesInside("rebind.example.com".into());
-    assert_eq!(posted.outcome, Err(Failure::Refused(refused)));
+    let refused = UrlRefusal::ResolvesToPrivate("rebind.example.com".into());
+    assert_eq!(posted.outcome, Err(PostFailure::Refused(refused)));
     assert_eq!((posted.sent_at, asked.load(Ordering::SeqCst)), (None, 2));
     let connected = tokio::time::timeout(Duration::from_millis(100), inside.accept()).await;
     assert!(connected.is_err(), "nobody came");
@@ -206,7 +206,7 @@ async fn a_name_that_points_inside_once_it_was_checked_is_not_connected_to() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_asks_for_time_is_left_alone_for_as_long() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver = Receiver::first(vec![Act::With(429, "retry-after: 120")]).await;
     let (alert, delivery) = first_attempt(&sending, &receiver.url(), DeliveryStatus::Failed).await;
     let wait = delivery.next_attempt_at.unwrap().get() - sending.clock.now();
@@ -231,7 +231,7 @@ async fn a_receiver_that_asks_for_time_is_left_alone_for_as_long() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_is_gone_ends_its_alert_and_what_waits_is_dead() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver = Receiver::always(Act::Status(410)).await;
     let (alert, _) = first_attempt(&sending, &receiver.url(), DeliveryStatus::Dead).await;
     assert_eq!(state_of(&sending, alert), (false, Some("gone".into())));
@@ -250,7 +250,7 @@ async fn a_receiver_that_is_gone_ends_its_alert_and_what_waits_is_dead() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_follow_an_alert_that_moves_or_ends() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let (old, new) = (
         Receiver::always(Act::Status(500)).await,
         Receiver::always(Act::Status(200)).await,
@@ -273,7 +273,7 @@ async fn deliveries_follow_an_alert_that_moves_or_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_of_410_from_where_an_alert_was_sends_the_delivery_to_where_it_is() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let old = Receiver::always(Act::After(Duration::from_millis(300), 410)).await;
     let alert = sending.property_alert(&old.url());
     sending.tell(alert, Branch::Created, 1);
@@ -294,7 +294,7 @@ async fn an_answer_of_410_from_where_an_alert_was_sends_the_delivery_to_where_it
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_only_fails_for_five_days_ends_its_alerts() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver = Receiver::always(Act::Status(500)).await;
     let healthy = Receiver::always(Act::Status(200)).await;
     let alerts = [
@@ -331,7 +331,7 @@ async fn an_endpoint_that_only_fails_for_five_days_ends_its_alerts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_answers_once_begins_anew_and_one_that_is_asked_seldom_does_not() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver =
         Receiver::start(|index, _| Act::Status(if index == 1 { 200 } else { 500 })).await;
     let alert = sending.property_alert(&receiver.url());
@@ -359,7 +359,7 @@ async fn an_endpoint_that_answers_once_begins_anew_and_one_that_is_asked_seldom_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_of_where_no_alert_goes_any_more_are_forgotten() {
-    let mut sending = Sending::start();
+    let mut sending = DispatcherFixture::start();
     let receiver = Receiver::always(Act::Status(500)).await;
     let (alert, _) = first_attempt(&sending, &receiver.url(), DeliveryStatus::Failed).await;
     sending.pause();
@@ -374,7 +374,7 @@ async fn failures_of_where_no_alert_goes_any_more_are_forgotten() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_that_was_asked_for_holds_for_retries_too_whatever_is_answered_meanwhile() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver = Receiver::start(|index, _| match index {
         0 => Act::Status(500),
         1 => Act::With(429, "retry-after: 600"),
@@ -412,7 +412,7 @@ async fn a_pause_that_was_asked_for_holds_for_retries_too_whatever_is_answered_m
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_endpoint_is_tried_now_and_then_and_gets_all_when_it_is_back() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let receiver = Receiver::start(|index, _| Act::Status(if index < 8 { 500 } else { 200 })).await;
     let alert = sending.property_alert(&receiver.url());
     for _ in 0..40 {
@@ -447,7 +447,7 @@ async fn a_dead_endpoint_is_tried_now_and_then_and_gets_all_when_it_is_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn receivers_that_hang_delay_no_other() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let mut hanging = Vec::new();
     for _ in 0..10 {
         let receiver = Receiver::always(Act::Hang).await;
@@ -471,7 +471,7 @@ async fn receivers_that_hang_delay_no_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_receiver_is_reached_though_another_account_has_hundreds_that_hang() {
-    let sending = Sending::start();
+    let sending = DispatcherFixture::start();
     let healthy = Receiver::always(Act::Status(200)).await;
     let quiet = find_or_create(&sending.store, &sending.clock, "quiet").unwrap();
     let own = insert_alert(&sending.store, &quiet, "PROPERTY", &healthy.url(), None);

@@ -2,24 +2,24 @@
 
 use serde_json::json;
 use toise::accounts::account;
-use toise::alerts::alert::Reason;
-use toise::alerts::deliveries::Page;
-use toise::alerts::registry::{Address, Error, LIST_BYTES_MAX};
+use toise::alerts::alert::DeactivationReason;
+use toise::alerts::deliveries::PageParams;
+use toise::alerts::registry::{AlertRef, Error, LIST_BYTES_MAX};
 use toise::alerts::request::{parse_alert, parse_alerts, parse_patch};
 use toise::alerts::settings::AlertLimits;
 use toise::contract::listings::codes::FlxId;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 
-use crate::support::alerts::{Office, body, flat};
+use crate::support::alerts::{AlertFixture, body, flat};
 
 const CREATED: &[&str] = &["ALERT_MATCH_CREATED"];
 
 #[test]
 fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let filter =
         json!({"type": ["CLASS_FLAT"], "location": [{"city": "Lyon", "postalCode": "69003"}]});
-    let address = office.alert(Listing::Property, &filter, CREATED);
+    let address = office.alert(ListingKind::Property, &filter, CREATED);
     let alert = office.alerts.get(address).unwrap();
     assert_eq!(alert.search_query, json!({"filterProperty": filter}));
     assert_eq!(
@@ -30,7 +30,7 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
     assert_eq!(alert.created_at, alert.updated_at);
     let all = office
         .alerts
-        .list(office.account, Listing::Property, None)
+        .list(office.account, ListingKind::Property, None)
         .unwrap();
     let answer = alert.answer();
     assert_eq!(all, [answer.to_string().into_bytes()]);
@@ -44,17 +44,17 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
         (&json!(true), &json!(CREATED), None)
     );
     let stranger = account::find_or_create(&office.store, &office.clock, "stranger").unwrap();
-    let patch = || parse_patch(Listing::Property, &json!({"search_name": "x"})).unwrap();
+    let patch = || parse_patch(ListingKind::Property, &json!({"search_name": "x"})).unwrap();
     for address in [
-        Address {
+        AlertRef {
             account: stranger.account_id,
             ..address
         },
-        Address {
-            listing: Listing::Advert,
+        AlertRef {
+            listing: ListingKind::Advert,
             ..address
         },
-        Address {
+        AlertRef {
             id: FlxId(uuid::Uuid::now_v7()),
             ..address
         },
@@ -76,7 +76,7 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
         assert_eq!(
             office
                 .alerts
-                .list(stranger.account_id, Listing::Property, None)
+                .list(stranger.account_id, ListingKind::Property, None)
                 .unwrap(),
             Vec::<Vec<u8>>::new()
         );
@@ -85,13 +85,13 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
 
 #[test]
 fn a_patch_changes_what_it_names_and_has_the_alert_active() {
-    let office = Office::open();
-    let address = office.alert(Listing::Advert, &json!({}), CREATED);
+    let office = AlertFixture::open();
+    let address = office.alert(ListingKind::Advert, &json!({}), CREATED);
     office.patch(address, json!({"context": {"metadata": {"customer": 7}}}));
     office.alerts.delete(address).unwrap();
     office.clock.advance_ms(5_000);
     let ended = office.alerts.get(address).unwrap();
-    assert_eq!(ended.deactivated, Some(Reason::Deleted));
+    assert_eq!(ended.deactivated, Some(DeactivationReason::Deleted));
     office.patch(
         address,
         json!({"match": ["ALERT_MATCH_ADVERT_EVENT"], "webhook_url": "https://autre.example/"}),
@@ -114,7 +114,7 @@ fn a_patch_changes_what_it_names_and_has_the_alert_active() {
 
 #[test]
 fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
-    let office = Office::with(AlertLimits {
+    let office = AlertFixture::with(AlertLimits {
         per_account_max: 2,
         kept_per_account_max: 3,
         conditions_max: 3,
@@ -124,9 +124,17 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
             .map(|code| json!({"postalCode": format!("{:05}", 1_000 + code)}))
             .collect()
     };
-    let wide = body(Listing::Property, &json!({"location": codes(4)}), CREATED);
-    let small = body(Listing::Property, &json!({"location": codes(3)}), CREATED);
-    let (account, listing) = (office.account, Listing::Property);
+    let wide = body(
+        ListingKind::Property,
+        &json!({"location": codes(4)}),
+        CREATED,
+    );
+    let small = body(
+        ListingKind::Property,
+        &json!({"location": codes(3)}),
+        CREATED,
+    );
+    let (account, listing) = (office.account, ListingKind::Property);
     let many = json!({"alerts": [wide, small, {"match": 1}, small, small]});
     let made = office
         .alerts
@@ -152,7 +160,7 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
     assert_eq!((told[1].as_str(), told[3].as_str()), ("made", "made"));
     assert!(told[4].contains("2 active alerts"), "{}", told[4]);
     let id = *made[1].as_ref().unwrap();
-    let address = Address {
+    let address = AlertRef {
         account,
         listing,
         id,
@@ -169,12 +177,12 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
 
 #[test]
 fn ended_alerts_count_too_and_are_taken_up_again_rather_than_replaced() {
-    let office = Office::with(AlertLimits {
+    let office = AlertFixture::with(AlertLimits {
         per_account_max: 2,
         kept_per_account_max: 3,
         conditions_max: 3,
     });
-    let (account, listing) = (office.account, Listing::Advert);
+    let (account, listing) = (office.account, ListingKind::Advert);
     let make = || {
         let body = body(listing, &json!({}), CREATED);
         let alert = parse_alert(listing, &body).unwrap();
@@ -183,7 +191,7 @@ fn ended_alerts_count_too_and_are_taken_up_again_rather_than_replaced() {
     let mut last = None;
     for _ in 0..3 {
         let id = make().unwrap();
-        let address = Address {
+        let address = AlertRef {
             account,
             listing,
             id,
@@ -194,15 +202,15 @@ fn ended_alerts_count_too_and_are_taken_up_again_rather_than_replaced() {
     let refused = make().unwrap_err();
     assert!(matches!(refused, Error::TooManyKept { max: 3 }));
     office.alerts.activate(last.unwrap()).unwrap();
-    let page = Some(Page { skip: 1, take: 1 });
+    let page = Some(PageParams { skip: 1, take: 1 });
     let pages = [None, page].map(|page| office.alerts.list(account, listing, page).unwrap().len());
     assert_eq!(pages, [3, 1]);
 }
 
 #[test]
 fn alerts_that_fill_more_than_an_answer_are_listed_in_parts_and_loaded_in_pieces() {
-    let office = Office::open();
-    let listing = Listing::Property;
+    let office = AlertFixture::open();
+    let listing = ListingKind::Property;
     let large =
         json!({"location": [{"postalCode": "69003", "city": {"name": "x".repeat(60_000)}}]});
     let alerts = LIST_BYTES_MAX / 60_000 + 1;
@@ -211,10 +219,10 @@ fn alerts_that_fill_more_than_an_answer_are_listed_in_parts_and_loaded_in_pieces
     }
     let listed = |page| office.alerts.list(office.account, listing, page);
     assert!(matches!(listed(None), Err(Error::TooLong)));
-    let page = Some(Page { skip: 0, take: 100 });
+    let page = Some(PageParams { skip: 0, take: 100 });
     assert_eq!(listed(page).unwrap().len(), 100);
     // More than is compiled at once: every one is found all the same.
     office.take_one(flat("a", 1, 1));
-    let (told, _) = office.told_after(0);
+    let (told, _) = office.notifications_after(0);
     assert_eq!(told.len(), alerts);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::grants::Grants;
-use toise::accounts::keys::{self, GrantChange, KeyChange, Kind};
+use toise::accounts::keys::{self, GrantChange, KeyChange, KeyKind};
 
 use crate::support::Service;
 
@@ -21,9 +21,9 @@ async fn status(service: &Service, key: &str) -> u16 {
 #[tokio::test]
 async fn a_test_key_answers_to_the_end_of_its_seventh_day_and_is_refused_on_its_eighth() {
     let service = Service::start().await;
-    let scopes = Kind::Test.default_scopes();
+    let scopes = KeyKind::Test.default_scopes();
     let (store, clock) = (&service.store, &service.clock);
-    let key = keys::create(store, clock, Kind::Test, scopes, DEFAULT_ACCOUNT)
+    let key = keys::create(store, clock, KeyKind::Test, scopes, DEFAULT_ACCOUNT)
         .unwrap()
         .key;
     assert_eq!(status(&service, &key).await, 200);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::account::signing_secrets;
 use toise::accounts::grants::Grants;
-use toise::accounts::key::{KeyRecord, Kind};
+use toise::accounts::key::{KeyKind, KeyRecord};
 use toise::accounts::keys;
 use toise::http::openapi::admin::component_schemas;
 use toise::store::Store;
@@ -13,19 +13,19 @@ use uuid::Uuid;
 
 use crate::support::{Service, error_of};
 
-struct Desk {
+struct AdminFixture {
     service: Service,
     key: String,
     caller: KeyRecord,
 }
 
-impl Desk {
+impl AdminFixture {
     /// A service and the key that asks, with these grants.
     async fn open(grants: &str) -> Self {
         let service = Service::start().await;
         let grants = Grants::parse(grants).unwrap();
         let (store, clock) = (&service.store, &service.clock);
-        let new = keys::create(store, clock, Kind::Production, grants, DEFAULT_ACCOUNT).unwrap();
+        let new = keys::create(store, clock, KeyKind::Production, grants, DEFAULT_ACCOUNT).unwrap();
         let caller = keys::get(store, &new.key).unwrap();
         Self {
             key: new.key,
@@ -101,7 +101,7 @@ fn conforms(schema: &str, answer: &Value) {
 
 #[tokio::test]
 async fn an_account_tells_its_signing_secret_at_creation_and_rotation_only() {
-    let desk = Desk::open("admin").await;
+    let desk = AdminFixture::open("admin").await;
     let made = data(desk.create_account("Agence").await).await;
     conforms("AccountWithSecret", &made);
     assert_eq!(made["created_at"], "2026-11-21T15:00:00.000Z");
@@ -135,7 +135,7 @@ async fn an_account_tells_its_signing_secret_at_creation_and_rotation_only() {
 
 #[tokio::test]
 async fn a_key_is_made_shown_once_changed_and_revoked() {
-    let desk = Desk::open("admin").await;
+    let desk = AdminFixture::open("admin").await;
     let account = data(desk.create_account("Agence").await).await;
     let account_id = account["account_id"].as_str().unwrap();
     let body = json!({"account_id": account_id, "kind": "test", "grants": ["ai"], "rate": 3});
@@ -174,7 +174,7 @@ async fn a_key_is_made_shown_once_changed_and_revoked() {
 
 #[tokio::test]
 async fn a_key_without_an_account_belongs_to_the_default_one() {
-    let desk = Desk::open("admin").await;
+    let desk = AdminFixture::open("admin").await;
     let made = data(desk.create_key(json!({"kind": "production"})).await).await;
     assert_eq!(made["account_id"], json!(desk.caller.account_id));
     assert_eq!(made["rate"], 50);
@@ -183,7 +183,7 @@ async fn a_key_without_an_account_belongs_to_the_default_one() {
 
 #[tokio::test]
 async fn what_is_not_there_is_404_and_what_is_wrong_is_422_by_its_path() {
-    let desk = Desk::open("admin").await;
+    let desk = AdminFixture::open("admin").await;
     let other = Uuid::now_v7().to_string();
     for id in [other.as_str(), "7", ""] {
         assert_eq!(
@@ -218,7 +218,7 @@ async fn what_is_not_there_is_404_and_what_is_wrong_is_422_by_its_path() {
 
 #[tokio::test]
 async fn a_key_with_single_endpoints_of_admin_hands_out_no_more_of_them() {
-    let desk = Desk::open("search,admin.keys.create,admin.keys.update").await;
+    let desk = AdminFixture::open("search,admin.keys.create,admin.keys.update").await;
     let made = data(
         desk.create_key(json!({"kind": "production", "grants": ["ai"]}))
             .await,
@@ -237,7 +237,7 @@ async fn a_key_with_single_endpoints_of_admin_hands_out_no_more_of_them() {
 
 #[tokio::test]
 async fn usage_tells_every_accounts_consumption_to_the_day() {
-    let desk = Desk::open("admin").await;
+    let desk = AdminFixture::open("admin").await;
     let quiet = data(desk.create_account("quiet").await).await;
     let (account_id, key_id) = (desk.caller.account_id, desk.caller.key_id);
     desk.store()

@@ -7,16 +7,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 use uuid::Uuid;
 
 use super::alerts::{KINDS, ask, data, ids, make, read, service, take};
 use crate::support::alerts::{flat, known_names, with};
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
 #[tokio::test]
 async fn a_history_shows_each_match_as_it_is_now_newest_first_for_its_price() {
-    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         known_names(app);
         let mut prices = Prices::default();
         prices.set(Consumption::PropertiesGetAlertHistory, 3);

@@ -4,24 +4,32 @@ use std::collections::BTreeSet;
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use toise::accounts::keys::Kind;
-use toise::alerts::Alerts;
+use toise::accounts::keys::KeyKind;
+use toise::alerts::AlertRegistry;
 use toise::alerts::settings::AlertLimits;
-use toise::contract::listings::filters::Listing;
-use toise::http::server::Limits;
+use toise::contract::listings::filters::ListingKind;
+use toise::http::server::ServerLimits;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names, with};
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
-pub(super) const KINDS: [(Listing, &str); 2] = [
-    (Listing::Property, "/v2/protected/properties/search/alerts"),
-    (Listing::Advert, "/v2/protected/adverts/search/alerts"),
+pub(super) const KINDS: [(ListingKind, &str); 2] = [
+    (
+        ListingKind::Property,
+        "/v2/protected/properties/search/alerts",
+    ),
+    (ListingKind::Advert, "/v2/protected/adverts/search/alerts"),
 ];
 pub(super) const CREATED: &[&str] = &["ALERT_MATCH_CREATED"];
 
 pub(super) async fn service() -> Service {
-    Service::start_with(Rows::default(), Limits::default(), known_names).await
+    Service::start_with(
+        InMemoryTables::default(),
+        ServerLimits::default(),
+        known_names,
+    )
+    .await
 }
 
 pub(super) async fn ask(service: &Service, method: Method, path: &str, body: &Value) -> Response {
@@ -45,7 +53,7 @@ pub(super) async fn read(service: &Service, path: &str) -> Value {
 /// Makes an alert and gives its path.
 pub(super) async fn make(
     service: &Service,
-    listing: Listing,
+    listing: ListingKind,
     root: &str,
     filter: &Value,
 ) -> String {
@@ -117,7 +125,7 @@ async fn an_alert_is_active_until_deleted_and_again_when_patched_or_activated() 
         let active = state(read(&service, &activate).await).await;
         assert_eq!(active, patched);
         // An alert on adverts is none on properties.
-        let (_, other) = KINDS[usize::from(listing == Listing::Property)];
+        let (_, other) = KINDS[usize::from(listing == ListingKind::Property)];
         let elsewhere = ask(&service, Method::GET, &format!("{other}/{id}"), &nothing).await;
         assert_eq!(elsewhere.status(), 404);
     }
@@ -254,9 +262,9 @@ async fn of_several_alerts_each_is_taken_or_refused_in_its_place() {
         kept_per_account_max: 3,
         conditions_max: 3,
     };
-    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         known_names(app);
-        app.alerts = Alerts::new(app.store.clone(), app.clock.clone(), limits);
+        app.alerts = AlertRegistry::new(app.store.clone(), app.clock.clone(), limits);
     })
     .await;
     let (listing, root) = KINDS[0];
@@ -343,7 +351,7 @@ async fn a_single_grant_opens_its_operation_and_test_keys_have_no_alerts() {
     );
     assert_eq!(status(&narrow, Method::GET, &path).await, 200);
     assert_eq!(status(&narrow, Method::DELETE, &path).await, 403);
-    let scopes = Kind::Test.default_scopes().to_string();
-    let trial = service.new_key(Kind::Test, &scopes, "default").key;
+    let scopes = KeyKind::Test.default_scopes().to_string();
+    let trial = service.new_key(KeyKind::Test, &scopes, "default").key;
     assert_eq!(status(&trial, Method::PUT, root).await, 403);
 }

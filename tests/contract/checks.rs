@@ -6,10 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::collect::reports::{NewReport, keep};
 use toise::contract::enums::EnumAdvertReportReason;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 use uuid::Uuid;
 
-use crate::support::alerts::{Office, flat};
+use crate::support::alerts::{AlertFixture, flat};
 use crate::support::collecting::{get, post, record, service, told, until};
 use crate::support::error_of;
 use crate::support::portal::{Act, Portal, flat_page};
@@ -187,7 +187,7 @@ async fn a_report_is_free_kept_and_has_the_page_looked_at() {
 
 #[test]
 fn an_operator_merges_what_is_one_and_splits_what_is_two() {
-    let office = Office::open();
+    let office = AlertFixture::open();
     let taken = office.take(vec![flat("un", 1, 1), flat("deux", 2, 2)]);
     let [one, other] = [taken[0].property_flx_id, taken[1].property_flx_id];
     assert_ne!(one, other);
@@ -195,7 +195,7 @@ fn an_operator_merges_what_is_one_and_splits_what_is_two() {
     let report = |reason| {
         let report = NewReport {
             account: office.account,
-            listing: Listing::Property,
+            listing: ListingKind::Property,
             item: other,
             reason,
             comment: None,
@@ -204,7 +204,7 @@ fn an_operator_merges_what_is_one_and_splits_what_is_two() {
         keep(&office.store, report).unwrap().unwrap().to_string()
     };
     let adverts = |property: toise::contract::listings::codes::FlxId| {
-        let record = office.record(Listing::Property, property);
+        let record = office.record(ListingKind::Property, property);
         record["adverts"].as_array().unwrap().len()
     };
     let duplicate = report(EnumAdvertReportReason::Duplicate);
@@ -223,7 +223,10 @@ fn an_operator_merges_what_is_one_and_splits_what_is_two() {
         ],
     );
     assert_eq!((adverts(one), adverts(other)), (2, 2));
-    assert_eq!(office.record(Listing::Property, other)["flxId"], json!(one));
+    assert_eq!(
+        office.record(ListingKind::Property, other)["flxId"],
+        json!(one)
+    );
     let wrong = report(EnumAdvertReportReason::WrongData);
     let advert = taken[1].flx_id.to_string();
     let resolved = run(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use toise::accounts::keys::Kind;
+use toise::accounts::keys::KeyKind;
 use toise::collect::settings::Hosts;
 
 use crate::support::collecting::{get, get_with, record, service, told};
@@ -295,7 +295,9 @@ async fn an_account_does_not_take_over_the_job_of_another() {
         "/1",
         Act::After(Duration::from_millis(500), Box::new(flat_page(1, 350_000))),
     );
-    let stranger = service.new_key(Kind::Production, "refetch", "stranger").key;
+    let stranger = service
+        .new_key(KeyKind::Production, "refetch", "stranger")
+        .key;
     told(get(&service, "adverts", &portal.url("/1")).await, 202).await;
     told(get(&service, "adverts", &portal.url("/1")).await, 202).await;
     told(

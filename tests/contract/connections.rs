@@ -5,29 +5,29 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 use toise::http::tls::{Tls, TlsError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{Rows, Service, certificate, trusting};
+use crate::support::{InMemoryTables, Service, certificate, trusting};
 
 const ASK: &[u8] = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-fn quick() -> Rows {
-    Rows {
+fn quick() -> InMemoryTables {
+    InMemoryTables {
         delay: Duration::ZERO,
-        ..Rows::default()
+        ..InMemoryTables::default()
     }
 }
 
-fn limits(head_ms: u64, idle_ms: u64) -> Limits {
-    Limits {
+fn limits(head_ms: u64, idle_ms: u64) -> ServerLimits {
+    ServerLimits {
         header_read_timeout: Duration::from_millis(head_ms),
         keep_alive_idle: Duration::from_millis(idle_ms),
-        ..Limits::default()
+        ..ServerLimits::default()
     }
 }
 
@@ -72,7 +72,7 @@ async fn a_connection_that_idles_too_long_is_closed() {
     assert!(idled < Duration::from_secs(3), "{idled:?}");
 }
 
-async fn over_tls(name: &str, limits: Limits) -> (Service, Tls) {
+async fn over_tls(name: &str, limits: ServerLimits) -> (Service, Tls) {
     let tls = Tls::load(&certificate(name), &certificate(&format!("{name}.key"))).unwrap();
     let service = Service::start_over(Some(tls.clone()), quick(), limits, |_| {}).await;
     (service, tls)
@@ -97,7 +97,7 @@ async fn connect(
 
 #[tokio::test]
 async fn over_tls_the_service_answers_as_it_does_without() {
-    let (service, _) = over_tls("one", Limits::default()).await;
+    let (service, _) = over_tls("one", ServerLimits::default()).await;
     let mut stream = connect(&service, "one", &["http/1.1"]).await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
     for _ in 0..2 {
@@ -118,7 +118,7 @@ async fn over_tls_the_service_answers_as_it_does_without() {
 
 #[tokio::test]
 async fn over_tls_http2_is_preferred_and_spoken() {
-    let (service, _) = over_tls("one", Limits::default()).await;
+    let (service, _) = over_tls("one", ServerLimits::default()).await;
     let mut stream = connect(&service, "one", &["http/1.1", "h2"]).await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let empty_settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -138,10 +138,10 @@ async fn over_tls_http2_is_preferred_and_spoken() {
 
 #[tokio::test]
 async fn a_handshake_that_stalls_is_cut_and_counts_against_the_cap_until_then() {
-    let limits = Limits {
+    let limits = ServerLimits {
         connections_max: 1,
         tls_handshake_timeout: Duration::from_millis(600),
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let (service, _) = over_tls("one", limits).await;
     let mut stalled = TcpStream::connect(service.address).await.unwrap();
@@ -163,7 +163,8 @@ async fn a_renewed_certificate_is_used_from_then_on_and_a_broken_one_never() {
     };
     put("one");
     let tls = Tls::load(&file("certificate.pem"), &file("key.pem")).unwrap();
-    let service = Service::start_over(Some(tls.clone()), quick(), Limits::default(), |_| {}).await;
+    let service =
+        Service::start_over(Some(tls.clone()), quick(), ServerLimits::default(), |_| {}).await;
     let mut before = connect(&service, "one", &[]).await.unwrap();
     put("two");
     tls.reload().unwrap();

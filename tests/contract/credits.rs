@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
-use toise::accounts::keys::Kind;
+use toise::accounts::keys::KeyKind;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
 const PATHS: [&str; 2] = [
     "/v2/protected/opendata/dvf/search",
@@ -19,11 +19,11 @@ const PATHS: [&str; 2] = [
 ];
 
 async fn priced() -> Service {
-    let rows = Rows {
+    let rows = InMemoryTables {
         delay: Duration::from_millis(3),
-        ..Rows::default()
+        ..InMemoryTables::default()
     };
-    Service::start_with(rows, Limits::default(), |app| {
+    Service::start_with(rows, ServerLimits::default(), |app| {
         let mut prices = Prices::default();
         prices.set(Consumption::OpendataDvfSearch, 3);
         prices.set(Consumption::OpendataDpeMatch, 2);
@@ -121,7 +121,7 @@ async fn credits_told_stored_and_reported_agree_under_concurrency_and_hang_ups()
 #[tokio::test]
 async fn accounts_do_not_see_each_others_consumption() {
     let service = priced().await;
-    let other = service.new_key(Kind::Production, "search", "other").key;
+    let other = service.new_key(KeyKind::Production, "search", "other").key;
     assert_eq!(
         service.post(PATHS[0], "{}").await.headers()["x-credits"],
         "3"

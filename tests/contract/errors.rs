@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
 const SEARCH: &str = "/v2/protected/opendata/dvf/search";
 const MANY: &str = "/v2/protected/opendata/dvf/match/_many";
@@ -135,12 +135,12 @@ async fn the_first_fault_in_document_order_is_422_with_its_path() {
 
 #[tokio::test]
 async fn a_failure_of_ours_is_500_and_tells_nothing_but_the_request_id() {
-    let rows = Rows {
+    let rows = InMemoryTables {
         delay: Duration::ZERO,
         fail: true,
-        ..Rows::default()
+        ..InMemoryTables::default()
     };
-    let service = Service::start_with(rows, Limits::default(), |_| {}).await;
+    let service = Service::start_with(rows, ServerLimits::default(), |_| {}).await;
     let response = service.post(SEARCH, "{}").await;
     let id = response.headers()["x-request-id"]
         .to_str()
@@ -153,11 +153,11 @@ async fn a_failure_of_ours_is_500_and_tells_nothing_but_the_request_id() {
 
 #[tokio::test]
 async fn a_request_that_takes_too_long_is_503() {
-    let rows = Rows {
+    let rows = InMemoryTables {
         delay: Duration::from_millis(500),
-        ..Rows::default()
+        ..InMemoryTables::default()
     };
-    let service = Service::start_with(rows, Limits::default(), |app| {
+    let service = Service::start_with(rows, ServerLimits::default(), |app| {
         app.request_timeout = Duration::from_millis(50);
     })
     .await;
@@ -168,13 +168,13 @@ async fn a_request_that_takes_too_long_is_503() {
 
 #[tokio::test]
 async fn more_questions_than_the_pool_admits_are_503() {
-    let rows = Rows {
+    let rows = InMemoryTables {
         delay: Duration::from_millis(300),
-        ..Rows::default()
+        ..InMemoryTables::default()
     };
     let mut metrics = None;
-    let service = Service::start_with(rows, Limits::default(), |app| {
-        app.pool = toise::engine::pool::Pool::new(1, 0).unwrap();
+    let service = Service::start_with(rows, ServerLimits::default(), |app| {
+        app.pool = toise::engine::pool::QueryPool::new(1, 0).unwrap();
         metrics = Some(app.metrics.clone());
     })
     .await;

@@ -8,13 +8,13 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toise::accounts::DEFAULT_ACCOUNT;
-use toise::accounts::key::{Allowance, Kind};
+use toise::accounts::key::{Allowance, KeyKind};
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 
 use crate::support::homes::{IN_PARIS, body, trained};
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
 const LITE: &str = "/v2/protected/estimate/property/lite";
 const MANY: &str = "/v2/protected/estimate/property/lite/_many";
@@ -23,7 +23,7 @@ const MANY: &str = "/v2/protected/estimate/property/lite/_many";
 async fn with_model() -> (Service, Arc<TempDir>) {
     let folder = trained();
     let models = LiveModel::open(folder.path(), Adjustments::On);
-    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         app.models = models
     });
     (service.await, folder)
@@ -184,11 +184,11 @@ async fn without_a_model_the_answer_tells_how_to_make_one() {
 #[tokio::test]
 async fn a_key_has_two_estimates_at_once_and_a_few_that_wait() {
     let mut meters = None;
-    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         meters = Some(app.meters.clone());
     });
     let service = service.await;
-    let key = service.new_key(Kind::Production, "ai", DEFAULT_ACCOUNT);
+    let key = service.new_key(KeyKind::Production, "ai", DEFAULT_ACCOUNT);
     let allowance = Allowance {
         rate_per_s: 50,
         monthly_quota: None,
@@ -196,8 +196,8 @@ async fn a_key_has_two_estimates_at_once_and_a_few_that_wait() {
     };
     let meter = meters.unwrap().of(key.key_id, allowance);
     let turns = [
-        meter.estimate_turn().await.unwrap(),
-        meter.estimate_turn().await.unwrap(),
+        meter.acquire_estimate().await.unwrap(),
+        meter.acquire_estimate().await.unwrap(),
     ];
     let home = body(IN_PARIS, "CLASS_FLAT", 50.0);
     let mut calls: FuturesUnordered<_> = (0..12)

@@ -3,16 +3,16 @@
 use proptest::prelude::*;
 use proptest::strategy::BoxedStrategy;
 use serde_json::{Map, Value, json};
-use toise::accounts::key::Kind;
-use toise::accounts::limits::Limits;
+use toise::accounts::key::KeyKind;
+use toise::accounts::limits::KeyLimits;
 use toise::accounts::requests as accounts;
 use toise::alerts::request::{self as alerts, queries};
 use toise::collect::request as collect;
 use toise::contract::cursor::CursorKey;
 use toise::contract::fault::Fault;
 use toise::contract::fields::{Field, FieldKind, Own, read, read_query};
-use toise::contract::listings::filters::{self, Listing, Part, bodies as searches};
-use toise::contract::walk::At;
+use toise::contract::listings::filters::{self, FieldSubset, ListingKind, bodies as searches};
+use toise::contract::walk::JsonPath;
 use toise::estimate::request::{self as estimate, fields};
 use toise::listings::load::request as listings;
 use toise::opendata::Dataset;
@@ -43,11 +43,11 @@ fn requests() -> Vec<(Table, Reader)> {
         (&accounts::ACCOUNT, reader(accounts::parse_account)),
         (
             &accounts::KEY,
-            reader(|body| accounts::parse_key(body, &Limits::default())),
+            reader(|body| accounts::parse_key(body, &KeyLimits::default())),
         ),
         (
             &accounts::KEY_CHANGE,
-            reader(|body| accounts::parse_key_change(body, Kind::Production)),
+            reader(|body| accounts::parse_key_change(body, KeyKind::Production)),
         ),
         (&queries::REPLAY, reader(queries::parse_replay)),
         (&collect::REPORT, reader(collect::parse_report)),
@@ -77,7 +77,7 @@ fn requests() -> Vec<(Table, Reader)> {
             ),
         ]);
     }
-    for listing in [Listing::Property, Listing::Advert] {
+    for listing in [ListingKind::Property, ListingKind::Advert] {
         requests.extend([
             (
                 alerts::alert_table(listing),
@@ -97,7 +97,7 @@ fn requests() -> Vec<(Table, Reader)> {
             ),
         ]);
     }
-    for part in [Part::Whole, Part::Lite] {
+    for part in [FieldSubset::Whole, FieldSubset::Lite] {
         requests.push((
             searches::search_table(part),
             reader(move |body| filters::parse_search(part, body, &cursors())),
@@ -364,7 +364,7 @@ proptest! {
         bodies in requests().into_iter().map(|(table, _)| object(table).boxed()).collect::<Vec<_>>()
     ) {
         for ((table, _), body) in requests().into_iter().zip(bodies) {
-            let taken = read(&body, table, At::Body);
+            let taken = read(&body, table, JsonPath::Body);
             prop_assert!(taken.is_ok(), "{:?}: {body}", taken.err());
         }
     }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use reqwest::{Method, Response};
-use toise::accounts::keys::Kind;
+use toise::accounts::keys::KeyKind;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
 const PATH: &str = "/v2/protected/opendata/dpe/search";
 
 async fn priced() -> Service {
-    Service::start_with(Rows::default(), Limits::default(), |app| {
+    Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         let mut prices = Prices::default();
         prices.set(Consumption::OpendataDpeSearch, 1);
         app.prices = Arc::new(prices);
@@ -47,7 +47,7 @@ async fn a_repeated_call_gets_the_stored_answer_and_pays_nothing() {
     let (status, code, _) = error_of(ask(&service, &service.key, "a", r#"{"size":3}"#).await).await;
     assert_eq!((status, code), (409, 10008));
     // Another account's key of the same name is another one.
-    let other = service.new_key(Kind::Production, "search", "other").key;
+    let other = service.new_key(KeyKind::Production, "search", "other").key;
     let foreign = ask(&service, &other, "a", r#"{"size":3}"#).await;
     assert_eq!(foreign.headers()["x-credits"], "1");
     assert_eq!(

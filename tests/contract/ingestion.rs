@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use toise::contract::listings::{Advert, Property};
 use toise::contract::read::read;
 use toise::http::resources::admin::adverts::INGESTING_MAX;
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 use uuid::Uuid;
 
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
 const ADVERTS: &str = "/v2/protected/admin/adverts";
 
-struct Desk {
+struct IngestFixture {
     service: Service,
     operator: String,
 }
 
-impl Desk {
+impl IngestFixture {
     async fn open() -> Self {
         let service = Service::start().await;
         Self {
@@ -80,7 +80,7 @@ fn id<'v>(item: &'v Value, field: &str) -> &'v str {
 
 #[tokio::test]
 async fn adverts_are_taken_in_order_and_read_back_at_once() {
-    let desk = Desk::open().await;
+    let desk = IngestFixture::open().await;
     let sent = samples();
     let taken = desk.take(json!(sent)).await;
     assert_eq!(taken.len(), sent.len());
@@ -113,7 +113,7 @@ async fn adverts_are_taken_in_order_and_read_back_at_once() {
 
 #[tokio::test]
 async fn events_tell_what_changed_and_when() {
-    let desk = Desk::open().await;
+    let desk = IngestFixture::open().await;
     let advert = samples().remove(0);
     desk.take(json!([advert])).await;
     let url = advert["url"].clone();
@@ -134,7 +134,7 @@ async fn events_tell_what_changed_and_when() {
 
 #[tokio::test]
 async fn a_refused_advert_says_why_in_its_place_and_the_rest_is_taken() {
-    let desk = Desk::open().await;
+    let desk = IngestFixture::open().await;
     let mut adverts = samples();
     adverts[1] = json!({"url": "https://p.example/1", "type": "CLASS_CASTLE"});
     adverts[3]["url"] = json!("portail/1");
@@ -160,7 +160,7 @@ async fn a_refused_advert_says_why_in_its_place_and_the_rest_is_taken() {
 
 #[tokio::test]
 async fn a_body_that_is_no_batch_is_refused_whole() {
-    let desk = Desk::open().await;
+    let desk = IngestFixture::open().await;
     for (body, message) in [
         ("{}", "adverts: is required"),
         (r#"{"adverts": []}"#, "adverts: must hold 1 to 1000 items"),
@@ -189,7 +189,7 @@ async fn a_body_that_is_no_batch_is_refused_whole() {
 
 #[tokio::test]
 async fn many_properties_come_in_the_order_asked_for_at_a_credit_each() {
-    let desk = Desk::open().await;
+    let desk = IngestFixture::open().await;
     let taken = desk.take(json!(samples())).await;
     let (first, last) = (
         id(&taken[0], "propertyFlxId"),
@@ -243,7 +243,7 @@ async fn many_properties_come_in_the_order_asked_for_at_a_credit_each() {
 
 #[tokio::test]
 async fn what_names_nothing_is_not_found_and_costs_nothing() {
-    let desk = Desk::open().await;
+    let desk = IngestFixture::open().await;
     let nobody = Uuid::now_v7();
     for path in [
         format!("properties/{nobody}"),
@@ -264,7 +264,7 @@ async fn what_names_nothing_is_not_found_and_costs_nothing() {
 async fn a_call_whose_client_left_keeps_its_turn_until_its_adverts_are_taken() {
     const ADVERTS_SENT: usize = 600;
     let mut turns = None;
-    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         turns = Some(Arc::clone(&app.ingesting));
     })
     .await;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, Response};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyChange;
-use toise::accounts::keys::{self, Kind};
-use toise::http::server::Limits;
+use toise::accounts::keys::{self, KeyKind};
+use toise::http::server::ServerLimits;
 
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
 const PATH: &str = "/v2/protected/opendata/dvf/search";
 
@@ -35,7 +35,9 @@ fn number(response: &Response, header: &str) -> u64 {
 #[tokio::test]
 async fn a_test_key_makes_five_calls_a_second_and_is_told_when_to_come_back() {
     let service = Service::start().await;
-    let key = service.new_key(Kind::Test, "search", DEFAULT_ACCOUNT).key;
+    let key = service
+        .new_key(KeyKind::Test, "search", DEFAULT_ACCOUNT)
+        .key;
     for left in (0..5).rev() {
         let response = ask(&service, &key).await;
         assert_eq!(response.status(), 200);
@@ -58,12 +60,12 @@ async fn a_test_key_makes_five_calls_a_second_and_is_told_when_to_come_back() {
 #[tokio::test]
 async fn a_client_that_leaves_stops_its_question() {
     let interrupted = Arc::new(AtomicUsize::new(0));
-    let rows = Rows {
+    let rows = InMemoryTables {
         delay: Duration::from_secs(10),
         interrupted: Arc::clone(&interrupted),
-        ..Rows::default()
+        ..InMemoryTables::default()
     };
-    let service = Service::start_with(rows, Limits::default(), |_| {}).await;
+    let service = Service::start_with(rows, ServerLimits::default(), |_| {}).await;
     let request = service
         .ask(Method::POST, PATH)
         .header("x-api-key", &service.key)

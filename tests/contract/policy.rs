@@ -5,16 +5,16 @@ use comfy_table::Table;
 use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
-use toise::accounts::keys::{self, Kind};
+use toise::accounts::keys::{self, KeyKind};
 use toise::accounts::scopes::Scope;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 use toise::http::endpoint::{Access, Endpoint};
 use toise::http::resources;
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names};
-use crate::support::{Rows, Service};
+use crate::support::{InMemoryTables, Service};
 
 const COLUMNS: [&str; 11] = [
     "endpoint",
@@ -56,20 +56,20 @@ async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: U
 }
 
 /// On what listings the alert is that a path names.
-fn listing_of_alert(path: &str) -> Option<Listing> {
+fn listing_of_alert(path: &str) -> Option<ListingKind> {
     let names_one = path.contains("/search/alerts/") && path.contains("{alertId}");
     let on_adverts = path.starts_with("/v2/protected/adverts/");
     names_one.then_some(match on_adverts {
-        true => Listing::Advert,
-        false => Listing::Property,
+        true => ListingKind::Advert,
+        false => ListingKind::Property,
     })
 }
 
 /// An alert of the account that owns the service's key.
-async fn alert_of(service: &Service, listing: Listing) -> Uuid {
+async fn alert_of(service: &Service, listing: ListingKind) -> Uuid {
     let kind = match listing {
-        Listing::Property => "properties",
-        Listing::Advert => "adverts",
+        ListingKind::Property => "properties",
+        ListingKind::Advert => "adverts",
     };
     let path = format!("/v2/protected/{kind}/search/alerts");
     let request = service
@@ -89,18 +89,25 @@ async fn alert_of(service: &Service, listing: Listing) -> Uuid {
 
 #[tokio::test]
 async fn every_endpoint_admits_the_right_keys_only() {
-    let service = Service::start_with(Rows::default(), Limits::default(), known_names).await;
+    let service = Service::start_with(
+        InMemoryTables::default(),
+        ServerLimits::default(),
+        known_names,
+    )
+    .await;
     let every_scope = Scope::ALL.map(Scope::as_str).join(",");
-    let trial_scopes = Kind::Test.default_scopes().to_string();
+    let trial_scopes = KeyKind::Test.default_scopes().to_string();
     let expired = service
-        .new_key(Kind::Test, &trial_scopes, DEFAULT_ACCOUNT)
+        .new_key(KeyKind::Test, &trial_scopes, DEFAULT_ACCOUNT)
         .key;
     let revoked = service.key_with(&every_scope);
     keys::revoke(&service.store, &service.clock, &revoked).unwrap();
     service.clock.advance_ms(8 * 24 * 3_600_000);
     // Of the right form, but of another installation.
     let unknown = Service::start().await.key.clone();
-    let stranger = service.new_key(Kind::Production, "alerts", "stranger").key;
+    let stranger = service
+        .new_key(KeyKind::Production, "alerts", "stranger")
+        .key;
     let mut table = Table::new();
     table.set_header(COLUMNS);
     let mut of_alerts = 0;

@@ -98,7 +98,7 @@ fn check_place(place: &Location) {
         "{postal_code} is not in {name}"
     );
     assert_eq!(place.department.as_ref().unwrap().as_str(), department);
-    assert_eq!(departments::of_commune(insee), Some(department));
+    assert_eq!(departments::for_commune(insee), Some(department));
     if let Some(iris) = &place.iris_code {
         assert!(iris.as_str().starts_with(insee), "{iris} is not in {name}");
     }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toise::contract::listings::{LiteProperty, Property};
 use toise::contract::read::read;
 use toise::geo::distance::planar_distance_m;
-use toise::lab::synth::adverts::level::Level;
-use toise::lab::synth::adverts::{Market, Request};
+use toise::lab::synth::adverts::level::DistortionLevel;
+use toise::lab::synth::adverts::{AdvertsRequest, MarketGenerator};
 
 use crate::support::{Service, error_of};
 
@@ -18,7 +18,7 @@ const SEARCH: &str = "/v2/protected/properties/search";
 async fn taken(adverts: u64) -> (Service, u64) {
     let service = Service::start().await;
     let operator = service.key_with("admin");
-    let market = Market::new(Request::new(adverts, 3, Level::Middle));
+    let market = MarketGenerator::new(AdvertsRequest::new(adverts, 3, DistortionLevel::Middle));
     let mut documents: Vec<Value> = market
         .observations()
         .map(|seen| serde_json::to_value(seen.advert).unwrap())

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::Value;
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Rows, Service, error_of};
+use crate::support::{InMemoryTables, Service, error_of};
 
-fn quick() -> Rows {
-    Rows::default()
+fn quick() -> InMemoryTables {
+    InMemoryTables::default()
 }
 
 #[tokio::test]
@@ -41,9 +41,9 @@ async fn head_is_answered_like_get_without_a_body() {
 
 #[tokio::test]
 async fn a_connection_that_never_finishes_its_request_head_is_closed() {
-    let limits = Limits {
+    let limits = ServerLimits {
         header_read_timeout: Duration::from_millis(200),
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let service = Service::start_with(quick(), limits, |_| {}).await;
     for start in ["", "PR", "GET /version HTTP/1.1\r\nhost: x\r\n"] {
@@ -58,9 +58,9 @@ async fn a_connection_that_never_finishes_its_request_head_is_closed() {
 
 #[tokio::test]
 async fn connections_beyond_the_cap_wait_for_a_place() {
-    let limits = Limits {
+    let limits = ServerLimits {
         connections_max: 1,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let service = Service::start_with(quick(), limits, |_| {}).await;
     let holding = TcpStream::connect(service.address).await.unwrap();
@@ -78,11 +78,11 @@ async fn connections_beyond_the_cap_wait_for_a_place() {
 
 #[tokio::test]
 async fn stopping_finishes_what_runs_and_takes_nothing_new() {
-    let rows = Rows {
+    let rows = InMemoryTables {
         delay: Duration::from_millis(400),
-        ..Rows::default()
+        ..InMemoryTables::default()
     };
-    let mut service = Service::start_with(rows, Limits::default(), |_| {}).await;
+    let mut service = Service::start_with(rows, ServerLimits::default(), |_| {}).await;
     let request = service
         .ask(Method::POST, "/v2/protected/opendata/dvf/search")
         .header("x-api-key", &service.key)
@@ -97,13 +97,13 @@ async fn stopping_finishes_what_runs_and_takes_nothing_new() {
 
 #[tokio::test]
 async fn stopping_does_not_wait_beyond_its_bound() {
-    let limits = Limits {
+    let limits = ServerLimits {
         drain_timeout: Duration::from_millis(200),
-        ..Limits::default()
+        ..ServerLimits::default()
     };
-    let rows = Rows {
+    let rows = InMemoryTables {
         delay: Duration::from_secs(3),
-        ..Rows::default()
+        ..InMemoryTables::default()
     };
     let mut service = Service::start_with(rows, limits, |_| {}).await;
     let request = service

@@ -11,17 +11,17 @@ use toise::base::clock::Clock;
 use toise::base::progress::Progress;
 use toise::contract::cursor::CursorKey;
 use toise::contract::listings::codes::FlxId;
-use toise::contract::listings::filters::{Listing, Part, parse_search};
-use toise::engine::interrupt::Interrupt;
-use toise::lab::synth::adverts::{Level, Market, Request, Spread};
-use toise::lab::synth::listings::into_listings;
+use toise::contract::listings::filters::{FieldSubset, ListingKind, parse_search};
+use toise::engine::cancellation::Interrupt;
+use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
+use toise::lab::synth::listings::generate_into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
-use toise::listings::load::bulk::{self, Filled};
+use toise::listings::load::bulk::{self, BulkLoadSummary};
 use toise::listings::search::projection::Projection;
-use toise::listings::search::projection::fold::fold;
-use toise::listings::search::texts::Texts;
+use toise::listings::search::projection::compaction::compact;
+use toise::listings::search::texts::TextSearch;
 use toise::store::Store;
 
 use crate::support::draw::Draw;
@@ -29,7 +29,7 @@ use crate::support::sql::{answered, session};
 use crate::support::{listings, projection};
 
 /// The listings of a folder, at the end of a market.
-struct Desk {
+struct ListingsFixture {
     folder: tempfile::TempDir,
     store: Store,
     listings: Listings,
@@ -38,8 +38,8 @@ struct Desk {
 /// A property without identifiers: its adverts and sources go by their addresses.
 type Anonymous = Value;
 
-impl Desk {
-    fn open(folder: tempfile::TempDir, request: Request) -> Self {
+impl ListingsFixture {
+    fn open(folder: tempfile::TempDir, request: AdvertsRequest) -> Self {
         let end = DateTime::from_timestamp(request.until_s, 0).unwrap();
         let store = Store::open(folder.path()).unwrap();
         Self {
@@ -50,9 +50,9 @@ impl Desk {
     }
 
     /// Every sighting of a market, as it would have come in.
-    fn ingested(request: Request) -> Self {
+    fn ingested(request: AdvertsRequest) -> Self {
         let desk = Self::open(tempfile::tempdir().unwrap(), request);
-        let market = Market::new(request);
+        let market = MarketGenerator::new(request);
         let sightings: Vec<Value> = market
             .observations()
             .map(|seen| serde_json::to_value(seen.advert).unwrap())
@@ -64,9 +64,10 @@ impl Desk {
     }
 
     /// The same market at once.
-    fn filled(request: Request) -> (Self, Filled) {
+    fn filled(request: AdvertsRequest) -> (Self, BulkLoadSummary) {
         let folder = tempfile::tempdir().unwrap();
-        let filled = into_listings(folder.path(), request, None, Progress::silent()).unwrap();
+        let filled =
+            generate_into_listings(folder.path(), request, None, Progress::silent()).unwrap();
         (Self::open(folder, request), filled)
     }
 
@@ -93,7 +94,7 @@ impl Desk {
 
     /// Every record of the store: adverts by address, and properties.
     fn records(&self) -> (BTreeMap<String, Value>, Vec<Value>) {
-        let every = |of: Listing| {
+        let every = |of: ListingKind| {
             let (mut records, mut through) = (Vec::<Value>::new(), 0);
             loop {
                 let changes = self.listings.changes_since(of, through, 1_000).unwrap();
@@ -108,9 +109,12 @@ impl Desk {
                 records.extend(texts.map(|text| serde_json::from_slice::<Value>(&text).unwrap()));
             }
         };
-        let adverts = every(Listing::Advert).into_iter();
+        let adverts = every(ListingKind::Advert).into_iter();
         let by_address = |advert: Value| (advert["url"].as_str().unwrap().to_owned(), advert);
-        (adverts.map(by_address).collect(), every(Listing::Property))
+        (
+            adverts.map(by_address).collect(),
+            every(ListingKind::Property),
+        )
     }
 
     /// Every property by the addresses of its adverts.
@@ -148,16 +152,16 @@ fn name_by_address(record: &mut Value, addresses: &HashMap<&str, &str>) {
     }
 }
 
-fn markets() -> Vec<Request> {
+fn markets() -> Vec<AdvertsRequest> {
     let mut draw = Draw::new(23);
-    Level::ALL
+    DistortionLevel::ALL
         .into_iter()
         .map(|level| {
             let adverts = 100 + draw.below(250) as u64;
             let seed = draw.below(10_000) as u64;
-            Request {
-                spread: *draw.one_of(&[Spread::Country, Spread::Dense]),
-                ..Request::new(adverts, seed, level)
+            AdvertsRequest {
+                spread: *draw.one_of(&[MarketDensity::Country, MarketDensity::Dense]),
+                ..AdvertsRequest::new(adverts, seed, level)
             }
         })
         .collect()
@@ -179,8 +183,8 @@ const EVENTS: &str = "SELECT url_digest, row_number() OVER (PARTITION BY advert 
 fn filling_at_once_comes_to_what_ingesting_every_sighting_comes_to() {
     let (mut assets, mut found) = (0, 0);
     for request in markets() {
-        let ingested = Desk::ingested(request);
-        let (filled, report) = Desk::filled(request);
+        let ingested = ListingsFixture::ingested(request);
+        let (filled, report) = ListingsFixture::filled(request);
         for (name, sql) in [
             ("adverts", ADVERTS),
             ("fingerprints", FINGERPRINTS),
@@ -212,7 +216,7 @@ fn filling_at_once_comes_to_what_ingesting_every_sighting_comes_to() {
 
         // Each property is an asset of the market, and the very record that ingestion makes where it tells it rightly.
         let mut truth: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
-        for seen in Market::new(request).observations() {
+        for seen in MarketGenerator::new(request).observations() {
             let urls = truth.entry(seen.asset).or_default();
             urls.insert(seen.advert.url.unwrap());
         }
@@ -233,8 +237,8 @@ fn filling_at_once_comes_to_what_ingesting_every_sighting_comes_to() {
 
 /// Asks both folders random questions: of the properties that both have, both find the same.
 fn agree_in_searches(
-    filled: &Desk,
-    ingested: &Desk,
+    filled: &ListingsFixture,
+    ingested: &ListingsFixture,
     at_once: &BTreeMap<BTreeSet<String>, Anonymous>,
     one_by_one: &BTreeMap<BTreeSet<String>, Anonymous>,
 ) {
@@ -245,7 +249,7 @@ fn agree_in_searches(
         .collect();
     let filled_view = projection(filled.path(), filled.listings.clone());
     let ingested_view = projection(ingested.path(), ingested.listings.clone());
-    let names = |desk: &Desk| -> HashMap<String, String> {
+    let names = |desk: &ListingsFixture| -> HashMap<String, String> {
         let properties = desk.records().1.into_iter();
         let named = properties.map(|property| {
             let adverts = property["adverts"].as_array().unwrap().iter();
@@ -277,7 +281,7 @@ fn agree_in_searches(
 /// A search of everything that a few filters and words leave.
 fn question(draw: &mut Draw) -> Value {
     let mut filter = match draw.once_in(2) {
-        true => listings::filter(Listing::Property.filter_model(), draw),
+        true => listings::filter(ListingKind::Property.filter_model(), draw),
         false => json!({}),
     };
     if draw.once_in(2) {
@@ -302,22 +306,22 @@ fn ask(view: &Projection, body: &Value) -> Vec<FlxId> {
     let mut body = body.clone();
     let mut found = Vec::new();
     loop {
-        let request = parse_search(Part::Whole, &body, &cursors).unwrap();
+        let request = parse_search(FieldSubset::Whole, &body, &cursors).unwrap();
         let page = view.search(&request, &Interrupt::default()).unwrap();
         found.extend(page.items.into_iter().map(|found| found.id));
         let Some(next) = page.next else {
             assert_eq!(page.count, found.len() as u64, "{body}");
             return found;
         };
-        let cursor = cursors.encode(&next, &request.digest(Listing::Property));
+        let cursor = cursors.encode(&next, &request.digest(ListingKind::Property));
         body["searchAfterHash"] = json!(cursor);
     }
 }
 
 #[test]
 fn table_and_words_are_those_made_from_the_store_and_reach_its_last_change() {
-    let request = Request::new(700, 4, Level::Middle);
-    let (filled, report) = Desk::filled(request);
+    let request = AdvertsRequest::new(700, 4, DistortionLevel::Middle);
+    let (filled, report) = ListingsFixture::filled(request);
     let last = filled.listings.last_sequence().unwrap();
     assert_eq!(last as u64, report.adverts + report.properties);
     let table = Lake::open(filled.path()).unwrap();
@@ -326,7 +330,7 @@ fn table_and_words_are_those_made_from_the_store_and_reach_its_last_change() {
         (snapshot.through, snapshot.rows()),
         (Some(last), report.properties)
     );
-    assert_eq!(Texts::open(filled.path()).unwrap().through(), last);
+    assert_eq!(TextSearch::open(filled.path()).unwrap().through(), last);
     let snapshot = table.snapshot(adverts()).unwrap();
     assert_eq!(
         (snapshot.through, snapshot.rows()),
@@ -351,18 +355,18 @@ fn table_and_words_are_those_made_from_the_store_and_reach_its_last_change() {
     };
     // Nothing waits in memory: one was written with the adverts, the other folds them first.
     let lake = Lake::open(elsewhere.path()).unwrap();
-    fold(&filled.listings, &lake, Listing::Advert, &|_| {}).unwrap();
+    compact(&filled.listings, &lake, ListingKind::Advert, &|_| {}).unwrap();
     assert_eq!(every_advert(filled.path()), every_advert(elsewhere.path()));
 }
 
 #[test]
 fn a_filled_folder_goes_on_as_any_other() {
-    let request = Request::new(300, 6, Level::Middle);
-    let (filled, _) = Desk::filled(request);
+    let request = AdvertsRequest::new(300, 6, DistortionLevel::Middle);
+    let (filled, _) = ListingsFixture::filled(request);
     let view = projection(filled.path(), filled.listings.clone());
     let before = ask(&view, &everything());
     // What came in is known.
-    let again: Vec<Value> = Market::new(request)
+    let again: Vec<Value> = MarketGenerator::new(request)
         .observations()
         .map(|seen| serde_json::to_value(seen.advert).unwrap())
         .collect();
@@ -389,11 +393,11 @@ fn a_filled_folder_goes_on_as_any_other() {
 
 #[test]
 fn listings_that_hold_adverts_are_refused_and_stay_as_they_are() {
-    let request = Request::new(64, 8, Level::Light);
-    let (filled, _) = Desk::filled(request);
-    let Desk { folder, store, .. } = filled;
+    let request = AdvertsRequest::new(64, 8, DistortionLevel::Light);
+    let (filled, _) = ListingsFixture::filled(request);
+    let ListingsFixture { folder, store, .. } = filled;
     drop((store, filled.listings));
-    let again = into_listings(folder.path(), request, None, Progress::silent());
+    let again = generate_into_listings(folder.path(), request, None, Progress::silent());
     let error = again.unwrap_err();
     assert!(
         matches!(
@@ -402,7 +406,7 @@ fn listings_that_hold_adverts_are_refused_and_stay_as_they_are() {
         ),
         "{error}"
     );
-    let desk = Desk::open(folder, request);
+    let desk = ListingsFixture::open(folder, request);
     let view = projection(desk.path(), desk.listings.clone());
     let all = ask(&view, &everything());
     assert_eq!(all.len(), desk.records().1.len());
@@ -411,7 +415,7 @@ fn listings_that_hold_adverts_are_refused_and_stay_as_they_are() {
 
 #[test]
 fn records_come_to_their_places_when_they_are_folded_and_stay_the_same() {
-    let desk = Desk::ingested(Request::new(150, 8, Level::Middle));
+    let desk = ListingsFixture::ingested(AdvertsRequest::new(150, 8, DistortionLevel::Middle));
     let count = |of: &str| -> i64 {
         let reading = |connection: &Connection| connection.query_row(of, [], |row| row.get(0));
         desk.store.read(reading).unwrap()
@@ -427,7 +431,7 @@ fn records_come_to_their_places_when_they_are_folded_and_stay_the_same() {
     let found = ask(&view, &everything());
 
     let lake = Lake::open(desk.path()).unwrap();
-    let folded = fold(&desk.listings, &lake, Listing::Property, &|_| {}).unwrap();
+    let folded = compact(&desk.listings, &lake, ListingKind::Property, &|_| {}).unwrap();
     assert!(folded > 100, "{folded}");
     assert_eq!(count(unplaced), 0);
     assert_eq!(count(pairs), count(standing));
@@ -438,7 +442,8 @@ fn records_come_to_their_places_when_they_are_folded_and_stay_the_same() {
     let after = projection(desk.path(), desk.listings.clone());
     assert_eq!(ask(&after, &everything()), found);
     let page = |view: &Projection| {
-        let request = parse_search(Part::Whole, &everything(), &CursorKey::new([7; 32])).unwrap();
+        let request =
+            parse_search(FieldSubset::Whole, &everything(), &CursorKey::new([7; 32])).unwrap();
         let page = view.search(&request, &Interrupt::default()).unwrap();
         let keys: Vec<_> = page.items.iter().map(|found| found.key).collect();
         desk.listings.properties_by_key(&keys).unwrap()

@@ -10,13 +10,13 @@ use datafusion::physical_expr::create_physical_expr;
 use serde_json::{Value, json};
 use toise::base::clock::Clock;
 use toise::contract::filter::{Filter, position_columns};
-use toise::contract::listings::filters::model::{Leaf, Model, Takes, leaves};
-use toise::contract::listings::filters::{Listing, Part, parse_search_query};
+use toise::contract::listings::filters::model::{FieldType, FilterLeaf, FilterModel, leaves};
+use toise::contract::listings::filters::{FieldSubset, ListingKind, parse_search_query};
 use toise::contract::listings::{Advert, Property};
 use toise::contract::read::read;
 use toise::engine::batch::DecodedBatch;
+use toise::engine::cancellation::Interrupt;
 use toise::engine::decoded::ZONE_ROWS;
-use toise::engine::interrupt::Interrupt;
 use toise::engine::predicate::{Predicate, filter_expr};
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
@@ -27,11 +27,11 @@ use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 
 use crate::support::draw::Draw;
-use crate::support::{listings, plain_listings};
+use crate::support::{listings, reference_listings};
 
 /// Listings as answers carry them, and as columns.
 struct Listings {
-    listing: Listing,
+    listing: ListingKind,
     schema: &'static TableSchema,
     records: Vec<Value>,
     rows: RecordBatch,
@@ -39,7 +39,7 @@ struct Listings {
 }
 
 impl Listings {
-    fn new(listing: Listing, count: usize, draw: &mut Draw) -> Self {
+    fn new(listing: ListingKind, count: usize, draw: &mut Draw) -> Self {
         let mut drawn: Vec<Value> = (0..count)
             .map(|number| listings::record(listing, number, draw))
             .collect();
@@ -54,29 +54,29 @@ impl Listings {
         Self::of(listing, drawn)
     }
 
-    fn of(listing: Listing, written: Vec<Value>) -> Self {
+    fn of(listing: ListingKind, written: Vec<Value>) -> Self {
         let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
         let mut records = Vec::new();
         for record in written {
             let written = match listing {
-                Listing::Property => {
+                ListingKind::Property => {
                     let property: Property =
                         read(&record).unwrap_or_else(|fault| panic!("{fault}: {record}"));
                     property_rows.push(RecordKey(0), &property).unwrap();
                     serde_json::to_value(property).unwrap()
                 }
-                Listing::Advert => {
+                ListingKind::Advert => {
                     let advert: Advert =
                         read(&record).unwrap_or_else(|fault| panic!("{fault}: {record}"));
                     advert_rows.push(&advert).unwrap();
                     serde_json::to_value(advert).unwrap()
                 }
             };
-            records.push(plain_listings::with_both_floors(written));
+            records.push(reference_listings::with_both_floors(written));
         }
         let (schema, rows) = match listing {
-            Listing::Property => (properties(), property_rows.finish().unwrap()),
-            Listing::Advert => (adverts(), advert_rows.finish().unwrap()),
+            ListingKind::Property => (properties(), property_rows.finish().unwrap()),
+            ListingKind::Advert => (adverts(), advert_rows.finish().unwrap()),
         };
         let batch = DecodedBatch::new(schema, rows.clone()).unwrap();
         Self {
@@ -119,7 +119,7 @@ impl Listings {
         let predicate = Predicate::compile(self.schema, &parsed).unwrap();
         let found: Vec<usize> = self.batch.mask(&predicate).unwrap().set_indices().collect();
         let expected: Vec<usize> = (0..self.records.len())
-            .filter(|row| plain_listings::matches(&self.records[*row], filter))
+            .filter(|row| reference_listings::matches(&self.records[*row], filter))
             .collect();
         assert_eq!(found, expected, "{filter}");
         assert_eq!(
@@ -131,7 +131,7 @@ impl Listings {
     }
 }
 
-fn check(listing: Listing, sizes: &[usize], questions: usize, seed: u64) {
+fn check(listing: ListingKind, sizes: &[usize], questions: usize, seed: u64) {
     let mut draw = Draw::new(seed);
     for size in sizes {
         let listings = Listings::new(listing, *size, &mut draw);
@@ -151,30 +151,30 @@ fn check(listing: Listing, sizes: &[usize], questions: usize, seed: u64) {
 
 #[test]
 fn any_filter_of_properties_answers_as_the_contract_reads() {
-    check(Listing::Property, &[40, 2_500], 120, 61);
+    check(ListingKind::Property, &[40, 2_500], 120, 61);
 }
 
 #[test]
 fn any_filter_of_adverts_answers_as_the_contract_reads() {
-    check(Listing::Advert, &[40, 2_500], 120, 62);
+    check(ListingKind::Advert, &[40, 2_500], 120, 62);
 }
 
 /// A leaf of a filter, with the keys that lead to it and whether each holds a list.
-struct Lone {
-    takes: Takes,
+struct SingleLeaf {
+    takes: FieldType,
     steps: Vec<(&'static str, bool)>,
 }
 
-fn lone_leaves(model: &'static Model, outer: &[(&'static str, bool)]) -> Vec<Lone> {
+fn lone_leaves(model: &'static FilterModel, outer: &[(&'static str, bool)]) -> Vec<SingleLeaf> {
     let mut found = Vec::new();
     for field in model.fields {
         let steps = |is_list| [outer, &[(field.key, is_list)]].concat();
         match field.takes {
-            Takes::Model(inner) => found.extend(lone_leaves(inner, &steps(false))),
-            Takes::AnyModel(inner) | Takes::SomeItem(inner) => {
+            FieldType::Model(inner) => found.extend(lone_leaves(inner, &steps(false))),
+            FieldType::AnyModel(inner) | FieldType::SomeItem(inner) => {
                 found.extend(lone_leaves(inner, &steps(true)));
             }
-            takes => found.push(Lone {
+            takes => found.push(SingleLeaf {
                 takes,
                 steps: steps(false),
             }),
@@ -186,12 +186,12 @@ fn lone_leaves(model: &'static Model, outer: &[(&'static str, bool)]) -> Vec<Lon
 #[test]
 fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
     let mut draw = Draw::new(63);
-    for (listing, least) in [(Listing::Property, 120), (Listing::Advert, 110)] {
+    for (listing, least) in [(ListingKind::Property, 120), (ListingKind::Advert, 110)] {
         let listings = Listings::new(listing, 120, &mut draw);
         let leaves = lone_leaves(listing.filter_model(), &[]);
         assert!(leaves.len() >= least, "{} leaves", leaves.len());
-        for Lone { takes, steps } in leaves {
-            let is_ignored = matches!(takes, Takes::Ignored);
+        for SingleLeaf { takes, steps } in leaves {
+            let is_ignored = matches!(takes, FieldType::Ignored);
             let (mut some, mut narrowed) = (0, 0);
             for draws in 0..40 {
                 if draws >= 3 && some > 0 && narrowed > 0 {
@@ -220,8 +220,8 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
 fn full_adverts(draw: &mut Draw) -> Vec<Value> {
     let mut sightings = Vec::new();
     for number in 0..60 {
-        let mut advert = listings::record(Listing::Advert, number, draw);
-        let property = listings::record(Listing::Property, number, draw);
+        let mut advert = listings::record(ListingKind::Advert, number, draw);
+        let property = listings::record(ListingKind::Property, number, draw);
         for part in ["habitation", "land", "parking", "process", "tags"] {
             if let Some(part_of_property) = property.get(part) {
                 advert[part] = part_of_property.clone();
@@ -255,13 +255,13 @@ fn full_adverts(draw: &mut Draw) -> Vec<Value> {
 }
 
 /// Whether a leaf's column, or field of a list of structs, holds anything.
-fn is_there(rows: &RecordBatch, leaf: &Leaf) -> bool {
+fn is_there(rows: &RecordBatch, leaf: &FilterLeaf) -> bool {
     let (list, name) = match leaf.column.split_once('.') {
         Some((list, name)) => (Some(list), name),
         None => (None, leaf.column.as_str()),
     };
     let name = match leaf.takes {
-        Takes::LatLng(_) | Takes::Point(_) => position_columns(name)[0].to_string(),
+        FieldType::LatLng(_) | FieldType::Point(_) => position_columns(name)[0].to_string(),
         _ => name.to_owned(),
     };
     let values = match list {
@@ -287,12 +287,12 @@ fn every_leaf_of_every_filter_has_a_value_in_some_listing_that_was_ingested() {
     for outcome in stored.ingest(full_adverts(&mut Draw::new(64))).unwrap() {
         outcome.unwrap();
     }
-    for listing in [Listing::Property, Listing::Advert] {
+    for listing in [ListingKind::Property, ListingKind::Advert] {
         let changes = stored.changes_since(listing, 0, 10_000).unwrap();
         let records = changes.records.into_iter().filter_map(|one| one.record);
         let records = records.map(|record| serde_json::from_slice(&record).unwrap());
         let rows = Listings::of(listing, records.collect()).rows;
-        let missing = leaves(listing.filter_model(), Part::Whole).into_iter();
+        let missing = leaves(listing.filter_model(), FieldSubset::Whole).into_iter();
         let missing: Vec<String> = missing
             .filter(|leaf| !is_there(&rows, leaf))
             .map(|leaf| leaf.path)
@@ -302,14 +302,14 @@ fn every_leaf_of_every_filter_has_a_value_in_some_listing_that_was_ingested() {
 }
 
 /// Listings in a lake, in several imports, some of them seen again with other values.
-struct InLake {
+struct LakeListings {
     listings: Listings,
     engine: Engine,
     _folder: tempfile::TempDir,
 }
 
-impl InLake {
-    fn new(listing: Listing, count: usize, draw: &mut Draw) -> Self {
+impl LakeListings {
+    fn new(listing: ListingKind, count: usize, draw: &mut Draw) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::open(folder.path()).unwrap();
         let former = Listings::new(listing, count / 3, draw);
@@ -357,9 +357,9 @@ impl InLake {
     }
 }
 
-async fn check_in_lake(listing: Listing, seed: u64) {
+async fn check_in_lake(listing: ListingKind, seed: u64) {
     let mut draw = Draw::new(seed);
-    let lake = InLake::new(listing, 1_500, &mut draw);
+    let lake = LakeListings::new(listing, 1_500, &mut draw);
     let session = Session::open(&lake.engine, Vec::new()).unwrap();
     for question in 0..60 {
         let filter = listings::filter(listing.filter_model(), &mut draw);
@@ -367,7 +367,7 @@ async fn check_in_lake(listing: Listing, seed: u64) {
         let parsed = parse_search_query(listing, &query).unwrap();
         let records = lake.listings.records.iter();
         let mut expected: Vec<&str> = records
-            .filter(|record| plain_listings::matches(record, &filter))
+            .filter(|record| reference_listings::matches(record, &filter))
             .map(|record| record["flxId"].as_str().unwrap())
             .collect();
         expected.sort_unstable();
@@ -387,12 +387,12 @@ async fn check_in_lake(listing: Listing, seed: u64) {
 
 #[tokio::test]
 async fn properties_in_files_answer_as_those_in_memory_and_sql_as_both() {
-    check_in_lake(Listing::Property, 64).await;
+    check_in_lake(ListingKind::Property, 64).await;
 }
 
 #[tokio::test]
 async fn adverts_in_files_answer_as_those_in_memory_and_sql_as_both() {
-    check_in_lake(Listing::Advert, 65).await;
+    check_in_lake(ListingKind::Advert, 65).await;
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn files_without_a_fitting_advert_are_not_looked_into() {
     let view = engine.view(properties()).unwrap();
     let looked_into = |advert: Value| -> Vec<u32> {
         let query = json!({"filterProperty": {"adverts": [advert]}});
-        let filter = parse_search_query(Listing::Property, &query).unwrap();
+        let filter = parse_search_query(ListingKind::Property, &query).unwrap();
         let predicate = Predicate::compile(properties(), &filter).unwrap();
         let chunks = view.chunks().iter();
         chunks
@@ -461,7 +461,7 @@ fn conditions_of_one_entry_hold_on_the_same_advert() {
     let batch = DecodedBatch::new(properties(), rows.finish().unwrap()).unwrap();
     let found = |adverts: Value| -> Vec<usize> {
         let query = json!({"filterProperty": {"adverts": adverts}});
-        let filter = parse_search_query(Listing::Property, &query).unwrap();
+        let filter = parse_search_query(ListingKind::Property, &query).unwrap();
         let predicate = Predicate::compile(properties(), &filter).unwrap();
         batch.mask(&predicate).unwrap().set_indices().collect()
     };

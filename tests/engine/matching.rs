@@ -8,10 +8,10 @@ use toise::engine::Budget;
 use toise::lake::Lake;
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_match;
-use toise::opendata::{Confidence, Dataset, OpenData};
+use toise::opendata::{Dataset, MatchConfidence, OpenData};
 
 use crate::support::draw::Draw;
-use crate::support::plain;
+use crate::support::reference;
 use crate::support::rows::{self, Record, id_of};
 
 struct Table {
@@ -114,7 +114,7 @@ fn any_match_ranks_as_the_contract_computes() {
         let table = Table::drawn(dataset, &mut draw);
         for _ in 0..300 {
             let body = body(&table, &mut draw);
-            let expected = plain::candidates(dataset, &table.records, &body);
+            let expected = reference::candidates(dataset, &table.records, &body);
             let answer = table.matches(&body);
             assert_eq!(answer.total, expected.len() as u64, "{body}");
             let size = body["size"].as_u64().unwrap() as usize;
@@ -139,7 +139,7 @@ fn any_match_ranks_as_the_contract_computes() {
             };
             assert_eq!(answer.ambiguous, ambiguous, "{body}");
             if let (true, Some(first)) = (ambiguous, answer.candidates.first()) {
-                assert_ne!(first.confidence, Confidence::High, "{body}");
+                assert_ne!(first.confidence, MatchConfidence::High, "{body}");
             }
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use toise::base::progress::Progress;
-use toise::lab::synth::{Request, lake::into_lake};
+use toise::lab::synth::{SynthRequest, lake::generate_into_lake};
 use toise::opendata::bulk::{BulkOptions, BulkReport, run};
 use toise::opendata::request::parse_match;
 use toise::opendata::{Dataset, OpenData, functions};
@@ -17,13 +17,13 @@ const RECORDS: u64 = 6_000;
 
 fn lake(dataset: Dataset) -> (tempfile::TempDir, OpenData) {
     let folder = tempfile::tempdir().unwrap();
-    let request = Request {
+    let request = SynthRequest {
         dataset,
         items: RECORDS,
         seed: 5,
         full_width: false,
     };
-    into_lake(folder.path(), request, Progress::silent()).unwrap();
+    generate_into_lake(folder.path(), request, Progress::silent()).unwrap();
     let open_data = OpenData::open(folder.path(), toise::engine::Budget::default()).unwrap();
     (folder, open_data)
 }
@@ -89,7 +89,7 @@ fn expected(open_data: &OpenData, dataset: Dataset, key: &str, body: &Value) -> 
 }
 
 #[derive(Clone, Debug)]
-struct Asked {
+struct BulkFixture {
     commune: Option<&'static str>,
     kind: Option<&'static str>,
     surface: Option<(f64, f64)>,
@@ -99,7 +99,7 @@ struct Asked {
     size: Option<i64>,
 }
 
-impl Asked {
+impl BulkFixture {
     fn body(&self) -> Value {
         let mut body = json!({"filters": {}, "scoring_targets": {}});
         let filters = &mut body["filters"];
@@ -149,7 +149,7 @@ impl Asked {
 const HEADER: &str = "key,code_departement_ban,type_batiment,surface_habitable_logement_min,\
 surface_habitable_logement_max,lat,lon,distance,conso_5_usages_par_m2_ep,etiquette_dpe,size";
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = BulkFixture> {
     let maybe = proptest::option::of::<proptest::sample::Select<&'static str>>;
     (
         maybe(proptest::sample::select(vec!["75", "13", "69", "48", "xx"])),
@@ -165,7 +165,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         proptest::option::of(-1..22i64),
     )
         .prop_map(
-            |(commune, kind, surface, energy, class, place, size)| Asked {
+            |(commune, kind, surface, energy, class, place, size)| BulkFixture {
                 commune,
                 kind,
                 surface,

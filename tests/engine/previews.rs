@@ -7,30 +7,30 @@ use std::time::Duration;
 use chrono::{DateTime, Days, NaiveDate, TimeZone, Utc};
 use serde_json::{Value, json};
 use toise::base::clock::Clock;
-use toise::contract::listings::filters::{Listing, parse_search_query};
-use toise::engine::interrupt::Interrupt;
+use toise::contract::listings::filters::{ListingKind, parse_search_query};
+use toise::engine::cancellation::Interrupt;
 use toise::listings::Listings;
 use toise::listings::search::preview::ITEMS_MAX;
 use toise::store::Store;
 
 use crate::support::alerts::{flat, with};
 use crate::support::draw::Draw;
-use crate::support::{plain_listings, projection};
+use crate::support::{projection, reference_listings};
 
 const SIGHTINGS: usize = 40;
 
 /// Every record as the store tells it.
-fn records(listings: &Listings, of: Listing) -> Vec<Value> {
+fn records(listings: &Listings, of: ListingKind) -> Vec<Value> {
     let changes = listings.changes_since(of, 0, 10_000).unwrap();
     let there = changes.records.into_iter();
     let texts = there.filter_map(|change| change.record);
     texts
-        .map(|text| plain_listings::with_both_floors(serde_json::from_slice(&text).unwrap()))
+        .map(|text| reference_listings::with_both_floors(serde_json::from_slice(&text).unwrap()))
         .collect()
 }
 
 fn first_seen(record: &Value) -> DateTime<Utc> {
-    plain_listings::start(record["meta"]["firstSeenAt"].as_str().unwrap())
+    reference_listings::start(record["meta"]["firstSeenAt"].as_str().unwrap())
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn a_preview_counts_what_a_plain_reading_counts_before_and_after_folds() {
         }
         for (listing, filters) in [
             (
-                Listing::Property,
+                ListingKind::Property,
                 [
                     json!({}),
                     json!({"meta": {"isTotallyOffline": false}, "price": {"latest": {"value": {"max": 300_000}}}}),
                 ],
             ),
             (
-                Listing::Advert,
+                ListingKind::Advert,
                 [
                     json!({}),
                     json!({"isOnline": true, "currentPrice": {"value": {"max": 300_000}}}),
@@ -72,7 +72,7 @@ fn a_preview_counts_what_a_plain_reading_counts_before_and_after_folds() {
             ),
         ] {
             if round % 3 == 1 {
-                projection.fold(listing).unwrap();
+                projection.compact(listing).unwrap();
             }
             projection.refresh().unwrap();
             let records = records(&listings, listing);
@@ -85,7 +85,7 @@ fn a_preview_counts_what_a_plain_reading_counts_before_and_after_folds() {
                 let first = now.date_naive() - Days::new(days as u64 - 1);
                 let mut expected: Vec<&Value> = records
                     .iter()
-                    .filter(|record| plain_listings::matches(record, &filter))
+                    .filter(|record| reference_listings::matches(record, &filter))
                     .filter(|record| first_seen(record).date_naive() >= first)
                     .collect();
                 let on = |day: NaiveDate| {
@@ -137,7 +137,7 @@ fn previews_asked_at_once_on_a_pool_of_two_threads_all_end() {
         outcome.unwrap();
     }
     let query = json!({"filterAd": {}});
-    let parsed = Arc::new(parse_search_query(Listing::Advert, &query).unwrap());
+    let parsed = Arc::new(parse_search_query(ListingKind::Advert, &query).unwrap());
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(2)
         .build()
@@ -146,7 +146,7 @@ fn previews_asked_at_once_on_a_pool_of_two_threads_all_end() {
     for _ in 0..AT_ONCE {
         let (projection, parsed, told) = (projection.clone(), parsed.clone(), told.clone());
         pool.spawn(move || {
-            let found = projection.preview(Listing::Advert, &parsed, 30, &Interrupt::default());
+            let found = projection.preview(ListingKind::Advert, &parsed, 30, &Interrupt::default());
             told.send(found.unwrap().count()).unwrap();
         });
     }

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use toise::base::clock::Clock;
 use toise::contract::cursor::CursorKey;
 use toise::contract::listings::codes::FlxId;
-use toise::contract::listings::filters::{Listing, Part, parse_count, parse_search};
-use toise::engine::interrupt::Interrupt;
-use toise::lab::synth::adverts::level::Level;
-use toise::lab::synth::adverts::{Market, Request};
+use toise::contract::listings::filters::{FieldSubset, ListingKind, parse_count, parse_search};
+use toise::engine::cancellation::Interrupt;
+use toise::lab::synth::adverts::level::DistortionLevel;
+use toise::lab::synth::adverts::{AdvertsRequest, MarketGenerator};
 use toise::lake::Lake;
 use toise::listings::columns::{properties, table_of};
-use toise::listings::search::projection::{Error, Projection, fold};
+use toise::listings::search::projection::{Error, Projection, compaction};
 use toise::listings::{Listings, search::texts};
 use toise::store::Store;
 
@@ -21,7 +21,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::support::draw::Draw;
 use crate::support::sql::{answered, session};
-use crate::support::{listings, plain_listings, projection};
+use crate::support::{listings, projection, reference_listings};
 
 const SORTS: [(&str, &str); 4] = [
     ("FIRST_SEEN_AT", "/meta/firstSeenAt"),
@@ -30,14 +30,14 @@ const SORTS: [(&str, &str); 4] = [
     ("PRICE", "/price/latest/value"),
 ];
 
-struct Desk {
+struct ProjectionFixture {
     folder: tempfile::TempDir,
     listings: Listings,
     projection: Projection,
     cursors: CursorKey,
 }
 
-impl Desk {
+impl ProjectionFixture {
     fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
@@ -57,7 +57,7 @@ impl Desk {
         let mut records = Vec::new();
         let mut sequence = 0;
         loop {
-            let of = Listing::Property;
+            let of = ListingKind::Property;
             let changes = self.listings.changes_since(of, sequence, 1_000).unwrap();
             if changes.through == sequence {
                 return records;
@@ -66,7 +66,7 @@ impl Desk {
             let there = changes.records.into_iter();
             for record in there.filter_map(|change| change.record) {
                 let record = serde_json::from_slice(&record).unwrap();
-                records.push(plain_listings::with_both_floors(record));
+                records.push(reference_listings::with_both_floors(record));
             }
         }
     }
@@ -108,7 +108,7 @@ impl Desk {
 
     /// Asks a random question page by page, and holds the answer against a plain reading of every record.
     fn compare(&self, records: &[Value], draw: &mut Draw) -> usize {
-        let filter = listings::filter(Listing::Property.filter_model(), draw);
+        let filter = listings::filter(ListingKind::Property.filter_model(), draw);
         let keywords: Vec<String> = match records.is_empty() || !draw.once_in(3) {
             true => Vec::new(),
             false => {
@@ -123,7 +123,7 @@ impl Desk {
         let size = 1 + draw.below(40);
         let mut expected: Vec<&Value> = records
             .iter()
-            .filter(|record| plain_listings::matches(record, &filter))
+            .filter(|record| reference_listings::matches(record, &filter))
             .filter(|record| {
                 let words = words(record);
                 keywords.iter().all(|keyword| words.contains(keyword))
@@ -132,7 +132,7 @@ impl Desk {
         let key = |record: &Value| match record.pointer(pointer) {
             Some(Value::Number(number)) => number.as_f64(),
             Some(Value::String(moment)) => {
-                Some(plain_listings::start(moment).timestamp_millis() as f64)
+                Some(reference_listings::start(moment).timestamp_millis() as f64)
             }
             _ => None,
         };
@@ -154,7 +154,7 @@ impl Desk {
             "search": {"filterProperty": filter, "keywords": keywords}});
         let mut found = Vec::new();
         let count = loop {
-            let request = parse_search(Part::Whole, &body, &self.cursors)
+            let request = parse_search(FieldSubset::Whole, &body, &self.cursors)
                 .unwrap_or_else(|fault| panic!("{fault}: {body}"));
             let interrupt = Interrupt::default();
             let page = self.projection.search(&request, &interrupt).unwrap();
@@ -167,7 +167,7 @@ impl Desk {
             };
             let cursor = self
                 .cursors
-                .encode(&next, &request.digest(Listing::Property));
+                .encode(&next, &request.digest(ListingKind::Property));
             body["searchAfterHash"] = json!(cursor);
         };
         assert_eq!(count, expected.len() as u64, "{body}");
@@ -200,8 +200,8 @@ fn words(record: &Value) -> Vec<String> {
 #[test]
 fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() {
     let mut draw = Draw::new(11);
-    let mut desk = Desk::open();
-    let market = Market::new(Request::new(400, 5, Level::Middle));
+    let mut desk = ProjectionFixture::open();
+    let market = MarketGenerator::new(AdvertsRequest::new(400, 5, DistortionLevel::Middle));
     let mut observations = market.observations();
     let mut matched = 0;
     for _ in 0..24 {
@@ -214,7 +214,7 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
         let folds = draw.once_in(3);
         std::thread::scope(|scope| {
             if folds {
-                scope.spawn(|| desk.projection.fold(Listing::Property).unwrap());
+                scope.spawn(|| desk.projection.compact(ListingKind::Property).unwrap());
             }
             let (first, rest) = batch.split_at(batch.len() / 2);
             for part in [first, rest] {
@@ -228,16 +228,16 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
         }
         desk.compare_sql(&records);
         let (data, lake) = (desk.folder.path(), Lake::open(desk.folder.path()).unwrap());
-        let listing = *draw.one_of(&[Listing::Property, Listing::Advert]);
+        let listing = *draw.one_of(&[ListingKind::Property, ListingKind::Advert]);
         match draw.below(6) {
-            0 => desk.projection.fold(listing).unwrap(),
+            0 => desk.projection.compact(listing).unwrap(),
             1 => desk.projection = projection(data, desk.listings.clone()),
             2 => drop(lake.compact(table_of(listing), &|_| {}).unwrap()),
-            3 => drop(fold::rebuild(&desk.listings, &lake, listing, &|_| {}).unwrap()),
+            3 => drop(compaction::rebuild(&desk.listings, &lake, listing, &|_| {}).unwrap()),
             4 => texts::rebuild(data, &desk.listings, &|_| {}).unwrap(),
             _ => {}
         }
-        desk.projection.engine().look_again(properties()).unwrap();
+        desk.projection.engine().refresh_now(properties()).unwrap();
         desk.projection.refresh().unwrap();
         for _ in 0..4 {
             matched += desk.compare(&records, &mut draw);
@@ -248,11 +248,11 @@ fn searches_find_what_the_store_holds_before_and_after_every_fold_and_restart() 
 }
 
 /// Every property a search finds, page by page; something may happen between two pages.
-fn paged(desk: &Desk, body: &Value, mut between: impl FnMut()) -> Vec<FlxId> {
+fn paged(desk: &ProjectionFixture, body: &Value, mut between: impl FnMut()) -> Vec<FlxId> {
     let mut body = body.clone();
     let mut found = Vec::new();
     loop {
-        let request = parse_search(Part::Whole, &body, &desk.cursors).unwrap();
+        let request = parse_search(FieldSubset::Whole, &body, &desk.cursors).unwrap();
         let page = desk
             .projection
             .search(&request, &Interrupt::default())
@@ -261,7 +261,7 @@ fn paged(desk: &Desk, body: &Value, mut between: impl FnMut()) -> Vec<FlxId> {
         let Some(next) = page.next else { return found };
         let cursor = desk
             .cursors
-            .encode(&next, &request.digest(Listing::Property));
+            .encode(&next, &request.digest(ListingKind::Property));
         body["searchAfterHash"] = json!(cursor);
         between();
     }
@@ -269,8 +269,8 @@ fn paged(desk: &Desk, body: &Value, mut between: impl FnMut()) -> Vec<FlxId> {
 
 #[test]
 fn pages_follow_each_other_whatever_comes_in_between() {
-    let desk = Desk::open();
-    let market = Market::new(Request::new(90, 6, Level::Middle));
+    let desk = ProjectionFixture::open();
+    let market = MarketGenerator::new(AdvertsRequest::new(90, 6, DistortionLevel::Middle));
     let mut documents: Vec<Value> = market
         .observations()
         .map(|observation| serde_json::to_value(observation.advert).unwrap())
@@ -300,7 +300,7 @@ fn pages_follow_each_other_whatever_comes_in_between() {
                 }
                 desk.projection.refresh().unwrap();
                 if draw.once_in(4) {
-                    desk.projection.fold(Listing::Property).unwrap();
+                    desk.projection.compact(ListingKind::Property).unwrap();
                 }
             });
             assert_eq!(found, expected, "{body}");
@@ -322,7 +322,7 @@ fn lone(number: u64, word: &str) -> Value {
 
 #[test]
 fn a_second_server_on_the_folder_goes_on_and_has_the_words_that_the_first_writes() {
-    let desk = Desk::open();
+    let desk = ProjectionFixture::open();
     let first = &desk.projection;
     let take = |numbers: std::ops::Range<u64>| {
         let adverts = numbers.map(|number| lone(number, "Loft")).collect();
@@ -345,7 +345,7 @@ fn a_second_server_on_the_folder_goes_on_and_has_the_words_that_the_first_writes
     second.refresh().unwrap();
     assert_eq!(count(&second, all()).unwrap(), 9);
     // The first ends: the second writes the words from then on.
-    let Desk {
+    let ProjectionFixture {
         projection,
         listings,
         folder,
@@ -362,7 +362,7 @@ fn a_second_server_on_the_folder_goes_on_and_has_the_words_that_the_first_writes
 
 #[test]
 fn words_that_cannot_be_written_stop_searches_for_words_alone() {
-    let desk = Desk::open();
+    let desk = ProjectionFixture::open();
     desk.listings.ingest(vec![lone(0, "Loft")]).unwrap();
     desk.projection.refresh().unwrap();
     std::fs::remove_dir_all(desk.folder.path().join(texts::FOLDER)).unwrap();
@@ -375,6 +375,6 @@ fn words_that_cannot_be_written_stop_searches_for_words_alone() {
     let lofts = json!({"filterProperty": {}, "keywords": ["loft"]});
     assert!(matches!(
         count(&desk.projection, lofts),
-        Err(Error::NoWords)
+        Err(Error::TextIndexUnavailable)
     ));
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use datafusion::prelude::DataFrame;
 use serde_json::{Value, json};
-use toise::contract::cursor::{CursorKey, question_digest};
+use toise::contract::cursor::{CursorKey, query_digest};
 use toise::contract::fields::FieldKind;
 use toise::engine::Budget;
 use toise::engine::predicate::filter_expr;
@@ -15,7 +15,7 @@ use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData};
 
 use crate::support::draw::Draw;
-use crate::support::plain;
+use crate::support::reference;
 use crate::support::rows::{self, Record, id_of};
 
 /// A lake of several runs, made by imports of very different sizes, and the records in it.
@@ -117,8 +117,8 @@ fn place(first: Option<Value>, draw: &mut Draw) -> Value {
     let (lat, lon) = (json!(lat), json!(lon));
     let distance = match (first, draw.below(3)) {
         // The boundary itself is inside.
-        (Some(place), 0) if plain::distance_m(&lat, &lon, &place) > 0.0 => {
-            format!("{}m", plain::distance_m(&lat, &lon, &place))
+        (Some(place), 0) if reference::distance_m(&lat, &lon, &place) > 0.0 => {
+            format!("{}m", reference::distance_m(&lat, &lon, &place))
         }
         (_, 1) => format!("{}km", 1 + draw.below(12)),
         _ => (*draw.one_of(&["2500m", "1.5mi", "9000ft", "4e3yd", "3nmi", "1m", "3000km"])).into(),
@@ -131,7 +131,7 @@ fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn F
     let dataset = table.dataset;
     let sort_by = body["sortBy"].as_str().unwrap();
     let descending = body["sortOrder"] == "desc";
-    let expected = plain::search(
+    let expected = reference::search(
         dataset,
         &table.records,
         &body["filters"],
@@ -172,7 +172,7 @@ fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn F
         place = last;
         let Some(next) = answer.next else { break };
         assert!(place < expected.len(), "a page after the last of {body}");
-        let digest = question_digest(
+        let digest = query_digest(
             dataset.name(),
             &request.filter,
             request.sort_by,
@@ -245,7 +245,7 @@ async fn sql_with_the_same_filter_counts_the_same_rows() {
             let expected = table
                 .records
                 .iter()
-                .filter(|record| plain::matches(record, &body["filters"]))
+                .filter(|record| reference::matches(record, &body["filters"]))
                 .count();
             assert_eq!(sql_count(&session, &table, &body).await, expected, "{body}");
         }

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toise::base::clock::Clock;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 use toise::engine::Budget;
 use toise::engine::session::Session;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::table_of;
-use toise::listings::search::projection::{fold, now};
+use toise::listings::search::projection::{compaction, sql_tables};
 use toise::opendata::{Dataset, OpenData};
 use toise::store::Store;
 
@@ -60,7 +60,7 @@ fn sales_and_functions_answer_as_written_and_nothing_is_written_or_defined() {
     assert!(!Path::new("/tmp/toise-refused.csv").exists());
 }
 
-const BOTH: [Listing; 2] = [Listing::Property, Listing::Advert];
+const BOTH: [ListingKind; 2] = [ListingKind::Property, ListingKind::Advert];
 
 /// An advert of a portal as it was seen on a day of March 2026.
 fn advert(portal: &str, number: u32, day: u32, fields: Value) -> Value {
@@ -116,8 +116,11 @@ fn listings_answer_as_written_whether_in_memory_folded_compacted_or_made_anew() 
     ];
     take(first);
     for listing in BOTH {
-        assert!(fold::fold(&listings, &lake, listing, &|_| {}).unwrap() > 0);
-        assert_eq!(fold::fold(&listings, &lake, listing, &|_| {}).unwrap(), 0);
+        assert!(compaction::compact(&listings, &lake, listing, &|_| {}).unwrap() > 0);
+        assert_eq!(
+            compaction::compact(&listings, &lake, listing, &|_| {}).unwrap(),
+            0
+        );
     }
     take(vec![
         advert("un", 1, 9, json!({"currentPrice": {"value": 95_500}})),
@@ -129,27 +132,27 @@ fn listings_answer_as_written_whether_in_memory_folded_compacted_or_made_anew() 
         assert!(blocks >= 8, "{state}: {blocks} blocks");
     };
     as_written("changed");
-    fold::fold(&listings, &lake, Listing::Property, &|_| {}).unwrap();
+    compaction::compact(&listings, &lake, ListingKind::Property, &|_| {}).unwrap();
     as_written("one table folded");
     for listing in BOTH {
-        fold::fold(&listings, &lake, listing, &|_| {}).unwrap();
+        compaction::compact(&listings, &lake, listing, &|_| {}).unwrap();
         lake.compact(table_of(listing), &|_| {}).unwrap();
     }
     as_written("compacted");
     for listing in BOTH {
-        let rows = fold::rebuild(&listings, &lake, listing, &|_| {}).unwrap();
-        assert_eq!(rows, if listing == Listing::Advert { 5 } else { 4 });
+        let rows = compaction::rebuild(&listings, &lake, listing, &|_| {}).unwrap();
+        assert_eq!(rows, if listing == ListingKind::Advert { 5 } else { 4 });
     }
     as_written("made anew");
     // Damage and loss are errors, until the tables are made anew.
     let broken = lake
-        .folder(table_of(Listing::Property))
+        .folder(table_of(ListingKind::Property))
         .join("snapshot.json");
     std::fs::write(broken, "{").unwrap();
-    std::fs::remove_dir_all(lake.folder(table_of(Listing::Advert))).unwrap();
-    assert!(fold::fold(&listings, &lake, Listing::Property, &|_| {}).is_err());
+    std::fs::remove_dir_all(lake.folder(table_of(ListingKind::Advert))).unwrap();
+    assert!(compaction::compact(&listings, &lake, ListingKind::Property, &|_| {}).is_err());
     for listing in BOTH {
-        fold::rebuild(&listings, &lake, listing, &|_| {}).unwrap();
+        compaction::rebuild(&listings, &lake, listing, &|_| {}).unwrap();
         assert!(
             lake.check(table_of(listing))
                 .run(&|_| {})
@@ -170,14 +173,14 @@ fn a_table_of_another_store_is_refused_with_what_helps() {
     let outcomes = listings.ingest(vec![advert("un", 3, 2, in_lyon(305_000, 61.0))]);
     assert!(outcomes.unwrap()[0].is_ok());
     let lake = Lake::open(one.path()).unwrap();
-    fold::fold(&listings, &lake, Listing::Advert, &|_| {}).unwrap();
-    let ready = now::make_ready(&nobody, &lake, &BOTH, |_| {});
+    compaction::compact(&listings, &lake, ListingKind::Advert, &|_| {}).unwrap();
+    let ready = sql_tables::compact_pending(&nobody, &lake, &BOTH, |_| {});
     let error = ready.unwrap_err().to_string();
     assert!(error.contains("lake/adverts"), "{error}");
     assert!(error.contains("toise compact --rebuild"), "{error}");
     assert_eq!(
-        fold::rebuild(&nobody, &lake, Listing::Advert, &|_| {}).unwrap(),
+        compaction::rebuild(&nobody, &lake, ListingKind::Advert, &|_| {}).unwrap(),
         0
     );
-    assert!(now::make_ready(&nobody, &lake, &BOTH, |_| {}).is_ok());
+    assert!(sql_tables::compact_pending(&nobody, &lake, &BOTH, |_| {}).is_ok());
 }

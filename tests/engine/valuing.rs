@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 use toise::base::progress::Progress;
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
-use toise::estimate::bulk::{self, Options, Report};
+use toise::estimate::bulk::{self, BulkEstimateOptions, BulkEstimateReport};
 use toise::estimate::functions::scalar_functions;
 use toise::estimate::live::LiveModel;
 use toise::estimate::request::fields::columns;
 use toise::estimate::valuer::{Adjustments, Valuer};
 use toise::estimate::{Detail, Model, store};
-use toise::http::server::Limits;
+use toise::http::server::ServerLimits;
 use toise::opendata::dvf;
 
 use crate::support::draw::Draw;
 use crate::support::homes::{body_of, cell, drawn, trained};
 use crate::support::sql::answered;
-use crate::support::{Rows, Service};
+use crate::support::{InMemoryTables, Service};
 
 /// Homes drawn.
 const HOMES: usize = 60;
@@ -77,8 +77,8 @@ fn rows(path: &Path) -> Vec<Map<String, Value>> {
     }
 }
 
-fn estimate(valuer: &Valuer, input: &Path, output: &Path, day: &str) -> Report {
-    let options = Options {
+fn estimate(valuer: &Valuer, input: &Path, output: &Path, day: &str) -> BulkEstimateReport {
+    let options = BulkEstimateOptions {
         input: input.to_owned(),
         output: output.to_owned(),
         renames: vec![("ref".into(), "id".into())],
@@ -108,7 +108,7 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
     let homes: Vec<Map<String, Value>> = (0..HOMES).map(|_| drawn(&mut draw)).collect();
 
     let models = LiveModel::open(data, Adjustments::On);
-    let service = Service::start_with(Rows::default(), Limits::default(), |app| {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         app.models = models
     })
     .await;
@@ -266,7 +266,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     );
     let missing = files.join("missing.csv");
     std::fs::write(&missing, "longitude,latitude,type\n1,2,flat\n").unwrap();
-    let options = Options {
+    let options = BulkEstimateOptions {
         input: missing,
         output,
         renames: Vec::new(),
@@ -291,7 +291,7 @@ fn comparables_and_contributions_come_as_columns_and_adjustments_can_be_left_out
     std::fs::write(&input, text).unwrap();
     let output = files.join("valued.ndjson");
     let valued = |adjustments| {
-        let options = Options {
+        let options = BulkEstimateOptions {
             input: input.clone(),
             output: output.clone(),
             renames: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::{body, flat, with};
 use crate::support::process::{Server, errors, run, toise};
@@ -68,8 +68,8 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
     };
     let mut paths = Vec::new();
     for (listing, kind) in [
-        (Listing::Advert, "adverts"),
-        (Listing::Property, "properties"),
+        (ListingKind::Advert, "adverts"),
+        (ListingKind::Property, "properties"),
     ] {
         let filter = json!({"type": ["CLASS_FLAT"]});
         let alert = body(listing, &filter, &["ALERT_MATCH_CREATED"]);

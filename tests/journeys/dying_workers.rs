@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::body;
 use crate::support::http_client;
@@ -113,7 +113,7 @@ fn a_look_up_of_a_name_that_panics_ends_the_server_too() {
     let key = made["key"].as_str().unwrap().to_owned();
     let end = served_with(data, "lookup", |server| {
         let filter = json!({"type": ["CLASS_FLAT"]});
-        let body = body(Listing::Advert, &filter, &["ALERT_MATCH_CREATED"]);
+        let body = body(ListingKind::Advert, &filter, &["ALERT_MATCH_CREATED"]);
         let asking = async {
             let url = format!("{}/v2/protected/adverts/search/alerts", server.address);
             let request = http_client().put(url).header("x-api-key", key);

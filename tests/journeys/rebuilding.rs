@@ -36,14 +36,14 @@ const FILTERS: [(&str, &str); 7] = [
 ];
 
 /// A server over a data folder, and a key to it.
-struct Desk {
+struct ServerFixture {
     data: PathBuf,
     server: Server,
     key: String,
     http: reqwest::Client,
 }
 
-impl Desk {
+impl ServerFixture {
     fn open(data: &Path) -> Self {
         let key = run(data, &["keys", "create"])["key"].take();
         Self {
@@ -145,7 +145,7 @@ async fn sql_and_searches_agree_through_folds_rebuilds_kills_and_damage() {
         report["created"].as_i64().unwrap()
     };
 
-    let desk = Desk::open(&data);
+    let desk = ServerFixture::open(&data);
     let before = ingest("early", early);
     assert_eq!(sql_number(&data, "select count(*) from adverts"), before);
     let (counts, pages) = (desk.agreed().await, desk.pages().await);
@@ -206,7 +206,7 @@ async fn sql_and_searches_agree_through_folds_rebuilds_kills_and_damage() {
     run(&data, &["compact", "--rebuild"]);
     assert_eq!(run(&data, &["check"])["damaged"], 0);
     assert_eq!(digest(&data), whole);
-    let desk = Desk::open(&data);
+    let desk = ServerFixture::open(&data);
     assert_eq!(desk.agreed().await, counts);
     assert_eq!(desk.pages().await, pages);
 }

@@ -9,7 +9,7 @@ use crate::support::homes::{IN_PARIS, body};
 use crate::support::process::{Server, errors, run, toise};
 
 /// Longest a server may take to answer with a model that was just trained.
-const TAKEN_UP_WITHIN: Duration = Duration::from_secs(10);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 async fn ask(server: &Server, key: &str) -> (u16, Value) {
     let response = crate::support::http_client()
@@ -72,7 +72,7 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
     for file in card["files"].as_array().unwrap() {
         assert!(Path::new(file.as_str().unwrap()).is_file(), "{file}");
     }
-    let first = taken_up(&server, &key, |status, _| status == 200).await;
+    let first = until_model_is_live(&server, &key, |status, _| status == 200).await;
 
     // The same home in SQL and in a portfolio, today.
     let price = &first["data"]["price"];
@@ -89,7 +89,7 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
     assert_eq!(portfolio_price(data), *price);
 
     run(data, &["train", "--until", "2024-06-30"]);
-    let second = taken_up(&server, &key, |status, answer| {
+    let second = until_model_is_live(&server, &key, |status, answer| {
         assert_eq!(status, 200, "{answer}");
         version(answer) != version(&first)
     });
@@ -249,14 +249,18 @@ async fn a_class_that_was_never_sold_is_refused_with_its_path() {
 }
 
 /// Asks until the answer is the one waited for.
-async fn taken_up(server: &Server, key: &str, is_it: impl Fn(u16, &Value) -> bool) -> Value {
+async fn until_model_is_live(
+    server: &Server,
+    key: &str,
+    is_it: impl Fn(u16, &Value) -> bool,
+) -> Value {
     let asked = Instant::now();
     loop {
         let (status, answer) = ask(server, key).await;
         if is_it(status, &answer) {
             return answer;
         }
-        assert!(asked.elapsed() < TAKEN_UP_WITHIN, "{answer}");
+        assert!(asked.elapsed() < RELOAD_TIMEOUT, "{answer}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -8,9 +8,9 @@ use toise::contract::cursor::CursorKey;
 use toise::engine::Budget;
 use toise::engine::session::Session;
 use toise::engine::view::RowRef;
-use toise::lake::part::Part;
+use toise::lake::checksums::whole_digest;
+use toise::lake::data_file::DataFile;
 use toise::lake::snapshot::Snapshot;
-use toise::lake::sums::whole_digest;
 use toise::lake::{Lake, RowSink};
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_search;
@@ -265,7 +265,7 @@ fn batches(folder: &Path) -> Result<Vec<String>, String> {
     let snapshot = lake.snapshot(schema).map_err(|error| error.to_string())?;
     let mut texts = Vec::new();
     for entry in &snapshot.parts {
-        let part = Part::open(&lake.folder(schema), entry, schema);
+        let part = DataFile::open(&lake.folder(schema), entry, schema);
         let batches = part.and_then(|part| part.batches(500));
         for batch in batches.map_err(|error| error.to_string())? {
             texts.push(format!("{:?}", batch.map_err(|error| error.to_string())?));

@@ -316,7 +316,8 @@ fn rows_of_a_run_lie_in_clustering_order() {
     }
     let folder = lake.folder(dataset.schema());
     for entry in lake.snapshot(dataset.schema()).unwrap().parts {
-        let part = toise::lake::part::Part::open(&folder, &entry, dataset.schema()).unwrap();
+        let part =
+            toise::lake::data_file::DataFile::open(&folder, &entry, dataset.schema()).unwrap();
         let mut keys = Vec::new();
         for batch in part.batches(64).unwrap() {
             keys.extend(toise::lake::cluster::keys(

@@ -10,7 +10,7 @@ use toise::engine::session::Session;
 use toise::engine::view::{RowRef, TableView};
 use toise::lake::Lake;
 use toise::opendata::request::parse_search;
-use toise::opendata::{Dataset, OpenData, SearchRequest};
+use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
 
 use crate::support::draw::Draw;
 use crate::support::rows::{self, Record, import};
@@ -39,7 +39,7 @@ fn change_all(lake: &Lake, records: &[Record], version: u32) {
     );
 }
 
-fn everything() -> SearchRequest {
+fn everything() -> DatasetSearchRequest {
     let body = json!({"size": 100, "sortBy": "id", "sortOrder": "asc"});
     parse_search(DATASET, &body, &CursorKey::new([0; 32])).unwrap()
 }

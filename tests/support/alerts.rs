@@ -4,35 +4,35 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 use toise::accounts::account;
-use toise::alerts::Alerts;
-use toise::alerts::registry::Address;
+use toise::alerts::AlertRegistry;
+use toise::alerts::registry::AlertRef;
 use toise::alerts::request::{parse_alert, parse_patch};
 use toise::alerts::settings::AlertLimits;
 use toise::base::clock::Clock;
 use toise::base::splitmix;
 use toise::contract::listings::codes::FlxId;
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 use toise::http::App;
-use toise::http::addresses::Addresses;
+use toise::http::addresses::ReceiverChecker;
 use toise::listings::Listings;
-use toise::listings::load::ingest::Receipt;
-use toise::net::receiver::{Allowed, Gate};
+use toise::listings::load::ingest::IngestReceipt;
+use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::store::{Store, document};
 use uuid::Uuid;
 
 /// Listings and alerts in a folder of their own, at noon of a day in November.
-pub struct Office {
+pub struct AlertFixture {
     pub folder: tempfile::TempDir,
     pub store: Store,
     pub clock: Clock,
     pub listings: Listings,
-    pub alerts: Alerts,
+    pub alerts: AlertRegistry,
     pub account: Uuid,
 }
 
 /// A notification in the outbox.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct RecordedNotification {
     pub alert: i64,
     pub branch: String,
     pub item: FlxId,
@@ -40,7 +40,7 @@ pub struct Told {
     pub record: Value,
 }
 
-impl Office {
+impl AlertFixture {
     pub fn open() -> Self {
         Self::with(AlertLimits::default())
     }
@@ -52,7 +52,7 @@ impl Office {
         let account = account::find_or_create(&store, &clock, "default").unwrap();
         Self {
             listings: Listings::new(store.clone(), clock.clone()),
-            alerts: Alerts::new(store.clone(), clock.clone(), limits),
+            alerts: AlertRegistry::new(store.clone(), clock.clone(), limits),
             account: account.account_id,
             folder,
             store,
@@ -60,34 +60,34 @@ impl Office {
         }
     }
 
-    pub fn take(&self, adverts: Vec<Value>) -> Vec<Receipt> {
+    pub fn take(&self, adverts: Vec<Value>) -> Vec<IngestReceipt> {
         let outcomes = self.listings.ingest(adverts).unwrap();
         outcomes.into_iter().map(Result::unwrap).collect()
     }
 
-    pub fn take_one(&self, advert: Value) -> Receipt {
+    pub fn take_one(&self, advert: Value) -> IngestReceipt {
         self.take(vec![advert]).remove(0)
     }
 
     /// Makes an alert that subscribes to some kinds of match.
-    pub fn alert(&self, listing: Listing, filter: &Value, kinds: &[&str]) -> Address {
+    pub fn alert(&self, listing: ListingKind, filter: &Value, kinds: &[&str]) -> AlertRef {
         let body = body(listing, filter, kinds);
         let alert = parse_alert(listing, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
         let account = self.account;
-        Address {
+        AlertRef {
             account,
             listing,
             id: self.alerts.create(account, listing, alert).unwrap(),
         }
     }
 
-    pub fn patch(&self, address: Address, body: Value) {
+    pub fn patch(&self, address: AlertRef, body: Value) {
         let patch = parse_patch(address.listing, &body).unwrap();
         self.alerts.patch(address, patch).unwrap();
     }
 
     /// What was put in the outbox after a notification, in order, and the number of the last one.
-    pub fn told_after(&self, notification: i64) -> (Vec<Told>, i64) {
+    pub fn notifications_after(&self, notification: i64) -> (Vec<RecordedNotification>, i64) {
         let reading = |connection: &rusqlite::Connection| {
             let mut statement = connection.prepare(
                 "SELECT notification, alert, branch, item, snapshots.document FROM outbox
@@ -96,7 +96,7 @@ impl Office {
             let rows = statement.query_map([notification], |row| {
                 let document: Option<Vec<u8>> = row.get(4)?;
                 let record = document.map(|document| document::decode(&document).unwrap());
-                let told = Told {
+                let told = RecordedNotification {
                     alert: row.get(1)?,
                     branch: row.get(2)?,
                     item: FlxId(Uuid::from_bytes(row.get(3)?)),
@@ -105,7 +105,7 @@ impl Office {
                 };
                 Ok((told, row.get(0)?))
             })?;
-            rows.collect::<rusqlite::Result<Vec<(Told, i64)>>>()
+            rows.collect::<rusqlite::Result<Vec<(RecordedNotification, i64)>>>()
         };
         let rows = self.store.read(reading).unwrap();
         let last = rows.last().map_or(notification, |(_, number)| *number);
@@ -113,17 +113,17 @@ impl Office {
     }
 
     /// What an alert was told: branch and item, in order.
-    pub fn told(&self, address: Address) -> Vec<(String, FlxId)> {
+    pub fn told(&self, address: AlertRef) -> Vec<(String, FlxId)> {
         let number = self.alerts.get(address).unwrap().number;
-        let (all, _) = self.told_after(0);
+        let (all, _) = self.notifications_after(0);
         let own = all.into_iter().filter(|told| told.alert == number);
         own.map(|told| (told.branch, told.item)).collect()
     }
 
-    pub fn record(&self, listing: Listing, id: FlxId) -> Value {
+    pub fn record(&self, listing: ListingKind, id: FlxId) -> Value {
         let record = match listing {
-            Listing::Property => self.listings.property(id).unwrap(),
-            Listing::Advert => self.listings.advert(id).unwrap(),
+            ListingKind::Property => self.listings.property(id).unwrap(),
+            ListingKind::Advert => self.listings.advert(id).unwrap(),
         };
         serde_json::from_slice(&record.unwrap()).unwrap()
     }
@@ -131,7 +131,7 @@ impl Office {
 
 /// Has a service know names as `client.example` that resolve to a public address, and one that leads inside.
 pub fn known_names(app: &mut App) {
-    let gate = Gate::asking(Allowed::default(), |name| {
+    let gate = EgressGuard::asking(AllowedHosts::default(), |name| {
         let address: Option<IpAddr> = match name {
             "client.example" | "autre.example" => Some([93, 184, 216, 34].into()),
             "inside.example" => Some([10, 0, 0, 1].into()),
@@ -139,11 +139,11 @@ pub fn known_names(app: &mut App) {
         };
         Ok(Vec::from_iter(address))
     });
-    app.addresses = Addresses::new(gate);
+    app.addresses = ReceiverChecker::new(gate);
 }
 
 /// The body that makes an alert.
-pub fn body(listing: Listing, filter: &Value, kinds: &[&str]) -> Value {
+pub fn body(listing: ListingKind, filter: &Value, kinds: &[&str]) -> Value {
     json!({"search_query": {(listing.filter_key()): filter}, "match": kinds, "search_name": "suivi",
         "webhook_url": "https://client.example/hook"})
 }

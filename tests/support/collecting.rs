@@ -9,11 +9,11 @@ use toise::accounts::key::{KeyChange, RATE_PER_S_MAX};
 use toise::accounts::keys;
 use toise::collect::Collector;
 use toise::collect::settings::CollectSettings;
-use toise::http::server::Limits;
-use toise::net::receiver::{Allowed, Gate};
+use toise::http::server::ServerLimits;
+use toise::net::egress::{AllowedHosts, EgressGuard};
 
 use super::portal::{PORTAL_NAME, query};
-use super::{Rows, Service};
+use super::{InMemoryTables, Service};
 
 const UNTIL_MAX: Duration = Duration::from_secs(60);
 
@@ -25,25 +25,29 @@ pub async fn service(change: impl FnOnce(&mut CollectSettings)) -> Service {
         ..CollectSettings::default()
     };
     change(&mut settings);
-    let service = Service::start_with(Rows::default(), Limits::default(), move |app| {
-        let allowed = Allowed::parse(&format!("127.0.0.1, {PORTAL_NAME}")).unwrap();
-        let gate = Gate::asking(allowed, |name| {
-            let address: Option<[u8; 4]> = match name {
-                "inside.example" => Some([10, 0, 0, 1]),
-                PORTAL_NAME => Some([127, 0, 0, 1]),
-                _ => None,
-            };
-            Ok(Vec::from_iter(address.map(IpAddr::from)))
-        });
-        let listings = app.properties.listings().clone();
-        app.collector = Collector::through(
-            gate.for_pages(false),
-            app.store.clone(),
-            listings,
-            &settings,
-        )
-        .unwrap();
-    })
+    let service = Service::start_with(
+        InMemoryTables::default(),
+        ServerLimits::default(),
+        move |app| {
+            let allowed = AllowedHosts::parse(&format!("127.0.0.1, {PORTAL_NAME}")).unwrap();
+            let gate = EgressGuard::asking(allowed, |name| {
+                let address: Option<[u8; 4]> = match name {
+                    "inside.example" => Some([10, 0, 0, 1]),
+                    PORTAL_NAME => Some([127, 0, 0, 1]),
+                    _ => None,
+                };
+                Ok(Vec::from_iter(address.map(IpAddr::from)))
+            });
+            let listings = app.properties.listings().clone();
+            app.collector = Collector::with_gate(
+                gate.with_page_rules(false),
+                app.store.clone(),
+                listings,
+                &settings,
+            )
+            .unwrap();
+        },
+    )
     .await;
     // The clock stands still, so the key's rate would end with its first second.
     let rate = KeyChange {

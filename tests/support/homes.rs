@@ -9,9 +9,9 @@ use toise::base::progress::Progress;
 use toise::cli::Common;
 use toise::cli::train::train_lake;
 use toise::contract::fields::FieldKind;
-use toise::estimate::request::fields::{FIELDS, Input, columns};
+use toise::estimate::request::fields::{FIELDS, HomeInput, columns};
 use toise::estimate::store;
-use toise::lab::synth::{Request, lake::into_lake};
+use toise::lab::synth::{SynthRequest, lake::generate_into_lake};
 use toise::opendata::Dataset;
 
 use super::draw::Draw;
@@ -35,13 +35,13 @@ pub fn trained() -> Arc<TempDir> {
 
 fn train() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let request = Request {
+    let request = SynthRequest {
         dataset: Dataset::Dvf,
         items: SALES,
         seed: 1,
         full_width: false,
     };
-    into_lake(folder.path(), request, Progress::silent()).unwrap();
+    generate_into_lake(folder.path(), request, Progress::silent()).unwrap();
     let common = Common {
         data: folder.path().to_owned(),
         config: None,
@@ -67,19 +67,19 @@ pub fn body(position: [f64; 2], class: &str, surface_m2: f64) -> Value {
 pub fn drawn(draw: &mut Draw) -> Map<String, Value> {
     let mut home = Map::new();
     for field in columns() {
-        if field.input == Input::Date || !field.field.is_required && draw.once_in(2) {
+        if field.input == HomeInput::Date || !field.field.is_required && draw.once_in(2) {
             continue;
         }
         let tenth = |draw: &mut Draw, from: usize, to: usize| {
             (10 * from + draw.below(10 * (to - from))) as f64 / 10.0
         };
         let value = match (field.input, field.field.kind) {
-            (Input::Longitude, _) => json!(2.0 + draw.below(40_000) as f64 / 10_000.0),
-            (Input::Latitude, _) => json!(43.0 + draw.below(60_000) as f64 / 10_000.0),
-            (Input::Surface, _) => json!(tenth(draw, 9, 300)),
-            (Input::Rooms, _) => json!(3 + draw.below(4)),
-            (Input::Floors, _) => json!(5 + draw.below(4)),
-            (Input::Year, _) => json!(1850 + draw.below(170)),
+            (HomeInput::Longitude, _) => json!(2.0 + draw.below(40_000) as f64 / 10_000.0),
+            (HomeInput::Latitude, _) => json!(43.0 + draw.below(60_000) as f64 / 10_000.0),
+            (HomeInput::Surface, _) => json!(tenth(draw, 9, 300)),
+            (HomeInput::Rooms, _) => json!(3 + draw.below(4)),
+            (HomeInput::Floors, _) => json!(5 + draw.below(4)),
+            (HomeInput::Year, _) => json!(1850 + draw.below(170)),
             (_, FieldKind::Between(..)) => json!(tenth(draw, 0, 3_000)),
             (_, FieldKind::Integer(..)) => json!(draw.below(4)),
             (_, FieldKind::Flag) => json!(draw.once_in(2)),

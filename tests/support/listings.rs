@@ -4,11 +4,11 @@
 //! of a leaf is said here.
 
 use serde_json::{Map, Value, json};
-use toise::contract::listings::filters::model::{Leaf, Model, Takes, leaves};
-use toise::contract::listings::filters::{Listing, Part};
+use toise::contract::listings::filters::model::{FieldType, FilterLeaf, FilterModel, leaves};
+use toise::contract::listings::filters::{FieldSubset, ListingKind};
 
 use super::draw::Draw;
-use super::plain_listings::start;
+use super::reference_listings::start;
 
 /// Pool of identifiers, of adverts and sellers.
 const IDS: [&str; 4] = [
@@ -22,16 +22,16 @@ const TEXTS: [&str; 4] = ["un", "deux", "", "l'été d'Ö"];
 const CENTRE: (f64, f64) = (44.5227, 3.4984);
 
 /// The record of a listing; about two values in three are there.
-pub fn record(listing: Listing, number: usize, draw: &mut Draw) -> Value {
+pub fn record(listing: ListingKind, number: usize, draw: &mut Draw) -> Value {
     let mut record = json!({});
     let adverts = match listing {
-        Listing::Property => draw.below(4),
-        Listing::Advert => 0,
+        ListingKind::Property => draw.below(4),
+        ListingKind::Advert => 0,
     };
-    if listing == Listing::Property {
+    if listing == ListingKind::Property {
         record["adverts"] = Value::Array(vec![json!({}); adverts]);
     }
-    for leaf in leaves(listing.filter_model(), Part::Whole) {
+    for leaf in leaves(listing.filter_model(), FieldSubset::Whole) {
         if let Some(inner) = leaf.path.strip_prefix("adverts[].") {
             for advert in 0..adverts {
                 if draw.below(3) > 0 {
@@ -41,8 +41,8 @@ pub fn record(listing: Listing, number: usize, draw: &mut Draw) -> Value {
             }
         } else if draw.below(3) > 0 {
             let path = match listing {
-                Listing::Property => leaf.path.replace("[]", ""),
-                Listing::Advert => in_record(&leaf.path),
+                ListingKind::Property => leaf.path.replace("[]", ""),
+                ListingKind::Advert => in_record(&leaf.path),
             };
             put(&mut record, &path, recorded(&leaf, draw));
         }
@@ -76,7 +76,7 @@ fn put(record: &mut Value, path: &str, value: Value) {
 }
 
 /// A value as a record holds it.
-fn recorded(leaf: &Leaf, draw: &mut Draw) -> Value {
+fn recorded(leaf: &FilterLeaf, draw: &mut Draw) -> Value {
     let key = leaf.path.rsplit('.').next().unwrap();
     let is_list = [
         "tags",
@@ -97,7 +97,7 @@ fn recorded(leaf: &Leaf, draw: &mut Draw) -> Value {
     }
     match leaf.takes {
         // Counts and floors are whole; areas and amounts need not be.
-        Takes::Range => {
+        FieldType::Range => {
             let can_be_broken = ["value", "total", "warrantyDeposit"].contains(&key);
             let halves = draw.below(16);
             if can_be_broken {
@@ -106,24 +106,24 @@ fn recorded(leaf: &Leaf, draw: &mut Draw) -> Value {
                 json!(halves / 2)
             }
         }
-        Takes::LatLng(_) => position(draw),
-        Takes::Point(_) => json!({"location": position(draw)}),
+        FieldType::LatLng(_) => position(draw),
+        FieldType::Point(_) => json!({"location": position(draw)}),
         _ => one(leaf, draw),
     }
 }
 
 /// A value of a leaf that is compared exactly.
-fn one(leaf: &Leaf, draw: &mut Draw) -> Value {
+fn one(leaf: &FilterLeaf, draw: &mut Draw) -> Value {
     match leaf.takes {
-        Takes::Flag => json!(draw.once_in(2)),
-        Takes::Moments | Takes::AnyMoments => moment(draw, true).into(),
-        Takes::Year => json!(1990 + draw.below(3)),
-        Takes::OneOf(table) | Takes::AnyOf(table) => {
+        FieldType::Flag => json!(draw.once_in(2)),
+        FieldType::Moments | FieldType::AnyMoments => moment(draw, true).into(),
+        FieldType::Year => json!(1990 + draw.below(3)),
+        FieldType::OneOf(table) | FieldType::AnyOf(table) => {
             let first = &table.values[..table.values.len().min(4)];
             (*draw.one_of(first)).into()
         }
-        Takes::Text | Takes::AnyText => (*draw.one_of(&TEXTS)).into(),
-        Takes::Code(code) | Takes::AnyCode(code) => (*draw.one_of(codes(code.name))).into(),
+        FieldType::Text | FieldType::AnyText => (*draw.one_of(&TEXTS)).into(),
+        FieldType::Code(code) | FieldType::AnyCode(code) => (*draw.one_of(codes(code.name))).into(),
         other => panic!("{other:?}"),
     }
 }
@@ -162,7 +162,7 @@ fn degrees(draw: &mut Draw) -> (f64, f64) {
 }
 
 /// A filter of a model: a few of its fields, sometimes none.
-pub fn filter(model: &'static Model, draw: &mut Draw) -> Value {
+pub fn filter(model: &'static FilterModel, draw: &mut Draw) -> Value {
     let mut fields = Map::new();
     let mut count = draw.below(4);
     if draw.once_in(12) {
@@ -176,34 +176,34 @@ pub fn filter(model: &'static Model, draw: &mut Draw) -> Value {
 }
 
 /// The value of one field of a filter.
-pub fn asked(takes: Takes, draw: &mut Draw) -> Value {
-    let leaf = Leaf {
+pub fn asked(takes: FieldType, draw: &mut Draw) -> Value {
+    let leaf = FilterLeaf {
         path: String::new(),
         takes,
         column: String::new(),
     };
     match takes {
-        Takes::Range => range(
+        FieldType::Range => range(
             draw,
             |draw| json!(draw.below(32) as f64 / 4.0),
             |value| value.as_f64(),
         ),
-        Takes::Moments => {
+        FieldType::Moments => {
             let instant = |value: &Value| Some(start(value.as_str()?));
             range(draw, |draw| moment(draw, false).into(), instant)
         }
-        Takes::AnyMoments => several(draw, |draw| asked(Takes::Moments, draw)),
-        Takes::AnyOf(_) | Takes::AnyText | Takes::AnyCode(_) => {
+        FieldType::AnyMoments => several(draw, |draw| asked(FieldType::Moments, draw)),
+        FieldType::AnyOf(_) | FieldType::AnyText | FieldType::AnyCode(_) => {
             several(draw, |draw| one(&leaf, draw))
         }
-        Takes::Model(model) => filter(model, draw),
-        Takes::AnyModel(model) | Takes::SomeItem(model) => {
+        FieldType::Model(model) => filter(model, draw),
+        FieldType::AnyModel(model) | FieldType::SomeItem(model) => {
             several(draw, |draw| filter(model, draw))
         }
-        Takes::LatLng(_) => place(draw),
-        Takes::Point(_) if draw.once_in(9) => json!({}),
-        Takes::Point(_) => json!({"location": place(draw)}),
-        Takes::Ignored => "Mende".into(),
+        FieldType::LatLng(_) => place(draw),
+        FieldType::Point(_) if draw.once_in(9) => json!({}),
+        FieldType::Point(_) => json!({"location": place(draw)}),
+        FieldType::Ignored => "Mende".into(),
         _ => one(&leaf, draw),
     }
 }

@@ -2,16 +2,16 @@
 
 pub mod alerts;
 pub mod collecting;
+pub mod dispatching;
 pub mod draw;
 pub mod homes;
 pub mod listings;
-pub mod plain;
-pub mod plain_listings;
 pub mod portal;
 pub mod process;
 pub mod receiver;
+pub mod reference;
+pub mod reference_listings;
 pub mod rows;
-pub mod sending;
 pub mod sql;
 
 use std::net::SocketAddr;
@@ -28,29 +28,29 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::grants::Grants;
-use toise::accounts::key::{Kind, NewKey};
+use toise::accounts::key::{KeyKind, NewKey};
 use toise::accounts::keys;
 use toise::app::compose::app;
 use toise::app::config::Config;
 use toise::base::clock::Clock;
 use toise::base::supervise::Supervisor;
 use toise::collect::runner::Runner;
-use toise::engine::interrupt::Interrupt;
+use toise::engine::cancellation::Interrupt;
 use toise::engine::{Budget, Engine};
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
-use toise::http::resources::opendata::{AnswerError, Answers};
-use toise::http::server::{self, Limits};
+use toise::http::resources::opendata::{AnswerError, OpenDataBackend};
+use toise::http::server::{self, ServerLimits};
 use toise::http::tls::Tls;
 use toise::http::{App, Readiness};
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
-use toise::listings::search::projection::{Keeping, Projection};
-use toise::listings::search::texts::Texts;
+use toise::listings::search::projection::{Projection, ProjectionWorkers};
+use toise::listings::search::texts::TextSearch;
 use toise::opendata::{
-    Candidate, Confidence, Dataset, MatchAnswer, MatchRequest, Position, SearchAnswer,
-    SearchRequest, SortValue,
+    CursorPosition, Dataset, DatasetSearchRequest, MatchAnswer, MatchCandidate, MatchConfidence,
+    MatchRequest, SearchAnswer, SortValue,
 };
 use toise::store::Store;
 use tokio::net::TcpListener;
@@ -64,7 +64,7 @@ pub const START: &str = "2026-11-21T15:00:00Z";
 pub const ROWS: usize = 45;
 
 /// Tables of [`ROWS`] rows that all match, in the order of their ids.
-pub struct Rows {
+pub struct InMemoryTables {
     /// How long each question takes.
     pub delay: Duration,
     /// Whether questions fail.
@@ -73,7 +73,7 @@ pub struct Rows {
     pub interrupted: Arc<AtomicUsize>,
 }
 
-impl Default for Rows {
+impl Default for InMemoryTables {
     /// Rows that answer at once.
     fn default() -> Self {
         Self {
@@ -88,11 +88,11 @@ fn record(row: usize) -> Bytes {
     Bytes::from(format!(r#"{{"id":"r{row:03}","odd spacing" : 1.50}}"#))
 }
 
-impl Answers for Rows {
+impl OpenDataBackend for InMemoryTables {
     fn search(
         &self,
         _: Dataset,
-        request: &SearchRequest,
+        request: &DatasetSearchRequest,
         interrupt: &Interrupt,
     ) -> Result<SearchAnswer, AnswerError> {
         let started = Instant::now();
@@ -114,7 +114,7 @@ impl Answers for Rows {
         Ok(SearchAnswer {
             records: (start..end).map(record).collect(),
             total: ROWS as u64,
-            next: (end < ROWS).then(|| Position {
+            next: (end < ROWS).then(|| CursorPosition {
                 value: Some(SortValue::Day(1)),
                 id: format!("r{:03}", end - 1),
                 state: None,
@@ -128,9 +128,9 @@ impl Answers for Rows {
         request: &MatchRequest,
         _: &Interrupt,
     ) -> Result<MatchAnswer, AnswerError> {
-        let candidates = (0..request.size.min(2)).map(|row| Candidate {
+        let candidates = (0..request.size.min(2)).map(|row| MatchCandidate {
             score: 97.5 - row as f64,
-            confidence: Confidence::Medium,
+            confidence: MatchConfidence::Medium,
             id: format!("r{row:03}"),
             record: record(row),
         });
@@ -145,7 +145,7 @@ impl Answers for Rows {
 /// The properties of a data folder.
 pub fn projection(data: &Path, listings: Listings) -> Projection {
     let engine = Engine::open(data, &[properties(), adverts()], Budget::default()).unwrap();
-    let (lake, texts) = (Lake::open(data).unwrap(), Texts::open(data).unwrap());
+    let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data).unwrap());
     Projection::open(listings, Arc::new(engine), lake, texts).unwrap()
 }
 
@@ -165,26 +165,30 @@ pub struct Service {
     running: Option<JoinHandle<()>>,
     client: reqwest::Client,
     _collecting: Runner,
-    _keeping: Keeping,
+    _keeping: ProjectionWorkers,
     _folder: tempfile::TempDir,
 }
 
 impl Service {
     /// A service with ordinary bounds.
     pub async fn start() -> Self {
-        Self::start_with(Rows::default(), Limits::default(), |_| {}).await
+        Self::start_with(InMemoryTables::default(), ServerLimits::default(), |_| {}).await
     }
 
     /// A service over other rows, with other bounds.
-    pub async fn start_with(rows: Rows, limits: Limits, change: impl FnOnce(&mut App)) -> Self {
+    pub async fn start_with(
+        rows: InMemoryTables,
+        limits: ServerLimits,
+        change: impl FnOnce(&mut App),
+    ) -> Self {
         Self::start_over(None, rows, limits, change).await
     }
 
     /// The same over TLS.
     pub async fn start_over(
         tls: Option<Tls>,
-        rows: Rows,
-        limits: Limits,
+        rows: InMemoryTables,
+        limits: ServerLimits,
         change: impl FnOnce(&mut App),
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -193,7 +197,7 @@ impl Service {
         let clock = Clock::steered(START.parse().unwrap());
         let listings = Listings::new(store.clone(), clock.clone());
         let properties = Arc::new(projection(folder.path(), listings));
-        let keeping = properties.keep_up(&supervisor).unwrap();
+        let keeping = properties.start_workers(&supervisor).unwrap();
         let mut app = app(
             &supervisor,
             &store,
@@ -213,10 +217,10 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let running = tokio::spawn(server::run_over(listener, tls, app, limits, async {
+        let running = tokio::spawn(server::run_with_tls(listener, tls, app, limits, async {
             let _ = stopped.await;
         }));
-        let kind = Kind::Production;
+        let kind = KeyKind::Production;
         let key = keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT)
             .unwrap()
             .key;
@@ -237,11 +241,12 @@ impl Service {
 
     /// A key with these scopes.
     pub fn key_with(&self, scopes: &str) -> String {
-        self.new_key(Kind::Production, scopes, DEFAULT_ACCOUNT).key
+        self.new_key(KeyKind::Production, scopes, DEFAULT_ACCOUNT)
+            .key
     }
 
     /// A key of a kind with these grants for an account.
-    pub fn new_key(&self, kind: Kind, grants: &str, account: &str) -> NewKey {
+    pub fn new_key(&self, kind: KeyKind, grants: &str, account: &str) -> NewKey {
         let grants = Grants::parse(grants).unwrap();
         keys::create(&self.store, &self.clock, kind, grants, account).unwrap()
     }

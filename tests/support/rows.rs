@@ -13,7 +13,7 @@ use arrow::array::{
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
 use toise::contract::fields::FieldKind;
-use toise::lake::schema::{Kind, RECORD};
+use toise::lake::schema::{ColumnKind, RECORD};
 use toise::lake::{ImportOutcome, Lake, RowSink, Slice};
 use toise::opendata::Dataset;
 use toise::opendata::request::bodies::bodies;
@@ -148,28 +148,28 @@ pub fn batch(dataset: Dataset, records: &[Record]) -> RecordBatch {
                     .map(|record| place(record, name))
                     .collect::<Float64Array>(),
             ),
-            (_, Kind::Text | Kind::Category) => {
+            (_, ColumnKind::Text | ColumnKind::Category) => {
                 texts(values.map(|value| Some(value?.as_str()?.into())).collect())
             }
-            (_, Kind::Number) => Arc::new(
+            (_, ColumnKind::Number) => Arc::new(
                 values
                     .map(|value| value?.as_f64())
                     .collect::<Float64Array>(),
             ),
-            (_, Kind::Integer) => {
+            (_, ColumnKind::Integer) => {
                 Arc::new(values.map(|value| value?.as_i64()).collect::<Int64Array>())
             }
-            (_, Kind::Flag) => Arc::new(
+            (_, ColumnKind::Flag) => Arc::new(
                 values
                     .map(|value| value?.as_bool())
                     .collect::<BooleanArray>(),
             ),
-            (_, Kind::Date) => Arc::new(
+            (_, ColumnKind::Date) => Arc::new(
                 values
                     .map(|value| Some(days(value?.as_str()?)))
                     .collect::<Date32Array>(),
             ),
-            (_, Kind::TextList) => {
+            (_, ColumnKind::TextList) => {
                 let mut lists = ListBuilder::new(StringBuilder::new());
                 for value in values {
                     for item in value.and_then(Value::as_array).into_iter().flatten() {

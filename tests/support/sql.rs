@@ -9,21 +9,21 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner};
-use toise::contract::listings::filters::Listing;
+use toise::contract::listings::filters::ListingKind;
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
-use toise::listings::search::projection::now;
+use toise::listings::search::projection::sql_tables;
 use toise::opendata::{dpe, dvf};
 
 /// A session over the tables as they are now.
 pub fn session(data: &Path, listings: &Listings) -> Session {
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Engine::open(data, &tables, Budget::default()).unwrap();
-    let both = [Listing::Property, Listing::Advert];
-    let changed = now::tables(listings, &engine, &both).unwrap();
-    Session::open_changed(&engine, changed, Vec::new()).unwrap()
+    let both = [ListingKind::Property, ListingKind::Advert];
+    let changed = sql_tables::tables(listings, &engine, &both).unwrap();
+    Session::open_merged(&engine, changed, Vec::new()).unwrap()
 }
 
 /// The rows a query answers, or its error; run on a thread of its own, so that any test can ask.

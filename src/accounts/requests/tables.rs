@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::account;
 use crate::grants::{ENDPOINTS, Grant, grant_rule};
-use crate::key::{self, ESTIMATES_MAX, Kind, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
-use crate::limits::{CONCURRENT_ESTIMATES, Limits};
+use crate::key::{self, ESTIMATES_MAX, KeyKind, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
+use crate::limits::{CONCURRENT_ESTIMATES, KeyLimits};
 use crate::scopes::Scope;
 use toise_contract::dates::DATE_RULE;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind, ListOf, Naming, Own, Taken, schema};
-use toise_contract::walk::{At, text};
+use toise_contract::walk::{JsonPath, text};
 
 /// Grants one body may list.
 pub const GRANTS_MAX: usize = 100;
@@ -42,7 +42,7 @@ pub static ACCOUNT: [Field; 1] = [Field::required("name", FieldKind::Named(&ACCO
 /// The kind of a key.
 pub const KIND: Field = Field::required(
     "kind",
-    FieldKind::OneOf(&Kind::NAMES),
+    FieldKind::OneOf(&KeyKind::NAMES),
     "A test key lives 7 days, a production key until revoked",
 );
 const RATE: Field = Field::optional(
@@ -78,14 +78,14 @@ pub static KEY: [Field; 7] = [
          admin or its endpoints, and a key without the scope admin cannot give them",
     ),
     RATE.about(|| {
-        let [test, production] = Kind::ALL.map(|kind| kind.default_allowance(&Limits::default()));
+        let [test, production] = KeyKind::ALL.map(|kind| kind.default_allowance(&KeyLimits::default()));
         format!(
             "Requests a second; by default {} on a test key and {} on a production key, unless configured otherwise",
             test.rate_per_s, production.rate_per_s
         )
     }),
     QUOTA.about(|| {
-        let test = Kind::Test.default_allowance(&Limits::default());
+        let test = KeyKind::Test.default_allowance(&KeyLimits::default());
         format!(
             "Counted calls a month (UTC); null: no bound; by default {} on a test key and no bound on a production \
              key, unless configured otherwise",
@@ -148,7 +148,7 @@ pub fn grant_schema() -> Value {
     })
 }
 
-fn grant<'v>(value: &'v Value, at: At<'_>) -> Result<Taken<'v>, Fault> {
+fn grant<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
     let name = text(value, at)?;
     let known = name.parse::<Grant>();
     known.map_err(|_| at.fault(grant_rule()))?;

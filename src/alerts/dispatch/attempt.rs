@@ -8,27 +8,27 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::addresses::Credentials;
+use super::destinations::Credentials;
 use crate::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use toise_base::clock::Clock;
-use toise_net::post::{Connection, Posted, Poster};
+use toise_net::webhook_client::{ConnectionReuse, PostOutcome, WebhookClient};
 
 /// A delivery to be posted.
-pub(super) struct Attempt {
+pub(super) struct DeliveryAttempt {
     pub delivery_id: Uuid,
     pub url: String,
     pub body: Bytes,
     pub credentials: Arc<Credentials>,
-    pub connection: Connection,
+    pub connection: ConnectionReuse,
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     /// Posts the delivery; returns the outcome and the time at which its first byte was sent.
     pub(super) async fn make(
         self,
-        poster: &Poster,
+        poster: &WebhookClient,
         clock: &Clock,
-    ) -> (Posted, Option<DateTime<Utc>>) {
+    ) -> (PostOutcome, Option<DateTime<Utc>>) {
         let now = clock.now();
         let posted = poster
             .post(

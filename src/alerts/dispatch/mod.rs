@@ -12,16 +12,16 @@
 //! and run every 25 ms for commits of other processes. On two cores a delivery costs about 0.1 ms of the thread and its
 //! share of a commit.
 
-mod addresses;
 mod attempt;
-mod leftovers;
-mod look;
-mod places;
-mod record;
-mod running;
+mod destinations;
+mod orphans;
+mod plan;
+mod recorder;
+mod slots;
 mod state;
+mod transaction;
 mod verdict;
-mod work;
+mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ use chrono::{DateTime, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use running::Running;
+use worker::DispatchWorker;
 
 use super::retention::{self, Retention};
 use toise_accounts::prices::Prices;
 use toise_base::clock::Clock;
 use toise_base::leader::{self, Leader, Pace, Post};
 use toise_base::supervise::Supervisor;
-use toise_net::post::{Posted, Poster};
+use toise_net::webhook_client::{PostOutcome, WebhookClient};
 use toise_store::Store;
 use toise_telemetry::{Gauge, Metric, Metrics};
 
@@ -58,7 +58,7 @@ const LEASE: Duration = Duration::from_secs(30);
 
 /// What a dispatcher needs.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct DispatcherContext {
     /// The data folder.
     pub data: PathBuf,
     /// The store in the data folder.
@@ -66,7 +66,7 @@ pub struct Setup {
     /// The clock.
     pub clock: Clock,
     /// Posts deliveries.
-    pub poster: Poster,
+    pub poster: WebhookClient,
     /// Prices of deliveries.
     pub prices: Arc<Prices>,
     /// Limits of the outbox.
@@ -75,13 +75,13 @@ pub struct Setup {
     pub metrics: Metrics,
 }
 
-enum Message {
+enum DispatcherMessage {
     /// This process committed a change.
     Committed,
     /// An attempt ended.
     Ended {
         delivery_id: Uuid,
-        posted: Posted,
+        posted: PostOutcome,
         sent_at: Option<DateTime<Utc>>,
     },
 }
@@ -90,7 +90,7 @@ enum Message {
 /// seconds.
 #[derive(Debug)]
 pub struct Dispatcher {
-    _leader: Leader<Message>,
+    _leader: Leader<DispatcherMessage>,
 }
 
 impl Dispatcher {
@@ -98,17 +98,21 @@ impl Dispatcher {
     ///
     /// # Errors
     /// A thread or the lock's file that cannot be had.
-    pub fn start(supervisor: &Supervisor, setup: Setup, runtime: Handle) -> std::io::Result<Self> {
+    pub fn start(
+        supervisor: &Supervisor,
+        setup: DispatcherContext,
+        runtime: Handle,
+    ) -> std::io::Result<Self> {
         let (notifier, inbox) = leader::inbox();
         let woken = Arc::new(AtomicBool::new(false));
         let (wake, asleep) = (notifier.clone(), Arc::clone(&woken));
         setup.store.on_commit(move || {
             if !asleep.swap(true, Ordering::AcqRel) {
-                wake.notify(Message::Committed);
+                wake.notify(DispatcherMessage::Committed);
             }
         });
-        let traffic = Arc::<Traffic>::default();
-        observe(&setup, Arc::clone(&traffic));
+        let stats = Arc::<DispatcherStats>::default();
+        register_gauges(&setup, Arc::clone(&stats));
         let data = setup.data.clone();
         let post = Post {
             name: "dispatcher",
@@ -116,7 +120,7 @@ impl Dispatcher {
             lock_file: LOCK_FILE,
             pace: PACE,
         };
-        let running = Running::new(setup, runtime, notifier.clone(), woken, traffic);
+        let running = DispatchWorker::new(setup, runtime, notifier.clone(), woken, stats);
         let leader = Leader::start(supervisor, post, (notifier, inbox), running)?;
         Ok(Self { _leader: leader })
     }
@@ -156,9 +160,9 @@ const ENDPOINTS_OPEN: Metric<Gauge> = Metric::gauge(
 );
 
 /// Registers the gauges of the outbox.
-fn observe(setup: &Setup, traffic: Arc<Traffic>) {
+fn register_gauges(setup: &DispatcherContext, stats: Arc<DispatcherStats>) {
     let (store, clock, retention) = (setup.store.clone(), setup.clock.clone(), setup.retention);
-    setup.metrics.observe(move |gauges| {
+    setup.metrics.register_gauges(move |gauges| {
         let Ok(depth) = store.read(retention::depth) else {
             return;
         };
@@ -171,10 +175,10 @@ fn observe(setup: &Setup, traffic: Arc<Traffic>) {
             (WAITING, depth.waiting as f64),
             (AGE, age_ms as f64 / 1e3),
             (AGE_MAX, retention.age_ms as f64 / 1e3),
-            (UNDER_WAY, traffic.under_way.load(Ordering::Relaxed) as f64),
+            (UNDER_WAY, stats.under_way.load(Ordering::Relaxed) as f64),
             (
                 ENDPOINTS_OPEN,
-                traffic.open_circuits.load(Ordering::Relaxed) as f64,
+                stats.open_circuits.load(Ordering::Relaxed) as f64,
             ),
         ] {
             gauges.set(metric, &[], value);
@@ -191,7 +195,7 @@ fn observe(setup: &Setup, traffic: Arc<Traffic>) {
 
 /// Numbers of the dispatcher, published between turns.
 #[derive(Debug, Default)]
-struct Traffic {
+struct DispatcherStats {
     under_way: AtomicUsize,
     open_circuits: AtomicUsize,
 }

@@ -11,28 +11,28 @@ use std::time::Instant;
 
 use uuid::Uuid;
 
-use super::places::{Claim, Places};
-use crate::endpoint::Endpoint;
-use toise_net::post::{Connection, IDLE_TIMEOUT};
+use super::slots::{DeliverySlots, SlotClaim};
+use crate::endpoint_health::EndpointHealth;
+use toise_net::webhook_client::{ConnectionReuse, IDLE_TIMEOUT};
 
 /// Maximum number of idle endpoints that are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 /// Maximum number of endpoints whose connections are kept open for the next delivery; limits open files.
-const KEPT_MAX: usize = 64;
+const KEEP_ALIVE_MAX: usize = 64;
 
 /// A receiver: one URL of one account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Receiver {
+pub(super) struct ReceiverKey {
     pub account_id: Uuid,
     pub url: String,
 }
 
 /// A shared receiver.
-pub(super) type Key = Arc<Receiver>;
+pub(super) type SharedReceiverKey = Arc<ReceiverKey>;
 
 /// State of an alert with waiting notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum AlertStage {
     /// Queued at its endpoint, or among the retired alerts.
     Queued,
     /// A new delivery is in flight; `more` says whether notifications remain.
@@ -43,14 +43,14 @@ enum Stage {
 
 /// An alert with waiting notifications; it has no receiver if it is not active any more.
 #[derive(Debug)]
-struct Waiting {
-    receiver: Option<Key>,
-    stage: Stage,
+struct PendingAlert {
+    receiver: Option<SharedReceiverKey>,
+    stage: AlertStage,
 }
 
 /// How a delivery ended, as far as its endpoint is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum DeliveryEnd {
     /// It succeeded.
     Taken,
     /// It failed; the receiver may ask for a pause, in milliseconds.
@@ -60,43 +60,43 @@ pub(super) enum End {
 }
 
 #[derive(Debug)]
-struct UnderWay {
+struct InFlight {
     alert: i64,
-    receiver: Key,
-    claim: Claim,
+    receiver: SharedReceiverKey,
+    claim: SlotClaim,
 }
 
 /// The dispatcher's state; see the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    endpoints: HashMap<Key, Endpoint>,
-    alerts: HashMap<i64, Waiting>,
+pub(super) struct DispatchState {
+    endpoints: HashMap<SharedReceiverKey, EndpointHealth>,
+    alerts: HashMap<i64, PendingAlert>,
     /// Endpoints with queued alerts, in order of their turn.
-    turns: VecDeque<Key>,
+    endpoint_queue: VecDeque<SharedReceiverKey>,
     /// Queued alerts that are not active any more.
     retired: VecDeque<i64>,
-    under_way: HashMap<Uuid, UnderWay>,
-    places: Places,
+    under_way: HashMap<Uuid, InFlight>,
+    slots: DeliverySlots,
     /// Deliveries that ended but are not yet recorded in the store.
     pub settling: HashSet<Uuid>,
     /// Endpoints with open connections, and when they were last used.
-    kept: HashMap<Key, Instant>,
+    kept: HashMap<SharedReceiverKey, Instant>,
     /// Number of the last notification read.
     pub last_notification: i64,
     /// Sequence of the last alert change read.
     pub last_change: i64,
     /// Endpoints recorded as failing in the store.
-    pub failing: HashSet<Key>,
+    pub failing: HashSet<SharedReceiverKey>,
 }
 
-impl State {
+impl DispatchState {
     /// Queues an alert that has waiting notifications.
-    pub(super) fn note(&mut self, alert: i64, receiver: Option<Key>) {
+    pub(super) fn note(&mut self, alert: i64, receiver: Option<SharedReceiverKey>) {
         match self.alerts.get(&alert) {
             Some(_) => self.release(alert),
             None => {
-                let stage = Stage::Held;
-                self.alerts.insert(alert, Waiting { receiver, stage });
+                let stage = AlertStage::Held;
+                self.alerts.insert(alert, PendingAlert { receiver, stage });
                 self.queue(alert);
             }
         }
@@ -108,7 +108,7 @@ impl State {
     }
 
     /// Changes the receiver of an alert, or removes it.
-    pub(super) fn move_to(&mut self, alert: i64, receiver: Option<Key>) {
+    pub(super) fn change_receiver(&mut self, alert: i64, receiver: Option<SharedReceiverKey>) {
         let Some(waiting) = self.alerts.get_mut(&alert) else {
             return;
         };
@@ -116,7 +116,7 @@ impl State {
             return;
         }
         let former = std::mem::replace(&mut waiting.receiver, receiver);
-        if waiting.stage == Stage::Queued {
+        if waiting.stage == AlertStage::Queued {
             let line = match former {
                 Some(former) => self
                     .endpoints
@@ -135,7 +135,7 @@ impl State {
         let Some(waiting) = self.alerts.get_mut(&alert) else {
             return;
         };
-        waiting.stage = Stage::Queued;
+        waiting.stage = AlertStage::Queued;
         match waiting.receiver.clone() {
             None => self.retired.push_back(alert),
             Some(receiver) => {
@@ -143,27 +143,27 @@ impl State {
                 endpoint.waiting.push_back(alert);
                 if !endpoint.in_turn {
                     endpoint.in_turn = true;
-                    self.turns.push_back(receiver);
+                    self.endpoint_queue.push_back(receiver);
                 }
             }
         }
     }
 
     /// Takes the next alert whose endpoint can start a new delivery out of its queue; endpoints take turns.
-    pub(super) fn pick(&mut self, now_ms: i64) -> Option<(i64, Key)> {
-        for _ in 0..self.turns.len() {
-            let receiver = self.turns.pop_front()?;
-            let has_place = self.places.has_room(self.claim(&receiver, false));
+    pub(super) fn pick(&mut self, now_ms: i64) -> Option<(i64, SharedReceiverKey)> {
+        for _ in 0..self.endpoint_queue.len() {
+            let receiver = self.endpoint_queue.pop_front()?;
+            let has_place = self.slots.has_room(self.claim(&receiver, false));
             let Some(endpoint) = self.endpoints.get_mut(&receiver) else {
                 continue;
             };
-            let picked = match has_place && endpoint.room(now_ms) > 0 {
+            let picked = match has_place && endpoint.capacity(now_ms) > 0 {
                 true => endpoint.waiting.pop_front(),
                 false => None,
             };
             endpoint.in_turn = !endpoint.waiting.is_empty();
             if endpoint.in_turn {
-                self.turns.push_back(Arc::clone(&receiver));
+                self.endpoint_queue.push_back(Arc::clone(&receiver));
             }
             if let Some(alert) = picked {
                 return Some((alert, receiver));
@@ -178,26 +178,26 @@ impl State {
     }
 
     /// Whether a failed delivery may be retried now.
-    pub(super) fn may_retry(&self, receiver: &Key, now_ms: i64) -> bool {
-        let has_room = |endpoint: &Endpoint| endpoint.room_to_retry(now_ms) > 0;
-        self.places.has_room(self.claim(receiver, true))
+    pub(super) fn may_retry(&self, receiver: &SharedReceiverKey, now_ms: i64) -> bool {
+        let has_room = |endpoint: &EndpointHealth| endpoint.retry_capacity(now_ms) > 0;
+        self.slots.has_room(self.claim(receiver, true))
             && self.endpoints.get(receiver).is_none_or(has_room)
     }
 
     /// Delay of a retry that cannot start now, in milliseconds.
-    pub(super) fn put_off_ms(&self, receiver: &Key, now_ms: i64) -> i64 {
+    pub(super) fn retry_delay_ms(&self, receiver: &SharedReceiverKey, now_ms: i64) -> i64 {
         match self.endpoints.get(receiver) {
-            Some(endpoint) => endpoint.put_off_ms(now_ms),
-            None => Endpoint::default().put_off_ms(now_ms),
+            Some(endpoint) => endpoint.retry_delay_ms(now_ms),
+            None => EndpointHealth::default().retry_delay_ms(now_ms),
         }
     }
 
     /// The slots that a delivery takes.
-    fn claim(&self, receiver: &Key, is_retry: bool) -> Claim {
+    fn claim(&self, receiver: &SharedReceiverKey, is_retry: bool) -> SlotClaim {
         let endpoint = self.endpoints.get(receiver);
-        Claim {
+        SlotClaim {
             account: receiver.account_id,
-            is_unproven: !endpoint.is_some_and(Endpoint::is_proven),
+            is_unhealthy: !endpoint.is_some_and(EndpointHealth::is_healthy),
             is_retry,
         }
     }
@@ -225,17 +225,17 @@ impl State {
         &mut self,
         delivery_id: Uuid,
         alert: i64,
-        receiver: &Key,
+        receiver: &SharedReceiverKey,
         more: Option<bool>,
     ) {
         let claim = self.claim(receiver, more.is_none());
-        self.places.take(claim);
+        self.slots.acquire(claim);
         let endpoint = self.endpoints.entry(Arc::clone(receiver)).or_default();
         endpoint.begin();
         if let Some(more) = more {
-            self.set_stage(alert, Stage::Busy { more });
+            self.set_stage(alert, AlertStage::Busy { more });
         }
-        let under_way = UnderWay {
+        let under_way = InFlight {
             alert,
             receiver: Arc::clone(receiver),
             claim,
@@ -244,9 +244,9 @@ impl State {
     }
 
     /// Marks a picked alert as having nothing to send now; `left` says whether notifications wait for other deliveries.
-    pub(super) fn set_aside(&mut self, alert: i64, left: bool) {
+    pub(super) fn mark_idle(&mut self, alert: i64, left: bool) {
         match left {
-            true => self.set_stage(alert, Stage::Held),
+            true => self.set_stage(alert, AlertStage::Held),
             false => {
                 self.alerts.remove(&alert);
             }
@@ -254,35 +254,35 @@ impl State {
     }
 
     /// Requeues a picked alert.
-    pub(super) fn put_back(&mut self, alert: i64) {
+    pub(super) fn requeue(&mut self, alert: i64) {
         self.queue(alert);
     }
 
-    fn set_stage(&mut self, alert: i64, stage: Stage) {
+    fn set_stage(&mut self, alert: i64, stage: AlertStage) {
         if let Some(waiting) = self.alerts.get_mut(&alert) {
             waiting.stage = stage;
         }
     }
 
     /// Records the end of a delivery; its alert continues.
-    pub(super) fn end(&mut self, delivery_id: Uuid, end: End, now_ms: i64) {
+    pub(super) fn end(&mut self, delivery_id: Uuid, end: DeliveryEnd, now_ms: i64) {
         let Some(ended) = self.under_way.remove(&delivery_id) else {
             return;
         };
-        self.places.give_back(ended.claim);
+        self.slots.release_slot(ended.claim);
         if let Some(endpoint) = self.endpoints.get_mut(&ended.receiver) {
             match end {
-                End::Taken => endpoint.taken(now_ms),
-                End::Failed { asked_ms } => endpoint.failed(now_ms, asked_ms),
-                End::Unknown => endpoint.abandon(),
+                DeliveryEnd::Taken => endpoint.record_success(now_ms),
+                DeliveryEnd::Failed { asked_ms } => endpoint.record_failure(now_ms, asked_ms),
+                DeliveryEnd::Unknown => endpoint.abandon(),
             }
         }
         if ended.claim.is_retry {
             return;
         }
         match self.alerts.get(&ended.alert).map(|waiting| waiting.stage) {
-            Some(Stage::Busy { more: true }) => self.queue(ended.alert),
-            Some(Stage::Busy { more: false }) => {
+            Some(AlertStage::Busy { more: true }) => self.queue(ended.alert),
+            Some(AlertStage::Busy { more: false }) => {
                 self.alerts.remove(&ended.alert);
             }
             _ => {}
@@ -295,32 +295,33 @@ impl State {
             return;
         };
         match &mut waiting.stage {
-            Stage::Queued => {}
-            Stage::Busy { more } => *more = true,
-            Stage::Held => self.queue(alert),
+            AlertStage::Queued => {}
+            AlertStage::Busy { more } => *more = true,
+            AlertStage::Held => self.queue(alert),
         }
     }
 
     /// Requeues all alerts whose notifications wait for other deliveries, so that they are checked again.
     pub(super) fn release_all(&mut self) {
-        let held =
-            |(alert, waiting): (&i64, &Waiting)| (waiting.stage == Stage::Held).then_some(*alert);
+        let held = |(alert, waiting): (&i64, &PendingAlert)| {
+            (waiting.stage == AlertStage::Held).then_some(*alert)
+        };
         let held: Vec<i64> = self.alerts.iter().filter_map(held).collect();
         held.into_iter().for_each(|alert| self.queue(alert));
     }
 
-    /// Whether to keep the connection open after a delivery: yes for at most [`KEPT_MAX`] endpoints in use.
-    pub(super) fn connection(&mut self, receiver: &Key) -> Connection {
+    /// Whether to keep the connection open after a delivery: yes for at most [`KEEP_ALIVE_MAX`] endpoints in use.
+    pub(super) fn connection(&mut self, receiver: &SharedReceiverKey) -> ConnectionReuse {
         let now = Instant::now();
-        if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {
+        if self.kept.len() >= KEEP_ALIVE_MAX && !self.kept.contains_key(receiver) {
             self.kept
                 .retain(|_, used| now.duration_since(*used) < IDLE_TIMEOUT);
         }
-        if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(receiver) {
-            return Connection::Close;
+        if self.kept.len() >= KEEP_ALIVE_MAX && !self.kept.contains_key(receiver) {
+            return ConnectionReuse::Close;
         }
         self.kept.insert(Arc::clone(receiver), now);
-        Connection::Keep
+        ConnectionReuse::Keep
     }
 
     /// Forgets endpoints that have been idle for days, and the least valuable ones if there are too many.
@@ -332,7 +333,7 @@ impl State {
             .iter()
             .filter(|(_, endpoint)| endpoint.is_idle());
         let mut idle: Vec<_> = idle
-            .map(|(key, endpoint)| (endpoint.worth(), Arc::clone(key)))
+            .map(|(key, endpoint)| (endpoint.retention_rank(), Arc::clone(key)))
             .collect();
         let Some(excess) = idle.len().checked_sub(REMEMBERED_MAX + 1) else {
             return;

@@ -1,7 +1,7 @@
 //! The outcome of an attempt: delivered, to be retried, dead, or the end of its alert.
 
 use crate::schedule::{RETRY_AFTER_MAX, wait};
-use toise_net::post::{Failure, Posted};
+use toise_net::webhook_client::{PostFailure, PostOutcome};
 use toise_telemetry::DeliveryOutcome;
 
 /// HTTP status of a receiver that is permanently gone.
@@ -9,7 +9,7 @@ const GONE: u16 = 410;
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum AttemptVerdict {
     /// The receiver accepted the delivery.
     Delivered,
     /// To be retried at this time, Unix milliseconds.
@@ -22,8 +22,8 @@ pub(super) enum Verdict {
 
 /// An evaluated attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Judged {
-    pub verdict: Verdict,
+pub(super) struct JudgedAttempt {
+    pub verdict: AttemptVerdict,
     /// HTTP status of the response; `None` without a response.
     pub status: Option<u16>,
     /// Why it failed, for the owner of the alert.
@@ -34,10 +34,10 @@ pub(super) struct Judged {
     pub outcome: DeliveryOutcome,
 }
 
-impl Judged {
+impl JudgedAttempt {
     /// Evaluates attempt number `attempts`, from 1, which ended at `now_ms`. `draw` is a random number between 0 and 1
     /// for the jitter.
-    pub(super) fn of(posted: &Posted, attempts: u32, now_ms: i64, draw: f64) -> Self {
+    pub(super) fn from_post(posted: &PostOutcome, attempts: u32, now_ms: i64, draw: f64) -> Self {
         let answer = posted.outcome.as_ref().ok();
         let asked = answer.and_then(|answer| answer.retry_after);
         let (outcome, error) = match &posted.outcome {
@@ -54,20 +54,20 @@ impl Judged {
             }
             Err(failure) => {
                 let outcome = match failure {
-                    Failure::AnswerTimeout | Failure::ConnectTimeout | Failure::UploadTimeout => {
-                        DeliveryOutcome::Timeout
-                    }
+                    PostFailure::AnswerTimeout
+                    | PostFailure::ConnectTimeout
+                    | PostFailure::UploadTimeout => DeliveryOutcome::Timeout,
                     _ => DeliveryOutcome::Unreachable,
                 };
                 (outcome, Some(failure.to_string()))
             }
         };
         let verdict = match outcome {
-            DeliveryOutcome::Delivered => Verdict::Delivered,
-            DeliveryOutcome::Gone => Verdict::Gone,
+            DeliveryOutcome::Delivered => AttemptVerdict::Delivered,
+            DeliveryOutcome::Gone => AttemptVerdict::Gone,
             _ => match wait(attempts, asked, draw) {
-                Some(wait) => Verdict::Retry(now_ms + wait.as_millis() as i64),
-                None => Verdict::Dead,
+                Some(wait) => AttemptVerdict::Retry(now_ms + wait.as_millis() as i64),
+                None => AttemptVerdict::Dead,
             },
         };
         Self {

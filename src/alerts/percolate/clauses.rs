@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use datafusion::error::DataFusionError;
 
-use toise_contract::cursor::{QuestionDigest, question_digest};
-use toise_contract::filter::{Clause, Test};
+use toise_contract::cursor::{QueryDigest, query_digest};
+use toise_contract::filter::{Clause, ClauseTest};
 use toise_engine::Error;
 use toise_engine::batch::DecodedBatch;
 use toise_engine::predicate::Predicate;
@@ -18,21 +18,21 @@ use toise_lake::schema::TableSchema;
 /// Maximum rows in a batch: one bit each.
 pub const ROWS_MAX: usize = u128::BITS as usize;
 
-/// Index of a clause in [`Clauses`].
+/// Index of a clause in [`ClauseTable`].
 pub(super) type ClauseId = u32;
 
 /// The distinct clauses.
 #[derive(Debug, Default)]
-pub(super) struct Clauses {
-    by_digest: HashMap<QuestionDigest, ClauseId>,
-    all: Vec<Option<Shared>>,
+pub(super) struct ClauseTable {
+    by_digest: HashMap<QueryDigest, ClauseId>,
+    all: Vec<Option<InternedClause>>,
     free: Vec<ClauseId>,
 }
 
 /// A clause used by one or more alerts.
 #[derive(Debug)]
-struct Shared {
-    digest: QuestionDigest,
+struct InternedClause {
+    digest: QueryDigest,
     /// The compiled clause.
     predicate: Predicate,
     uses: u32,
@@ -40,10 +40,10 @@ struct Shared {
 
 /// Cached results of the clauses on one batch.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct ClauseBits {
     words: Vec<u128>,
     /// The batch for which each word was computed.
-    known_of: Vec<u32>,
+    computed_for: Vec<u32>,
     batch: u32,
 }
 
@@ -51,15 +51,18 @@ pub(super) struct Words {
 /// usually unique to an alert.
 pub(super) fn cost(clause: &Clause) -> u8 {
     match clause.test {
-        Test::OneOf(_) => 0,
-        Test::Is(_) | Test::Number { .. } | Test::Day { .. } | Test::Moment { .. } => 1,
-        Test::Within { .. } | Test::InBox { .. } => 2,
-        Test::Any(_) => 3,
-        Test::SomeItem(_) => 4,
+        ClauseTest::OneOf(_) => 0,
+        ClauseTest::Is(_)
+        | ClauseTest::Number { .. }
+        | ClauseTest::Day { .. }
+        | ClauseTest::Moment { .. } => 1,
+        ClauseTest::Within { .. } | ClauseTest::InBox { .. } => 2,
+        ClauseTest::Any(_) => 3,
+        ClauseTest::SomeItem(_) => 4,
     }
 }
 
-impl Clauses {
+impl ClauseTable {
     /// Returns the index of a clause, compiling it on its first use. Each call counts as one use, to be ended with
     /// [`Self::release`].
     pub(super) fn intern(
@@ -68,14 +71,14 @@ impl Clauses {
         clause: &Clause,
     ) -> Result<ClauseId, DataFusionError> {
         let alone = vec![clause.clone()];
-        let digest = question_digest(schema.name, &alone, "", false);
+        let digest = query_digest(schema.name, &alone, "", false);
         if let Some(id) = self.by_digest.get(&digest) {
             if let Some(Some(shared)) = self.all.get_mut(*id as usize) {
                 shared.uses += 1;
             }
             return Ok(*id);
         }
-        let shared = Shared {
+        let shared = InternedClause {
             predicate: Predicate::compile(schema, &alone)?,
             digest,
             uses: 1,
@@ -120,14 +123,14 @@ impl Clauses {
     }
 
     /// The rows of a batch on which a clause is true, as a bitset.
-    pub(super) fn word(
+    pub(super) fn bits(
         &self,
         id: ClauseId,
         batch: &DecodedBatch,
-        words: &mut Words,
+        words: &mut ClauseBits,
     ) -> Result<u128, Error> {
         let place = id as usize;
-        if words.known_of[place] == words.batch {
+        if words.computed_for[place] == words.batch {
             return Ok(words.words[place]);
         }
         let mut word = 0;
@@ -136,20 +139,20 @@ impl Clauses {
             selected.for_each(|row| word |= 1 << row);
         }
         words.words[place] = word;
-        words.known_of[place] = words.batch;
+        words.computed_for[place] = words.batch;
         Ok(word)
     }
 }
 
-impl Words {
+impl ClauseBits {
     /// Discards the cached results, for the next batch.
-    pub(super) fn begin(&mut self, clauses: &Clauses) {
+    pub(super) fn begin(&mut self, clauses: &ClauseTable) {
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
-            self.known_of.fill(0);
+            self.computed_for.fill(0);
             self.batch = 1;
         }
         self.words.resize(clauses.all.len(), 0);
-        self.known_of.resize(clauses.all.len(), 0);
+        self.computed_for.resize(clauses.all.len(), 0);
     }
 }

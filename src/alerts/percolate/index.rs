@@ -13,20 +13,20 @@ use arrow::datatypes::{Float64Type, Int32Type};
 use datafusion::error::DataFusionError;
 
 pub use super::clauses::ROWS_MAX;
-use super::clauses::{ClauseId, Clauses, Words, cost};
-use super::keys::{CELL_DEGREES, Cell, Key, cell_of, keys};
+use super::clauses::{ClauseBits, ClauseId, ClauseTable, cost};
+use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
 use toise_contract::filter::{Clause, Filter};
 use toise_engine::Error;
 use toise_engine::batch::DecodedBatch;
-use toise_engine::select::Columns;
-use toise_lake::schema::{Kind, TableSchema};
+use toise_engine::select::ColumnSource;
+use toise_lake::schema::{ColumnKind, TableSchema};
 
 /// Position of an alert in an index.
-type Slot = u32;
+type AlertSlot = u32;
 
 /// The events that an alert wants to be notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wants {
+pub struct Subscription {
     /// First matches.
     pub created: bool,
     /// Events on items it has matched before.
@@ -35,60 +35,60 @@ pub struct Wants {
 
 /// The active alerts on one table.
 #[derive(Debug)]
-pub struct Index {
+pub struct AlertIndex {
     schema: &'static TableSchema,
-    clauses: Clauses,
-    slots: Vec<Option<Kept>>,
-    free: Vec<Slot>,
-    by_alert: HashMap<i64, Slot>,
+    clauses: ClauseTable,
+    slots: Vec<Option<IndexedAlert>>,
+    free: Vec<AlertSlot>,
+    by_alert: HashMap<i64, AlertSlot>,
     /// Alerts by column and text.
-    by_text: HashMap<usize, HashMap<Box<str>, Vec<Slot>>>,
+    by_text: HashMap<usize, HashMap<Box<str>, Vec<AlertSlot>>>,
     /// Alerts by position, given by its two columns, and by cell.
-    by_cell: HashMap<[usize; 2], Cells>,
+    by_cell: HashMap<[usize; 2], CellIndex>,
     /// Alerts that may match any row.
-    anywhere: Vec<Slot>,
-    words: Words,
+    anywhere: Vec<AlertSlot>,
+    words: ClauseBits,
 }
 
 /// Alerts by cell.
 #[derive(Debug, Default)]
-struct Cells {
+struct CellIndex {
     /// Number of keys in each grid; empty grids are skipped.
     keys_of_grid: [usize; CELL_DEGREES.len()],
-    slots: HashMap<Cell, Vec<Slot>>,
+    slots: HashMap<GridCell, Vec<AlertSlot>>,
 }
 
 /// An alert in the index.
 #[derive(Debug)]
-struct Kept {
+struct IndexedAlert {
     alert: i64,
-    wants: Wants,
+    wants: Subscription,
     /// Its clauses, all of which must hold.
     clauses: Box<[ClauseId]>,
 }
 
 /// An alert that matches a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Match {
+pub struct AlertMatch {
     /// Index of the row in the batch.
     pub row: usize,
     /// Row number of the alert in the store.
     pub alert: i64,
 }
 
-impl Index {
+impl AlertIndex {
     /// Creates an empty index on a table.
     pub fn new(schema: &'static TableSchema) -> Self {
         Self {
             schema,
-            clauses: Clauses::default(),
+            clauses: ClauseTable::default(),
             slots: Vec::new(),
             free: Vec::new(),
             by_alert: HashMap::new(),
             by_text: HashMap::new(),
             by_cell: HashMap::new(),
             anywhere: Vec::new(),
-            words: Words::default(),
+            words: ClauseBits::default(),
         }
     }
 
@@ -113,12 +113,12 @@ impl Index {
     }
 
     /// The events that an alert wants; `None` if it is not active.
-    pub fn wants(&self, alert: i64) -> Option<Wants> {
+    pub fn wants(&self, alert: i64) -> Option<Subscription> {
         let slot = self.by_alert.get(&alert)?;
         Some(self.kept(*slot)?.wants)
     }
 
-    fn kept(&self, slot: Slot) -> Option<&Kept> {
+    fn kept(&self, slot: AlertSlot) -> Option<&IndexedAlert> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
@@ -126,10 +126,10 @@ impl Index {
     ///
     /// # Errors
     /// The filter uses a column that the table does not have; the alert is then not in the index.
-    pub fn put(
+    pub fn upsert(
         &mut self,
         alert: i64,
-        wants: Wants,
+        wants: Subscription,
         filter: &Filter,
     ) -> Result<(), DataFusionError> {
         self.remove(alert);
@@ -145,7 +145,7 @@ impl Index {
                 }
             }
         }
-        let kept = Some(Kept {
+        let kept = Some(IndexedAlert {
             alert,
             wants,
             clauses: clauses.into(),
@@ -157,11 +157,11 @@ impl Index {
             }
             None => {
                 self.slots.push(kept);
-                self.slots.len() as Slot - 1
+                self.slots.len() as AlertSlot - 1
             }
         };
         self.by_alert.insert(alert, slot);
-        self.each_list(slot, |list| list.push(slot));
+        self.for_each_posting_list(slot, |list| list.push(slot));
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Index {
         let Some(slot) = self.by_alert.remove(&alert) else {
             return;
         };
-        self.each_list(slot, |list| list.retain(|other| *other != slot));
+        self.for_each_posting_list(slot, |list| list.retain(|other| *other != slot));
         if let Some(kept) = self.slots[slot as usize].take() {
             kept.clauses.iter().for_each(|id| self.clauses.release(*id));
         }
@@ -178,7 +178,11 @@ impl Index {
     }
 
     /// Applies `change` to every posting list of an alert; lists that become empty are removed.
-    fn each_list(&mut self, slot: Slot, mut change: impl FnMut(&mut Vec<Slot>)) {
+    fn for_each_posting_list(
+        &mut self,
+        slot: AlertSlot,
+        mut change: impl FnMut(&mut Vec<AlertSlot>),
+    ) {
         // Uses the clauses as stored, so that the keys are the same on every call.
         let clauses = self.kept(slot).map(|kept| kept.clauses.iter());
         let clauses = clauses.into_iter().flatten();
@@ -191,7 +195,7 @@ impl Index {
         };
         for key in keys {
             match key {
-                Key::Text(column, text) => {
+                IndexKey::Text(column, text) => {
                     let texts = self.by_text.entry(column).or_default();
                     let list = texts.entry(text.as_str().into()).or_default();
                     change(list);
@@ -202,7 +206,7 @@ impl Index {
                         self.by_text.remove(&column);
                     }
                 }
-                Key::Cell(columns, cell) => {
+                IndexKey::Cell(columns, cell) => {
                     let cells = self.by_cell.entry(columns).or_default();
                     let list = cells.slots.entry(cell).or_default();
                     let before = list.len();
@@ -224,7 +228,7 @@ impl Index {
     ///
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
-    pub fn matches(&mut self, batch: &DecodedBatch) -> Result<Vec<Match>, Error> {
+    pub fn matches(&mut self, batch: &DecodedBatch) -> Result<Vec<AlertMatch>, Error> {
         let count = batch.rows().num_rows();
         if count > ROWS_MAX {
             let reason = format!("{count} rows; at most {ROWS_MAX} are percolated at once");
@@ -232,13 +236,13 @@ impl Index {
         }
         let mut words = std::mem::take(&mut self.words);
         words.begin(&self.clauses);
-        let mut found = Found {
+        let mut found = MatchCollector {
             index: self,
             batch,
             words: &mut words,
             matches: Vec::new(),
         };
-        let outcome = found.look();
+        let outcome = found.collect_matches();
         let mut matches = found.matches;
         self.words = words;
         outcome?;
@@ -250,15 +254,15 @@ impl Index {
 }
 
 /// The matches found so far.
-struct Found<'a> {
-    index: &'a Index,
+struct MatchCollector<'a> {
+    index: &'a AlertIndex,
     batch: &'a DecodedBatch,
-    words: &'a mut Words,
-    matches: Vec<Match>,
+    words: &'a mut ClauseBits,
+    matches: Vec<AlertMatch>,
 }
 
-impl Found<'_> {
-    fn look(&mut self) -> Result<(), Error> {
+impl MatchCollector<'_> {
+    fn collect_matches(&mut self) -> Result<(), Error> {
         let count = self.batch.rows().num_rows();
         let all = u128::MAX
             .checked_shr((ROWS_MAX - count) as u32)
@@ -287,7 +291,7 @@ impl Found<'_> {
         let decoded = self.batch.column(column)?;
         let values = &decoded.values;
         let described = self.index.schema.columns.get(column);
-        if described.is_none_or(|column| column.kind != Kind::Category) {
+        if described.is_none_or(|column| column.kind != ColumnKind::Category) {
             let texts = values.as_string::<i32>().iter().enumerate();
             return Ok(texts
                 .filter_map(|(row, text)| Some((text?.to_owned(), 1 << row)))
@@ -309,7 +313,7 @@ impl Found<'_> {
     }
 
     /// The cells that contain rows, each with its rows.
-    fn cells(&self, columns: [usize; 2], kept: &Cells) -> Result<Vec<(Cell, u128)>, Error> {
+    fn cells(&self, columns: [usize; 2], kept: &CellIndex) -> Result<Vec<(GridCell, u128)>, Error> {
         let [lats, lons] = [
             self.batch.column(columns[0])?,
             self.batch.column(columns[1])?,
@@ -318,7 +322,7 @@ impl Found<'_> {
             lats.values.as_primitive::<Float64Type>(),
             lons.values.as_primitive::<Float64Type>(),
         );
-        let mut cells: HashMap<Cell, u128> = HashMap::new();
+        let mut cells: HashMap<GridCell, u128> = HashMap::new();
         for row in 0..lats.len() {
             if lats.is_null(row) || lons.is_null(row) {
                 continue;
@@ -334,7 +338,7 @@ impl Found<'_> {
     }
 
     /// Adds a match for every alert in `slots` and every row in `rows` on which all clauses of the alert are true.
-    fn verify(&mut self, slots: &[Slot], rows: u128) -> Result<(), Error> {
+    fn verify(&mut self, slots: &[AlertSlot], rows: u128) -> Result<(), Error> {
         let index = self.index;
         for slot in slots {
             let Some(kept) = index.kept(*slot) else {
@@ -342,7 +346,7 @@ impl Found<'_> {
             };
             let mut left = rows;
             for clause in &kept.clauses {
-                left &= index.clauses.word(*clause, self.batch, self.words)?;
+                left &= index.clauses.bits(*clause, self.batch, self.words)?;
                 if left == 0 {
                     break;
                 }
@@ -350,7 +354,7 @@ impl Found<'_> {
             while left != 0 {
                 let row = left.trailing_zeros() as usize;
                 left &= left - 1;
-                self.matches.push(Match {
+                self.matches.push(AlertMatch {
                     row,
                     alert: kept.alert,
                 });

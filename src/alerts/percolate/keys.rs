@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
-use toise_contract::filter::{Clause, Filter, Test, position_columns};
+use toise_contract::filter::{Clause, ClauseTest, Filter, position_columns};
 use toise_geo::distance::covering_span_degrees;
-use toise_lake::schema::{Kind, TableSchema};
+use toise_lake::schema::{ColumnKind, TableSchema};
 
 /// Cell sizes of the grids, in degrees of latitude and longitude: 3 km to 220 km from south to north.
 pub(super) const CELL_DEGREES: [f64; 4] = [1.0 / 32.0, 1.0 / 8.0, 0.5, 2.0];
@@ -36,78 +36,80 @@ const TEXT_SHARE: f64 = 1e-6;
 const VALUE_SHARE: f64 = 0.5;
 
 /// A cell of a grid: index in [`CELL_DEGREES`], then row and column counted from latitude and longitude 0.
-pub(super) type Cell = (u8, i32, i32);
+pub(super) type GridCell = (u8, i32, i32);
 
 /// A property that a listing must have for an alert to match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum IndexKey {
     /// A text in a column.
     Text(usize, String),
     /// A position, given by its two columns, in a cell.
-    Cell([usize; 2], Cell),
+    Cell([usize; 2], GridCell),
 }
 
 /// The cell of a position in a grid.
-pub(super) fn cell_of(grid: usize, latitude: f64, longitude: f64) -> Cell {
+pub(super) fn cell_of(grid: usize, latitude: f64, longitude: f64) -> GridCell {
     // Degrees lie between -180 and 180.
     let step = |degrees: f64| (degrees / CELL_DEGREES[grid]).floor() as i32;
     (grid as u8, step(latitude), step(longitude))
 }
 
 /// The keys of a filter: a listing it selects has at least one of them. `None` if it may select any listing.
-pub(super) fn keys(schema: &TableSchema, filter: &[Clause]) -> Option<Vec<Key>> {
+pub(super) fn keys(schema: &TableSchema, filter: &[Clause]) -> Option<Vec<IndexKey>> {
     Some(best(schema, filter)?.keys)
 }
 
 /// Keys with the share of listings that have one of them.
-struct Selective {
+struct SelectiveKeys {
     share: f64,
-    keys: Vec<Key>,
+    keys: Vec<IndexKey>,
 }
 
 /// The keys of the most selective clause.
-fn best(schema: &TableSchema, filter: &[Clause]) -> Option<Selective> {
-    let all = filter.iter().filter_map(|clause| of_clause(schema, clause));
+fn best(schema: &TableSchema, filter: &[Clause]) -> Option<SelectiveKeys> {
+    let all = filter
+        .iter()
+        .filter_map(|clause| clause_keys(schema, clause));
     all.min_by(|one, other| one.share.total_cmp(&other.share))
 }
 
-fn of_clause(schema: &TableSchema, clause: &Clause) -> Option<Selective> {
+fn clause_keys(schema: &TableSchema, clause: &Clause) -> Option<SelectiveKeys> {
     match &clause.test {
-        Test::OneOf(texts) => {
+        ClauseTest::OneOf(texts) => {
             let (column, described) = schema.column(&clause.column)?;
             let share = match described.kind {
-                Kind::Text => TEXT_SHARE,
-                Kind::Category => share_of_value(&clause.column),
+                ColumnKind::Text => TEXT_SHARE,
+                ColumnKind::Category => share_of_value(&clause.column),
                 _ => return None,
             };
-            Some(Selective {
+            Some(SelectiveKeys {
                 share: share * texts.len() as f64,
                 keys: texts
                     .iter()
-                    .map(|text| Key::Text(column, text.clone()))
+                    .map(|text| IndexKey::Text(column, text.clone()))
                     .collect(),
             })
         }
-        Test::Within { lat, lon, radius_m } => {
+        ClauseTest::Within { lat, lon, radius_m } => {
             let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
             let (lats, lons) = (
                 [lat - lat_span, lat + lat_span],
                 [lon - lon_span, lon + lon_span],
             );
-            of_place(schema, &clause.column, lats, lons)
+            place_keys(schema, &clause.column, lats, lons)
         }
-        Test::InBox {
+        ClauseTest::InBox {
             top,
             left,
             bottom,
             right,
-        } => of_place(schema, &clause.column, [*bottom, *top], [*left, *right]),
-        Test::Any(filters) => of_alternatives(schema, filters),
-        Test::Number { .. }
-        | Test::Day { .. }
-        | Test::Moment { .. }
-        | Test::Is(_)
-        | Test::SomeItem(_) => None,
+        } => place_keys(schema, &clause.column, [*bottom, *top], [*left, *right]),
+        ClauseTest::Any(filters) => alternative_keys(schema, filters),
+        ClauseTest::Number { .. }
+        | ClauseTest::Day { .. }
+        | ClauseTest::Moment { .. }
+        | ClauseTest::Is(_)
+        | ClauseTest::SomeItem(_) => None,
     }
 }
 
@@ -117,26 +119,26 @@ fn share_of_value(column: &str) -> f64 {
 }
 
 /// The keys of all alternatives, because one of them must hold; `None` if one has no keys.
-fn of_alternatives(schema: &TableSchema, filters: &[Filter]) -> Option<Selective> {
+fn alternative_keys(schema: &TableSchema, filters: &[Filter]) -> Option<SelectiveKeys> {
     let (mut share, mut keys) = (0.0, HashSet::new());
     for filter in filters {
         let one = best(schema, filter)?;
         share += one.share;
         keys.extend(one.keys);
     }
-    Some(Selective {
+    Some(SelectiveKeys {
         share,
         keys: keys.into_iter().collect(),
     })
 }
 
 /// The cells that cover a box of latitudes and longitudes, in the finest grid that needs at most [`CELLS_MAX`].
-fn of_place(
+fn place_keys(
     schema: &TableSchema,
     position: &str,
     lats: [f64; 2],
     lons: [f64; 2],
-) -> Option<Selective> {
+) -> Option<SelectiveKeys> {
     let [lat, lon] = position_columns(position);
     let columns = [schema.column(&lat)?.0, schema.column(&lon)?.0];
     let steps = |[least, greatest]: [f64; 2], edge: f64| {
@@ -151,8 +153,8 @@ fn of_place(
         let whole = |(first, last): (f64, f64)| first as i32..=last as i32;
         let keys = whole(rows)
             .flat_map(|row| whole(cells).map(move |column| (grid as u8, row, column)))
-            .map(|cell| Key::Cell(columns, cell));
-        return Some(Selective {
+            .map(|cell| IndexKey::Cell(columns, cell));
+        return Some(SelectiveKeys {
             share: count * edge * edge / COUNTRY_SQUARE_DEGREES * CROWDING,
             keys: keys.collect(),
         });
@@ -164,17 +166,17 @@ fn of_place(
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use toise_contract::listings::filters::{Listing, parse_search_query};
+    use toise_contract::listings::filters::{ListingKind, parse_search_query};
     use toise_listings::columns::properties;
 
-    fn keys_of(filter: Value) -> Option<Vec<Key>> {
+    fn keys_of(filter: Value) -> Option<Vec<IndexKey>> {
         let query = json!({ "filterProperty": filter });
-        let filter = parse_search_query(Listing::Property, &query).unwrap();
+        let filter = parse_search_query(ListingKind::Property, &query).unwrap();
         keys(properties(), &filter)
     }
 
-    fn text(column: &str, text: &str) -> Key {
-        Key::Text(properties().column(column).unwrap().0, text.into())
+    fn text(column: &str, text: &str) -> IndexKey {
+        IndexKey::Text(properties().column(column).unwrap().0, text.into())
     }
 
     #[test]
@@ -198,7 +200,7 @@ mod tests {
             {"pin": {"lat": 45.75, "lon": 4.85}, "distanceKm": 2}}}});
         let mixed = keys_of(json!({"location": [{"inseeCode": "48095"}, circle]})).unwrap();
         assert!(mixed.contains(&text("location_insee_code", "48095")));
-        let cells = mixed.iter().filter(|key| matches!(key, Key::Cell(..)));
+        let cells = mixed.iter().filter(|key| matches!(key, IndexKey::Cell(..)));
         assert!((1..=16).contains(&cells.count()));
         let far = json!({"locationCoordinate": {"location": {"geoDistance":
             {"pin": {"lat": 45.75, "lon": 4.85}, "distanceKm": 2_000}}}});
@@ -220,9 +222,9 @@ mod tests {
                     for other in -20..=20 {
                         let share = |step: i32| f64::from(step) / 20.0;
                         let at = (lat + lat_span * share(step), lon + lon_span * share(other));
-                        let is_kept = |key: &Key| match key {
-                            Key::Cell(_, cell) => *cell == cell_of(cell.0.into(), at.0, at.1),
-                            Key::Text(..) => false,
+                        let is_kept = |key: &IndexKey| match key {
+                            IndexKey::Cell(_, cell) => *cell == cell_of(cell.0.into(), at.0, at.1),
+                            IndexKey::Text(..) => false,
                         };
                         assert!(
                             keys.iter().any(is_kept),

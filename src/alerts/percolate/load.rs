@@ -7,11 +7,11 @@ use rusqlite::{Connection, Row};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::State;
-use super::index::Wants;
+use super::CompiledAlerts;
+use super::index::Subscription;
 use crate::alert::{kind_of, listing_of, wants};
 use toise_contract::filter::Filter;
-use toise_contract::listings::filters::{Listing, parse_search_query};
+use toise_contract::listings::filters::{ListingKind, parse_search_query};
 
 /// Maximum alerts parsed before they are compiled, which limits what is in memory twice.
 const CHUNK_ALERTS: usize = 10_000;
@@ -21,21 +21,24 @@ const CHUNK_BYTES: usize = 16 << 20;
 const ALL_CORES_MIN: usize = 500;
 
 /// An alert as stored.
-struct Stored {
+struct StoredAlert {
     alert: i64,
     id: Uuid,
     change: i64,
-    listing: Listing,
+    listing: ListingKind,
     is_active: bool,
     search_query: String,
     match_kinds: String,
 }
 
 /// The parsed alert; `None` if it is not active.
-type Meaning = Option<(Wants, Filter)>;
+type ParsedAlert = Option<(Subscription, Filter)>;
 
 /// Applies the changes since the last call.
-pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn catch_up(
+    state: &mut CompiledAlerts,
+    connection: &Connection,
+) -> rusqlite::Result<()> {
     loop {
         let changed = changed_after(connection, state.change)?;
         let Some(last) = changed.last().map(|stored| stored.change) else {
@@ -46,14 +49,14 @@ pub(super) fn catch_up(state: &mut State, connection: &Connection) -> rusqlite::
             false => changed.par_iter().map(meaning).collect(),
         };
         for (stored, meaning) in changed.iter().zip(meanings) {
-            take(state, stored, meaning);
+            apply(state, stored, meaning);
         }
         state.change = last;
     }
 }
 
 /// The next changed alerts, at most [`CHUNK_ALERTS`] and [`CHUNK_BYTES`]; empty if there are no more.
-fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<Stored>> {
+fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<StoredAlert>> {
     let sql = "SELECT alert, change, kind, activated, iif(activated, search_query, ''), match_kinds, alert_id
          FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
@@ -69,8 +72,8 @@ fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<S
     Ok(changed)
 }
 
-fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
-    Ok(Stored {
+fn stored(row: &Row<'_>) -> rusqlite::Result<StoredAlert> {
+    Ok(StoredAlert {
         alert: row.get(0)?,
         change: row.get(1)?,
         listing: listing_of(row, 2)?,
@@ -81,7 +84,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     })
 }
 
-fn meaning(stored: &Stored) -> Result<Meaning, String> {
+fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
     if !stored.is_active {
         return Ok(None);
     }
@@ -93,10 +96,10 @@ fn meaning(stored: &Stored) -> Result<Meaning, String> {
     Ok(Some((wants(&json(&stored.match_kinds)?), filter)))
 }
 
-fn take(state: &mut State, stored: &Stored, meaning: Result<Meaning, String>) {
+fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, meaning: Result<ParsedAlert, String>) {
     let index = match stored.listing {
-        Listing::Property => &mut state.properties,
-        Listing::Advert => &mut state.adverts,
+        ListingKind::Property => &mut state.properties,
+        ListingKind::Advert => &mut state.adverts,
     };
     let taken = meaning.and_then(|meaning| match meaning {
         None => {
@@ -104,7 +107,7 @@ fn take(state: &mut State, stored: &Stored, meaning: Result<Meaning, String>) {
             Ok(())
         }
         Some((wants, filter)) => index
-            .put(stored.alert, wants, &filter)
+            .upsert(stored.alert, wants, &filter)
             .map_err(|error| error.to_string()),
     });
     state.unreadable.remove(&stored.alert);

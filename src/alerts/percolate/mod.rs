@@ -1,16 +1,16 @@
 //! Percolation: new and changed listings are tested against every active alert, in the transaction that writes them.
 //!
-//! A [`Percolator`] holds the active alerts, compiled like searches, in one [`index::Index`] per table. It follows the
+//! A [`Percolator`] holds the active alerts, compiled like searches, in one [`index::AlertIndex`] per table. It follows the
 //! change sequence of the alerts: [`Percolator::catch_up`] loads changes before a transaction and [`Percolator::begin`]
 //! again inside it, so an alert takes effect from its commit on, whichever process created it. Ingestion then passes
-//! what it wrote ([`Turn::properties`], [`Turn::adverts`]) in order; first matches and later events go to `matches` and
+//! what it wrote ([`TransactionPercolator::properties`], [`TransactionPercolator::adverts`]) in order; first matches and later events go to `matches` and
 //! the [`super::outbox`] in the same transaction.
 
 mod clauses;
 pub mod index;
 mod keys;
 mod load;
-mod turn;
+mod transaction;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -19,20 +19,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 
 use super::alert::last_change;
-use index::Index;
+use index::AlertIndex;
 use toise_lake::schema::TableSchema;
-pub use turn::{AdvertWritten, Occasion, PropertyWritten, Turn};
+pub use transaction::{AdvertWritten, PropertyTrigger, PropertyWritten, TransactionPercolator};
 
 /// The active alerts of a store, compiled. One per process and store is enough; every call blocks its thread.
 #[derive(Debug)]
 pub struct Percolator {
-    state: Mutex<State>,
-    seen: Seen,
+    state: Mutex<CompiledAlerts>,
+    published: PublishedCounts,
 }
 
 /// Numbers of active alerts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Active {
+pub struct ActiveAlertCounts {
     /// Compiled alerts on properties.
     pub on_properties: usize,
     /// Compiled alerts on adverts.
@@ -43,7 +43,7 @@ pub struct Active {
 
 /// Numbers that can be read without waiting for a percolation in progress.
 #[derive(Debug, Default)]
-struct Seen {
+struct PublishedCounts {
     change: AtomicI64,
     on_properties: AtomicUsize,
     on_adverts: AtomicUsize,
@@ -52,21 +52,21 @@ struct Seen {
 
 /// The active alerts as of a change.
 #[derive(Debug)]
-struct State {
+struct CompiledAlerts {
     /// Sequence of the last change applied; 0 if none.
     change: i64,
-    properties: Index,
-    adverts: Index,
+    properties: AlertIndex,
+    adverts: AlertIndex,
     /// Active alerts that this version cannot parse: they match nothing until they are changed.
     unreadable: BTreeSet<i64>,
 }
 
-impl State {
+impl CompiledAlerts {
     fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
         Self {
             change: 0,
-            properties: Index::new(properties),
-            adverts: Index::new(adverts),
+            properties: AlertIndex::new(properties),
+            adverts: AlertIndex::new(adverts),
             unreadable: BTreeSet::new(),
         }
     }
@@ -81,36 +81,39 @@ impl Percolator {
     /// Creates a percolator without alerts; they are loaded on first use.
     pub fn new(properties: &'static TableSchema, adverts: &'static TableSchema) -> Self {
         Self {
-            state: Mutex::new(State::new(properties, adverts)),
-            seen: Seen::default(),
+            state: Mutex::new(CompiledAlerts::new(properties, adverts)),
+            published: PublishedCounts::default(),
         }
     }
 
     /// Applies changes of alerts. Costs one indexed lookup if there are none; loading 100,000 alerts takes seconds, so
     /// this is called before a transaction rather than inside it.
     pub fn catch_up(&self, connection: &Connection) -> rusqlite::Result<()> {
-        if last_change(connection)? <= self.seen.change.load(Ordering::Acquire) {
+        if last_change(connection)? <= self.published.change.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut state = self.state();
         let outcome = load::catch_up(&mut state, connection);
-        self.tell(&state);
+        self.publish_counts(&state);
         outcome
     }
 
     /// The alerts as they are inside a transaction; `None` if none is active. Holds a lock until the turn is dropped,
     /// so no other thread percolates.
-    pub fn begin(&self, connection: &Connection) -> rusqlite::Result<Option<Turn<'_>>> {
+    pub fn begin(
+        &self,
+        connection: &Connection,
+    ) -> rusqlite::Result<Option<TransactionPercolator<'_>>> {
         let mut state = self.state();
         if last_change(connection)? < state.change {
             // The store has been reset to an earlier state. Outside a transaction this check could be wrong.
             state.forget();
         }
         let outcome = load::catch_up(&mut state, connection);
-        self.tell(&state);
+        self.publish_counts(&state);
         outcome?;
         let is_idle = state.properties.is_empty() && state.adverts.is_empty();
-        Ok((!is_idle).then(|| Turn::new(state)))
+        Ok((!is_idle).then(|| TransactionPercolator::new(state)))
     }
 
     /// Removes all alerts, to load them again. To be called if a transaction fails after [`Self::begin`], because
@@ -118,20 +121,20 @@ impl Percolator {
     pub fn forget(&self) {
         let mut state = self.state();
         state.forget();
-        self.tell(&state);
+        self.publish_counts(&state);
     }
 
     /// Numbers of active alerts, as of the last call that applied changes.
-    pub fn active(&self) -> Active {
+    pub fn active(&self) -> ActiveAlertCounts {
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        Active {
-            on_properties: count(&self.seen.on_properties),
-            on_adverts: count(&self.seen.on_adverts),
-            unreadable: count(&self.seen.unreadable),
+        ActiveAlertCounts {
+            on_properties: count(&self.published.on_properties),
+            on_adverts: count(&self.published.on_adverts),
+            unreadable: count(&self.published.unreadable),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CompiledAlerts> {
         // A lock of the standard library, because this is the one place that acts on a panic of whoever held it.
         self.state
             .lock()
@@ -144,14 +147,17 @@ impl Percolator {
             })
     }
 
-    fn tell(&self, state: &State) {
-        let seen = &self.seen;
-        seen.change.store(state.change, Ordering::Release);
-        seen.on_properties
+    fn publish_counts(&self, state: &CompiledAlerts) {
+        let published = &self.published;
+        published.change.store(state.change, Ordering::Release);
+        published
+            .on_properties
             .store(state.properties.len(), Ordering::Relaxed);
-        seen.on_adverts
+        published
+            .on_adverts
             .store(state.adverts.len(), Ordering::Relaxed);
-        seen.unreadable
+        published
+            .unreadable
             .store(state.unreadable.len(), Ordering::Relaxed);
     }
 }

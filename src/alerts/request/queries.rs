@@ -4,13 +4,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::delivery::DeliveryStatus;
-use toise_contract::dates::{DATE_RULE, Moment};
+use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Values, read, read_query};
 use toise_contract::filter::Filter;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_contract::listings::filters::bodies::search_query;
-use toise_contract::walk::At;
+use toise_contract::walk::JsonPath;
 
 /// Maximum entries per page.
 pub const TAKE_MAX: usize = 100;
@@ -79,12 +79,12 @@ pub static REPLAY: [Field; 3] = [
 ];
 
 /// The body of a preview.
-pub fn preview_table(listing: Listing) -> &'static [Field] {
-    static PROPERTY: [Field; 2] = preview(search_query(Listing::Property));
-    static ADVERT: [Field; 2] = preview(search_query(Listing::Advert));
+pub fn preview_table(listing: ListingKind) -> &'static [Field] {
+    static PROPERTY: [Field; 2] = preview(search_query(ListingKind::Property));
+    static ADVERT: [Field; 2] = preview(search_query(ListingKind::Advert));
     match listing {
-        Listing::Property => &PROPERTY,
-        Listing::Advert => &ADVERT,
+        ListingKind::Property => &PROPERTY,
+        ListingKind::Advert => &ADVERT,
     }
 }
 
@@ -99,7 +99,7 @@ const fn preview(query: &'static Own) -> [Field; 2] {
 
 /// A page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct PageParams {
     /// Number of entries to skip.
     pub skip: usize,
     /// Maximum number of entries, at most [`TAKE_MAX`].
@@ -130,7 +130,7 @@ pub struct PreviewRequest {
 ///
 /// # Errors
 /// The first fault in the order of the query.
-pub fn parse_page(query: &[(String, String)]) -> Result<Page, Fault> {
+pub fn parse_page(query: &[(String, String)]) -> Result<PageParams, Fault> {
     Ok(page(&mut read_query(query, &PAGE)?))
 }
 
@@ -138,7 +138,7 @@ pub fn parse_page(query: &[(String, String)]) -> Result<Page, Fault> {
 ///
 /// # Errors
 /// The first fault in the order of the query.
-pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Page), Fault> {
+pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, PageParams), Fault> {
     let mut values = read_query(query, &ALERT_LIST)?;
     Ok((values.take("account_id"), page(&mut values)))
 }
@@ -149,7 +149,7 @@ pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Pag
 /// The first fault in the order of the query.
 pub fn parse_deliveries(
     query: &[(String, String)],
-) -> Result<(Option<DeliveryStatus>, Page), Fault> {
+) -> Result<(Option<DeliveryStatus>, PageParams), Fault> {
     let mut values = read_query(query, &DELIVERIES)?;
     let status = values.word("status").and_then(DeliveryStatus::parse);
     Ok((status, page(&mut values)))
@@ -160,11 +160,12 @@ pub fn parse_deliveries(
 /// # Errors
 /// The first fault in document order; missing keys are reported last.
 pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
-    let at = At::Body;
+    let at = JsonPath::Body;
     let mut values = read(body, &REPLAY, at)?;
-    let (from, to): (Moment, Moment) = (values.require("from")?, values.require("to")?);
+    let (from, to): (DateOrInstant, DateOrInstant) =
+        (values.require("from")?, values.require("to")?);
     if from.is_after(to) {
-        return Err(At::Key(&at, "from").fault("must not be after to"));
+        return Err(JsonPath::Key(&at, "from").fault("must not be after to"));
     }
     Ok(ReplayRequest {
         from_ms: from.first_millisecond(),
@@ -177,16 +178,16 @@ pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
 ///
 /// # Errors
 /// The first fault in document order; missing keys are reported last.
-pub fn parse_preview(listing: Listing, body: &Value) -> Result<PreviewRequest, Fault> {
-    let mut values = read(body, preview_table(listing), At::Body)?;
+pub fn parse_preview(listing: ListingKind, body: &Value) -> Result<PreviewRequest, Fault> {
+    let mut values = read(body, preview_table(listing), JsonPath::Body)?;
     Ok(PreviewRequest {
         filter: values.require("search_query")?,
         days: values.take("days").unwrap_or(PREVIEW_DAYS_DEFAULT),
     })
 }
 
-fn page(values: &mut Values<'_>) -> Page {
-    Page {
+fn page(values: &mut Values<'_>) -> PageParams {
+    PageParams {
         skip: values.take("skip").unwrap_or(0),
         take: values.take("take").unwrap_or(TAKE_DEFAULT),
     }
@@ -202,8 +203,11 @@ mod tests {
     fn a_page_has_limits_and_defaults() {
         let page =
             |query: &str| parse_page(&pairs(query).unwrap()).map_err(|fault| fault.to_string());
-        assert_eq!(page(""), Ok(Page { skip: 0, take: 20 }));
-        assert_eq!(page("take=100&skip=7"), Ok(Page { skip: 7, take: 100 }));
+        assert_eq!(page(""), Ok(PageParams { skip: 0, take: 20 }));
+        assert_eq!(
+            page("take=100&skip=7"),
+            Ok(PageParams { skip: 7, take: 100 })
+        );
         for (query, message) in [
             ("take=0", "take: must be an integer between 1 and 100"),
             ("take=101", "take: must be an integer between 1 and 100"),
@@ -223,7 +227,7 @@ mod tests {
     #[test]
     fn deliveries_are_listed_by_status() {
         let parse = |query: &str| parse_deliveries(&pairs(query).unwrap());
-        let page = Page { skip: 0, take: 3 };
+        let page = PageParams { skip: 0, take: 3 };
         assert_eq!(
             parse("status=dead&take=3"),
             Ok((Some(DeliveryStatus::Dead), page))
@@ -268,7 +272,7 @@ mod tests {
     #[test]
     fn a_preview_is_rejected_like_a_search() {
         let body = json!({"search_query": {"filterAd": {"isOnline": true}}, "days": 7});
-        let request = parse_preview(Listing::Advert, &body).unwrap();
+        let request = parse_preview(ListingKind::Advert, &body).unwrap();
         assert_eq!((request.days, request.filter.len()), (7, 1));
         for (body, message) in [
             (json!({}), "search_query: is required"),
@@ -285,7 +289,7 @@ mod tests {
                 "days: must be an integer between 1 and 365",
             ),
         ] {
-            let refused = parse_preview(Listing::Advert, &body)
+            let refused = parse_preview(ListingKind::Advert, &body)
                 .unwrap_err()
                 .to_string();
             assert!(refused.starts_with(message), "{refused}");

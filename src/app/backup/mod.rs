@@ -51,12 +51,12 @@ pub struct Manifest {
     /// Time at which the backup started, ISO 8601.
     pub created_at: String,
     /// Every file except the manifest.
-    pub files: Vec<Entry>,
+    pub files: Vec<ManifestEntry>,
 }
 
 /// One file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// Path in the data folder, separated by `/`.
     pub path: String,
     /// Length, in bytes.

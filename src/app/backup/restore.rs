@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use tempfile::TempDir;
 
 use super::{
-    BUFFER_BYTES, Entry, Error, MANIFEST_FILE, Manifest, Result, copy_hashed, parent_of,
+    BUFFER_BYTES, Error, MANIFEST_FILE, Manifest, ManifestEntry, Result, copy_hashed, parent_of,
     sync_folder,
 };
 use toise_store as store;
@@ -20,13 +20,13 @@ const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
 /// A restored data folder that is not in its final place yet. Dropping it deletes it.
 #[derive(Debug)]
-pub struct Restored {
+pub struct StagedRestore {
     stage: TempDir,
     data: PathBuf,
     manifest: Manifest,
 }
 
-impl Restored {
+impl StagedRestore {
     /// Copies a backup, a folder or a tar file, to a stage next to the future data folder. Blocks.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ fn from_tar(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> 
 
 /// Verifies every byte of a tar file against the manifest in it.
 pub(super) fn check_tar(from: &Path) -> Result<()> {
-    let check = |entry: &Entry, from: &Path, content: &mut dyn Read| {
+    let check = |entry: &ManifestEntry, from: &Path, content: &mut dyn Read| {
         let found =
             copy_hashed(content, &mut io::sink(), |_| ()).map_err(|error| error.at(from, from))?;
         refuse_unless_same(entry, from, &found)
@@ -122,7 +122,7 @@ pub(super) fn check_tar(from: &Path) -> Result<()> {
 fn read_tar(
     from: &Path,
     begin: impl FnOnce(&Manifest),
-    mut take: impl FnMut(&Entry, &Path, &mut dyn Read) -> Result<()>,
+    mut take: impl FnMut(&ManifestEntry, &Path, &mut dyn Read) -> Result<()>,
 ) -> Result<Manifest> {
     let file = File::open(from).map_err(Error::io(from))?;
     let mut archive = tar::Archive::new(BufReader::with_capacity(BUFFER_BYTES, file));
@@ -171,7 +171,7 @@ fn is_file(entry: &tar::Entry<'_, impl Read>, name: &str) -> bool {
 
 /// Writes one file of a backup and checks it against the manifest; durable on return.
 fn put(
-    entry: &Entry,
+    entry: &ManifestEntry,
     from: &Path,
     content: &mut dyn Read,
     folder: &Path,
@@ -195,7 +195,7 @@ fn put(
     sync_folder(&inside)
 }
 
-fn refuse_unless_same(entry: &Entry, from: &Path, found: &(u64, String)) -> Result<()> {
+fn refuse_unless_same(entry: &ManifestEntry, from: &Path, found: &(u64, String)) -> Result<()> {
     let (bytes, blake3) = found;
     if *bytes == entry.bytes && *blake3 == entry.blake3 {
         return Ok(());

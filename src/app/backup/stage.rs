@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use tempfile::TempDir;
 
 use super::{
-    COMPANIONS, Entry, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest,
+    COMPANIONS, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest, ManifestEntry,
     REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder,
 };
 use toise_base::clock::Clock;
@@ -32,21 +32,21 @@ const TAR_BUFFER_BYTES: usize = 1 << 20;
 
 /// Destination of a backup.
 #[derive(Clone, Debug)]
-enum Target {
+enum BackupTarget {
     Folder(PathBuf),
     Tar(PathBuf),
 }
 
 /// A complete backup that is not in its final place yet. Dropping it deletes it.
 #[derive(Debug)]
-pub struct Stage {
+pub struct StagedBackup {
     folder: TempDir,
-    target: Target,
+    target: BackupTarget,
     manifest: Manifest,
     _lock: File,
 }
 
-impl Stage {
+impl StagedBackup {
     /// Copies a data folder while other processes read and write it. Blocks.
     ///
     /// # Errors
@@ -63,10 +63,10 @@ impl Stage {
             .extension()
             .is_some_and(|extension| extension == "tar");
         let (target, beside) = if is_tar {
-            (Target::Tar(target.to_owned()), data.to_owned())
+            (BackupTarget::Tar(target.to_owned()), data.to_owned())
         } else {
             // Staged next to the target, so that a rename suffices. Hard links require the data folder's file system.
-            (Target::Folder(target.to_owned()), parent_of(target))
+            (BackupTarget::Folder(target.to_owned()), parent_of(target))
         };
         let folder = tempfile::Builder::new()
             .prefix(STAGE_PREFIX)
@@ -111,7 +111,7 @@ impl Stage {
     /// The target exists by now, or cannot be written.
     pub fn publish(self) -> Result<Manifest> {
         match &self.target {
-            Target::Folder(path) => {
+            BackupTarget::Folder(path) => {
                 // A rename would replace an empty folder created in the meantime, which is not ours.
                 if fs::symlink_metadata(path).is_ok() {
                     return Err(Error::Exists(path.clone()));
@@ -119,7 +119,7 @@ impl Stage {
                 fs::rename(self.folder.path(), path).map_err(Error::io(path))?;
                 sync_folder(&parent_of(path))?;
             }
-            Target::Tar(path) => self.write_tar(path)?,
+            BackupTarget::Tar(path) => self.write_tar(path)?,
         }
         Ok(self.manifest)
     }
@@ -246,7 +246,7 @@ fn copy_table(table: &Path, to: &Path) -> Result<()> {
         };
         fs::create_dir_all(to).map_err(Error::io(to))?;
         write_synced(&to.join(snapshot::FILE_NAME), &text)?;
-        let linked = link_parts(table, to, &Snapshot::load(to)?);
+        let linked = link_data_files(table, to, &Snapshot::load(to)?);
         if fs::read(&path).map_err(Error::io(&path))? == text {
             linked?;
             return sync_folder(to);
@@ -257,7 +257,7 @@ fn copy_table(table: &Path, to: &Path) -> Result<()> {
 }
 
 /// Links the files of every data file in the snapshot: rows, id index, checksums.
-fn link_parts(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
+fn link_data_files(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
     for part in &snapshot.parts {
         for name in part.files() {
             link_or_copy(&table.join(&name), &to.join(&name))?;
@@ -359,7 +359,12 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Lists the files under a folder in name order, with their lengths and digests. Reads every file completely.
-fn list(folder: &Path, prefix: &str, into: &mut Vec<Entry>, progress: &ProgressBar) -> Result<()> {
+fn list(
+    folder: &Path,
+    prefix: &str,
+    into: &mut Vec<ManifestEntry>,
+    progress: &ProgressBar,
+) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
     let mut names = entries
         .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
@@ -376,7 +381,7 @@ fn list(folder: &Path, prefix: &str, into: &mut Vec<Entry>, progress: &ProgressB
         let mut file = File::open(&path).map_err(Error::io(&path))?;
         let (bytes, blake3) = copy_hashed(&mut file, &mut io::sink(), |read| progress.inc(read))
             .map_err(|error| error.at(&path, &path))?;
-        into.push(Entry {
+        into.push(ManifestEntry {
             path: inside,
             bytes,
             blake3,

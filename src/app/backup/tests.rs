@@ -5,11 +5,11 @@ use std::fs;
 use chrono::Utc;
 use indicatif::ProgressBar;
 
-use super::restore::Restored;
-use super::stage::{Stage, append};
+use super::restore::StagedRestore;
+use super::stage::{StagedBackup, append};
 use super::*;
 use toise_base::clock::Clock;
-use toise_lake::snapshot::{self, PartEntry, Snapshot};
+use toise_lake::snapshot::{self, DataFileEntry, Snapshot};
 use toise_store::Store;
 
 fn data_folder() -> tempfile::TempDir {
@@ -50,11 +50,11 @@ fn data_folder() -> tempfile::TempDir {
 fn back_up(folder: &Path, name: &str) -> Result<Manifest> {
     let clock = Clock::steered(Utc::now());
     let bar = ProgressBar::hidden();
-    Stage::take(&folder.join("data"), &folder.join(name), &clock, &bar)?.publish()
+    StagedBackup::take(&folder.join("data"), &folder.join(name), &clock, &bar)?.publish()
 }
 
 fn restore(from: &Path, data: &Path) -> Result<Manifest> {
-    Restored::prepare(from, data, &ProgressBar::hidden())?.publish()
+    StagedRestore::prepare(from, data, &ProgressBar::hidden())?.publish()
 }
 
 fn left_over(folder: &Path) -> Vec<String> {
@@ -68,7 +68,7 @@ fn left_over(folder: &Path) -> Vec<String> {
 /// Publishes a snapshot of one data file.
 fn publish_snapshot(folder: &Path) {
     let table = folder.join("data/lake/made_up");
-    let part = PartEntry {
+    let part = DataFileEntry {
         file: "000001-0000.parquet".to_owned(),
         run: 1,
         rows: 1,
@@ -157,7 +157,7 @@ fn nothing_is_ever_overwritten() {
     }
     let nothing = path.join("nothing");
     let clock = Clock::system();
-    let taken = Stage::take(&nothing, &path.join("x"), &clock, &ProgressBar::hidden());
+    let taken = StagedBackup::take(&nothing, &path.join("x"), &clock, &ProgressBar::hidden());
     assert!(matches!(taken, Err(Error::NoData(_))));
     assert!(!nothing.exists());
 }
@@ -187,8 +187,8 @@ fn a_backup_waits_for_the_current_model_and_refuses_an_invalid_one() {
     }
     fs::remove_file(models.join("current.json")).unwrap();
     let manifest = back_up(path, "without").unwrap();
-    let is_model = |file: &&Entry| file.path.starts_with("models/");
-    let of_models: Vec<&Entry> = manifest.files.iter().filter(is_model).collect();
+    let is_model = |file: &&ManifestEntry| file.path.starts_with("models/");
+    let of_models: Vec<&ManifestEntry> = manifest.files.iter().filter(is_model).collect();
     assert_eq!(of_models.len(), 1, "{of_models:?}");
 }
 
@@ -198,7 +198,7 @@ fn a_backup_deletes_leftovers_of_a_killed_one_and_two_do_not_run_at_once() {
     let data = folder.path().join("data");
     fs::create_dir_all(data.join(".backup-killed/lake")).unwrap();
     let (clock, bar) = (Clock::system(), ProgressBar::hidden());
-    let take = |name: &str| Stage::take(&data, &folder.path().join(name), &clock, &bar);
+    let take = |name: &str| StagedBackup::take(&data, &folder.path().join(name), &clock, &bar);
     let first = take("one.tar").unwrap();
     assert!(!data.join(".backup-killed").exists());
     assert!(matches!(take("two"), Err(Error::Busy(_))));
@@ -269,7 +269,7 @@ fn a_tar_of_the_first_versions_restores() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let content = b"[log]\nlevel = \"warn\"\n";
-    let file = Entry {
+    let file = ManifestEntry {
         path: "toise.toml".to_owned(),
         bytes: content.len() as u64,
         blake3: blake3::hash(content).to_hex().to_string(),

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use super::settings::{self, SECTIONS, SETTINGS, Setting};
-use super::{Config, ENVIRONMENT_PREFIX, Error, FILE_NAME, Origin, Value};
+use super::{Config, ENVIRONMENT_PREFIX, Error, FILE_NAME, SettingOrigin, SettingValue};
 
 /// Sources of configuration values other than the defaults.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub struct ConfigSources {
     /// Configuration file; `None` for `toise.toml` in the data folder, if it exists.
     pub file: Option<PathBuf>,
     /// Environment variables; those without the prefix are ignored.
@@ -19,9 +19,9 @@ pub struct Sources {
     pub flags: Vec<Flag>,
 }
 
-impl Sources {
+impl ConfigSources {
     /// The environment of the process only.
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
             .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX))
@@ -45,7 +45,10 @@ pub struct Flag {
 }
 
 /// Returns every setting with its value, in the order of the table. Without a data folder, no file is read from it.
-pub(super) fn apply(data: Option<&Path>, sources: &Sources) -> Result<Vec<Value>, Error> {
+pub(super) fn apply(
+    data: Option<&Path>,
+    sources: &ConfigSources,
+) -> Result<Vec<SettingValue>, Error> {
     let mut values = Values::defaults()?;
     let in_data = data.map(|data| data.join(FILE_NAME));
     match (&sources.file, &in_data) {
@@ -58,7 +61,12 @@ pub(super) fn apply(data: Option<&Path>, sources: &Sources) -> Result<Vec<Value>
         let place = || format!("{} {}", flag.name, flag.path);
         let setting = settings::find(&flag.path)
             .ok_or_else(|| unknown_key(flag.name.to_owned(), &flag.path))?;
-        values.read(setting, &flag.text, Origin::Flag(flag.name.into()), place)?;
+        values.read(
+            setting,
+            &flag.text,
+            SettingOrigin::Flag(flag.name.into()),
+            place,
+        )?;
     }
     Ok(SETTINGS
         .iter()
@@ -66,7 +74,7 @@ pub(super) fn apply(data: Option<&Path>, sources: &Sources) -> Result<Vec<Value>
         .collect())
 }
 
-struct Values(HashMap<String, Value>);
+struct Values(HashMap<String, SettingValue>);
 
 impl Values {
     fn defaults() -> Result<Self, Error> {
@@ -78,18 +86,18 @@ impl Values {
                 .get(setting.section)
                 .and_then(|section| section.get(setting.key))
                 .ok_or_else(|| Error::Structure(format!("{} has no default", setting.path())))?;
-            let value = Value {
+            let value = SettingValue {
                 setting,
                 value: value.clone(),
-                origin: Origin::Default,
+                origin: SettingOrigin::Default,
             };
             values.insert(setting.path(), value);
         }
         Ok(Self(values))
     }
 
-    fn set(&mut self, setting: &'static Setting, value: toml::Value, origin: Origin) {
-        let value = Value {
+    fn set(&mut self, setting: &'static Setting, value: toml::Value, origin: SettingOrigin) {
+        let value = SettingValue {
             setting,
             value,
             origin,
@@ -102,7 +110,7 @@ impl Values {
         &mut self,
         setting: &'static Setting,
         text: &str,
-        origin: Origin,
+        origin: SettingOrigin,
         place: impl Fn() -> String,
     ) -> Result<(), Error> {
         let value = setting
@@ -145,7 +153,7 @@ impl Values {
                     .ok_or_else(|| setting.kind.refusal(value.get_ref().type_str()))
                     .and_then(|value| setting.kind.check(&value).map(|()| value))
                     .map_err(|fault| refused(at, format!("{dotted} {fault}")))?;
-                let origin = Origin::File {
+                let origin = SettingOrigin::File {
                     path: path.to_owned(),
                     line: line_of(key.span().start),
                 };
@@ -165,7 +173,7 @@ impl Values {
                 continue;
             };
             if let Some(setting) = known.get(name) {
-                let origin = Origin::Environment(name.clone());
+                let origin = SettingOrigin::Environment(name.clone());
                 self.read(setting, text, origin, || format!("environment {name}"))?;
                 continue;
             }

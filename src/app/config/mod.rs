@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use layers::{Flag, Sources};
+pub use layers::{ConfigSources, Flag};
 use settings::Setting;
-use toise_accounts::limits::Limits;
+use toise_accounts::limits::KeyLimits;
 use toise_accounts::prices;
 use toise_alerts::settings::{AlertLimits, WebhookSettings};
 use toise_collect::settings::CollectSettings;
@@ -70,7 +70,7 @@ pub struct Config {
     /// Memory and threads of queries.
     pub engine: EngineSettings,
     /// Defaults for new keys.
-    pub limits: Limits,
+    pub limits: KeyLimits,
     /// Limits of alerts.
     pub alerts: AlertLimits,
     /// Valuation of homes.
@@ -89,7 +89,7 @@ impl Default for Config {
             server: ServerSettings::default(),
             log: LogSettings::default(),
             engine: EngineSettings::default(),
-            limits: Limits::default(),
+            limits: KeyLimits::default(),
             alerts: AlertLimits::default(),
             estimate: EstimateSettings::default(),
             webhooks: WebhookSettings::default(),
@@ -101,7 +101,7 @@ impl Default for Config {
 
 /// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Not set.
     Default,
     /// A line of a file.
@@ -117,43 +117,43 @@ pub enum Origin {
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => formatter.write_str("default"),
-            Origin::File { path, line } => write!(formatter, "{}:{line}", path.display()),
-            Origin::Environment(name) => write!(formatter, "environment {name}"),
-            Origin::Flag(flag) => write!(formatter, "flag {flag}"),
+            SettingOrigin::Default => formatter.write_str("default"),
+            SettingOrigin::File { path, line } => write!(formatter, "{}:{line}", path.display()),
+            SettingOrigin::Environment(name) => write!(formatter, "environment {name}"),
+            SettingOrigin::Flag(flag) => write!(formatter, "flag {flag}"),
         }
     }
 }
 
 /// A setting with its value.
 #[derive(Clone, Debug)]
-pub struct Value {
+pub struct SettingValue {
     /// The setting.
     pub setting: &'static Setting,
     /// Its value.
     pub value: toml::Value,
     /// Origin of the value.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// The configuration in effect, with the origin of each value.
 #[derive(Clone, Debug)]
-pub struct Effective {
+pub struct EffectiveConfig {
     /// Typed configuration, for the program.
     pub config: Config,
     /// Values with their origins, in the order of the table of settings, for printing.
-    pub values: Vec<Value>,
+    pub values: Vec<SettingValue>,
 }
 
-impl Effective {
+impl EffectiveConfig {
     /// Loads the configuration for a data folder.
     ///
     /// # Errors
     /// A file that cannot be read, an unknown key, a value out of range, settings that contradict each other.
-    pub fn load(data: &Path, sources: &Sources) -> Result<Self, Error> {
+    pub fn load(data: &Path, sources: &ConfigSources) -> Result<Self, Error> {
         Self::from_values(layers::apply(Some(data), sources)?)
     }
 
@@ -162,10 +162,10 @@ impl Effective {
     /// # Errors
     /// None: a test checks the defaults against the table of settings.
     pub fn defaults() -> Result<Self, Error> {
-        Self::from_values(layers::apply(None, &Sources::default())?)
+        Self::from_values(layers::apply(None, &ConfigSources::default())?)
     }
 
-    fn from_values(values: Vec<Value>) -> Result<Self, Error> {
+    fn from_values(values: Vec<SettingValue>) -> Result<Self, Error> {
         let mut table = toml::Table::new();
         for value in &values {
             let section = table

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::settings::SECTIONS;
-use super::{Effective, Origin, Value};
+use super::{EffectiveConfig, SettingOrigin, SettingValue};
 
 /// Maximum columns of a comment line.
 const COMMENT_COLUMNS: usize = 116;
@@ -17,7 +17,7 @@ const HEAD: &str = "\
 
 /// Whether origins of values are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origins {
+pub enum OriginComments {
     /// Not printed; the text can be used as a configuration file.
     Hidden,
     /// Printed at the end of each line.
@@ -25,19 +25,19 @@ pub enum Origins {
 }
 
 /// Formats every setting as commented TOML.
-pub fn as_toml(effective: &Effective, origins: Origins) -> String {
+pub fn as_toml(effective: &EffectiveConfig, origins: OriginComments) -> String {
     let mut text = HEAD.to_owned();
     for (section, about) in SECTIONS {
         text.push_str(&format!("\n# {about}.\n[{section}]\n"));
-        for value in of_section(effective, section) {
+        for value in values_in_section(effective, section) {
             let setting = value.setting;
             for line in wrapped(&setting.doc) {
                 text.push_str(&format!("# {line}\n"));
             }
             let origin = match (origins, &value.origin) {
-                (Origins::Hidden, _) => String::new(),
-                (Origins::Shown, Origin::Default) => "  # default".into(),
-                (Origins::Shown, origin) => format!("  # from {origin}"),
+                (OriginComments::Hidden, _) => String::new(),
+                (OriginComments::Shown, SettingOrigin::Default) => "  # default".into(),
+                (OriginComments::Shown, origin) => format!("  # from {origin}"),
             };
             text.push_str(&format!("{} = {}{origin}\n", setting.key, value.value));
         }
@@ -46,10 +46,10 @@ pub fn as_toml(effective: &Effective, origins: Origins) -> String {
 }
 
 /// Formats the settings as `{section: {key: {value, from}}}`.
-pub fn as_json(effective: &Effective) -> serde_json::Value {
+pub fn as_json(effective: &EffectiveConfig) -> serde_json::Value {
     let mut sections = serde_json::Map::new();
     for (section, _) in SECTIONS {
-        let keys = of_section(effective, section).map(|value| {
+        let keys = values_in_section(effective, section).map(|value| {
             let entry = json!({"value": value.value, "from": value.origin.to_string()});
             (value.setting.key.to_owned(), entry)
         });
@@ -61,7 +61,10 @@ pub fn as_json(effective: &Effective) -> serde_json::Value {
     sections.into()
 }
 
-fn of_section<'e>(effective: &'e Effective, section: &str) -> impl Iterator<Item = &'e Value> {
+fn values_in_section<'e>(
+    effective: &'e EffectiveConfig,
+    section: &str,
+) -> impl Iterator<Item = &'e SettingValue> {
     effective
         .values
         .iter()

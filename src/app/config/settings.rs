@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
-use toise_net::receiver::Allowed;
+use toise_net::egress::AllowedHosts;
 
 /// Maximum of a setting in seconds: a day.
 const SECONDS_MAX: u64 = 86_400;
@@ -40,7 +40,7 @@ const MEBIBYTES_MAX: u64 = 16 << 20;
 
 /// Kind of values that a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingKind {
     /// `HOST:PORT`.
     Address,
     /// Path of a file; empty for none.
@@ -67,7 +67,7 @@ pub struct Setting {
     /// Key in the section.
     pub key: &'static str,
     /// Kind of values it accepts.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// Documentation: one sentence with the unit.
     pub doc: String,
 }
@@ -89,87 +89,87 @@ pub const SECTIONS: [(&str, &str); 9] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, Kind, &str); 40] = [
-    ("server", "listen", Kind::Address,
+const ROWS: [(&str, &str, SettingKind, &str); 40] = [
+    ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
-    ("server", "tls_certificate", Kind::Path,
+    ("server", "tls_certificate", SettingKind::Path,
         "PEM file with the certificate chain, leaf first; with tls_key it turns TLS on. SIGHUP reloads both"),
-    ("server", "tls_key", Kind::Path,
+    ("server", "tls_key", SettingKind::Path,
         "PEM file with the private key of the certificate"),
-    ("server", "tls_handshake_timeout_s", Kind::Whole(1, SECONDS_MAX),
+    ("server", "tls_handshake_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum duration of a TLS handshake, in seconds"),
-    ("server", "connections_max", Kind::Whole(1, 1_000_000),
+    ("server", "connections_max", SettingKind::Whole(1, 1_000_000),
         "Maximum open connections; more wait in the backlog. The limit on open files (ulimit -n) must allow them"),
-    ("server", "header_read_timeout_s", Kind::Whole(1, SECONDS_MAX),
+    ("server", "header_read_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum time to receive a request head, from the start of the connection or the head, in seconds"),
-    ("server", "keep_alive_idle_s", Kind::Whole(1, SECONDS_MAX),
+    ("server", "keep_alive_idle_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum idle time of a connection between two requests, in seconds"),
-    ("server", "request_timeout_s", Kind::Whole(1, SECONDS_MAX),
+    ("server", "request_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum duration of a request including its body, in seconds"),
-    ("server", "drain_timeout_s", Kind::Whole(0, SECONDS_MAX),
+    ("server", "drain_timeout_s", SettingKind::Whole(0, SECONDS_MAX),
         "Maximum wait for running requests when the service stops, in seconds"),
-    ("log", "format", Kind::OneOf(&["text", "json"]),
+    ("log", "format", SettingKind::OneOf(&["text", "json"]),
         "text for people, json for one object per line"),
-    ("log", "level", Kind::Level,
+    ("log", "level", SettingKind::Level,
         "error, warn, info, debug, trace or off, also by module (info,toise::http=debug); RUST_LOG takes precedence"),
-    ("engine", "column_cache_mib", Kind::Whole(1, MEBIBYTES_MAX),
+    ("engine", "column_cache_mib", SettingKind::Whole(1, MEBIBYTES_MAX),
         "Maximum size of the cache of decoded columns, in MiB"),
-    ("engine", "sql_memory_mib", Kind::Whole(16, MEBIBYTES_MAX),
+    ("engine", "sql_memory_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
         "Memory of SQL queries before they spill to disk, in MiB"),
-    ("engine", "query_threads", Kind::Whole(0, 1_024),
+    ("engine", "query_threads", SettingKind::Whole(0, 1_024),
         "Query threads; 0 for one per core"),
-    ("engine", "query_queue_max", Kind::Whole(0, 1_000_000),
+    ("engine", "query_queue_max", SettingKind::Whole(0, 1_000_000),
         "Maximum queries waiting for a thread; past it the response is 503 with Retry-After"),
-    ("limits", "test_rate_per_s", Kind::Whole(1, RATE_PER_S_MAX),
+    ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
-    ("limits", "test_monthly_quota", Kind::Whole(0, MONTHLY_QUOTA_MAX),
+    ("limits", "test_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),
         "Calls per month of a test key; 0 for no quota"),
-    ("limits", "production_rate_per_s", Kind::Whole(1, RATE_PER_S_MAX),
+    ("limits", "production_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a production key"),
-    ("limits", "production_monthly_quota", Kind::Whole(0, MONTHLY_QUOTA_MAX),
+    ("limits", "production_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),
         "Calls per month of a production key; 0 for no quota"),
-    ("limits", "concurrent_estimates_max", Kind::Whole(1, ESTIMATES_MAX),
+    ("limits", "concurrent_estimates_max", SettingKind::Whole(1, ESTIMATES_MAX),
         "Maximum concurrent estimates of one key"),
-    ("alerts", "per_account_max", Kind::Whole(0, ALERTS_MAX),
+    ("alerts", "per_account_max", SettingKind::Whole(0, ALERTS_MAX),
         "Maximum active alerts per account"),
-    ("alerts", "kept_per_account_max", Kind::Whole(0, ALERTS_MAX),
+    ("alerts", "kept_per_account_max", SettingKind::Whole(0, ALERTS_MAX),
         "Maximum alerts per account including ended ones, which keep their history and can be reactivated"),
-    ("alerts", "conditions_max", Kind::Whole(1, CONDITIONS_MAX),
+    ("alerts", "conditions_max", SettingKind::Whole(1, CONDITIONS_MAX),
         "Maximum conditions per alert; every code, value, range and place of its filter counts"),
-    ("estimate", "adjustments", Kind::Flag,
+    ("estimate", "adjustments", SettingKind::Flag,
         "Whether features that sales do not record (balcony, lift, condition, ...) adjust the price, within bounds"),
-    ("webhooks", "allow_hosts", Kind::Hosts,
+    ("webhooks", "allow_hosts", SettingKind::Hosts,
         "Hosts that webhooks may reach at any address, also over plain http; for trials, never on a public service"),
-    ("webhooks", "retention_days", Kind::Whole(1, RETENTION_DAYS_MAX),
+    ("webhooks", "retention_days", SettingKind::Whole(1, RETENTION_DAYS_MAX),
         "Retention of notifications for replays, delivered or not, in days"),
-    ("webhooks", "outbox_max", Kind::Whole(1_000, OUTBOX_MAX),
+    ("webhooks", "outbox_max", SettingKind::Whole(1_000, OUTBOX_MAX),
         "Maximum notifications in the outbox; past it, delivered ones are evicted first, then dead ones, then those of the \
           account with most waiting. About 150 bytes each, and 1 KiB per advert"),
-    ("collect", "allow_hosts", Kind::Hosts,
+    ("collect", "allow_hosts", SettingKind::Hosts,
         "Hosts whose pages may be fetched at any address and port, also over plain http; for trials"),
-    ("collect", "plain_http", Kind::OneOf(&["refused", "allowed"]),
+    ("collect", "plain_http", SettingKind::OneOf(&["refused", "allowed"]),
         "Whether pages are fetched over plain http; if refused, they are requested over https"),
-    ("collect", "hosts", Kind::OneOf(&["any", "portals"]),
+    ("collect", "hosts", SettingKind::OneOf(&["any", "portals"]),
         "any for every public host, portals for hosts of portals with rules"),
-    ("collect", "fresh_s", Kind::Whole(0, COLLECT_SECONDS_MAX),
+    ("collect", "fresh_s", SettingKind::Whole(0, COLLECT_SECONDS_MAX),
         "Age up to which an advert is returned without fetching its page again, in seconds"),
-    ("collect", "wait_s", Kind::Whole(0, 600),
+    ("collect", "wait_s", SettingKind::Whole(0, 600),
         "Maximum wait of a call for its page before the response is 202, in seconds"),
-    ("collect", "page_timeout_s", Kind::Whole(1, 30),
+    ("collect", "page_timeout_s", SettingKind::Whole(1, 30),
         "Maximum time to fetch a page, redirects and body included, in seconds"),
-    ("collect", "rejected_for_s", Kind::Whole(0, COLLECT_SECONDS_MAX),
+    ("collect", "rejected_for_s", SettingKind::Whole(0, COLLECT_SECONDS_MAX),
         "How long a rejected page is not fetched again, in seconds"),
-    ("collect", "running_max", Kind::Whole(1, 10_000),
+    ("collect", "running_max", SettingKind::Whole(1, 10_000),
         "Maximum pages fetched concurrently"),
-    ("collect", "per_host_max", Kind::Whole(1, 1_000),
+    ("collect", "per_host_max", SettingKind::Whole(1, 1_000),
         "Maximum pages fetched concurrently from one host"),
-    ("collect", "host_delay_ms", Kind::Whole(0, 600_000),
+    ("collect", "host_delay_ms", SettingKind::Whole(0, 600_000),
         "Minimum time between two fetches from one host, in milliseconds; robots.txt and Retry-After may demand more"),
-    ("collect", "waiting_per_account_max", Kind::Whole(1, 1_000_000),
+    ("collect", "waiting_per_account_max", SettingKind::Whole(1, 1_000_000),
         "Maximum waiting pages of one account; past it the response is 503 with Retry-After"),
-    ("collect", "keep_pages_days", Kind::Whole(0, RETENTION_DAYS_MAX),
+    ("collect", "keep_pages_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
         "Retention of fetched pages, for disputes, in days; 0 stores none"),
-    ("collect", "contact", Kind::Header,
+    ("collect", "contact", SettingKind::Header,
         "Web or email address for portals, added to the user agent; empty for none"),
 ];
 
@@ -184,7 +184,7 @@ pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
     let prices = Consumption::ALL.into_iter().map(|consumption| Setting {
         section: "prices",
         key: consumption.as_str(),
-        kind: Kind::Whole(0, CREDITS_MAX),
+        kind: SettingKind::Whole(0, CREDITS_MAX),
         doc: format!("Credits per {}", consumption.unit()),
     });
     rows.chain(prices).collect()
@@ -203,18 +203,18 @@ impl Setting {
     }
 }
 
-impl Kind {
+impl SettingKind {
     /// Parses a value given as text, by the environment or a flag.
     ///
     /// # Errors
     /// What the value must be.
     pub fn read(self, text: &str) -> Result<Value, String> {
         let value = match self {
-            Kind::Whole(..) => text.trim().parse().map_or_else(
+            SettingKind::Whole(..) => text.trim().parse().map_or_else(
                 |_| Value::String(text.into()),
                 |number: i64| Value::Integer(number),
             ),
-            Kind::Flag => text.trim().parse().map_or_else(
+            SettingKind::Flag => text.trim().parse().map_or_else(
                 |_| Value::String(text.into()),
                 |flag: bool| Value::Boolean(flag),
             ),
@@ -231,18 +231,18 @@ impl Kind {
     pub fn check(self, value: &Value) -> Result<(), String> {
         let text = value.as_str();
         let allowed = match self {
-            Kind::Address => text.is_some_and(is_address),
-            Kind::Path => text.is_some(),
-            Kind::Level => {
+            SettingKind::Address => text.is_some_and(is_address),
+            SettingKind::Path => text.is_some(),
+            SettingKind::Level => {
                 text.is_some_and(|text| !text.is_empty() && EnvFilter::try_new(text).is_ok())
             }
-            Kind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
-            Kind::Hosts => text.is_some_and(|text| Allowed::parse(text).is_ok()),
-            Kind::Header => text.is_some_and(|text| {
+            SettingKind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
+            SettingKind::Hosts => text.is_some_and(|text| AllowedHosts::parse(text).is_ok()),
+            SettingKind::Header => text.is_some_and(|text| {
                 text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
             }),
-            Kind::Flag => value.is_bool(),
-            Kind::Whole(min, max) => value
+            SettingKind::Flag => value.is_bool(),
+            SettingKind::Whole(min, max) => value
                 .as_integer()
                 .and_then(|number| u64::try_from(number).ok())
                 .is_some_and(|number| (min..=max).contains(&number)),
@@ -257,18 +257,20 @@ impl Kind {
     /// Message with what a value must be and what was found.
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
-            Kind::Address => "HOST:PORT in quotes, as in \"127.0.0.1:8080\"".into(),
-            Kind::Path => "a path in quotes, empty for none".into(),
-            Kind::Level => "error, warn, info, debug, trace, off, or directives by module".into(),
-            Kind::OneOf(words) => format!("one of: {}", words.join(", ")),
-            Kind::Hosts => {
+            SettingKind::Address => "HOST:PORT in quotes, as in \"127.0.0.1:8080\"".into(),
+            SettingKind::Path => "a path in quotes, empty for none".into(),
+            SettingKind::Level => {
+                "error, warn, info, debug, trace, off, or directives by module".into()
+            }
+            SettingKind::OneOf(words) => format!("one of: {}", words.join(", ")),
+            SettingKind::Hosts => {
                 "host names or addresses in quotes, separated by commas, empty for none".into()
             }
-            Kind::Header => {
+            SettingKind::Header => {
                 format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")
             }
-            Kind::Whole(min, max) => format!("a whole number from {min} to {max}"),
-            Kind::Flag => "true or false, without quotes".into(),
+            SettingKind::Whole(min, max) => format!("a whole number from {min} to {max}"),
+            SettingKind::Flag => "true or false, without quotes".into(),
         };
         format!("must be {expected}; found {found}")
     }

@@ -1,17 +1,21 @@
 //! Every setting has a default and a place, layers take precedence in order, unknown keys are refused.
 
-use super::print::{Origins, as_json, as_toml};
+use super::print::{OriginComments, as_json, as_toml};
 use super::settings::SETTINGS;
 use super::*;
 
-fn load(data: &Path, environment: &[(&str, &str)], flags: &[Flag]) -> Result<Effective, Error> {
+fn load(
+    data: &Path,
+    environment: &[(&str, &str)],
+    flags: &[Flag],
+) -> Result<EffectiveConfig, Error> {
     let pairs = environment.iter();
-    let sources = Sources {
+    let sources = ConfigSources {
         file: None,
         environment: pairs.map(|(a, b)| ((*a).into(), (*b).into())).collect(),
         flags: flags.to_vec(),
     };
-    Effective::load(data, &sources)
+    EffectiveConfig::load(data, &sources)
 }
 
 fn folder_with(text: &str) -> tempfile::TempDir {
@@ -27,7 +31,7 @@ fn refusal(text: &str) -> String {
     error.strip_prefix(&place).unwrap_or(&error).to_owned()
 }
 
-fn from(effective: &Effective, path: &str) -> String {
+fn from(effective: &EffectiveConfig, path: &str) -> String {
     let value = effective
         .values
         .iter()
@@ -59,11 +63,11 @@ fn defaults_apply_and_their_printed_file_is_equal() {
     let folder = tempfile::tempdir().unwrap();
     let nothing = load(folder.path(), &[], &[]).unwrap();
     assert_eq!(nothing.config, Config::default());
-    let printed = folder_with(&as_toml(&nothing, Origins::Hidden));
+    let printed = folder_with(&as_toml(&nothing, OriginComments::Hidden));
     let read_back = load(printed.path(), &[], &[]).unwrap();
     assert_eq!(read_back.config, Config::default());
     assert!(from(&read_back, "server.listen").contains("toise.toml:"));
-    for line in as_toml(&nothing, Origins::Shown).lines() {
+    for line in as_toml(&nothing, OriginComments::Shown).lines() {
         assert!(line.chars().count() <= 120, "{line}");
     }
 }
@@ -190,10 +194,10 @@ fn a_fault_elsewhere_names_the_variable_or_the_flag() {
 #[test]
 fn a_certificate_without_its_key_is_refused() {
     assert!(refusal("[server]\ntls_certificate = \"c.pem\"").contains("go together"));
-    let missing = Sources {
+    let missing = ConfigSources {
         file: Some("/nowhere/toise.toml".into()),
-        ..Sources::default()
+        ..ConfigSources::default()
     };
-    let error = Effective::load(Path::new("."), &missing).unwrap_err();
+    let error = EffectiveConfig::load(Path::new("."), &missing).unwrap_err();
     assert!(error.to_string().starts_with("/nowhere/toise.toml: "));
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use toise_base::reports;
 use toise_contract::enums::WireEnum;
-use toise_listings::load::ingest::Outcome;
+use toise_listings::load::ingest::IngestOutcome;
 
 /// Maximum examples stored per reason.
 const EXAMPLES_MAX: usize = 3;
@@ -19,21 +19,21 @@ const OTHER_REASONS: &str = "other reasons";
 
 /// A line, as an example of a rejection or warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Example {
+pub struct IngestExample {
     file: String,
     line: u64,
 }
 
 /// How often a reason occurred, with the first examples.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct IngestTally {
     count: u64,
-    examples: Vec<Example>,
+    examples: Vec<IngestExample>,
 }
 
 /// What was read from one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FileReport {
+pub struct IngestFileReport {
     name: String,
     adverts: u64,
 }
@@ -43,7 +43,7 @@ pub struct FileReport {
 pub struct IngestReport {
     table: &'static str,
     started_at: String,
-    files: Vec<FileReport>,
+    files: Vec<IngestFileReport>,
     adverts: u64,
     created: u64,
     updated: u64,
@@ -51,9 +51,9 @@ pub struct IngestReport {
     rejected: u64,
     events: BTreeMap<&'static str, u64>,
     /// Rejected adverts, by reason.
-    rejections: BTreeMap<String, Tally>,
+    rejections: BTreeMap<String, IngestTally>,
     /// Ingested adverts with a warning, by warning.
-    warnings: BTreeMap<String, Tally>,
+    warnings: BTreeMap<String, IngestTally>,
     /// Columns that map to no field, in the order they were found.
     unknown_columns: Vec<String>,
     /// Wall time, seconds.
@@ -72,7 +72,7 @@ impl IngestReport {
 
     /// Starts the count of a file; the following lines belong to it.
     pub fn begin_file(&mut self, name: &str) {
-        self.files.push(FileReport {
+        self.files.push(IngestFileReport {
             name: name.to_owned(),
             adverts: 0,
         });
@@ -95,7 +95,7 @@ impl IngestReport {
     }
 
     /// Counts an advert by the outcome of its ingestion.
-    pub fn add(&mut self, line: u64, outcome: &Outcome) {
+    pub fn add(&mut self, line: u64, outcome: &IngestOutcome) {
         let example = self.count(line);
         let receipt = match outcome {
             Ok(receipt) => receipt,
@@ -122,13 +122,13 @@ impl IngestReport {
         }
     }
 
-    fn count(&mut self, line: u64) -> Example {
+    fn count(&mut self, line: u64) -> IngestExample {
         self.adverts += 1;
         let file = self.files.last_mut().map(|file| {
             file.adverts += 1;
             file.name.clone()
         });
-        Example {
+        IngestExample {
             file: file.unwrap_or_default(),
             line,
         }
@@ -166,7 +166,7 @@ impl IngestReport {
         for (title, tallies) in [("rejected", &self.rejections), ("warning", &self.warnings)] {
             for (reason, tally) in tallies {
                 let _ = writeln!(text, "{title}: {reason}: {}", tally.count);
-                for Example { file, line } in &tally.examples {
+                for IngestExample { file, line } in &tally.examples {
                     let _ = writeln!(text, "  {file}, line {line}");
                 }
             }
@@ -182,7 +182,7 @@ impl IngestReport {
     }
 }
 
-fn tally(tallies: &mut BTreeMap<String, Tally>, reason: &str, example: Example) {
+fn tally(tallies: &mut BTreeMap<String, IngestTally>, reason: &str, example: IngestExample) {
     let is_kept = tallies.contains_key(reason) || tallies.len() < REASONS_MAX;
     let tally = tallies
         .entry(if is_kept { reason } else { OTHER_REASONS }.to_owned())

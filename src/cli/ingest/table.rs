@@ -18,14 +18,14 @@ const INDEX_MAX: usize = 99;
 
 /// One step of a field's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum FieldStep {
     Field(String),
     Item(usize),
 }
 
 /// Type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FieldShape {
     Text,
     Number,
     Flag,
@@ -34,14 +34,14 @@ enum Kind {
 
 /// A field of the advert: its path and type.
 #[derive(Clone, Debug)]
-struct Field {
-    path: Vec<Step>,
-    kind: Kind,
+struct AdvertField {
+    path: Vec<FieldStep>,
+    kind: FieldShape,
 }
 
 /// Maps columns to fields.
 pub struct Mapping {
-    given: Vec<(Field, String)>,
+    given: Vec<(AdvertField, String)>,
 }
 
 impl Mapping {
@@ -63,7 +63,7 @@ impl Mapping {
     fn of_header(
         &self,
         header: &csv::StringRecord,
-    ) -> Result<(Vec<Vec<Field>>, Vec<String>), String> {
+    ) -> Result<(Vec<Vec<AdvertField>>, Vec<String>), String> {
         for (_, theirs) in &self.given {
             if !header.iter().any(|column| column == theirs) {
                 return Err(format!(
@@ -75,7 +75,7 @@ impl Mapping {
         let mut unknown = Vec::new();
         let columns = header.iter().map(|column| {
             let mapped = self.given.iter().filter(|(_, theirs)| theirs == column);
-            let mut fields: Vec<Field> = mapped.map(|(field, _)| field.clone()).collect();
+            let mut fields: Vec<AdvertField> = mapped.map(|(field, _)| field.clone()).collect();
             if fields.is_empty() {
                 match field(column) {
                     Ok(field) => fields.push(field),
@@ -89,30 +89,32 @@ impl Mapping {
 }
 
 /// Parses a field's path, as in `location.locationCoordinate.location[0]`, and finds its type.
-fn field(name: &str) -> Result<Field, Fault> {
+fn field(name: &str) -> Result<AdvertField, Fault> {
     let mut path = Vec::new();
     for part in name.split('.') {
         let mut pieces = part.split('[');
-        path.push(Step::Field(pieces.next().unwrap_or_default().to_owned()));
+        path.push(FieldStep::Field(
+            pieces.next().unwrap_or_default().to_owned(),
+        ));
         for piece in pieces {
             let index = piece
                 .strip_suffix(']')
                 .and_then(|digits| digits.parse().ok());
             let index = index.filter(|index| *index <= INDEX_MAX);
-            path.push(Step::Item(
+            path.push(FieldStep::Item(
                 index.ok_or_else(|| Fault::new(name, "no such field"))?,
             ));
         }
     }
     let mut fault = Fault::new(name, "no such field");
     for (kind, probe) in [
-        (Kind::Number, json!(1)),
-        (Kind::Flag, json!(true)),
-        (Kind::Texts, json!([])),
-        (Kind::Text, json!("")),
+        (FieldShape::Number, json!(1)),
+        (FieldShape::Flag, json!(true)),
+        (FieldShape::Texts, json!([])),
+        (FieldShape::Text, json!("")),
     ] {
         match probe_of(&path, &probe) {
-            Ok(()) => return Ok(Field { path, kind }),
+            Ok(()) => return Ok(AdvertField { path, kind }),
             Err(refused) => fault = refused,
         }
     }
@@ -120,17 +122,17 @@ fn field(name: &str) -> Result<Field, Fault> {
     if fault.message.contains("unknown field") {
         return Err(fault);
     }
-    Ok(Field {
+    Ok(AdvertField {
         path,
-        kind: Kind::Text,
+        kind: FieldShape::Text,
     })
 }
 
-fn probe_of(path: &[Step], probe: &Value) -> Result<(), Fault> {
+fn probe_of(path: &[FieldStep], probe: &Value) -> Result<(), Fault> {
     let mut record = Value::Object(Map::new());
     put(&mut record, path, probe.clone());
     // If the path ends in a list item, the other items must be valid too.
-    if let Some(Step::Item(_)) = path.last()
+    if let Some(FieldStep::Item(_)) = path.last()
         && let Some(Value::Array(items)) = path_value(&mut record, &path[..path.len() - 1])
     {
         items.resize(items.len().max(2), probe.clone());
@@ -139,25 +141,25 @@ fn probe_of(path: &[Step], probe: &Value) -> Result<(), Fault> {
     read::<Advert>(&record).map(drop)
 }
 
-fn path_value<'v>(record: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+fn path_value<'v>(record: &'v mut Value, path: &[FieldStep]) -> Option<&'v mut Value> {
     path.iter().try_fold(record, |value, step| match step {
-        Step::Field(name) => value.get_mut(name),
-        Step::Item(index) => value.get_mut(index),
+        FieldStep::Field(name) => value.get_mut(name),
+        FieldStep::Item(index) => value.get_mut(index),
     })
 }
 
 /// Sets a value at a path, creating the objects and arrays on the way.
-fn put(record: &mut Value, path: &[Step], value: Value) {
+fn put(record: &mut Value, path: &[FieldStep], value: Value) {
     let mut here = record;
     for step in path {
         match step {
-            Step::Field(name) => {
+            FieldStep::Field(name) => {
                 if !here.is_object() {
                     *here = Value::Object(Map::new());
                 }
                 here = &mut here[name.as_str()];
             }
-            Step::Item(index) => {
+            FieldStep::Item(index) => {
                 if !here.is_array() {
                     *here = Value::Array(Vec::new());
                 }
@@ -176,10 +178,10 @@ fn put(record: &mut Value, path: &[Step], value: Value) {
 
 /// Parses a cell as the field's type. A cell that does not parse stays a text, which validation later rejects with its
 /// path.
-fn cell(text: &str, kind: Kind) -> Value {
+fn cell(text: &str, kind: FieldShape) -> Value {
     match kind {
-        Kind::Text => json!(text),
-        Kind::Number => {
+        FieldShape::Text => json!(text),
+        FieldShape::Number => {
             let plain: String = text
                 .chars()
                 .filter(|sign| !sign.is_whitespace() && *sign != '€')
@@ -190,12 +192,12 @@ fn cell(text: &str, kind: Kind) -> Value {
                 _ => json!(text),
             }
         }
-        Kind::Flag => match text.to_lowercase().as_str() {
+        FieldShape::Flag => match text.to_lowercase().as_str() {
             "1" | "true" | "yes" | "oui" | "vrai" => json!(true),
             "0" | "false" | "no" | "non" | "faux" => json!(false),
             _ => json!(text),
         },
-        Kind::Texts => {
+        FieldShape::Texts => {
             let items = text.split(LIST_SEPARATOR).map(str::trim);
             Value::from(items.filter(|item| !item.is_empty()).collect::<Vec<_>>())
         }
@@ -203,13 +205,13 @@ fn cell(text: &str, kind: Kind) -> Value {
 }
 
 /// Reads the header and rows of a CSV file.
-pub struct Rows<R> {
+pub struct CsvRows<R> {
     rows: csv::StringRecordsIntoIter<R>,
-    columns: Vec<Vec<Field>>,
+    columns: Vec<Vec<AdvertField>>,
     unknown: Vec<String>,
 }
 
-impl<R: BufRead> Rows<R> {
+impl<R: BufRead> CsvRows<R> {
     /// Reads the header of an input. The separator is whichever of comma, semicolon and tab is most frequent in it.
     ///
     /// # Errors
@@ -233,7 +235,7 @@ impl<R: BufRead> Rows<R> {
             .from_reader(input);
         let header = reader.headers().map_err(|error| error.to_string())?;
         let (columns, unknown) = mapping.of_header(header)?;
-        let is_url = |field: &Field| field.path == [Step::Field("url".into())];
+        let is_url = |field: &AdvertField| field.path == [FieldStep::Field("url".into())];
         if !columns.iter().flatten().any(is_url) {
             return Err("no column is mapped to url; map one with --map url=COLUMN".into());
         }
@@ -250,7 +252,7 @@ impl<R: BufRead> Rows<R> {
     }
 }
 
-impl<R: Read> Iterator for Rows<R> {
+impl<R: Read> Iterator for CsvRows<R> {
     type Item = std::io::Result<Line>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -312,7 +314,7 @@ mod tests {
             ("location.locationCoordinate.location[0]", "lon"),
             ("location.locationCoordinate.location[1]", "lat"),
         ]);
-        let mut rows = Rows::new(text.as_bytes(), &mapping.unwrap()).unwrap();
+        let mut rows = CsvRows::new(text.as_bytes(), &mapping.unwrap()).unwrap();
         assert_eq!(rows.unknown_columns(), ["note"]);
         let first = rows.next().unwrap().unwrap();
         assert_eq!(first.number, 2);
@@ -337,11 +339,11 @@ mod tests {
             error.starts_with("--map: currentPrice.amount: unknown field; must be one of: value"),
             "{error}"
         );
-        let none = Rows::new(&b"a,b\n"[..], &mapping(&[("url", "link")]).unwrap())
+        let none = CsvRows::new(&b"a,b\n"[..], &mapping(&[("url", "link")]).unwrap())
             .err()
             .unwrap();
         assert_eq!(none, "--map: no column \"link\"; columns: a, b");
-        let none = Rows::new(&b"a,b\n"[..], &mapping(&[]).unwrap())
+        let none = CsvRows::new(&b"a,b\n"[..], &mapping(&[]).unwrap())
             .err()
             .unwrap();
         assert!(none.contains("--map url=COLUMN"), "{none}");
@@ -350,7 +352,7 @@ mod tests {
     #[test]
     fn a_row_of_another_width_is_reported_and_the_rest_is_read() {
         let text = "url,title\nhttps://p.example/1\nhttps://p.example/2,T3\n";
-        let rows = Rows::new(text.as_bytes(), &mapping(&[]).unwrap()).unwrap();
+        let rows = CsvRows::new(text.as_bytes(), &mapping(&[]).unwrap()).unwrap();
         let read: Vec<bool> = rows.map(|line| line.unwrap().advert.is_ok()).collect();
         assert_eq!(read, [false, true]);
     }

@@ -26,7 +26,7 @@ const INLINE: [&str; 19] = [
 
 /// The content of a page.
 #[derive(Debug, Default)]
-pub struct Document {
+pub struct PageDocument {
     /// `property` or `name` of `meta` elements, in lower case, with their `content`.
     pub metas: Vec<(String, String)>,
     /// Text of `title`.
@@ -42,7 +42,7 @@ pub struct Document {
 }
 
 /// Walks a page. Recursion is bounded, because a tidied page has a limited depth.
-pub fn walk(html: &Html) -> Document {
+pub fn walk(html: &Html) -> PageDocument {
     let mut walker = Walker::default();
     walker.element(html.root_element(), true, false);
     let mut document = walker.document;
@@ -52,7 +52,7 @@ pub fn walk(html: &Html) -> Document {
     document
 }
 
-impl Document {
+impl PageDocument {
     /// Content of the first `meta` element with one of these names.
     pub fn meta(&self, names: &[&str]) -> Option<&str> {
         let find = |name: &&str| self.metas.iter().find(|(found, _)| found == name);
@@ -65,7 +65,7 @@ impl Document {
 
 #[derive(Default)]
 struct Walker {
-    document: Document,
+    document: PageDocument,
     main: String,
     items: usize,
     value_bytes: usize,

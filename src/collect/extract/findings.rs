@@ -15,7 +15,7 @@ use toise_contract::read::{TEXT_BYTES_MAX, read};
 /// Where on a page a field was found, most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+pub enum FieldOrigin {
     /// A selector in the portal's file.
     Portal,
     /// A JSON-LD block.
@@ -28,15 +28,15 @@ pub enum Origin {
     Text,
 }
 
-impl Origin {
+impl FieldOrigin {
     /// Name of the origin.
     pub fn as_str(self) -> &'static str {
         match self {
-            Origin::Portal => "portal",
-            Origin::JsonLd => "json-ld",
-            Origin::Microdata => "microdata",
-            Origin::OpenGraph => "open-graph",
-            Origin::Text => "text",
+            FieldOrigin::Portal => "portal",
+            FieldOrigin::JsonLd => "json-ld",
+            FieldOrigin::Microdata => "microdata",
+            FieldOrigin::OpenGraph => "open-graph",
+            FieldOrigin::Text => "text",
         }
     }
 }
@@ -47,18 +47,18 @@ pub struct Finding {
     /// The value as in an advert.
     pub value: Value,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: FieldOrigin,
 }
 
 /// The fields of an advert, by path (`habitation.surface.total`).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Findings {
+pub struct PageFindings {
     fields: BTreeMap<String, Finding>,
 }
 
-impl Findings {
+impl PageFindings {
     /// Adds a value, unless the field already has one or does not accept it.
-    pub fn put(&mut self, path: &str, value: impl Into<Value>, origin: Origin) {
+    pub fn put(&mut self, path: &str, value: impl Into<Value>, origin: FieldOrigin) {
         let value = clean(value.into());
         if self.has(path) || is_empty(&value) || !fits(path, &value) {
             return;
@@ -68,14 +68,19 @@ impl Findings {
     }
 
     /// Adds a value, unless it is `None`.
-    pub fn put_some(&mut self, path: &str, value: Option<impl Into<Value>>, origin: Origin) {
+    pub fn set_optional(
+        &mut self,
+        path: &str,
+        value: Option<impl Into<Value>>,
+        origin: FieldOrigin,
+    ) {
         if let Some(value) = value {
             self.put(path, value, origin);
         }
     }
 
     /// Records that the price is available on request only.
-    pub fn put_price_on_request(&mut self, origin: Origin) {
+    pub fn set_price_on_request(&mut self, origin: FieldOrigin) {
         let path = PRICE;
         if !self.has(path) {
             let value = Value::Null;
@@ -230,13 +235,17 @@ mod tests {
 
     #[test]
     fn the_first_source_wins_and_invalid_values_are_ignored() {
-        let mut findings = Findings::default();
-        findings.put("location.postalCode", "7501", Origin::JsonLd);
-        findings.put("location.postalCode", "75011", Origin::Microdata);
-        findings.put("location.postalCode", "69003", Origin::Text);
-        findings.put("habitation.roomCount", 2.5, Origin::JsonLd);
-        findings.put("title", "  T3 \u{a0} Paris \n\n centre ", Origin::OpenGraph);
-        findings.put("flx", 1, Origin::Text);
+        let mut findings = PageFindings::default();
+        findings.put("location.postalCode", "7501", FieldOrigin::JsonLd);
+        findings.put("location.postalCode", "75011", FieldOrigin::Microdata);
+        findings.put("location.postalCode", "69003", FieldOrigin::Text);
+        findings.put("habitation.roomCount", 2.5, FieldOrigin::JsonLd);
+        findings.put(
+            "title",
+            "  T3 \u{a0} Paris \n\n centre ",
+            FieldOrigin::OpenGraph,
+        );
+        findings.put("flx", 1, FieldOrigin::Text);
         assert_eq!(findings.get("location.postalCode"), Some(&json!("75011")));
         assert_eq!(
             Value::Object(findings.advert()),
@@ -246,15 +255,15 @@ mod tests {
 
     #[test]
     fn a_price_on_request_is_recorded_and_a_number_takes_precedence() {
-        let mut findings = Findings::default();
-        findings.put_price_on_request(Origin::Text);
+        let mut findings = PageFindings::default();
+        findings.set_price_on_request(FieldOrigin::Text);
         assert_eq!(
             Value::Object(findings.advert()),
             json!({"currentPrice": {"value": null}})
         );
-        let mut findings = Findings::default();
-        findings.put(PRICE, 250_000, Origin::JsonLd);
-        findings.put_price_on_request(Origin::Text);
+        let mut findings = PageFindings::default();
+        findings.put(PRICE, 250_000, FieldOrigin::JsonLd);
+        findings.set_price_on_request(FieldOrigin::Text);
         assert_eq!(findings.get(PRICE), Some(&json!(250_000)));
     }
 }

@@ -10,17 +10,17 @@ pub mod document;
 pub mod findings;
 pub mod french;
 mod open_graph;
+pub mod page_kind;
 mod schema_org;
-pub mod signs;
 pub mod tidy;
 
 use scraper::Html;
 use serde_json::Value;
 
-use self::document::Document;
-use self::findings::{Findings, Origin, PRICE};
-use self::french::{Part, tokens::tokens};
-use self::signs::Obstacle;
+use self::document::PageDocument;
+use self::findings::{FieldOrigin, PRICE, PageFindings};
+use self::french::{TextTrust, tokens::tokens};
+use self::page_kind::Obstacle;
 use super::portals::Portal;
 use toise_listings::adverts::identity::ListingUrl;
 
@@ -29,7 +29,7 @@ const PRICES_OF_A_LIST: usize = 4;
 
 /// A page as fetched.
 #[derive(Clone, Copy, Debug)]
-pub struct Page<'p> {
+pub struct PageInput<'p> {
     /// URL of the page.
     pub url: &'p str,
     /// `Content-Type` of the response.
@@ -40,7 +40,7 @@ pub struct Page<'p> {
 
 /// What a page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PageVerdict {
     /// A listing that is online.
     Listing,
     /// A listing that is offline.
@@ -60,7 +60,7 @@ pub enum Rejection {
     LoginRequired,
     /// The page is behind a bot wall.
     #[error("refused: the page is kept from programs")]
-    KeptFromPrograms,
+    BotWall,
     /// The page contains no listing, or several.
     #[error("not_a_listing: {0}")]
     NotAListing(String),
@@ -70,22 +70,22 @@ pub enum Rejection {
 #[derive(Clone, Debug)]
 pub struct Extraction {
     /// What the page is.
-    pub verdict: Verdict,
+    pub verdict: PageVerdict,
     /// The values found, whatever the page is.
-    pub findings: Findings,
+    pub findings: PageFindings,
 }
 
 impl Extraction {
     fn rejected(rejection: Rejection) -> Self {
         Self {
-            verdict: Verdict::Rejected(rejection),
-            findings: Findings::default(),
+            verdict: PageVerdict::Rejected(rejection),
+            findings: PageFindings::default(),
         }
     }
 }
 
 /// Reads a page by the rules of its portal, if there are any, and by the general rules.
-pub fn extract(page: &Page<'_>, portal: Option<&Portal>) -> Extraction {
+pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
     if let Some(other) = other_media_type(page.content_type) {
         let what = format!("the page is {other}, not HTML");
         return Extraction::rejected(Rejection::Unparsable(what));
@@ -98,28 +98,28 @@ pub fn extract(page: &Page<'_>, portal: Option<&Portal>) -> Extraction {
     let html = Html::parse_document(&tidied.html);
     let document = document::walk(&html);
     let url = ListingUrl::parse(page.url);
-    let mut findings = Findings::default();
+    let mut findings = PageFindings::default();
     let mut is_offline = portal.is_some_and(|portal| portal.read(&html, &document, &mut findings));
     let nodes: Vec<Value> = tidied
         .json_ld
         .iter()
         .filter_map(|text| json_ld(text))
         .collect();
-    let of_json_ld = schema_org::read(&nodes, url.as_ref(), &mut findings, Origin::JsonLd);
+    let of_json_ld = schema_org::read(&nodes, url.as_ref(), &mut findings, FieldOrigin::JsonLd);
     let of_items = schema_org::read(
         &document.items,
         url.as_ref(),
         &mut findings,
-        Origin::Microdata,
+        FieldOrigin::Microdata,
     );
-    is_offline |= of_json_ld.is_offline || of_items.is_offline || signs::is_offline(&document);
+    is_offline |= of_json_ld.is_offline || of_items.is_offline || page_kind::is_offline(&document);
     let is_structured =
         of_json_ld.is_listing || of_items.is_listing || portal.is_some_and(Portal::has_fields);
     open_graph::read(&document, &mut findings);
     read_own_texts(&document, page.url, &mut findings);
     let is_described = findings.has(PRICE) || findings.has("habitation.surface.total");
     read_page_text(&document, &mut findings);
-    let is_list = !is_described && lists_prices(&document);
+    let is_list = !is_described && has_many_prices(&document);
     let are_many = !is_structured && (of_json_ld.are_many || of_items.are_many || is_list);
     let verdict = verdict(&document, &findings, is_offline, are_many);
     Extraction { verdict, findings }
@@ -161,14 +161,14 @@ fn json_ld(text: &str) -> Option<Value> {
 }
 
 /// Reads the visible texts that describe this listing.
-fn read_own_texts(document: &Document, url: &str, findings: &mut Findings) {
-    let of_listing = |path: &str, findings: &Findings| {
+fn read_own_texts(document: &PageDocument, url: &str, findings: &mut PageFindings) {
+    let of_listing = |path: &str, findings: &PageFindings| {
         let text = findings.get(path).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
     };
     let heading = [document.heading.as_str(), document.title.as_str()];
     let heading = heading.iter().find(|text| !text.is_empty());
-    findings.put_some("title", heading.copied(), Origin::Text);
+    findings.set_optional("title", heading.copied(), FieldOrigin::Text);
     for text in [
         of_listing("title", findings),
         document.heading.clone(),
@@ -179,35 +179,40 @@ fn read_own_texts(document: &Document, url: &str, findings: &mut Findings) {
             .unwrap_or_default()
             .to_owned(),
     ] {
-        french::read(&text, Part::Own, findings, Origin::Text);
+        french::read(&text, TextTrust::Own, findings, FieldOrigin::Text);
     }
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = path
         .split_once('/')
         .map_or("", |(_, path)| path)
         .replace(['-', '_', '/', '.'], " ");
-    french::read_kinds(&path, findings, Origin::Text);
+    french::read_kinds(&path, findings, FieldOrigin::Text);
 }
 
 /// Reads the visible text of the whole page.
-fn read_page_text(document: &Document, findings: &mut Findings) {
-    french::read(&document.text, Part::Page, findings, Origin::Text);
+fn read_page_text(document: &PageDocument, findings: &mut PageFindings) {
+    french::read(&document.text, TextTrust::Page, findings, FieldOrigin::Text);
     if french::is_price_on_request(&document.text) {
-        findings.put_price_on_request(Origin::Text);
+        findings.set_price_on_request(FieldOrigin::Text);
     }
 }
 
 /// Whether a page shows as many prices as lists of listings do.
-fn lists_prices(document: &Document) -> bool {
+fn has_many_prices(document: &PageDocument) -> bool {
     let mut prices = french::prices(&tokens(&document.text));
     prices.sort_by(f64::total_cmp);
     prices.dedup();
     prices.len() >= PRICES_OF_A_LIST
 }
 
-fn verdict(document: &Document, findings: &Findings, is_offline: bool, are_many: bool) -> Verdict {
+fn verdict(
+    document: &PageDocument,
+    findings: &PageFindings,
+    is_offline: bool,
+    are_many: bool,
+) -> PageVerdict {
     if is_offline {
-        return Verdict::Offline;
+        return PageVerdict::Offline;
     }
     let has = |paths: &[&str]| paths.iter().any(|path| findings.has(path));
     let missing: Vec<&str> = [
@@ -228,19 +233,19 @@ fn verdict(document: &Document, findings: &Findings, is_offline: bool, are_many:
     .map(|(what, _)| *what)
     .collect();
     if missing.is_empty() && !are_many {
-        return Verdict::Listing;
+        return PageVerdict::Listing;
     }
-    match signs::obstacle(document) {
-        Some(Obstacle::Missing) => return Verdict::Offline,
-        Some(Obstacle::Login) => return Verdict::Rejected(Rejection::LoginRequired),
-        Some(Obstacle::Wall) => return Verdict::Rejected(Rejection::KeptFromPrograms),
+    match page_kind::obstacle(document) {
+        Some(Obstacle::Missing) => return PageVerdict::Offline,
+        Some(Obstacle::Login) => return PageVerdict::Rejected(Rejection::LoginRequired),
+        Some(Obstacle::Wall) => return PageVerdict::Rejected(Rejection::BotWall),
         None => {}
     }
     let what = match are_many {
         true => "the page holds several listings".into(),
         false => format!("the page does not tell {}", missing.join(", ")),
     };
-    Verdict::Rejected(Rejection::NotAListing(what))
+    PageVerdict::Rejected(Rejection::NotAListing(what))
 }
 
 #[cfg(test)]

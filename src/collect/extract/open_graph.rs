@@ -2,23 +2,23 @@
 
 use serde_json::json;
 
-use super::document::Document;
-use super::findings::{Findings, Origin, PRICE};
-use super::french::{self, Part};
+use super::document::PageDocument;
+use super::findings::{FieldOrigin, PRICE, PageFindings};
+use super::french::{self, TextTrust};
 
-const ORIGIN: Origin = Origin::OpenGraph;
+const ORIGIN: FieldOrigin = FieldOrigin::OpenGraph;
 
 /// Adds the values of `meta` elements to the findings.
-pub fn read(document: &Document, findings: &mut Findings) {
+pub fn read(document: &PageDocument, findings: &mut PageFindings) {
     let said = |names: &[&str]| document.meta(names).map(str::to_owned);
-    findings.put_some("title", said(&["og:title", "twitter:title"]), ORIGIN);
+    findings.set_optional("title", said(&["og:title", "twitter:title"]), ORIGIN);
     let described = said(&["og:description", "twitter:description", "description"]);
-    findings.put_some("description", described, ORIGIN);
+    findings.set_optional("description", described, ORIGIN);
     let currency = document.meta(&["product:price:currency", "og:price:currency"]);
     if currency.is_none_or(|currency| currency.trim() == "EUR") {
         let price = document.meta(&["product:price:amount", "og:price:amount"]);
         let price = price.and_then(french::number).filter(|price| *price > 0.0);
-        findings.put_some(PRICE, price, ORIGIN);
+        findings.set_optional(PRICE, price, ORIGIN);
     }
     let degrees = |names: &[&str]| document.meta(names)?.trim().parse::<f64>().ok();
     let latitude = degrees(&["place:location:latitude", "og:latitude"]);
@@ -30,8 +30,8 @@ pub fn read(document: &Document, findings: &mut Findings) {
             ORIGIN,
         );
     }
-    findings.put_some("location.postalCode", said(&["og:postal-code"]), ORIGIN);
-    findings.put_some("location.city", said(&["og:locality"]), ORIGIN);
+    findings.set_optional("location.postalCode", said(&["og:postal-code"]), ORIGIN);
+    findings.set_optional("location.city", said(&["og:locality"]), ORIGIN);
     for number in ["1", "2"] {
         let part = |part: &str| {
             document
@@ -39,6 +39,6 @@ pub fn read(document: &Document, findings: &mut Findings) {
                 .unwrap_or_default()
         };
         let line = format!("{} : {}", part("label"), part("data"));
-        french::read(&line, Part::Label, findings, ORIGIN);
+        french::read(&line, TextTrust::Label, findings, ORIGIN);
     }
 }

@@ -8,8 +8,8 @@ mod graph;
 
 use serde_json::{Value, json};
 
-use super::findings::{Findings, Origin, PRICE};
-use super::french::{self, Part};
+use super::findings::{FieldOrigin, PRICE, PageFindings};
+use super::french::{self, TextTrust};
 use graph::{Graph, Node, area, degrees, number, rank, text, types};
 use toise_listings::adverts::identity::ListingUrl;
 
@@ -33,7 +33,7 @@ const CLASSES: [(&str, &str); 12] = [
 
 /// What the nodes say apart from fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct GraphSummary {
     /// Whether one of them is a listing.
     pub is_listing: bool,
     /// Whether several are listings and none has the URL of the page.
@@ -46,36 +46,36 @@ pub struct Said {
 pub fn read(
     roots: &[Value],
     page: Option<&ListingUrl>,
-    findings: &mut Findings,
-    origin: Origin,
-) -> Said {
+    findings: &mut PageFindings,
+    origin: FieldOrigin,
+) -> GraphSummary {
     let mut graph = Graph::default();
     for root in roots {
         graph.gather(root, true);
     }
-    let mut said = Said::default();
-    let Some(main) = graph.listing(page, &mut said) else {
-        return said;
+    let mut summary = GraphSummary::default();
+    let Some(main) = graph.listing(page, &mut summary) else {
+        return summary;
     };
-    said.is_listing = true;
-    let mut reader = Reader {
+    summary.is_listing = true;
+    let mut reader = SchemaOrgReader {
         graph: &graph,
         findings,
         origin,
-        said,
+        summary,
     };
     reader.read(main);
-    reader.said
+    reader.summary
 }
 
-struct Reader<'r, 'v> {
+struct SchemaOrgReader<'r, 'v> {
     graph: &'r Graph<'v>,
-    findings: &'r mut Findings,
-    origin: Origin,
-    said: Said,
+    findings: &'r mut PageFindings,
+    origin: FieldOrigin,
+    summary: GraphSummary,
 }
 
-impl<'v> Reader<'_, 'v> {
+impl<'v> SchemaOrgReader<'_, 'v> {
     fn read(&mut self, main: &'v Node) {
         let graph = self.graph;
         let mut nodes = vec![main];
@@ -132,26 +132,26 @@ impl<'v> Reader<'_, 'v> {
     }
 
     fn put(&mut self, path: &str, value: Option<impl Into<Value>>) {
-        self.findings.put_some(path, value, self.origin);
+        self.findings.set_optional(path, value, self.origin);
     }
 
     fn heading(&mut self, node: &'v Node) {
-        let said = |key: &str| node.get(key).and_then(text);
-        self.put("title", said("name").or_else(|| said("headline")));
-        self.put("description", said("description"));
-        if let Some(category) = said("category").or_else(|| said("additionalType")) {
+        let summary = |key: &str| node.get(key).and_then(text);
+        self.put("title", summary("name").or_else(|| summary("headline")));
+        self.put("description", summary("description"));
+        if let Some(category) = summary("category").or_else(|| summary("additionalType")) {
             french::read_kinds(&category, self.findings, self.origin);
         }
         self.price(node);
     }
 
     fn offer(&mut self, offer: &'v Node) {
-        let said = |key: &str| offer.get(key).and_then(text).unwrap_or_default();
-        let availability = said("availability");
-        self.said.is_offline |= ["SoldOut", "Discontinued", "OutOfStock"]
+        let summary = |key: &str| offer.get(key).and_then(text).unwrap_or_default();
+        let availability = summary("availability");
+        self.summary.is_offline |= ["SoldOut", "Discontinued", "OutOfStock"]
             .iter()
             .any(|end| availability.ends_with(end));
-        let function = said("businessFunction");
+        let function = summary("businessFunction");
         if function.contains("Lease") {
             self.put("offer.type", Some("OFFER_RENT"));
         } else if function.ends_with("Sell") {
@@ -163,14 +163,14 @@ impl<'v> Reader<'_, 'v> {
 
     fn price(&mut self, node: &'v Node) {
         let specification = self.graph.follow(node, "priceSpecification");
-        let said = |key: &str| {
+        let summary = |key: &str| {
             let here = node.get(key);
             here.or_else(|| specification.and_then(|inner| inner.get(key)))
         };
         let price = ["price", "lowPrice", "minPrice"]
             .iter()
-            .find_map(|key| number(said(key)?));
-        let currency = said("priceCurrency")
+            .find_map(|key| number(summary(key)?));
+        let currency = summary("priceCurrency")
             .and_then(text)
             .unwrap_or_else(|| "EUR".into());
         let currency = match currency.trim() {
@@ -180,7 +180,7 @@ impl<'v> Reader<'_, 'v> {
         };
         let unit = ["unitCode", "unitText"]
             .iter()
-            .find_map(|key| text(said(key)?));
+            .find_map(|key| text(summary(key)?));
         if unit.is_some_and(|unit| ["MON", "MONTH", "MOIS"].contains(&unit.to_uppercase().as_str()))
         {
             self.put("offer.type", Some("OFFER_RENT"));
@@ -248,21 +248,21 @@ impl<'v> Reader<'_, 'v> {
         {
             match place.get("address") {
                 Some(Value::String(address)) => {
-                    let mut of_address = Findings::default();
-                    french::read(address, Part::Page, &mut of_address, self.origin);
+                    let mut of_address = PageFindings::default();
+                    french::read(address, TextTrust::Page, &mut of_address, self.origin);
                     for path in ["location.postalCode", "location.inseeCode", "location.city"] {
                         self.put(path, of_address.get(path).cloned());
                     }
                 }
                 Some(address) => {
                     let address = graph.resolve(address);
-                    let said =
+                    let summary =
                         |key: &str| address.and_then(|address| address.get(key)).and_then(text);
                     self.put(
                         "location.postalCode",
-                        said("postalCode").map(|code| code.trim().to_owned()),
+                        summary("postalCode").map(|code| code.trim().to_owned()),
                     );
-                    self.put("location.city", said("addressLocality"));
+                    self.put("location.city", summary("addressLocality"));
                 }
                 None => {}
             }
@@ -286,14 +286,21 @@ impl<'v> Reader<'_, 'v> {
                 None => continue,
             };
             for pair in pairs.iter().take(LABELLED_MAX).filter_map(Value::as_object) {
-                let said = |key: &str| pair.get(key).and_then(text).unwrap_or_default();
+                let summary = |key: &str| pair.get(key).and_then(text).unwrap_or_default();
                 let line = match pair.get("value") {
-                    Some(Value::Bool(true)) | None => said("name"),
+                    Some(Value::Bool(true)) | None => summary("name"),
                     Some(Value::Bool(false)) => continue,
-                    Some(_) if ["true", "True"].contains(&said("value").as_str()) => said("name"),
-                    Some(_) => format!("{} : {} {}", said("name"), said("value"), said("unitText")),
+                    Some(_) if ["true", "True"].contains(&summary("value").as_str()) => {
+                        summary("name")
+                    }
+                    Some(_) => format!(
+                        "{} : {} {}",
+                        summary("name"),
+                        summary("value"),
+                        summary("unitText")
+                    ),
                 };
-                french::read(&line, Part::Label, self.findings, self.origin);
+                french::read(&line, TextTrust::Label, self.findings, self.origin);
             }
         }
     }
@@ -303,14 +310,14 @@ impl<'v> Reader<'_, 'v> {
         let Some(seller) = keys.iter().find_map(|key| self.graph.follow(node, key)) else {
             return;
         };
-        let said = |key: &str| seller.get(key).and_then(text);
-        self.put("contactInCharge.phoneNumber", said("telephone"));
+        let summary = |key: &str| seller.get(key).and_then(text);
+        self.put("contactInCharge.phoneNumber", summary("telephone"));
         if types(seller).any(|name| name == "Person") {
             self.put("isPro", Some(false));
             return;
         }
         self.put("isPro", Some(true));
-        self.put("seller.name", said("name"));
+        self.put("seller.name", summary("name"));
         if types(seller).any(|name| name == "RealEstateAgent") {
             self.put("seller.type", Some("SELLER_TYPE_AGENCY"));
         }

@@ -2,12 +2,12 @@
 
 use super::*;
 use serde_json::json;
-use toise_listings::adverts::incoming::Incoming;
+use toise_listings::adverts::incoming::IncomingAdvert;
 
 const URL: &str = "https://portail.example/annonce/12";
 
 fn page(html: &str) -> Extraction {
-    let page = Page {
+    let page = PageInput {
         url: URL,
         content_type: Some("text/html; charset=utf-8"),
         bytes: html.as_bytes(),
@@ -15,17 +15,17 @@ fn page(html: &str) -> Extraction {
     extract(&page, None)
 }
 
-fn listing(html: &str) -> Findings {
+fn listing(html: &str) -> PageFindings {
     let extraction = page(html);
     assert_eq!(
         extraction.verdict,
-        Verdict::Listing,
+        PageVerdict::Listing,
         "{:#?}",
         extraction.findings
     );
     let mut advert = extraction.findings.advert();
     advert.insert("url".into(), json!(URL));
-    Incoming::read(Value::Object(advert), chrono::Utc::now()).unwrap();
+    IncomingAdvert::read(Value::Object(advert), chrono::Utc::now()).unwrap();
     extraction.findings
 }
 
@@ -36,7 +36,7 @@ fn json_ld_page(node: &Value) -> String {
 }
 
 /// The expected findings of the listing, in any format.
-fn assert_flat(findings: &Findings, origin: Origin) {
+fn assert_flat(findings: &PageFindings, origin: FieldOrigin) {
     for (path, value) in [
         ("type", json!("CLASS_FLAT")),
         ("offer.type", json!("OFFER_BUY")),
@@ -99,7 +99,7 @@ fn json_ld_is_read_in_every_structure_portals_use() {
     ];
     for shape in shapes {
         let findings = listing(&json_ld_page(&shape));
-        assert_flat(&findings, Origin::JsonLd);
+        assert_flat(&findings, FieldOrigin::JsonLd);
     }
 }
 
@@ -143,11 +143,11 @@ const MICRODATA: &str = r#"<div itemscope itemtype="https://schema.org/Product">
 
 #[test]
 fn microdata_is_read_next_to_broken_json_ld() {
-    assert_flat(&listing(MICRODATA), Origin::Microdata);
+    assert_flat(&listing(MICRODATA), FieldOrigin::Microdata);
     let broken = format!(
         "<script type='application/ld+json'>{{\"@type\": \"Product\", \"offers\": {{</script>{MICRODATA}"
     );
-    assert_flat(&listing(&broken), Origin::Microdata);
+    assert_flat(&listing(&broken), FieldOrigin::Microdata);
 }
 
 #[test]
@@ -178,14 +178,14 @@ fn open_graph_and_text_fill_fields_without_a_better_source() {
     };
     assert_eq!(
         (origin("title"), origin("currentPrice.value")),
-        (Origin::OpenGraph, Origin::OpenGraph)
+        (FieldOrigin::OpenGraph, FieldOrigin::OpenGraph)
     );
     let text = "<title>Appartement 3 pièces à vendre - Lyon 3e</title><nav><a>Louer</a> 1 000 €/mois</nav>
         <main><h1>Appartement 3 pièces 61,5 m² à Lyon (69003)</h1><p class=price><b>350 000</b> €</p>
         <p>Au 2ème étage avec ascenseur, cave. DPE : D. GES : B. Charges de copropriété : 1 200 € / an.</p>
         <p>Réf. 12345</p></main><footer>Maison 990 000 €</footer>";
     let findings = listing(text);
-    assert_flat(&findings, Origin::Text);
+    assert_flat(&findings, FieldOrigin::Text);
     for (path, value) in [
         ("habitation.floor", json!(2)),
         (
@@ -206,20 +206,20 @@ fn open_graph_and_text_fill_fields_without_a_better_source() {
 fn pages_in_other_encodings_are_read() {
     let text = "<title>Appartement 3 pi\u{e8}ces \u{e0} vendre 69003 Lyon</title><p>350 000 \u{20ac} 61,5 m\u{b2}";
     let (bytes, ..) = encoding_rs::WINDOWS_1252.encode(text);
-    let page = Page {
+    let page = PageInput {
         url: URL,
         content_type: Some("text/html; charset=ISO-8859-1"),
         bytes: &bytes,
     };
     let extraction = extract(&page, None);
-    assert_eq!(extraction.verdict, Verdict::Listing);
-    assert_flat(&extraction.findings, Origin::Text);
+    assert_eq!(extraction.verdict, PageVerdict::Listing);
+    assert_flat(&extraction.findings, FieldOrigin::Text);
 }
 
 #[test]
 fn pages_without_a_listing_are_rejected_with_a_reason() {
     let rejected = |html: &str| match page(html).verdict {
-        Verdict::Rejected(rejection) => rejection,
+        PageVerdict::Rejected(rejection) => rejection,
         other => panic!("{html}: {other:?}"),
     };
     assert_eq!(
@@ -228,7 +228,7 @@ fn pages_without_a_listing_are_rejected_with_a_reason() {
     );
     assert_eq!(
         rejected("<title>Just a moment...</title>"),
-        Rejection::KeptFromPrograms
+        Rejection::BotWall
     );
     assert!(
         matches!(rejected("<h1>Bienvenue</h1>"), Rejection::NotAListing(why) if why.contains("a price"))
@@ -241,14 +241,14 @@ fn pages_without_a_listing_are_rejected_with_a_reason() {
         Rejection::NotAListing("the page holds several listings".into())
     );
     assert!(matches!(rejected("  "), Rejection::Unparsable(_)));
-    let pdf = Page {
+    let pdf = PageInput {
         url: URL,
         content_type: Some("application/pdf"),
         bytes: b"%PDF",
     };
     assert!(matches!(
         extract(&pdf, None).verdict,
-        Verdict::Rejected(Rejection::Unparsable(_))
+        PageVerdict::Rejected(Rejection::Unparsable(_))
     ));
     let sold = json!({"@type": "Apartment", "address": {"postalCode": "69003"},
         "offers": {"price": 350000, "availability": "https://schema.org/SoldOut"}});
@@ -257,7 +257,7 @@ fn pages_without_a_listing_are_rejected_with_a_reason() {
         "<h1>Cette annonce n'est plus disponible</h1>".into(),
         "<title>Page introuvable</title>".into(),
     ] {
-        assert_eq!(page(&gone).verdict, Verdict::Offline, "{gone}");
+        assert_eq!(page(&gone).verdict, PageVerdict::Offline, "{gone}");
     }
 }
 
@@ -282,11 +282,11 @@ proptest::proptest! {
             let end = (at + length).min(bytes.len());
             bytes.splice(at..end, pieces[piece].bytes());
         }
-        let extraction = extract(&Page { url: URL, content_type: None, bytes: &bytes }, None);
-        if extraction.verdict == Verdict::Listing {
+        let extraction = extract(&PageInput { url: URL, content_type: None, bytes: &bytes }, None);
+        if extraction.verdict == PageVerdict::Listing {
             let mut advert = extraction.findings.advert();
             advert.insert("url".into(), json!(URL));
-            proptest::prop_assert!(Incoming::read(Value::Object(advert), chrono::Utc::now()).is_ok());
+            proptest::prop_assert!(IncomingAdvert::read(Value::Object(advert), chrono::Utc::now()).is_ok());
         }
     }
 }

@@ -86,7 +86,7 @@ const FENCES: [&str; 5] = ["td", "th", "table", "caption", "button"];
 
 /// A tidied page.
 #[derive(Debug, Default)]
-pub struct Tidied<'h> {
+pub struct TidyPage<'h> {
     /// Well-formed HTML.
     pub html: String,
     /// Texts of the JSON-LD blocks.
@@ -94,21 +94,21 @@ pub struct Tidied<'h> {
 }
 
 /// Tidies a page; takes a few nanoseconds per byte.
-pub fn tidy(html: &str) -> Tidied<'_> {
+pub fn tidy(html: &str) -> TidyPage<'_> {
     let mut tidier = Tidier {
         html,
         at: 0,
         open: Vec::new(),
         styles: 0,
         elements: 0,
-        tidied: Tidied::default(),
+        tidied: TidyPage::default(),
     };
     tidier.run();
     tidier.tidied
 }
 
 /// An open element.
-struct Open<'h> {
+struct OpenElement<'h> {
     name: Cow<'h, str>,
     is_kept: bool,
 }
@@ -123,10 +123,10 @@ struct Tag<'h> {
 struct Tidier<'h> {
     html: &'h str,
     at: usize,
-    open: Vec<Open<'h>>,
+    open: Vec<OpenElement<'h>>,
     styles: usize,
     elements: usize,
-    tidied: Tidied<'h>,
+    tidied: TidyPage<'h>,
 }
 
 impl<'h> Tidier<'h> {
@@ -253,7 +253,7 @@ impl<'h> Tidier<'h> {
             return;
         }
         self.styles += usize::from(is_style && is_kept);
-        self.open.push(Open {
+        self.open.push(OpenElement {
             name: tag.name.clone(),
             is_kept,
         });

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::extract::document::text_of;
 use super::super::extract::findings::fits;
-use super::super::extract::{french, signs};
+use super::super::extract::{french, page_kind};
 
 /// Maximum elements that a selector may match before one has a value.
 const FOUND_MAX: usize = 20;
@@ -16,7 +16,7 @@ const FOUND_MAX: usize = 20;
 /// How a text is converted to a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum As {
+pub enum ValueFormat {
     /// The text itself.
     #[default]
     Text,
@@ -37,12 +37,12 @@ pub enum As {
 /// A rule as written in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Written {
+pub(super) struct RuleSpec {
     path: String,
     selector: String,
     attribute: Option<String>,
     #[serde(default, rename = "as")]
-    reading: As,
+    reading: ValueFormat,
     scale: Option<f64>,
     #[serde(default)]
     map: BTreeMap<String, String>,
@@ -50,12 +50,12 @@ pub(super) struct Written {
 
 /// A validated rule.
 #[derive(Debug)]
-pub struct Rule {
+pub struct PortalRule {
     /// Path of the field in an advert.
     pub path: String,
     selector: Selector,
     attribute: Option<String>,
-    reading: As,
+    reading: ValueFormat,
     scale: f64,
     map: Vec<(String, String)>,
 }
@@ -69,9 +69,9 @@ pub(super) fn selector(text: &str) -> Result<Selector, String> {
     Selector::parse(text).map_err(|error| format!("selector {text:?}: {error}"))
 }
 
-impl Rule {
-    pub(super) fn new(written: Written) -> Result<Self, String> {
-        let Written {
+impl PortalRule {
+    pub(super) fn new(written: RuleSpec) -> Result<Self, String> {
+        let RuleSpec {
             path,
             selector: text,
             attribute,
@@ -101,7 +101,7 @@ impl Rule {
             scale,
             map: map
                 .into_iter()
-                .map(|(text, value)| (signs::phrase(&text), value))
+                .map(|(text, value)| (page_kind::phrase(&text), value))
                 .collect(),
         })
     }
@@ -124,20 +124,20 @@ impl Rule {
             let mapped = self
                 .map
                 .iter()
-                .find(|(phrase, _)| signs::says(text, &[phrase]));
+                .find(|(phrase, _)| page_kind::says(text, &[phrase]));
             return mapped.map(|(_, value)| json!(value));
         }
         let scaled = |number: Option<f64>| number.map(|number| json!(number * self.scale));
         match self.reading {
-            As::Text => (!text.trim().is_empty()).then(|| json!(text.trim())),
-            As::Amount => scaled(french::amount(text)),
-            As::Number => scaled(french::number(text)),
-            As::Floor => french::floor(text).map(|floor| json!(floor)),
-            As::EnergyClass => french::energy_class(text)
+            ValueFormat::Text => (!text.trim().is_empty()).then(|| json!(text.trim())),
+            ValueFormat::Amount => scaled(french::amount(text)),
+            ValueFormat::Number => scaled(french::number(text)),
+            ValueFormat::Floor => french::floor(text).map(|floor| json!(floor)),
+            ValueFormat::EnergyClass => french::energy_class(text)
                 .map(|class| json!(format!("ENERGY_CLASSIFICATION_{class}"))),
-            As::ClimateClass => french::energy_class(text)
+            ValueFormat::ClimateClass => french::energy_class(text)
                 .map(|class| json!(format!("GREENHOUSE_CLASSIFICATION_{class}"))),
-            As::Presence => Some(json!(true)),
+            ValueFormat::Presence => Some(json!(true)),
         }
     }
 }

@@ -39,17 +39,19 @@ as = "presence"
 "#;
 
 fn portals(text: &str) -> Result<Portals, Error> {
-    Portals::of(vec![Portal::parse("portail.toml", text)?])
+    Portals::new(vec![Portal::parse("portail.toml", text)?])
 }
 
 #[test]
 fn rules_find_fields_and_ended_listings() {
     let portals = portals(PORTAL).unwrap();
-    let portal = portals.of_url("https://www.portail.example/12").unwrap();
+    let portal = portals
+        .find_by_url("https://www.portail.example/12")
+        .unwrap();
     let read = |page: &str| {
         let html = Html::parse_document(page);
         let document = super::super::extract::document::walk(&html);
-        let mut findings = Findings::default();
+        let mut findings = PageFindings::default();
         let is_offline = portal.read(&html, &document, &mut findings);
         (findings, is_offline)
     };
@@ -67,7 +69,7 @@ fn rules_find_fields_and_ended_listings() {
     );
     assert!(read("<p>Ce bien a trouvé preneur !").1);
     assert!(read("<p class=vendu>Vendu").1);
-    assert!(portal.is_end("/") && !portal.is_end("/annonce/12"));
+    assert!(portal.is_gone_redirect("/") && !portal.is_gone_redirect("/annonce/12"));
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn an_invalid_file_is_rejected_with_name_and_position() {
         let error = portals(&PORTAL.replace(from, to)).unwrap_err().to_string();
         assert!(error.starts_with(fault), "{error}");
     }
-    let twice = Portals::of(vec![
+    let twice = Portals::new(vec![
         Portal::parse("un.toml", PORTAL).unwrap(),
         Portal::parse("deux.toml", PORTAL).unwrap(),
     ]);
@@ -148,7 +150,7 @@ fn files_in_the_data_folder_replace_those_of_the_same_name() {
     let portals = Portals::load(folder.path()).unwrap();
     assert_eq!(portals.all().len(), embedded.all().len() + 1);
     assert_eq!(
-        portals.of_host("www.autre.example").unwrap().name,
+        portals.find_by_host("www.autre.example").unwrap().name,
         "autre.example"
     );
     std::fs::write(own.join("broken.toml"), "name = 3").unwrap();

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::enums::Enumeration;
 use crate::fault::Fault;
-use crate::walk::At;
+use crate::walk::JsonPath;
 
 pub use read::{bounds, moment, read, read_part, read_query, read_value, refuse_long};
 pub use values::{FromTaken, Taken, Values};
@@ -137,7 +137,7 @@ pub struct Naming {
 }
 
 /// Reads a value where it stands.
-pub type ReadOwn = for<'v> fn(&'v Value, At<'_>) -> Result<Taken<'v>, Fault>;
+pub type ReadOwn = for<'v> fn(&'v Value, JsonPath<'_>) -> Result<Taken<'v>, Fault>;
 
 /// A kind that the owner of a table brings.
 #[derive(Clone, Copy)]

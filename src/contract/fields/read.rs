@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::values::{Taken, Values};
 use super::{Field, FieldKind, ListOf, names};
-use crate::dates::{DATE_RULE, Moment};
+use crate::dates::{DATE_RULE, DateOrInstant};
 use crate::distances::{DISTANCE_RULE, parse_metres};
 use crate::fault::Fault;
-use crate::walk::{At, flag, list, number, number_between, object, one_of, text};
+use crate::walk::{JsonPath, flag, list, number, number_between, object, one_of, text};
 
 /// What an identifier must be.
 const UUID_RULE: &str = "must be a UUID";
@@ -22,7 +22,7 @@ const UUID_RULE: &str = "must be a UUID";
 pub fn read<'v>(
     value: &'v Value,
     table: &'static [Field],
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<Values<'v>, Fault> {
     walk(value, table, Missing::IsFault, at)
 }
@@ -34,7 +34,7 @@ pub fn read<'v>(
 pub fn read_part<'v>(
     value: &'v Value,
     table: &'static [Field],
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<Values<'v>, Fault> {
     walk(value, table, Missing::IsFine, at)
 }
@@ -47,10 +47,10 @@ pub fn read_query<'v, K: AsRef<str>, V: AsRef<str>>(
     query: &'v [(K, V)],
     table: &'static [Field],
 ) -> Result<Values<'v>, Fault> {
-    let at = At::Body;
+    let at = JsonPath::Body;
     let mut values = Values::with_capacity(query.len());
     for (name, value) in query {
-        let here = At::Key(&at, name.as_ref());
+        let here = JsonPath::Key(&at, name.as_ref());
         let Some(field) = table.iter().find(|field| field.name == name.as_ref()) else {
             let known: Vec<&str> = names(table).collect();
             let known = known.join(", ");
@@ -72,7 +72,7 @@ fn walk<'v>(
     value: &'v Value,
     table: &'static [Field],
     missing: Missing,
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<Values<'v>, Fault> {
     let fields = object(value, at)?;
     let mut values = Values::with_capacity(fields.len());
@@ -80,7 +80,10 @@ fn walk<'v>(
         let Some(field) = table.iter().find(|field| field.name == key) else {
             return Err(at.unknown_key(key, names(table)));
         };
-        values.push(field, taken(value, field.kind, missing, At::Key(&at, key))?);
+        values.push(
+            field,
+            taken(value, field.kind, missing, JsonPath::Key(&at, key))?,
+        );
     }
     if missing == Missing::IsFault {
         refuse_missing(&values, table, at)?;
@@ -88,10 +91,10 @@ fn walk<'v>(
     Ok(values)
 }
 
-fn refuse_missing(values: &Values<'_>, table: &[Field], at: At<'_>) -> Result<(), Fault> {
+fn refuse_missing(values: &Values<'_>, table: &[Field], at: JsonPath<'_>) -> Result<(), Fault> {
     let mut required = table.iter().filter(|field| field.is_required);
     match required.find(|field| values.get(field.name).is_none()) {
-        Some(field) => Err(At::Key(&at, field.name).fault("is required")),
+        Some(field) => Err(JsonPath::Key(&at, field.name).fault("is required")),
         None => Ok(()),
     }
 }
@@ -100,7 +103,11 @@ fn refuse_missing(values: &Values<'_>, table: &[Field], at: At<'_>) -> Result<()
 ///
 /// # Errors
 /// The first fault in document order.
-pub fn read_value<'v>(value: &'v Value, kind: FieldKind, at: At<'_>) -> Result<Taken<'v>, Fault> {
+pub fn read_value<'v>(
+    value: &'v Value,
+    kind: FieldKind,
+    at: JsonPath<'_>,
+) -> Result<Taken<'v>, Fault> {
     taken(value, kind, Missing::IsFault, at)
 }
 
@@ -108,7 +115,7 @@ fn taken<'v>(
     value: &'v Value,
     kind: FieldKind,
     missing: Missing,
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<Taken<'v>, Fault> {
     match kind {
         FieldKind::Number => number(value, at).map(Taken::Number),
@@ -164,7 +171,7 @@ fn taken<'v>(
 }
 
 /// Reads a text: a string of a body, or a parameter of any kind.
-fn of_text<'v>(text: &'v str, kind: FieldKind, at: At<'_>) -> Result<Taken<'v>, Fault> {
+fn of_text<'v>(text: &'v str, kind: FieldKind, at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
     let refuse = |rule: String| Err(at.fault(rule));
     let length = || text.chars().count();
     match kind {
@@ -182,7 +189,7 @@ fn of_text<'v>(text: &'v str, kind: FieldKind, at: At<'_>) -> Result<Taken<'v>, 
             Some(word) => Ok(Taken::Word(word)),
             None => refuse(format!("must be one of: {}", allowed.join(", "))),
         },
-        FieldKind::Moment => Moment::parse(text)
+        FieldKind::Moment => DateOrInstant::parse(text)
             .map(Taken::Moment)
             .ok_or_else(|| at.fault(DATE_RULE)),
         FieldKind::Integer(least, greatest) => {
@@ -196,7 +203,7 @@ fn of_text<'v>(text: &'v str, kind: FieldKind, at: At<'_>) -> Result<Taken<'v>, 
     }
 }
 
-fn bounded(length: usize, of: &ListOf, at: At<'_>) -> Result<(), Fault> {
+fn bounded(length: usize, of: &ListOf, at: JsonPath<'_>) -> Result<(), Fault> {
     let least = of.least;
     let rule = match of.most {
         _ if length >= least && of.most.is_none_or(|most| length <= most) => return Ok(()),
@@ -210,15 +217,15 @@ fn bounded(length: usize, of: &ListOf, at: At<'_>) -> Result<(), Fault> {
 
 fn items<'v>(
     value: &'v Value,
-    at: At<'_>,
-    read: impl Fn(&'v Value, At<'_>) -> Result<Taken<'v>, Fault>,
+    at: JsonPath<'_>,
+    read: impl Fn(&'v Value, JsonPath<'_>) -> Result<Taken<'v>, Fault>,
 ) -> Result<Taken<'v>, Fault> {
     let items = list(value, at)?.iter().enumerate();
-    let items = items.map(|(index, item)| read(item, At::Index(&at, index)));
+    let items = items.map(|(index, item)| read(item, JsonPath::Index(&at, index)));
     items.collect::<Result<_, _>>().map(Taken::List)
 }
 
-fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: At<'_>) -> Result<Taken<'v>, Fault> {
+fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
     let given = list(value, at)?;
     let [first, second] = fields;
     if given.len() != fields.len() {
@@ -227,7 +234,12 @@ fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: At<'_>) -> Result<Taken<'
     }
     let given = given.iter().zip(fields).enumerate();
     let read = given.map(|(index, (value, field))| {
-        taken(value, field.kind, Missing::IsFault, At::Index(&at, index))
+        taken(
+            value,
+            field.kind,
+            Missing::IsFault,
+            JsonPath::Index(&at, index),
+        )
     });
     read.collect::<Result<_, _>>().map(Taken::List)
 }
@@ -236,7 +248,7 @@ fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: At<'_>) -> Result<Taken<'
 ///
 /// # Errors
 /// It is longer.
-pub fn refuse_long(value: &Value, bytes_max: usize, at: At<'_>) -> Result<(), Fault> {
+pub fn refuse_long(value: &Value, bytes_max: usize, at: JsonPath<'_>) -> Result<(), Fault> {
     // JSON values always have a text.
     let bytes = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
     match bytes > bytes_max {
@@ -249,8 +261,8 @@ pub fn refuse_long(value: &Value, bytes_max: usize, at: At<'_>) -> Result<(), Fa
 pub fn bounds<T: Copy>(
     value: &Value,
     [least, greatest]: [&'static str; 2],
-    at: At<'_>,
-    read: impl Fn(&Value, At<'_>) -> Result<T, Fault>,
+    at: JsonPath<'_>,
+    read: impl Fn(&Value, JsonPath<'_>) -> Result<T, Fault>,
 ) -> Result<(Option<T>, Option<T>), Fault> {
     let (mut min, mut max) = (None, None);
     for (key, value) in object(value, at)? {
@@ -259,7 +271,7 @@ pub fn bounds<T: Copy>(
             key if key == greatest => &mut max,
             _ => return Err(at.unknown_key(key, [least, greatest])),
         };
-        *bound = Some(read(value, At::Key(&at, key))?);
+        *bound = Some(read(value, JsonPath::Key(&at, key))?);
     }
     Ok((min, max))
 }
@@ -268,33 +280,33 @@ pub fn bounds<T: Copy>(
 ///
 /// # Errors
 /// It is none.
-pub fn moment(value: &Value, at: At<'_>) -> Result<Moment, Fault> {
-    let moment = value.as_str().and_then(Moment::parse);
+pub fn moment(value: &Value, at: JsonPath<'_>) -> Result<DateOrInstant, Fault> {
+    let moment = value.as_str().and_then(DateOrInstant::parse);
     moment.ok_or_else(|| at.fault(DATE_RULE))
 }
 
-fn range(value: &Value, at: At<'_>) -> Result<Taken<'static>, Fault> {
+fn range(value: &Value, at: JsonPath<'_>) -> Result<Taken<'static>, Fault> {
     match bounds(value, ["min", "max"], at, number)? {
         (Some(least), Some(greatest)) if least > greatest => {
-            Err(At::Key(&at, "min").fault("must not be above max"))
+            Err(JsonPath::Key(&at, "min").fault("must not be above max"))
         }
         (min, max) => Ok(Taken::Range { min, max }),
     }
 }
 
-fn dates(value: &Value, at: At<'_>) -> Result<Taken<'static>, Fault> {
+fn dates(value: &Value, at: JsonPath<'_>) -> Result<Taken<'static>, Fault> {
     match bounds(value, ["from", "to"], at, moment)? {
         (Some(first), Some(last)) if first.is_after(last) => {
-            Err(At::Key(&at, "from").fault("must not be after to"))
+            Err(JsonPath::Key(&at, "from").fault("must not be after to"))
         }
         (from, to) => Ok(Taken::Dates { from, to }),
     }
 }
 
-fn place(value: &Value, at: At<'_>) -> Result<Taken<'static>, Fault> {
+fn place(value: &Value, at: JsonPath<'_>) -> Result<Taken<'static>, Fault> {
     let (mut lat, mut lon, mut radius_m) = (None, None, None);
     for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
+        let here = JsonPath::Key(&at, key);
         match key.as_str() {
             "lat" => lat = Some(number_between(value, -90.0, 90.0, false, here)?),
             "lon" => lon = Some(number_between(value, -180.0, 180.0, false, here)?),
@@ -305,7 +317,7 @@ fn place(value: &Value, at: At<'_>) -> Result<Taken<'static>, Fault> {
             _ => return Err(at.unknown_key(key, ["lat", "lon", "distance"])),
         }
     }
-    let missing = |key| At::Key(&at, key).fault("is required");
+    let missing = |key| JsonPath::Key(&at, key).fault("is required");
     Ok(Taken::Place {
         lat: lat.ok_or_else(|| missing("lat"))?,
         lon: lon.ok_or_else(|| missing("lon"))?,

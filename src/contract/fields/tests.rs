@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::schema::{self, Components};
 use super::*;
-use crate::walk::At;
+use crate::walk::JsonPath;
 
 static INNER: [Field; 2] = [
     Field::required("name", FieldKind::Words(3), "Its name"),
@@ -23,7 +23,7 @@ static TABLE: [Field; 4] = [
 ];
 
 fn fault(body: Value) -> String {
-    read(&body, &TABLE, At::Body).unwrap_err().to_string()
+    read(&body, &TABLE, JsonPath::Body).unwrap_err().to_string()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_first_fault_in_document_order_is_found_and_missing_fields_come_last() {
 #[test]
 fn values_are_taken_by_name_and_a_part_may_lack_what_is_required() {
     let body = json!({"count": 3, "quota": null, "inner": {"name": "x", "tags": ["b"]}});
-    let mut values = read(&body, &TABLE, At::Body).unwrap();
+    let mut values = read(&body, &TABLE, JsonPath::Body).unwrap();
     assert_eq!(values.require::<usize>("count"), Ok(3));
     assert_eq!(values.take::<Option<u64>>("quota"), Some(None));
     assert_eq!(
@@ -69,7 +69,7 @@ fn values_are_taken_by_name_and_a_part_may_lack_what_is_required() {
     );
     assert_eq!(values.require::<usize>("count").unwrap_err().path, "count");
     let body = json!({"inner": {}});
-    assert!(read_part(&body, &TABLE, At::Body).is_ok());
+    assert!(read_part(&body, &TABLE, JsonPath::Body).is_ok());
 }
 
 #[test]

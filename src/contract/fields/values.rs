@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::Field;
-use crate::dates::Moment;
+use crate::dates::DateOrInstant;
 use crate::enums::WireEnum;
 use crate::fault::Fault;
 use crate::filter::Filter;
@@ -23,7 +23,7 @@ pub enum Taken<'v> {
     /// An identifier.
     Uuid(Uuid),
     /// A date or date-time.
-    Moment(Moment),
+    Moment(DateOrInstant),
     /// `null`, where the field takes it.
     Null,
     /// Bounds of numbers, the least not above the greatest.
@@ -36,9 +36,9 @@ pub enum Taken<'v> {
     /// Bounds of moments, the first not after the last.
     Dates {
         /// First moment.
-        from: Option<Moment>,
+        from: Option<DateOrInstant>,
         /// Last moment.
-        to: Option<Moment>,
+        to: Option<DateOrInstant>,
     },
     /// A circle.
     Place {
@@ -170,7 +170,7 @@ from_taken! {
     u64: Taken::Number(number) => number as u64,
     bool: Taken::Flag(flag) => flag,
     Uuid: Taken::Uuid(id) => id,
-    Moment: Taken::Moment(moment) => moment,
+    DateOrInstant: Taken::Moment(moment) => moment,
     Values<'v>: Taken::Object(values) => values,
     &'v Value: Taken::Json(value) => value,
     Filter: Taken::Filter(filter) => filter,

@@ -13,7 +13,7 @@ use utoipa::openapi::{Object, RefOr};
 use uuid::Uuid;
 
 use super::scalars::write_number;
-use crate::dates::{DATE_RULE, Moment};
+use crate::dates::{DATE_RULE, DateOrInstant};
 use toise_geo::departments;
 
 /// Length of a UUID with hyphens, in characters.
@@ -129,9 +129,9 @@ impl Coded for Timestamp {
     };
 
     fn parse(text: &str) -> Option<Self> {
-        Some(Self::new(match Moment::parse(text)? {
-            Moment::Day(day) => day.and_time(NaiveTime::MIN).and_utc(),
-            Moment::Instant(instant) => instant,
+        Some(Self::new(match DateOrInstant::parse(text)? {
+            DateOrInstant::Day(day) => day.and_time(NaiveTime::MIN).and_utc(),
+            DateOrInstant::Instant(instant) => instant,
         }))
     }
 }

@@ -6,12 +6,12 @@ use arrow::datatypes::{
 };
 
 use super::keys::{MISSING, day_key, ordered, text_key};
-use crate::cache::{Decoded, Zones};
+use crate::cache::{DecodedColumn, ZoneMap};
 use toise_contract::position::SortValue;
 
 /// The sort column of a chunk.
 pub struct SortColumn<'a> {
-    pub(super) decoded: &'a Decoded,
+    pub(super) decoded: &'a DecodedColumn,
     pub(super) ids: &'a StringArray,
     pub(super) descending: bool,
     /// Keys by dictionary code, for a category.
@@ -20,7 +20,7 @@ pub struct SortColumn<'a> {
 
 impl<'a> SortColumn<'a> {
     /// Prepares a column for sorting; `ids` are those of the same chunk.
-    pub fn new(decoded: &'a Decoded, ids: &'a StringArray, descending: bool) -> Self {
+    pub fn new(decoded: &'a DecodedColumn, ids: &'a StringArray, descending: bool) -> Self {
         let code_keys = match decoded.values.data_type() {
             DataType::Dictionary(..) => {
                 let values = decoded.values.as_dictionary::<Int32Type>().values();
@@ -48,7 +48,7 @@ impl<'a> SortColumn<'a> {
     /// The best key a zone can hold; 0 where that is not known.
     pub(super) fn best_key(&self, zone: usize) -> u64 {
         match &self.decoded.zones {
-            Zones::Bounds(bounds) => match bounds.get(zone) {
+            ZoneMap::Bounds(bounds) => match bounds.get(zone) {
                 Some((least, greatest)) if least <= greatest => {
                     let best = if self.descending { *greatest } else { *least };
                     match self.decoded.values.data_type() {

@@ -11,14 +11,14 @@ use arrow::datatypes::{
 
 use super::column::SortColumn;
 use super::keys::{MISSING, day_key, ordered, text_key};
-use super::{Hit, Place};
+use super::{Hit, SortKey};
 use crate::cache::ZONE_ROWS;
-use crate::runs::Run;
+use crate::selection::RowRun;
 
 /// Keeps the best k places seen after a given one.
 pub(super) struct TopK<'a> {
     limit: usize,
-    after: Option<&'a Place>,
+    after: Option<&'a SortKey>,
     heap: BinaryHeap<Hit>,
     /// The worst key worth looking at, shared between threads.
     threshold: &'a AtomicU64,
@@ -26,7 +26,7 @@ pub(super) struct TopK<'a> {
 
 impl<'a> TopK<'a> {
     /// Keeps `limit` hits; `threshold` starts at `u64::MAX` and is shared by all threads of one question.
-    pub fn new(limit: usize, after: Option<&'a Place>, threshold: &'a AtomicU64) -> Self {
+    pub fn new(limit: usize, after: Option<&'a SortKey>, threshold: &'a AtomicU64) -> Self {
         Self {
             limit,
             after,
@@ -36,7 +36,7 @@ impl<'a> TopK<'a> {
     }
 
     /// Considers the selected rows of a run.
-    pub fn consider(&mut self, chunk: usize, run: &Run, sort: &SortColumn) {
+    pub fn consider(&mut self, chunk: usize, run: &RowRun, sort: &SortColumn) {
         let values = &sort.decoded.values;
         let nulls = values.nulls();
         macro_rules! with_key {
@@ -82,7 +82,7 @@ impl<'a> TopK<'a> {
     fn consider_keys(
         &mut self,
         chunk: usize,
-        run: &Run,
+        run: &RowRun,
         sort: &SortColumn,
         key: impl Fn(usize) -> u64,
     ) {
@@ -135,7 +135,7 @@ impl<'a> TopK<'a> {
                 _ => return,
             }
         }
-        let place = Place {
+        let place = SortKey {
             key,
             text: text.map(str::to_owned),
             descending,

@@ -19,14 +19,14 @@ use arrow::array::StringArray;
 pub use self::column::SortColumn;
 use self::heap::TopK;
 pub use self::keys::number_key;
-pub use self::place::{Hit, Place};
-use super::runs::Selected;
-use toise_contract::position::{Position, SortValue};
+pub use self::place::{Hit, SortKey};
+use super::selection::Selection;
+use toise_contract::position::{CursorPosition, SortValue};
 
 /// A page that is looked for.
 pub struct TopPage {
     size: usize,
-    after: Option<Place>,
+    after: Option<SortKey>,
     /// The worst key worth looking at, shared between threads.
     threshold: AtomicU64,
 }
@@ -50,7 +50,7 @@ pub struct FoundPage {
 
 impl TopPage {
     /// A page of `size` rows: those right after a place, or the first.
-    pub fn new(size: usize, after: Option<Place>) -> Self {
+    pub fn new(size: usize, after: Option<SortKey>) -> Self {
         Self {
             size,
             after,
@@ -88,7 +88,7 @@ impl TopPage {
 
 impl Part<'_> {
     /// Offers the selected rows of a chunk, by the values of a column.
-    pub fn offer_sorted(&mut self, chunk: usize, selected: &Selected, sort: &SortColumn<'_>) {
+    pub fn offer_sorted(&mut self, chunk: usize, selected: &Selection, sort: &SortColumn<'_>) {
         self.total += selected.count();
         for run in &selected.runs {
             self.best.consider(chunk, run, sort);
@@ -117,11 +117,11 @@ impl FoundPage {
         &self,
         state: Option<u64>,
         value: impl FnOnce(&Hit) -> Result<Option<SortValue>, E>,
-    ) -> Result<Option<Position>, E> {
+    ) -> Result<Option<CursorPosition>, E> {
         let (true, Some(last)) = (self.has_next, self.hits.last()) else {
             return Ok(None);
         };
-        Ok(Some(Position {
+        Ok(Some(CursorPosition {
             value: value(last)?,
             id: last.id().to_owned(),
             state,

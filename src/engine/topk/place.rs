@@ -4,20 +4,20 @@ use std::cmp::Ordering;
 
 use super::keys::{MISSING, day_key, number_of, ordered, text_key};
 use crate::view::{RowRef, TableView};
-use toise_contract::position::{Position, SortValue};
+use toise_contract::position::{CursorPosition, SortValue};
 
 /// A row by which pages are cut: its key, its text where the sort value is one, its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SortKey {
     pub(super) key: u64,
     pub(super) text: Option<String>,
     pub(super) descending: bool,
     pub(super) id: String,
 }
 
-impl Place {
+impl SortKey {
     /// The place of a cursor's position.
-    pub fn of(position: &Position, descending: bool) -> Self {
+    pub fn of(position: &CursorPosition, descending: bool) -> Self {
         let (key, text) = match &position.value {
             None => (MISSING, None),
             Some(value) => {
@@ -53,13 +53,13 @@ impl Place {
     }
 }
 
-impl Ord for Place {
+impl Ord for SortKey {
     fn cmp(&self, other: &Self) -> Ordering {
         self.compare(other.key, other.text.as_deref(), &other.id)
     }
 }
 
-impl PartialOrd for Place {
+impl PartialOrd for SortKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -69,7 +69,7 @@ impl PartialOrd for Place {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
     /// Its place.
-    pub place: Place,
+    pub place: SortKey,
     /// Chunk of the view.
     pub chunk: usize,
     /// Row in the chunk.

@@ -7,19 +7,19 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Quality;
-use crate::home::Class;
-use crate::place::Position;
-use crate::sale::Sales;
+use super::SaleResiduals;
+use crate::grid::GridPosition;
+use crate::home::HomeClass;
+use crate::sale::SaleColumns;
 
 /// Cell levels (bits dropped from the Morton code), coarsest first: 16 km, 4 km, 1 km.
 pub const CELL_LEVELS: [u32; 3] = [10, 8, 6];
 /// Days in which the weight of a sale falls to 1/e.
-const FADING_DAYS: f64 = 400.0;
+const DECAY_DAYS: f64 = 400.0;
 
 /// The price level of an area before a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Level {
+pub struct PriceLevel {
     /// Total weight of its sales; a sale on that day weighs 1.
     pub weight: f64,
     /// Mean residual of its sales, in log price.
@@ -30,7 +30,7 @@ pub struct Level {
 
 /// Running sums of the sales of a cell up to a day.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Sums {
+struct RunningSums {
     day: i32,
     weight: f32,
     quality: f32,
@@ -40,16 +40,16 @@ struct Sums {
 
 /// The cells of one scale.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Scale {
+struct GridScale {
     /// Cell codes in ascending order, each with the index of its first sums.
     cells: Vec<(u64, u32)>,
-    sums: Vec<Sums>,
+    sums: Vec<RunningSums>,
 }
 
-impl Scale {
+impl GridScale {
     /// Groups rows by `code` and sums them in chronological order.
     fn new(
-        sales: &Sales,
+        sales: &SaleColumns,
         quality: &[f32],
         rows: Range<usize>,
         code: impl Fn(usize) -> u64,
@@ -65,12 +65,12 @@ impl Scale {
             let (mut weight, mut sum, mut age, mut former) = (0.0f64, 0.0f64, 0.0f64, 0);
             for (_, day, row) in of_cell {
                 let passed = f64::from(day - if weight > 0.0 { former } else { *day });
-                let kept = (-passed / FADING_DAYS).exp();
+                let kept = (-passed / DECAY_DAYS).exp();
                 age = (age + weight * passed) * kept;
                 weight = weight * kept + 1.0;
                 sum = sum * kept + f64::from(quality[*row as usize]);
                 former = *day;
-                let sums = Sums {
+                let sums = RunningSums {
                     day: *day,
                     weight: weight as f32,
                     quality: (sum / weight) as f32,
@@ -86,7 +86,7 @@ impl Scale {
         scale
     }
 
-    fn before(&self, code: u64, day: i32) -> Option<Level> {
+    fn before(&self, code: u64, day: i32) -> Option<PriceLevel> {
         let cell = self.cells.binary_search_by_key(&code, |cell| cell.0).ok()?;
         let begin = self.cells[cell].1 as usize;
         let end = self
@@ -97,8 +97,8 @@ impl Scale {
         let known = sums.partition_point(|sums| sums.day < day);
         let last = sums.get(known.checked_sub(1)?)?;
         let passed = f64::from(day - last.day);
-        Some(Level {
-            weight: f64::from(last.weight) * (-passed / FADING_DAYS).exp(),
+        Some(PriceLevel {
+            weight: f64::from(last.weight) * (-passed / DECAY_DAYS).exp(),
             mean: f64::from(last.quality),
             day: f64::from(last.day) - f64::from(last.age),
         })
@@ -107,20 +107,20 @@ impl Scale {
 
 /// The levels of the departments and of the country.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wide {
-    departments: Scale,
-    country: Scale,
+pub struct WideLevels {
+    departments: GridScale,
+    country: GridScale,
 }
 
-impl Wide {
-    fn new(sales: &Sales, quality: &[f32], rows: Range<usize>) -> Self {
+impl WideLevels {
+    fn new(sales: &SaleColumns, quality: &[f32], rows: Range<usize>) -> Self {
         let (departments, country) = rayon::join(
             || {
-                Scale::new(sales, quality, rows.clone(), |row| {
+                GridScale::new(sales, quality, rows.clone(), |row| {
                     u64::from(sales.department[row])
                 })
             },
-            || Scale::new(sales, quality, rows.clone(), |_| 0),
+            || GridScale::new(sales, quality, rows.clone(), |_| 0),
         );
         Self {
             departments,
@@ -129,38 +129,38 @@ impl Wide {
     }
 
     /// The country's level before a day; `None` without earlier sales.
-    pub fn country(&self, day: i32) -> Option<Level> {
+    pub fn country(&self, day: i32) -> Option<PriceLevel> {
         self.country.before(0, day)
     }
 
     /// A department's level before a day; `None` without earlier sales.
-    pub fn department(&self, department: u8, day: i32) -> Option<Level> {
+    pub fn department(&self, department: u8, day: i32) -> Option<PriceLevel> {
         self.departments.before(u64::from(department), day)
     }
 }
 
 /// The levels of one class at every scale.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Levels {
+pub struct PriceLevels {
     /// Levels of residuals from own features alone, used as fallback where there are too few local sales.
-    pub own: Wide,
+    pub own: WideLevels,
     /// Levels of residuals from features and place, as for the cells.
-    pub placed: Wide,
-    cells: Vec<Scale>,
+    pub placed: WideLevels,
+    cells: Vec<GridScale>,
 }
 
-impl Levels {
+impl PriceLevels {
     /// Sums the sales of a class.
-    pub fn new(sales: &Sales, quality: &Quality, class: Class) -> Self {
+    pub fn new(sales: &SaleColumns, quality: &SaleResiduals, class: HomeClass) -> Self {
         let rows = sales.rows(class);
         let cells = |level: &u32| {
-            Scale::new(sales, &quality.placed, rows.clone(), |row| {
+            GridScale::new(sales, &quality.placed, rows.clone(), |row| {
                 sales.position[row].morton() >> (2 * level)
             })
         };
         Self {
-            own: Wide::new(sales, &quality.own, rows.clone()),
-            placed: Wide::new(sales, &quality.placed, rows.clone()),
+            own: WideLevels::new(sales, &quality.own, rows.clone()),
+            placed: WideLevels::new(sales, &quality.placed, rows.clone()),
             cells: CELL_LEVELS.par_iter().map(cells).collect(),
         }
     }
@@ -171,7 +171,11 @@ impl Levels {
     }
 
     /// The levels of the cells around a position before a day, coarsest first.
-    pub fn cells(&self, position: Position, day: i32) -> [Option<Level>; CELL_LEVELS.len()] {
+    pub fn cells(
+        &self,
+        position: GridPosition,
+        day: i32,
+    ) -> [Option<PriceLevel>; CELL_LEVELS.len()] {
         let code = position.morton();
         let mut levels = [None; CELL_LEVELS.len()];
         for ((level, scale), bits) in levels.iter_mut().zip(&self.cells).zip(CELL_LEVELS) {

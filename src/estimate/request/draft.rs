@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use chrono::NaiveDate;
 
-use super::fields::{FIELDS, HomeField, Input};
-use crate::{Class, Condition, Extras, Furniture, Grade, Home};
+use super::fields::{FIELDS, HomeField, HomeInput};
+use crate::{Condition, Extras, Furniture, Grade, Home, HomeClass};
 use toise_contract::enums::{EnumFurniture, EnumPropertyGeneralCondition, WireEnum};
 use toise_contract::fault::Fault;
 use toise_contract::fields::Taken;
-use toise_contract::walk::At;
+use toise_contract::walk::JsonPath;
 
 /// The values of a home read so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct HomeDraft {
     longitude: Option<f64>,
     latitude: Option<f64>,
-    class: Option<Class>,
+    class: Option<HomeClass>,
     surface_m2: Option<f64>,
     rooms: Option<f64>,
     bedrooms: Option<f64>,
@@ -35,9 +35,9 @@ pub(super) struct Draft {
 /// What names a field where the home is said: its path in a body, its column in a portfolio.
 pub(super) type NameOf = fn(&'static HomeField) -> Cow<'static, str>;
 
-impl Draft {
+impl HomeDraft {
     /// Takes one value.
-    pub(super) fn set(&mut self, input: Input, taken: &Taken<'_>) {
+    pub(super) fn set(&mut self, input: HomeInput, taken: &Taken<'_>) {
         self.said |= 1 << input as u32;
         match taken {
             Taken::Number(number) => self.set_number(input, *number),
@@ -49,45 +49,45 @@ impl Draft {
         }
     }
 
-    fn set_number(&mut self, input: Input, number: f64) {
+    fn set_number(&mut self, input: HomeInput, number: f64) {
         let place = match input {
-            Input::Longitude => &mut self.longitude,
-            Input::Latitude => &mut self.latitude,
-            Input::Surface => &mut self.surface_m2,
-            Input::Rooms => &mut self.rooms,
-            Input::Bedrooms => &mut self.bedrooms,
-            Input::Land => &mut self.land_m2,
-            Input::Year => &mut self.construction_year,
-            Input::Floor => &mut self.floor,
-            Input::Floors => &mut self.floors,
+            HomeInput::Longitude => &mut self.longitude,
+            HomeInput::Latitude => &mut self.latitude,
+            HomeInput::Surface => &mut self.surface_m2,
+            HomeInput::Rooms => &mut self.rooms,
+            HomeInput::Bedrooms => &mut self.bedrooms,
+            HomeInput::Land => &mut self.land_m2,
+            HomeInput::Year => &mut self.construction_year,
+            HomeInput::Floor => &mut self.floor,
+            HomeInput::Floors => &mut self.floors,
             _ => return,
         };
         *place = Some(number);
     }
 
-    fn set_flag(&mut self, input: Input, flag: bool) {
+    fn set_flag(&mut self, input: HomeInput, flag: bool) {
         let extras = &mut self.extras;
         let place = match input {
-            Input::Balcony => &mut extras.has_balcony,
-            Input::Cellar => &mut extras.has_cellar,
-            Input::Garage => &mut extras.has_garage,
-            Input::Lift => &mut extras.has_lift,
-            Input::Parking => &mut extras.has_parking,
-            Input::Pool => &mut extras.has_pool,
-            Input::Terrace => &mut extras.has_terrace,
+            HomeInput::Balcony => &mut extras.has_balcony,
+            HomeInput::Cellar => &mut extras.has_cellar,
+            HomeInput::Garage => &mut extras.has_garage,
+            HomeInput::Lift => &mut extras.has_lift,
+            HomeInput::Parking => &mut extras.has_parking,
+            HomeInput::Pool => &mut extras.has_pool,
+            HomeInput::Terrace => &mut extras.has_terrace,
             _ => return,
         };
         *place = Some(flag);
     }
 
-    fn set_word(&mut self, input: Input, word: &'static str) {
+    fn set_word(&mut self, input: HomeInput, word: &'static str) {
         match input {
-            Input::Class if word == "CLASS_HOUSE" => self.class = Some(Class::House),
-            Input::Class => self.class = Some(Class::Flat),
-            Input::Energy => self.energy = grade(word),
-            Input::Climate => self.climate = grade(word),
-            Input::Furniture => self.extras.furniture = furniture(word),
-            Input::Conditions => {
+            HomeInput::Class if word == "CLASS_HOUSE" => self.class = Some(HomeClass::House),
+            HomeInput::Class => self.class = Some(HomeClass::Flat),
+            HomeInput::Energy => self.energy = grade(word),
+            HomeInput::Climate => self.climate = grade(word),
+            HomeInput::Furniture => self.extras.furniture = furniture(word),
+            HomeInput::Conditions => {
                 let said = [self.extras.condition, condition(word)];
                 self.extras.condition = said.into_iter().flatten().min();
             }
@@ -101,11 +101,11 @@ impl Draft {
         date: NaiveDate,
         name_of: NameOf,
         is_required: impl Fn(&HomeField) -> bool,
-        at: At<'_>,
+        at: JsonPath<'_>,
     ) -> Result<Home, Fault> {
         for field in &FIELDS {
             if self.said & (1 << field.input as u32) == 0 && is_required(field) {
-                return Err(At::Key(&at, &name_of(field)).fault("is required"));
+                return Err(JsonPath::Key(&at, &name_of(field)).fault("is required"));
             }
         }
         // Many registers write 0 for an unknown number of rooms.
@@ -114,8 +114,13 @@ impl Draft {
             one.zip(other).is_some_and(|(one, other)| one > other)
         };
         let contradictions = [
-            (self.bedrooms, self.rooms, Input::Bedrooms, Input::Rooms),
-            (self.floor, self.floors, Input::Floor, Input::Floors),
+            (
+                self.bedrooms,
+                self.rooms,
+                HomeInput::Bedrooms,
+                HomeInput::Rooms,
+            ),
+            (self.floor, self.floors, HomeInput::Floor, HomeInput::Floors),
         ];
         for (one, other, input, bound) in contradictions {
             if exceeds(one, other) {
@@ -124,10 +129,10 @@ impl Draft {
                     field.map_or(Cow::Borrowed(""), name_of)
                 };
                 let fault = format!("must not be above {}", name(bound));
-                return Err(At::Key(&at, &name(input)).fault(fault));
+                return Err(JsonPath::Key(&at, &name(input)).fault(fault));
             }
         }
-        let missing = |what| At::Key(&at, what).fault("is required");
+        let missing = |what| JsonPath::Key(&at, what).fault("is required");
         Ok(Home {
             longitude: self.longitude.ok_or_else(|| missing("longitude"))?,
             latitude: self.latitude.ok_or_else(|| missing("latitude"))?,

@@ -41,7 +41,7 @@ pub const ESTIMATE_ITEMS_MAX: usize = 1_000;
 /// One characteristic of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table tells")]
-pub enum Input {
+pub enum HomeInput {
     Longitude,
     Latitude,
     Class,
@@ -71,7 +71,7 @@ pub enum Input {
 #[derive(Clone, Copy, Debug)]
 pub struct HomeField {
     /// Which.
-    pub input: Input,
+    pub input: HomeInput,
     /// The keys that lead to it in a body; empty where a body does not take it.
     pub path: &'static [&'static str],
     /// Its column in a portfolio; empty where a portfolio does not take it.
@@ -85,7 +85,7 @@ pub const REQUIRED_COLUMNS: [&str; 4] = ["longitude", "latitude", "type", "surfa
 
 /// A thing a body must say.
 const fn required(
-    input: Input,
+    input: HomeInput,
     path: &'static [&'static str],
     column: &'static str,
     kind: FieldKind,
@@ -102,7 +102,7 @@ const fn required(
 
 /// A thing a body may say.
 const fn optional(
-    input: Input,
+    input: HomeInput,
     path: &'static [&'static str],
     column: &'static str,
     kind: FieldKind,
@@ -140,49 +140,49 @@ pub static FIELDS: [HomeField; 23] = TABLE;
 
 #[rustfmt::skip]
 const TABLE: [HomeField; 23] = [
-    required(Input::Longitude, &["location", "locationCoordinate", "location", "longitude"], "longitude", FieldKind::Between(-180.0, 180.0),
+    required(HomeInput::Longitude, &["location", "locationCoordinate", "location", "longitude"], "longitude", FieldKind::Between(-180.0, 180.0),
         "Longitude, degrees (WGS 84)"),
-    required(Input::Latitude, &["location", "locationCoordinate", "location", "latitude"], "latitude", FieldKind::Between(-90.0, 90.0),
+    required(HomeInput::Latitude, &["location", "locationCoordinate", "location", "latitude"], "latitude", FieldKind::Between(-90.0, 90.0),
         "Latitude, degrees (WGS 84)"),
-    required(Input::Class, &["type"], "type", FieldKind::OneOf(&CLASSES),
+    required(HomeInput::Class, &["type"], "type", FieldKind::OneOf(&CLASSES),
         "What is valued: flats and houses are"),
-    required(Input::Surface, &["habitation", "surface", "total"], "surface_m2", SURFACE,
+    required(HomeInput::Surface, &["habitation", "surface", "total"], "surface_m2", SURFACE,
         "Living surface, m2"),
-    required(Input::Rooms, &["habitation", "roomCount"], "room_count", FieldKind::Integer(0, ROOMS_MAX),
+    required(HomeInput::Rooms, &["habitation", "roomCount"], "room_count", FieldKind::Integer(0, ROOMS_MAX),
         "Main rooms; 0 for unknown"),
-    required(Input::Bedrooms, &["habitation", "bedroomCount"], "bedroom_count", FieldKind::Integer(0, ROOMS_MAX),
+    required(HomeInput::Bedrooms, &["habitation", "bedroomCount"], "bedroom_count", FieldKind::Integer(0, ROOMS_MAX),
         "Bedrooms, not more than the main rooms"),
-    optional(Input::Land, &["land", "surface"], "land_surface_m2", FieldKind::Between(0.0, LAND_M2_MAX),
+    optional(HomeInput::Land, &["land", "surface"], "land_surface_m2", FieldKind::Between(0.0, LAND_M2_MAX),
         "Land that comes with the home, m2"),
-    optional(Input::Year, &["habitation", "propertyCondition", "constructionYear"], "construction_year",
+    optional(HomeInput::Year, &["habitation", "propertyCondition", "constructionYear"], "construction_year",
         YEAR, "Year of construction"),
-    optional(Input::Energy, &["habitation", "climate", "epcEnergy"], "epc_energy", ENERGY,
+    optional(HomeInput::Energy, &["habitation", "climate", "epcEnergy"], "epc_energy", ENERGY,
         "Energy class of the diagnostic; NC and UNKNOWN tell nothing"),
-    optional(Input::Climate, &["habitation", "climate", "epcClimate"], "epc_climate", CLIMATE,
+    optional(HomeInput::Climate, &["habitation", "climate", "epcClimate"], "epc_climate", CLIMATE,
         "Climate class of the diagnostic; NC and UNKNOWN tell nothing"),
-    optional(Input::Floor, &["habitation", "features", "propertyFloor"], "floor", FieldKind::Integer(FLOOR_MIN, FLOOR_MAX),
+    optional(HomeInput::Floor, &["habitation", "features", "propertyFloor"], "floor", FieldKind::Integer(FLOOR_MIN, FLOOR_MAX),
         "Storey the home is on; 0 is the ground floor, basements are negative"),
-    optional(Input::Date, &[], "valuation_date", FieldKind::Moment,
+    optional(HomeInput::Date, &[], "valuation_date", FieldKind::Moment,
         "Day the value is asked for, today where it is not said: nothing later is looked at"),
-    optional(Input::Floors, &["habitation", "features", "propertyTotalFloor"], "total_floor", FieldKind::Integer(0, FLOOR_MAX),
+    optional(HomeInput::Floors, &["habitation", "features", "propertyTotalFloor"], "total_floor", FieldKind::Integer(0, FLOOR_MAX),
         "Storeys of the building, not fewer than the storey of the home"),
-    optional(Input::Conditions, &["habitation", "propertyCondition", "generalConditions"], "general_condition", FieldKind::List(&CONDITIONS),
+    optional(HomeInput::Conditions, &["habitation", "propertyCondition", "generalConditions"], "general_condition", FieldKind::List(&CONDITIONS),
         "General condition; of several the worst counts"),
-    optional(Input::Furniture, &["habitation", "features", "furniture"], "furniture", FURNITURE,
+    optional(HomeInput::Furniture, &["habitation", "features", "furniture"], "furniture", FURNITURE,
         "How far it is sold furnished"),
-    optional(Input::Balcony, &["habitation", "characteristics", "hasBalcony"], "has_balcony", FieldKind::Flag, "A balcony"),
-    optional(Input::Cellar, &["habitation", "characteristics", "hasCellar"], "has_cellar", FieldKind::Flag, "A cellar"),
-    optional(Input::Garage, &["habitation", "characteristics", "hasGarage"], "has_garage", FieldKind::Flag, "A garage"),
-    optional(Input::Lift, &["habitation", "characteristics", "hasLift"], "has_lift", FieldKind::Flag, "A lift"),
-    optional(Input::Parking, &["habitation", "characteristics", "hasParking"], "has_parking", FieldKind::Flag, "A parking space"),
-    optional(Input::Pool, &["habitation", "characteristics", "hasPool"], "has_pool", FieldKind::Flag, "A pool"),
-    optional(Input::Terrace, &["habitation", "characteristics", "hasTerrace"], "has_terrace", FieldKind::Flag, "A terrace"),
-    required(Input::Offer, &["offer", "type"], "", FieldKind::OneOf(&OFFERS),
+    optional(HomeInput::Balcony, &["habitation", "characteristics", "hasBalcony"], "has_balcony", FieldKind::Flag, "A balcony"),
+    optional(HomeInput::Cellar, &["habitation", "characteristics", "hasCellar"], "has_cellar", FieldKind::Flag, "A cellar"),
+    optional(HomeInput::Garage, &["habitation", "characteristics", "hasGarage"], "has_garage", FieldKind::Flag, "A garage"),
+    optional(HomeInput::Lift, &["habitation", "characteristics", "hasLift"], "has_lift", FieldKind::Flag, "A lift"),
+    optional(HomeInput::Parking, &["habitation", "characteristics", "hasParking"], "has_parking", FieldKind::Flag, "A parking space"),
+    optional(HomeInput::Pool, &["habitation", "characteristics", "hasPool"], "has_pool", FieldKind::Flag, "A pool"),
+    optional(HomeInput::Terrace, &["habitation", "characteristics", "hasTerrace"], "has_terrace", FieldKind::Flag, "A terrace"),
+    required(HomeInput::Offer, &["offer", "type"], "", FieldKind::OneOf(&OFFERS),
         "How it is offered: only sales are valued"),
 ];
 
-/// The field of an input; [`Input`] and [`FIELDS`] stand in one order.
-const fn of(input: Input) -> Field {
+/// The field of an input; [`HomeInput`] and [`FIELDS`] stand in one order.
+const fn of(input: HomeInput) -> Field {
     TABLE[input as usize].field
 }
 
@@ -197,7 +197,7 @@ const fn must(field: Field) -> Field {
     }
 }
 
-const POSITION: [Field; 2] = [of(Input::Longitude), of(Input::Latitude)];
+const POSITION: [Field; 2] = [of(HomeInput::Longitude), of(HomeInput::Latitude)];
 const PIN: [Field; 1] = [Field::required(
     "location",
     FieldKind::Pair(&POSITION),
@@ -208,23 +208,27 @@ const COORDINATE: [Field; 1] = [must(within(
     &PIN,
     "Where the home is",
 ))];
-const TOTAL: [Field; 1] = [of(Input::Surface)];
-const CONDITION: [Field; 2] = [of(Input::Year), of(Input::Conditions)];
-const DIAGNOSTIC: [Field; 2] = [of(Input::Energy), of(Input::Climate)];
-const FEATURES: [Field; 3] = [of(Input::Floor), of(Input::Floors), of(Input::Furniture)];
+const TOTAL: [Field; 1] = [of(HomeInput::Surface)];
+const CONDITION: [Field; 2] = [of(HomeInput::Year), of(HomeInput::Conditions)];
+const DIAGNOSTIC: [Field; 2] = [of(HomeInput::Energy), of(HomeInput::Climate)];
+const FEATURES: [Field; 3] = [
+    of(HomeInput::Floor),
+    of(HomeInput::Floors),
+    of(HomeInput::Furniture),
+];
 const CHARACTERISTICS: [Field; 7] = [
-    of(Input::Balcony),
-    of(Input::Cellar),
-    of(Input::Garage),
-    of(Input::Lift),
-    of(Input::Parking),
-    of(Input::Pool),
-    of(Input::Terrace),
+    of(HomeInput::Balcony),
+    of(HomeInput::Cellar),
+    of(HomeInput::Garage),
+    of(HomeInput::Lift),
+    of(HomeInput::Parking),
+    of(HomeInput::Pool),
+    of(HomeInput::Terrace),
 ];
 const HABITATION: [Field; 7] = [
     must(within("surface", &TOTAL, "Its surface")),
-    of(Input::Rooms),
-    of(Input::Bedrooms),
+    of(HomeInput::Rooms),
+    of(HomeInput::Bedrooms),
     within("propertyCondition", &CONDITION, "Its age and condition"),
     within("climate", &DIAGNOSTIC, "Its diagnostic"),
     within("features", &FEATURES, "Its storey and furniture"),
@@ -234,13 +238,13 @@ const HABITATION: [Field; 7] = [
         "What comes with it; what is not said is unknown, not missing",
     ),
 ];
-const LAND: [Field; 1] = [of(Input::Land)];
-const OFFER: [Field; 1] = [of(Input::Offer)];
+const LAND: [Field; 1] = [of(HomeInput::Land)];
+const OFFER: [Field; 1] = [of(HomeInput::Offer)];
 
 /// The body of an estimate.
 pub static ESTIMATE: [Field; 5] = [
     must(within("location", &COORDINATE, "Where the home is")),
-    of(Input::Class),
+    of(HomeInput::Class),
     must(within("habitation", &HABITATION, "The home itself")),
     within("land", &LAND, "The land that comes with it"),
     must(within("offer", &OFFER, "How it is offered")),
@@ -268,8 +272,8 @@ impl HomeField {
     /// Where a body says it.
     pub fn path_in_body(&self) -> String {
         match self.input {
-            Input::Longitude => format!("{}[0]", LOCATION.join(".")),
-            Input::Latitude => format!("{}[1]", LOCATION.join(".")),
+            HomeInput::Longitude => format!("{}[0]", LOCATION.join(".")),
+            HomeInput::Latitude => format!("{}[1]", LOCATION.join(".")),
             _ => self.path.join("."),
         }
     }

@@ -15,18 +15,18 @@ use chrono::NaiveDate;
 use serde_json::{Number, Value};
 
 use crate::Home;
-use draft::Draft;
-use fields::{ESTIMATE, ESTIMATE_MANY, FIELDS, HomeField, Input, LOCATION, REQUIRED_COLUMNS};
+use draft::HomeDraft;
+use fields::{ESTIMATE, ESTIMATE_MANY, FIELDS, HomeField, HomeInput, LOCATION, REQUIRED_COLUMNS};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{FieldKind, Taken, Values, read, read_part, read_value};
-use toise_contract::walk::At;
+use toise_contract::walk::JsonPath;
 
 /// Parses the body of an estimate; `today` is the default valuation date.
 ///
 /// # Errors
 /// The first fault in document order; missing required fields are reported after all others.
 pub fn parse_estimate(body: &Value, today: NaiveDate) -> Result<Home, Fault> {
-    home(body, today, At::Body)
+    home(body, today, JsonPath::Body)
 }
 
 /// Parses the body of a `_many` call: `{items: [body…]}`. A fault in one item concerns only that item.
@@ -37,19 +37,19 @@ pub fn parse_estimate_many(
     body: &Value,
     today: NaiveDate,
 ) -> Result<Vec<Result<Home, Fault>>, Fault> {
-    let at = At::Body;
-    let here = At::Key(&at, "items");
+    let at = JsonPath::Body;
+    let here = JsonPath::Key(&at, "items");
     let items: Vec<&Value> = read(body, &ESTIMATE_MANY, at)?.require("items")?;
     let read = items.into_iter().enumerate();
     Ok(read
-        .map(|(index, item)| home(item, today, At::Index(&here, index)))
+        .map(|(index, item)| home(item, today, JsonPath::Index(&here, index)))
         .collect())
 }
 
-fn home(body: &Value, today: NaiveDate, at: At<'_>) -> Result<Home, Fault> {
+fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<Home, Fault> {
     // What is missing counts at the end of the whole body, by the path of the value itself.
     let values = read_part(body, &ESTIMATE, at)?;
-    let mut draft = Draft::default();
+    let mut draft = HomeDraft::default();
     for field in &FIELDS {
         if let Some(taken) = said(field, &values) {
             draft.set(field.input, taken);
@@ -62,9 +62,9 @@ fn home(body: &Value, today: NaiveDate, at: At<'_>) -> Result<Home, Fault> {
 /// What a body says of one thing.
 fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> {
     let place = match field.input {
-        Input::Longitude => 0,
-        Input::Latitude => 1,
-        Input::Date => return None,
+        HomeInput::Longitude => 0,
+        HomeInput::Latitude => 1,
+        HomeInput::Date => return None,
         _ => return values.at(field.path.iter().copied()),
     };
     match values.at(LOCATION.into_iter())? {
@@ -81,13 +81,13 @@ pub fn parse_cells<'c>(
     cells: impl Iterator<Item = (&'static HomeField, &'c str)>,
     today: NaiveDate,
 ) -> Result<Home, Fault> {
-    let at = At::Body;
-    let mut draft = Draft::default();
+    let at = JsonPath::Body;
+    let mut draft = HomeDraft::default();
     for (field, cell) in cells {
         let cell = cell.trim();
         if !cell.is_empty() {
             let value = value(field, cell);
-            let here = At::Key(&at, field.column);
+            let here = JsonPath::Key(&at, field.column);
             draft.set(field.input, &read_value(&value, field.field.kind, here)?);
         }
     }
@@ -112,16 +112,16 @@ fn value(field: &HomeField, cell: &str) -> Value {
 }
 
 /// Translates words common in other files to the contract's word: a bare letter, a class in French or English.
-fn word(input: Input, cell: &str) -> String {
+fn word(input: HomeInput, cell: &str) -> String {
     let is_letter = cell.len() == 1 && cell.as_bytes()[0].is_ascii_alphabetic();
     match input {
-        Input::Energy if is_letter => {
+        HomeInput::Energy if is_letter => {
             format!("ENERGY_CLASSIFICATION_{}", cell.to_ascii_uppercase())
         }
-        Input::Climate if is_letter => {
+        HomeInput::Climate if is_letter => {
             format!("GREENHOUSE_CLASSIFICATION_{}", cell.to_ascii_uppercase())
         }
-        Input::Class => match cell.to_ascii_lowercase().as_str() {
+        HomeInput::Class => match cell.to_ascii_lowercase().as_str() {
             "flat" | "appartement" => "CLASS_FLAT".into(),
             "house" | "maison" => "CLASS_HOUSE".into(),
             _ => cell.to_owned(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::fields::columns;
 use super::*;
-use crate::{Class, Condition, Extras, Furniture, Grade};
+use crate::{Condition, Extras, Furniture, Grade, HomeClass};
 
 fn today() -> NaiveDate {
     NaiveDate::from_ymd_opt(2026, 11, 21).unwrap()
@@ -55,7 +55,7 @@ fn every_field_of_the_contract_is_read() {
     let expected = Home {
         longitude: 5.93,
         latitude: 43.12,
-        class: Class::House,
+        class: HomeClass::House,
         surface_m2: 112.5,
         rooms: Some(5.0),
         bedrooms: Some(3.0),

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use toise_alerts::request::queries;
 use toise_contract::fields::schema;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 
 /// What each kind of listings calls the parts of its alerts.
-pub(crate) struct Names {
+pub(crate) struct AlertOperationNames {
     /// What the names of operations begin with.
     pub prefix: &'static str,
     /// The listings, in a sentence.
@@ -23,9 +23,9 @@ pub(crate) struct Names {
 }
 
 /// The names of the alerts on such listings.
-pub(crate) fn names(listing: Listing) -> Names {
+pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
     match listing {
-        Listing::Property => Names {
+        ListingKind::Property => AlertOperationNames {
             prefix: "propertyAlerts",
             plural: "properties",
             record: "Property",
@@ -35,7 +35,7 @@ pub(crate) fn names(listing: Listing) -> Names {
             change: "ChangeSearchPropertiesPayload",
             preview: "PreviewSearchPropertiesPayload",
         },
-        Listing::Advert => Names {
+        ListingKind::Advert => AlertOperationNames {
             prefix: "advertAlerts",
             plural: "adverts",
             record: "Advert",
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn examples_of_the_document_are_taken() {
         let schemas = schemas::schemas();
-        for listing in [Listing::Property, Listing::Advert] {
+        for listing in [ListingKind::Property, ListingKind::Advert] {
             let create = &schemas[names(listing).create];
             parse_alert(listing, &create["examples"][0]).unwrap();
         }

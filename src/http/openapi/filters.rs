@@ -9,24 +9,28 @@ use toise_contract::dates::DATE_RULE;
 use toise_contract::fields::FieldKind;
 use toise_contract::fields::schema::{self, described, enumeration};
 use toise_contract::listings::filters::bodies::{ANALYTICS, COUNT, MANY, SIMILARS, search_table};
-use toise_contract::listings::filters::model::{Lite, Model, Takes};
+use toise_contract::listings::filters::model::{FieldType, FilterModel, LiteSupport};
 use toise_contract::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX};
-use toise_contract::listings::filters::{Listing, Part};
+use toise_contract::listings::filters::{FieldSubset, ListingKind};
 
 /// Component schemas of filters and of the bodies that carry them. Codes and identifiers are those of the records.
 pub fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
-    let property = Listing::Property.filter_model();
+    let property = ListingKind::Property.filter_model();
     for (part, name) in [
-        (Part::Whole, "SearchPropertiesPayload"),
-        (Part::Lite, "SearchPropertiesLitePayload"),
+        (FieldSubset::Whole, "SearchPropertiesPayload"),
+        (FieldSubset::Lite, "SearchPropertiesLitePayload"),
     ] {
         model(property, part, &mut found);
         let payload = schema::object(search_table(part), &mut found);
         found.insert(name.into(), payload);
     }
-    model(Listing::Advert.filter_model(), Part::Whole, &mut found);
-    for listing in [Listing::Property, Listing::Advert] {
+    model(
+        ListingKind::Advert.filter_model(),
+        FieldSubset::Whole,
+        &mut found,
+    );
+    for listing in [ListingKind::Property, ListingKind::Advert] {
         let name = listing.filter_model().name;
         let filter = json!({ (listing.filter_key()): reference(name) });
         found.insert(
@@ -52,10 +56,10 @@ pub fn schemas() -> Map<String, Value> {
 }
 
 /// Adds the schema of a model, and of those in it, and returns its name.
-fn model(model: &'static Model, part: Part, found: &mut Map<String, Value>) -> String {
+fn model(model: &'static FilterModel, part: FieldSubset, found: &mut Map<String, Value>) -> String {
     let name = match part {
-        Part::Whole => model.name.to_owned(),
-        Part::Lite => format!("Lite{}", model.name),
+        FieldSubset::Whole => model.name.to_owned(),
+        FieldSubset::Lite => format!("Lite{}", model.name),
     };
     if found.contains_key(&name) {
         return name;
@@ -63,8 +67,8 @@ fn model(model: &'static Model, part: Part, found: &mut Map<String, Value>) -> S
     let mut properties = Map::new();
     for field in part.fields(model) {
         let inner = match (part, field.lite) {
-            (Part::Lite, Lite::Part) => Part::Lite,
-            _ => Part::Whole,
+            (FieldSubset::Lite, LiteSupport::Part) => FieldSubset::Lite,
+            _ => FieldSubset::Whole,
         };
         let schema = described(takes(field.takes, inner, found), field.about);
         properties.insert(field.key.to_owned(), schema);
@@ -75,33 +79,33 @@ fn model(model: &'static Model, part: Part, found: &mut Map<String, Value>) -> S
 }
 
 /// The schema of what a field takes.
-fn takes(takes: Takes, part: Part, found: &mut Map<String, Value>) -> Value {
+fn takes(takes: FieldType, part: FieldSubset, found: &mut Map<String, Value>) -> Value {
     match takes {
-        Takes::Flag => json!({"type": "boolean"}),
-        Takes::Range => named("NumberRange", found, |_| {
+        FieldType::Flag => json!({"type": "boolean"}),
+        FieldType::Range => named("NumberRange", found, |_| {
             range(&json!({"type": "number"}), "")
         }),
-        Takes::Moments => named("FilterDateRange", found, |_| moments()),
-        Takes::AnyMoments => list(named("FilterDateRange", found, |_| moments())),
-        Takes::Year => reference("Year"),
-        Takes::OneOf(table) => enumeration(table, found),
-        Takes::AnyOf(table) => list(enumeration(table, found)),
-        Takes::Text => text(found),
-        Takes::AnyText => list(text(found)),
-        Takes::Code(code) => reference(code.name),
-        Takes::AnyCode(code) => list(reference(code.name)),
-        Takes::Model(inner) => reference(&model(inner, part, found)),
-        Takes::AnyModel(inner) | Takes::SomeItem(inner) => {
+        FieldType::Moments => named("FilterDateRange", found, |_| moments()),
+        FieldType::AnyMoments => list(named("FilterDateRange", found, |_| moments())),
+        FieldType::Year => reference("Year"),
+        FieldType::OneOf(table) => enumeration(table, found),
+        FieldType::AnyOf(table) => list(enumeration(table, found)),
+        FieldType::Text => text(found),
+        FieldType::AnyText => list(text(found)),
+        FieldType::Code(code) => reference(code.name),
+        FieldType::AnyCode(code) => list(reference(code.name)),
+        FieldType::Model(inner) => reference(&model(inner, part, found)),
+        FieldType::AnyModel(inner) | FieldType::SomeItem(inner) => {
             list(reference(&model(inner, part, found)))
         }
-        Takes::LatLng(_) => named("FilterLatLng", found, lat_lng),
-        Takes::Point(_) => named("FilterCompleteLatLng", found, |found| {
+        FieldType::LatLng(_) => named("FilterLatLng", found, lat_lng),
+        FieldType::Point(_) => named("FilterCompleteLatLng", found, |found| {
             closed(
                 json!({"location": named("FilterLatLng", found, lat_lng)}),
                 &[],
             )
         }),
-        Takes::Ignored => json!({"deprecated": true}),
+        FieldType::Ignored => json!({"deprecated": true}),
     }
 }
 
@@ -222,7 +226,7 @@ mod tests {
     #[test]
     fn what_the_document_lists_is_what_the_parser_takes() {
         let schemas = schemas();
-        for listing in [Listing::Property, Listing::Advert] {
+        for listing in [ListingKind::Property, ListingKind::Advert] {
             let known = &schemas[listing.filter_model().name]["properties"];
             let unknown = json!({ (listing.filter_key()): {"nothing of this name": 1} });
             let message = parse_search_query(listing, &unknown).unwrap_err().message;

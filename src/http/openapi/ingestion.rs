@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::listings;
 use super::reference;
 use toise_contract::fields::schema;
-use toise_listings::adverts::prepare::Change;
+use toise_listings::adverts::prepare::ContentChange;
 use toise_listings::load::request::ADVERTS;
 
 /// Component schemas by name.
@@ -34,7 +34,12 @@ fn incoming_advert() -> Value {
 }
 
 fn advert_outcome() -> Value {
-    let changes = [Change::Created, Change::Updated, Change::Unchanged].map(Change::as_str);
+    let changes = [
+        ContentChange::Created,
+        ContentChange::Updated,
+        ContentChange::Unchanged,
+    ]
+    .map(ContentChange::as_str);
     let outcomes: Vec<&str> = changes.into_iter().chain(["rejected"]).collect();
     json!({
         "type": "object",

@@ -58,25 +58,25 @@ impl Operation {
     }
 
     /// Says more.
-    pub fn describing(mut self, description: impl Into<String>) -> Self {
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
     /// Takes these query parameters.
-    pub fn asking(mut self, query: Vec<Value>) -> Self {
+    pub fn with_query(mut self, query: Vec<Value>) -> Self {
         self.query = query;
         self
     }
 
     /// Takes a body of this schema.
-    pub fn taking(mut self, request: Value) -> Self {
+    pub fn with_request(mut self, request: Value) -> Self {
         self.request = Some(request);
         self
     }
 
     /// Answers JSON of this schema.
-    pub fn answering(self, answer: Value) -> Self {
+    pub fn with_answer(self, answer: Value) -> Self {
         self.answering_as(JSON, answer)
     }
 

@@ -6,7 +6,7 @@ use super::super::endpoint::{Access, BodyRule, Counting, Endpoint};
 use super::super::error::ApiError;
 use super::operation::{Failure, Operation};
 use super::{EXAMPLES, content, reference};
-use toise_accounts::meter::Refused;
+use toise_accounts::meter::LimitExceeded;
 use toise_contract::Fault;
 
 fn response_headers(endpoint: &Endpoint) -> Value {
@@ -68,7 +68,7 @@ fn faults(endpoint: &Endpoint, said: &Operation) -> Vec<ApiError> {
     if said.fails_as_said_only {
         return Vec::new();
     }
-    let refused = Refused { retry_after_s: 1 };
+    let refused = LimitExceeded { retry_after_s: 1 };
     let mut faults = vec![ApiError::internal("")];
     if let Access::Scoped(scope, endpoint) = endpoint.access {
         faults.push(ApiError::Forbidden { scope, endpoint });

@@ -6,7 +6,7 @@ use super::{reference, type_name};
 use toise_contract::fields::schema::about as about_field;
 pub(super) use toise_contract::fields::schema::closed;
 use toise_contract::fields::schema::{self, Components, degrees};
-use toise_lake::schema::{Kind, LATITUDE, LONGITUDE, RECORD};
+use toise_lake::schema::{ColumnKind, LATITUDE, LONGITUDE, RECORD};
 use toise_opendata::request::bodies::bodies;
 use toise_opendata::{Dataset, dpe, dvf};
 
@@ -75,18 +75,18 @@ pub(super) fn record(dataset: Dataset) -> Value {
             continue;
         }
         let mut schema = match column.kind {
-            Kind::Text | Kind::Category => json!({"type": "string"}),
-            Kind::Number => json!({"type": "number"}),
-            Kind::Integer | Kind::SmallInteger => json!({"type": "integer"}),
-            Kind::Date | Kind::Moment => json!({"type": "string"}),
-            Kind::Flag => json!({"type": "boolean"}),
-            Kind::TextList | Kind::CategoryList => {
+            ColumnKind::Text | ColumnKind::Category => json!({"type": "string"}),
+            ColumnKind::Number => json!({"type": "number"}),
+            ColumnKind::Integer | ColumnKind::SmallInteger => json!({"type": "integer"}),
+            ColumnKind::Date | ColumnKind::Moment => json!({"type": "string"}),
+            ColumnKind::Flag => json!({"type": "boolean"}),
+            ColumnKind::TextList | ColumnKind::CategoryList => {
                 json!({"type": "array", "items": {"type": "string"}})
             }
-            Kind::Items(_) => json!({"type": "array", "items": {"type": "object"}}),
+            ColumnKind::Items(_) => json!({"type": "array", "items": {"type": "object"}}),
         };
         let form = match column.kind {
-            Kind::Date | Kind::Moment => ", ISO 8601",
+            ColumnKind::Date | ColumnKind::Moment => ", ISO 8601",
             _ => "",
         };
         schema["description"] = json!(format!("{}{form}", about(dataset, &column.name)));

@@ -4,11 +4,11 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::Method;
 
-use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::{Operation, enveloped, reference};
+use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::enums::{EnumStudiedData, WireEnum};
@@ -35,7 +35,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     }),
 }];
 
-async fn analytics(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_analytics(&read_json(body)?)?;
         let figures = app.properties.analyse(&request, interrupt)?;

@@ -4,15 +4,15 @@ use futures::FutureExt;
 use warp::http::Method;
 
 use crate::App;
-use crate::answer::Answer;
 use crate::call::Call;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_of, period_parameters};
+use crate::response::ApiResponse;
 use toise_accounts::answers::consumption_answer;
 use toise_accounts::requests::parse_period;
-use toise_accounts::usage::{Consumer, by_key, by_type};
+use toise_accounts::usage::{UsageScope, by_key, by_type};
 use toise_contract::query::pairs;
 
 /// The report, under both of its paths.
@@ -46,11 +46,11 @@ fn operation(id: &str) -> Operation {
 }
 
 /// Answers with what the account consumed in a period, by type.
-async fn report(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn report(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     let period = parse_period(&pairs(call.query)?, today)?;
-    let account = Consumer::Account(call.key()?.account_id);
+    let account = UsageScope::Account(call.key()?.account_id);
     let read = move |app: &App| by_key(&app.store, account, period).map_err(ApiError::internal);
     let usage = call.blocking(read).await?;
-    Ok(Answer::data(consumption_answer(&by_type(&usage))))
+    Ok(ApiResponse::data(consumption_answer(&by_type(&usage))))
 }

@@ -1,10 +1,10 @@
 //! The two endpoints of the estimator: one home, and many.
 //!
 //! A key has a few estimates under way at once; more of its calls wait in a short queue, then are refused
-//! ([`Meter::estimate_turn`]). Reading the body, the estimate and the writing of the answer are one job on the query
+//! ([`Meter::acquire_estimate`]). Reading the body, the estimate and the writing of the answer are one job on the query
 //! pool. One call asks one model, also when another takes its place meanwhile.
 //!
-//! [`Meter::estimate_turn`]: toise_accounts::meter::Meter::estimate_turn
+//! [`Meter::acquire_estimate`]: toise_accounts::meter::Meter::estimate_turn
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use crate::App;
-use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::estimate;
 use crate::openapi::{Failure, Operation, enveloped, reference};
-use toise_accounts::meter::EstimateTurn;
+use crate::response::ApiResponse;
+use toise_accounts::meter::EstimatePermit;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
+use toise_estimate::json::{comparables, contributions, euros};
 use toise_estimate::request::{parse_estimate, parse_estimate_many};
-use toise_estimate::shown::{comparables, contributions, euros};
 use toise_estimate::valuer::Valuer;
-use toise_estimate::{Detail, Estimate, Home, Metadata, model};
+use toise_estimate::{Detail, Estimate, Home, ModelMetadata, model};
 use toise_telemetry::Refusal;
 
 /// Recorded sales an answer shows.
@@ -43,7 +43,7 @@ const DETAIL: Detail = Detail {
 };
 
 /// Numbers that are none, as languages write them into what should be JSON.
-const NO_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
+const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
 
 /// What is said of both endpoints.
 const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \
@@ -77,7 +77,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
 
 fn lite_operation() -> Operation {
     Operation::new("estimatePropertyLite", "The value of a home")
-        .describing(ABOUT)
+        .with_description(ABOUT)
         .taking(reference("EstimateRequest"))
         .answering(enveloped(reference("Estimate")))
         .failing(Failure::NoModel)
@@ -85,7 +85,7 @@ fn lite_operation() -> Operation {
 
 fn lite_many_operation() -> Operation {
     Operation::new("estimatePropertyLiteMany", "The values of homes")
-        .describing(format!(
+        .with_description(format!(
             "{ABOUT}. A home that cannot be valued has an error in its place and costs nothing"
         ))
         .taking(estimate::many_request())
@@ -98,7 +98,7 @@ fn lite_many_operation() -> Operation {
 }
 
 /// `POST /v2/protected/estimate/property/lite`: the value of a home.
-async fn lite(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn lite(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let _turn = turn(call).await?;
     let today = call.app.clock.now().date_naive();
     call.on_pool(Load::Single, move |app, body, _| {
@@ -111,14 +111,14 @@ async fn lite(call: &Call<'_>) -> Result<Answer, ApiError> {
 
 /// `POST /v2/protected/estimate/property/lite/_many`: the values of homes, in order; a fault of one is its own, and
 /// only estimates are paid for.
-async fn lite_many(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn lite_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let _turn = turn(call).await?;
     let (app, body) = (call.app.clone(), call.body.clone());
     let today = app.clock.now().date_naive();
     let job = move |interrupt: &Interrupt| many(&app, &body, today, interrupt);
     let client = call.key()?.key_id;
     let (bytes, estimates) = call.app.pool.run(client, Load::Batch, job).await??;
-    Ok(Answer::json(bytes).with_units(estimates))
+    Ok(ApiResponse::json(bytes).with_units(estimates))
 }
 
 fn many(
@@ -171,7 +171,7 @@ fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
     let mut written = Vec::with_capacity(text.len());
     let (mut rest, mut is_text, mut is_changed) = (text, false, false);
     while let Some((first, after)) = rest.split_first() {
-        let word = NO_NUMBERS
+        let word = NON_JSON_NUMBERS
             .iter()
             .find(|word| !is_text && rest.starts_with(word));
         if let Some(word) = word {
@@ -196,10 +196,10 @@ fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Waits for a turn of the key.
-async fn turn(call: &Call<'_>) -> Result<EstimateTurn, ApiError> {
+async fn turn(call: &Call<'_>) -> Result<EstimatePermit, ApiError> {
     let key = call.key()?;
     let meter = call.app.meters.of(key.key_id, key.allowance);
-    meter.estimate_turn().await.map_err(|refused| {
+    meter.acquire_estimate().await.map_err(|refused| {
         call.app.metrics.record_refusal(Refusal::Concurrency);
         ApiError::TooManyAtOnce(refused)
     })
@@ -221,7 +221,7 @@ fn value(valuer: &Valuer, home: &Home) -> Result<Value, ApiError> {
     Ok(answer(&estimate, valuer.model().metadata()))
 }
 
-fn answer(estimate: &Estimate, model: &Metadata) -> Value {
+fn answer(estimate: &Estimate, model: &ModelMetadata) -> Value {
     json!({
         "price": euros(estimate.price),
         "priceRange": {"lower": euros(estimate.lower), "upper": euros(estimate.upper)},

@@ -11,20 +11,20 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::{Value, json};
 use warp::http::Method;
 
-use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
+use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
-use toise_contract::cursor::{CursorKey, question_digest};
-use toise_engine::interrupt::Interrupt;
+use toise_contract::cursor::{CursorKey, query_digest};
+use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_opendata::request::{parse_match, parse_match_many, parse_search};
 use toise_opendata::{
-    Dataset, MatchAnswer, MatchRequest, OpenData, SearchAnswer, SearchRequest, score,
+    Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, OpenData, SearchAnswer, score,
 };
 
 /// Diagnostics, then sales.
@@ -105,7 +105,7 @@ fn match_operation(dataset: Dataset) -> Operation {
         id(dataset, "Match"),
         format!("Ranked candidates among {}", of(dataset)),
     )
-    .describing(score::reference(dataset))
+    .with_description(score::reference(dataset))
     .taking(schema(dataset, "MatchRequest"))
     .answering(schema(dataset, "MatchAnswer"))
 }
@@ -149,12 +149,12 @@ pub type AnswerError = Box<dyn Error + Send + Sync>;
 /// What answers open-data questions: the tables of the lake, or rows in memory under test.
 ///
 /// Both calls block and compute; they run on the query pool.
-pub trait Answers: Send + Sync + 'static {
+pub trait OpenDataBackend: Send + Sync + 'static {
     /// A page of records.
     fn search(
         &self,
         dataset: Dataset,
-        request: &SearchRequest,
+        request: &DatasetSearchRequest,
         interrupt: &Interrupt,
     ) -> Result<SearchAnswer, AnswerError>;
 
@@ -167,11 +167,11 @@ pub trait Answers: Send + Sync + 'static {
     ) -> Result<MatchAnswer, AnswerError>;
 }
 
-impl Answers for OpenData {
+impl OpenDataBackend for OpenData {
     fn search(
         &self,
         dataset: Dataset,
-        request: &SearchRequest,
+        request: &DatasetSearchRequest,
         interrupt: &Interrupt,
     ) -> Result<SearchAnswer, AnswerError> {
         let open_data = self.interruptible(interrupt);
@@ -190,7 +190,7 @@ impl Answers for OpenData {
 }
 
 /// Answers a search.
-async fn search(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
         let answer = app
@@ -203,7 +203,7 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
 }
 
 /// Answers a match.
-async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_match(dataset, &read_json(body)?)?;
         let answer = app
@@ -211,14 +211,14 @@ async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiEr
             .find_matches(dataset, &request, interrupt)
             .map_err(ApiError::Internal)?;
         let mut bytes = BytesMut::with_capacity(match_answer_bytes(&answer));
-        put_match_answer(&mut bytes, dataset, &answer);
+        write_match_answer(&mut bytes, dataset, &answer);
         Ok(bytes.freeze())
     })
     .await
 }
 
 /// Answers many matches at once, in order; the items are shared among the pool's threads.
-async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answer, ApiError> {
+async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
         let requests = parse_match_many(dataset, &read_json(body)?)?;
         let answers: Result<Vec<MatchAnswer>, AnswerError> = requests
@@ -233,7 +233,7 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answer, 
             if index > 0 {
                 bytes.put_u8(b',');
             }
-            put_match_answer(&mut bytes, dataset, answer);
+            write_match_answer(&mut bytes, dataset, answer);
         }
         bytes.put_slice(b"]}");
         Ok(bytes.freeze())
@@ -243,7 +243,7 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<Answer, 
 
 fn page(
     dataset: Dataset,
-    request: &SearchRequest,
+    request: &DatasetSearchRequest,
     answer: &SearchAnswer,
     cursors: &CursorKey,
 ) -> Bytes {
@@ -264,7 +264,7 @@ fn page(
     );
     bytes.put_slice(rest.as_bytes());
     if let Some(next) = &answer.next {
-        let digest = question_digest(
+        let digest = query_digest(
             dataset.name(),
             &request.filter,
             request.sort_by,
@@ -287,7 +287,7 @@ fn match_answer_bytes(answer: &MatchAnswer) -> usize {
     candidates + ENVELOPE_BYTES
 }
 
-fn put_match_answer(bytes: &mut BytesMut, dataset: Dataset, answer: &MatchAnswer) {
+fn write_match_answer(bytes: &mut BytesMut, dataset: Dataset, answer: &MatchAnswer) {
     bytes.put_slice(br#"{"data":["#);
     for (index, candidate) in answer.candidates.iter().enumerate() {
         if index > 0 {

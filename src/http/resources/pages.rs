@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use warp::http::{Method, StatusCode};
 
-use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::data_of;
 use crate::openapi::{Operation, collect as schemas, enveloped, reference};
+use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_collect::reports::{self, NewReport};
@@ -19,7 +19,7 @@ use toise_collect::{self as collect, RETRY_AFTER_S};
 use toise_contract::Fault;
 use toise_contract::enums::EnumAdvertReportReason as Reason;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 use toise_listings::Listings;
 use toise_listings::adverts::identity::{ListingUrl, URL_RULE};
@@ -36,7 +36,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::As(Consumption::AdvertsGetByUrl),
         body: BodyRule::None,
         time: Time::Collection,
-        handler: |call| by_url(call, Listing::Advert).boxed(),
+        handler: |call| by_url(call, ListingKind::Advert).boxed(),
         operation: Some(|| by_url_operation("advertsGetByUrl", "The advert of a page", "Advert")),
     },
     Endpoint {
@@ -46,7 +46,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::As(Consumption::AdvertsCheck),
         body: BodyRule::None,
         time: Time::Request,
-        handler: |call| check(call, Listing::Advert).boxed(),
+        handler: |call| check(call, ListingKind::Advert).boxed(),
         operation: Some(|| check_operation("advertsCheck", "an advert")),
     },
     Endpoint {
@@ -56,7 +56,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::Free,
         body: JSON_BODY,
         time: Time::Request,
-        handler: |call| report(call, Listing::Advert).boxed(),
+        handler: |call| report(call, ListingKind::Advert).boxed(),
         operation: Some(|| report_operation("advertsReport", "an advert")),
     },
     Endpoint {
@@ -66,7 +66,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::As(Consumption::PropertiesGetByUrl),
         body: BodyRule::None,
         time: Time::Collection,
-        handler: |call| by_url(call, Listing::Property).boxed(),
+        handler: |call| by_url(call, ListingKind::Property).boxed(),
         operation: Some(|| {
             by_url_operation(
                 "propertiesGetByUrl",
@@ -82,7 +82,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::As(Consumption::PropertiesCheck),
         body: BodyRule::None,
         time: Time::Request,
-        handler: |call| check(call, Listing::Property).boxed(),
+        handler: |call| check(call, ListingKind::Property).boxed(),
         operation: Some(|| check_operation("propertiesCheck", "a property")),
     },
     Endpoint {
@@ -92,14 +92,14 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::Free,
         body: JSON_BODY,
         time: Time::Request,
-        handler: |call| report(call, Listing::Property).boxed(),
+        handler: |call| report(call, ListingKind::Property).boxed(),
         operation: Some(|| report_operation("propertiesReport", "a property")),
     },
 ];
 
 fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
     Operation::new(id, summary)
-        .describing(
+        .with_description(
             "What is known and fresh comes at once; else the page is fetched and read, which may take 45 seconds: set a \
              longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
              again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
@@ -112,7 +112,7 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
 
 fn check_operation(id: &str, of: &str) -> Operation {
     Operation::new(id, format!("Look again at the pages of {of}"))
-        .describing(format!(
+        .with_description(format!(
             "Answers at once; what the pages say arrives as any change does, in records and on alerts. Of a \
              property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
              `nothing_to_check` costs the same"
@@ -122,7 +122,7 @@ fn check_operation(id: &str, of: &str) -> Operation {
 
 fn report_operation(id: &str, of: &str) -> Operation {
     Operation::new(id, format!("Tell what is wrong with {of}"))
-        .describing(
+        .with_description(
             "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
              an operator looks at duplicates and at what is wrong",
         )
@@ -131,7 +131,7 @@ fn report_operation(id: &str, of: &str) -> Operation {
 }
 
 /// `GET /v2/protected/{adverts,properties}/url`: the listing of a page, known or collected now.
-async fn by_url(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let url = parse_url(&pairs(call.query)?)?;
     if ListingUrl::parse(&url).is_none() {
         return Err(Fault::new(URL_PARAMETER, URL_RULE).into());
@@ -145,38 +145,43 @@ async fn by_url(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
         .collect(account, &url, deadline, stopping)
         .await?
     {
-        collect::Answer::Known(advert) => advert,
-        collect::Answer::Pending => {
+        collect::CollectOutcome::Known(advert) => advert,
+        collect::CollectOutcome::Pending => {
             let data = json!({"status": "pending", "retry_after_s": RETRY_AFTER_S});
             return Ok(unpaid(StatusCode::ACCEPTED, data));
         }
-        collect::Answer::Rejected(reason) => {
+        collect::CollectOutcome::Rejected(reason) => {
             let data = json!({"status": "rejected", "reason": reason.as_str()});
             return Ok(unpaid(StatusCode::UNPROCESSABLE_ENTITY, data));
         }
-        collect::Answer::Full => return Err(ApiError::Overloaded),
+        collect::CollectOutcome::Full => return Err(ApiError::Overloaded),
     };
     call.blocking(move |app| {
         let listings = app.properties.listings();
         let record = match listing {
-            Listing::Advert => listings.advert(advert)?,
-            Listing::Property => listings.property_of_advert(advert)?,
+            ListingKind::Advert => listings.advert(advert)?,
+            ListingKind::Property => listings.property_of_advert(advert)?,
         };
-        Answer::record(record, "advert")
+        ApiResponse::record(record, "advert")
     })
     .await
 }
 
-fn unpaid(status: StatusCode, data: Value) -> Answer {
-    Answer::data(data).with_status(status).uncounted()
+fn unpaid(status: StatusCode, data: Value) -> ApiResponse {
+    ApiResponse::data(data).with_status(status).free_of_charge()
 }
 
 /// `POST …/{flxId}/check`: has the pages of a listing looked at again. What they say now arrives as any change does.
-async fn check(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id(name(listing))?;
     let account = call.key()?.account_id;
     call.blocking(move |app| {
-        let addresses = addresses(app.properties.listings(), listing, id, Which::Online)?;
+        let addresses = addresses(
+            app.properties.listings(),
+            listing,
+            id,
+            AdvertSelection::Online,
+        )?;
         let scheduled = app
             .collector
             .check(account, &addresses)?
@@ -186,7 +191,7 @@ async fn check(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
         } else {
             "nothing_to_check"
         };
-        Ok(Answer::data(
+        Ok(ApiResponse::data(
             json!({"result": result, "adverts": scheduled}),
         ))
     })
@@ -194,15 +199,15 @@ async fn check(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
 }
 
 /// `POST …/{flxId}/report`: keeps what an account says is wrong, and has the pages looked at where they can tell.
-async fn report(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id(name(listing))?;
     let account = call.key()?.account_id;
     let body = call.body.clone();
     call.blocking(move |app| {
         let request = parse_report(&read_json(&body)?)?;
         let which = match request.reason {
-            Reason::StillOnline => Which::Every,
-            _ => Which::Online,
+            Reason::StillOnline => AdvertSelection::Every,
+            _ => AdvertSelection::Online,
         };
         let addresses = addresses(app.properties.listings(), listing, id, which)?;
         let report = NewReport {
@@ -213,28 +218,28 @@ async fn report(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
             comment: request.comment,
             at_ms: app.clock.now().timestamp_millis(),
         };
-        let report_id = reports::keep(&app.store, report)?.ok_or(ApiError::Overloaded)?;
+        let report_id = reports::insert(&app.store, report)?.ok_or(ApiError::Overloaded)?;
         if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
             // Where too many wait already the report stands all the same.
             app.collector.check(account, &addresses)?;
         }
-        Ok(Answer::data(
+        Ok(ApiResponse::data(
             json!({"report_id": report_id, "reason": request.reason}),
         ))
     })
     .await
 }
 
-fn name(listing: Listing) -> &'static str {
+fn name(listing: ListingKind) -> &'static str {
     match listing {
-        Listing::Advert => "advert",
-        Listing::Property => "property",
+        ListingKind::Advert => "advert",
+        ListingKind::Property => "property",
     }
 }
 
 /// Which adverts of a property are looked at.
 #[derive(Clone, Copy, PartialEq)]
-enum Which {
+enum AdvertSelection {
     Online,
     Every,
 }
@@ -243,24 +248,24 @@ enum Which {
 /// repeated checks come to all of them; else the ones seen last.
 fn addresses(
     listings: &Listings,
-    listing: Listing,
+    listing: ListingKind,
     id: FlxId,
-    which: Which,
+    which: AdvertSelection,
 ) -> Result<Vec<String>, ApiError> {
     let record = match listing {
-        Listing::Advert => listings.advert(id)?,
-        Listing::Property => listings.property(id)?,
+        ListingKind::Advert => listings.advert(id)?,
+        ListingKind::Property => listings.property(id)?,
     };
     let record = record.ok_or(ApiError::NotFound(name(listing)))?;
     let record: Value = serde_json::from_slice(&record).map_err(ApiError::internal)?;
     let address = |advert: &Value| advert["url"].as_str().map(str::to_owned);
-    if listing == Listing::Advert {
+    if listing == ListingKind::Advert {
         return Ok(address(&record).into_iter().collect());
     }
     let mut adverts: Vec<&Value> = record["adverts"].as_array().into_iter().flatten().collect();
-    adverts.retain(|advert| which == Which::Every || advert["isOnline"] == true);
+    adverts.retain(|advert| which == AdvertSelection::Every || advert["isOnline"] == true);
     adverts.sort_by_key(|advert| advert["lastSeenAt"].as_str());
-    if which == Which::Every {
+    if which == AdvertSelection::Every {
         adverts.reverse();
     }
     Ok(adverts

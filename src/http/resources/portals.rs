@@ -5,9 +5,9 @@ use serde_json::json;
 use warp::http::Method;
 
 use crate::App;
-use crate::answer::Answer;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
 use crate::openapi::{Operation, enveloped};
+use crate::response::ApiResponse;
 
 /// The list of portals.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
@@ -28,12 +28,12 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
 }];
 
 /// Hosts of the portals there are rules for.
-fn portals(app: &App) -> Answer {
+fn portals(app: &App) -> ApiResponse {
     let portals = app.collector.portals();
     let names: Vec<&str> = portals
         .all()
         .iter()
         .map(|portal| portal.name.as_str())
         .collect();
-    Answer::data(json!(names))
+    ApiResponse::data(json!(names))
 }

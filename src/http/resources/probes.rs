@@ -10,10 +10,10 @@ use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use warp::http::{Method, Response};
 
 use crate::App;
-use crate::answer::Answer;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::{Operation, content, enveloped, reference};
+use crate::response::ApiResponse;
 
 /// Prometheus' text format.
 const CONTENT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -79,16 +79,16 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-async fn healthz(app: &App) -> Result<Answer, ApiError> {
+async fn healthz(app: &App) -> Result<ApiResponse, ApiError> {
     if app.readiness.is_ready() {
-        Ok(Answer::from(Response::new(Bytes::new())))
+        Ok(ApiResponse::from(Response::new(Bytes::new())))
     } else {
         Err(ApiError::NotReady)
     }
 }
 
 /// Answers `/metrics`. Sizes are read on a blocking thread.
-pub async fn metrics(app: &App) -> Result<Answer, ApiError> {
+pub async fn metrics(app: &App) -> Result<ApiResponse, ApiError> {
     let metrics = app.metrics.clone();
     let rendered = tokio::task::spawn_blocking(move || metrics.render())
         .await
@@ -100,6 +100,6 @@ pub async fn metrics(app: &App) -> Result<Answer, ApiError> {
     Ok(response.into())
 }
 
-fn version() -> Answer {
-    Answer::data(json!({"version": env!("CARGO_PKG_VERSION")}))
+fn version() -> ApiResponse {
+    ApiResponse::data(json!({"version": env!("CARGO_PKG_VERSION")}))
 }

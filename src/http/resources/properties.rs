@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use crate::App;
-use crate::answer::{Answer, list};
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
+use crate::response::{ApiResponse, list};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::{
-    Listing, Part, SearchRequest, parse_count, parse_search, parse_similars,
+    FieldSubset, ListingKind, PropertySearchRequest, parse_count, parse_search, parse_similars,
 };
 use toise_contract::listings::{LiteProperty, Property};
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_listings::properties::record_key::RecordKey;
 use toise_listings::search::projection;
@@ -38,7 +38,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::As(Consumption::PropertiesSearch),
         body: JSON_BODY,
         time: Time::Request,
-        handler: |call| search(call, Part::Whole).boxed(),
+        handler: |call| search(call, FieldSubset::Whole).boxed(),
         operation: Some(|| {
             search_operation(
                 "propertiesSearch",
@@ -55,7 +55,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         counting: Counting::As(Consumption::PropertiesSearchLite),
         body: JSON_BODY,
         time: Time::Request,
-        handler: |call| search(call, Part::Lite).boxed(),
+        handler: |call| search(call, FieldSubset::Lite).boxed(),
         operation: Some(|| {
             search_operation(
                 "propertiesSearchLite",
@@ -93,7 +93,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| similars(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesSimilars", "Properties similar to one")
-                .describing(similars_description())
+                .with_description(similars_description())
                 .taking(reference("SimilarPropertiesPayload"))
                 .answering(data_list_of("Property"))
                 .failing(Failure::NoRecord)
@@ -114,7 +114,7 @@ fn similars_description() -> String {
 
 fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Operation {
     Operation::new(id, about)
-        .describing(
+        .with_description(
             "A change is visible within a second of its acknowledgement. Keywords must all occur as they are, but \
              for case and accents, in title, description or tags; of the full texts any may match, all its words \
              by French stem and with tolerance to typing errors. Without either, sorting by relevance sorts by the \
@@ -139,7 +139,7 @@ fn page_of(record: &str) -> Value {
 }
 
 /// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, whole or in short.
-async fn search(call: &Call<'_>, part: Part) -> Result<Answer, ApiError> {
+async fn search(call: &Call<'_>, part: FieldSubset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_search(part, &read_json(body)?, &app.cursors)?;
         page(app, part, &request, interrupt)
@@ -148,7 +148,7 @@ async fn search(call: &Call<'_>, part: Part) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/properties/search/count`: how many properties a search finds.
-async fn count(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let search = parse_count(&read_json(body)?)?;
         let count = app.properties.count(&search, interrupt)?;
@@ -158,7 +158,7 @@ async fn count(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/properties/similars`: the properties most similar to one.
-async fn similars(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn similars(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_similars(&read_json(body)?)?;
         let listings = app.properties.listings();
@@ -174,8 +174,8 @@ async fn similars(call: &Call<'_>) -> Result<Answer, ApiError> {
 
 fn page(
     app: &App,
-    part: Part,
-    request: &SearchRequest,
+    part: FieldSubset,
+    request: &PropertySearchRequest,
     interrupt: &Interrupt,
 ) -> Result<Bytes, ApiError> {
     let page = app.properties.search(request, interrupt)?;
@@ -184,31 +184,33 @@ fn page(
     let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();
     // A property joined to another since the search is left out; the other is there by itself.
     match part {
-        Part::Whole => {
+        FieldSubset::Whole => {
             bytes.reserve(page.items.len() * RECORD_BYTES);
             listings.write_properties(&keys, &mut bytes)?;
         }
-        Part::Lite => {
+        FieldSubset::Lite => {
             let records = listings.properties_by_key(&keys)?;
             for (place, record) in records.into_iter().enumerate() {
                 if place > 0 {
                     bytes.push(b',');
                 }
-                write_in_short(&record, &mut bytes)?;
+                write_lite(&record, &mut bytes)?;
             }
         }
     }
     bytes.extend_from_slice(format!(r#"],"count":{}"#, page.count).as_bytes());
     if let Some(next) = &page.next {
         // Base64url needs no escaping.
-        let cursor = app.cursors.encode(next, &request.digest(Listing::Property));
+        let cursor = app
+            .cursors
+            .encode(next, &request.digest(ListingKind::Property));
         bytes.extend_from_slice(format!(r#","searchAfterHash":"{cursor}""#).as_bytes());
     }
     bytes.extend_from_slice(b"}}");
     Ok(bytes.into())
 }
 
-fn write_in_short(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
+fn write_lite(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
     let property: Property = serde_json::from_slice(record).map_err(ApiError::internal)?;
     serde_json::to_writer(to, &LiteProperty::from(&property)).map_err(ApiError::internal)
 }
@@ -216,7 +218,9 @@ fn write_in_short(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
 impl From<projection::Error> for ApiError {
     fn from(error: projection::Error) -> Self {
         match error {
-            projection::Error::Behind | projection::Error::NoWords => ApiError::Overloaded,
+            projection::Error::Behind | projection::Error::TextIndexUnavailable => {
+                ApiError::Overloaded
+            }
             error => ApiError::internal(error),
         }
     }

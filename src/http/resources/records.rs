@@ -3,12 +3,12 @@
 use futures::FutureExt;
 use warp::http::Method;
 
-use crate::answer::{Answer, list};
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
+use crate::response::{ApiResponse, list};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::listings::codes::FlxId;
@@ -27,7 +27,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| property(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesGet", "A property by its identifier")
-                .describing("The identifier of a property that was joined to another answers with that other")
+                .with_description("The identifier of a property that was joined to another answers with that other")
                 .answering(data_of("Property"))
         }),
     },
@@ -54,7 +54,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| properties_many(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesMany", "Properties by their identifiers")
-                .describing("In the order asked for; identifiers that name none are left out and cost nothing")
+                .with_description("In the order asked for; identifiers that name none are left out and cost nothing")
                 .taking(reference("ManyPropertiesPayload"))
                 .answering(data_list_of("Property"))
         }),
@@ -74,34 +74,34 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 /// `GET /v2/protected/properties/{flxId}`: a property.
-async fn property(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn property(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id("property")?;
     call.blocking(move |app| {
         let listings = app.properties.listings();
-        Answer::record(listings.property(id)?, "property")
+        ApiResponse::record(listings.property(id)?, "property")
     })
     .await
 }
 
 /// `GET /v2/protected/properties/advert/{flxId}`: the property an advert belongs to.
-async fn property_of_advert(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn property_of_advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id("advert")?;
     call.blocking(move |app| {
         let listings = app.properties.listings();
-        Answer::record(listings.property_of_advert(id)?, "advert")
+        ApiResponse::record(listings.property_of_advert(id)?, "advert")
     })
     .await
 }
 
 /// `GET /v2/protected/adverts/{flxId}`: an advert.
-async fn advert(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id("advert")?;
-    call.blocking(move |app| Answer::record(app.properties.listings().advert(id)?, "advert"))
+    call.blocking(move |app| ApiResponse::record(app.properties.listings().advert(id)?, "advert"))
         .await
 }
 
 /// `POST /v2/protected/properties/_many`: properties in the order asked for; one unit for each there is.
-async fn properties_many(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn properties_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let body = call.body.clone();
     call.blocking(move |app| {
         let listings = app.properties.listings();
@@ -111,7 +111,7 @@ async fn properties_many(call: &Call<'_>) -> Result<Answer, ApiError> {
             .collect();
         let records: Vec<Vec<u8>> = listings.properties(&ids)?.into_iter().flatten().collect();
         let units = records.len() as u64;
-        Ok(Answer::json(list(&records)).with_units(units))
+        Ok(ApiResponse::json(list(&records)).with_units(units))
     })
     .await
 }

@@ -11,17 +11,17 @@ use serde_json::json;
 use utoipa_swagger_ui::Config;
 use warp::http::{HeaderMap, Method, Response};
 
-use crate::answer::Answer;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
 use crate::error::ApiError;
-use crate::files::{FILE_CACHE, File, PAGE_CACHE};
+use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
+use crate::response::ApiResponse;
 
 /// The document; the page and its files, of which the document tells the page alone.
 pub const ENDPOINTS: &[Endpoint] = &[
     endpoint(
         DOCUMENT_PATH,
-        |_| async { Ok(Answer::json(openapi::document_bytes())) }.boxed(),
+        |_| async { Ok(ApiResponse::json(openapi::document_bytes())) }.boxed(),
         Some(|| Operation::new("openapi", "This document").answering(json!({"type": "object"}))),
     ),
     endpoint(
@@ -53,7 +53,7 @@ const fn endpoint(
     }
 }
 
-const SEND: Handler = |call| async { docs(call.path, call.headers).map(Answer::from) }.boxed();
+const SEND: Handler = |call| async { docs(call.path, call.headers).map(ApiResponse::from) }.boxed();
 
 /// Path of the page.
 const PAGE_PATH: &str = "/docs";
@@ -88,7 +88,7 @@ const BODY: &str = "<body>\n    <p style=\"margin: 0; padding: .8em 1.5em; font-
 const GUIDE_WAY: &str = "\"./guide/\"";
 
 /// Every file, digested once.
-static SHIPPED: LazyLock<Vec<File>> = LazyLock::new(|| {
+static SHIPPED: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
     let config = Arc::new(
         Config::from(DOCUMENT_PATH)
             // The validator is a service elsewhere.
@@ -102,7 +102,7 @@ static SHIPPED: LazyLock<Vec<File>> = LazyLock::new(|| {
     page.filter_map(|name| load(name, &config)).collect()
 });
 
-fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<File> {
+fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<DocsFile> {
     let shipped = match utoipa_swagger_ui::serve(name, config.clone()) {
         Ok(shipped) => shipped?,
         Err(error) => {
@@ -119,7 +119,7 @@ fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<File> {
     } else {
         FILE_CACHE
     };
-    File::new(name, &shipped.content_type, cache, bytes)
+    DocsFile::new(name, &shipped.content_type, cache, bytes)
 }
 
 fn with_our_words(page: &[u8]) -> String {
@@ -129,7 +129,7 @@ fn with_our_words(page: &[u8]) -> String {
 }
 
 /// The page as it is at [`PAGE_PATH`], from where its files are one level down.
-static PAGE: LazyLock<Option<File>> = LazyLock::new(|| {
+static PAGE: LazyLock<Option<DocsFile>> = LazyLock::new(|| {
     let index = find(INDEX)?;
     let mut page = String::from_utf8_lossy(&index.bytes).into_owned();
     for name in FILES {
@@ -138,10 +138,10 @@ static PAGE: LazyLock<Option<File>> = LazyLock::new(|| {
         }
     }
     let page = page.replace(GUIDE_WAY, "\"docs/guide/\"");
-    File::new(INDEX, "text/html", PAGE_CACHE, Bytes::from(page))
+    DocsFile::new(INDEX, "text/html", PAGE_CACHE, Bytes::from(page))
 });
 
-fn find(name: &str) -> Option<&'static File> {
+fn find(name: &str) -> Option<&'static DocsFile> {
     SHIPPED.iter().find(|file| file.name == name)
 }
 

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use futures::FutureExt;
 use warp::http::Method;
 
-use crate::answer::Answer;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
 use crate::openapi::{Operation, reference};
+use crate::response::ApiResponse;
 
 /// Body of `GET /v2/sample/properties`: `{data: [10 properties]}`.
 pub const PROPERTIES: &str = include_str!("../../../data/samples/properties.json");
@@ -132,6 +132,6 @@ impl Sample {
 }
 
 /// Answers with a sample.
-pub fn sample(sample: Sample) -> Answer {
-    Answer::json(Bytes::from_static(sample.body().as_bytes()))
+pub fn sample(sample: Sample) -> ApiResponse {
+    ApiResponse::json(Bytes::from_static(sample.body().as_bytes()))
 }

@@ -25,7 +25,7 @@ const NOT_COMPARED: u8 = u8::MAX;
 
 /// A compared pair of adverts.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+struct LabelledPair {
     levels: [u8; FIELDS],
     one_seller: bool,
     same: bool,
@@ -33,8 +33,8 @@ struct Pair {
 
 /// Collects compared pairs and derives weights from them.
 #[derive(Clone, Debug, Default)]
-pub struct Fit {
-    pairs: Vec<Pair>,
+pub struct WeightFitter {
+    pairs: Vec<LabelledPair>,
 }
 
 /// The fitted weights of a level.
@@ -70,7 +70,7 @@ pub struct FittedField {
 /// All fitted weights.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fitted {
+pub struct FittedWeights {
     /// Number of pairs of one asset.
     pub same: u64,
     /// Number of pairs of two assets.
@@ -84,9 +84,9 @@ pub struct Fitted {
 }
 
 /// Values by field, by whether the sellers are equal, and by level.
-type Table<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
+type LevelTable<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
-impl Fit {
+impl WeightFitter {
     /// Adds a pair. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
     pub fn add(&mut self, comparison: &Comparison, same: bool) {
         if comparison.bar.is_some() || comparison.programme {
@@ -97,7 +97,7 @@ impl Fit {
             levels[evidence.field as usize] = evidence.level;
         }
         let one_seller = comparison.one_seller;
-        self.pairs.push(Pair {
+        self.pairs.push(LabelledPair {
             levels,
             one_seller,
             same,
@@ -105,8 +105,8 @@ impl Fit {
     }
 
     /// Fits the weights. CPU-bound, on the calling thread.
-    pub fn fit(&self) -> Fitted {
-        let mut counts: Table<[u64; 2]> = [[[[0; 2]; LEVELS_MAX]; 2]; FIELDS];
+    pub fn fit(&self) -> FittedWeights {
+        let mut counts: LevelTable<[u64; 2]> = [[[[0; 2]; LEVELS_MAX]; 2]; FIELDS];
         let mut totals = [0u64; 2];
         for pair in &self.pairs {
             totals[usize::from(pair.same)] += 1;
@@ -117,7 +117,7 @@ impl Fit {
                 }
             }
         }
-        let mut ratios: Table<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
+        let mut ratios: LevelTable<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
         for (field, weights) in WEIGHTS.iter().enumerate() {
             for (sellers, counted) in counts[field].iter().enumerate() {
                 let known = |same: usize| {
@@ -156,7 +156,7 @@ impl Fit {
                     })
                     .collect(),
             });
-        Fitted {
+        FittedWeights {
             same: totals[1],
             different: totals[0],
             prior_bits,
@@ -167,14 +167,14 @@ impl Fit {
 
     /// Stochastic gradient descent in the order of the pairs, starting from half the ratios, with steps that adapt to
     /// the frequency of a level (AdaGrad).
-    fn descend(&self, ratios: &Table<f64>, prior: f64) -> (f64, Table<f64>) {
+    fn descend(&self, ratios: &LevelTable<f64>, prior: f64) -> (f64, LevelTable<f64>) {
         let mut bits = *ratios;
         // Ratios overstate the evidence, so descent starts at half their value.
         let (least, greatest) = (*BITS.start(), *BITS.end());
         let halved = |bit: &mut f64| *bit = (*bit * 0.5).clamp(least, greatest);
         bits.iter_mut().flatten().flatten().for_each(halved);
         let anchor = bits;
-        let mut squares: Table<f64> = [[[1e-3; LEVELS_MAX]; 2]; FIELDS];
+        let mut squares: LevelTable<f64> = [[[1e-3; LEVELS_MAX]; 2]; FIELDS];
         let (mut base, mut base_squares) = (prior, 1e-3);
         let pull = 1e-7;
         for pass in 0..PASSES {

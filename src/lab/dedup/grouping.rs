@@ -32,7 +32,7 @@ pub struct Grouping {
 
 impl Grouping {
     /// Measures a grouping. Each advert occurs once, as the numbers of its property and of its asset.
-    pub fn of(adverts: impl IntoIterator<Item = (u64, u64)>) -> Self {
+    pub fn measure(adverts: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut properties: HashMap<u64, HashMap<u64, u64>> = HashMap::new();
         let mut assets: HashMap<u64, u64> = HashMap::new();
         for (property, asset) in adverts {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn pairs_and_clusters_match_a_count_by_hand() {
         // Property 1 contains two adverts of asset 7 and one of 8; property 2 contains the other advert of 8.
-        let grouping = Grouping::of([(1, 7), (1, 7), (1, 8), (2, 8)]);
+        let grouping = Grouping::measure([(1, 7), (1, 7), (1, 8), (2, 8)]);
         assert_eq!(
             (
                 grouping.joined_pairs,
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn an_empty_grouping_is_perfect() {
-        let grouping = Grouping::of([]);
+        let grouping = Grouping::measure([]);
         assert_eq!(
             (grouping.precision, grouping.recall, grouping.purity),
             (1.0, 1.0, 1.0)

@@ -1,7 +1,7 @@
 //! Evaluates deduplication: a stream of adverts with known assets passes through blocking, comparison and assignment as
 //! in ingestion, in memory, and the resulting properties are compared with the assets.
 //!
-//! [`Market`] runs the stream; [`Grouping`] measures pairs and clusters of any grouping; [`fit`] derives weights from
+//! [`DedupSimulation`] runs the stream; [`Grouping`] measures pairs and clusters of any grouping; [`fit`] derives weights from
 //! the compared pairs. The caller supplies the adverts.
 
 pub mod fit;
@@ -20,13 +20,14 @@ use grouping::share;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
-    Assignment, BlockKey, Candidate, Comparison, Fingerprint, Verdict, assign, compare,
+    Assignment, AssignmentCandidate, BlockKey, Comparison, DedupVerdict, Fingerprint, assign,
+    compare,
 };
 
 /// Result of deduplicating a labelled stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct DedupOutcome {
     /// Quality of the grouping against the true assets.
     #[serde(flatten)]
     pub grouping: Grouping,
@@ -39,7 +40,7 @@ pub struct Outcome {
     /// Maximum number of adverts compared with a new one.
     pub candidates_max: u64,
     /// Reasons why returning adverts were not joined to a property of their asset.
-    pub missed: Missed,
+    pub missed: MissedJoins,
     /// Number of adverts joined to a property that holds only other assets.
     pub wrongly_joined: u64,
     /// Mean length of an encoded fingerprint, bytes.
@@ -49,7 +50,7 @@ pub struct Outcome {
 /// Returning adverts that were not joined to a property of their asset, counted by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Missed {
+pub struct MissedJoins {
     /// They shared no block key with an advert of their asset.
     pub not_met: u64,
     /// A veto applied to each advert of their asset they were compared with.
@@ -78,7 +79,7 @@ pub struct Mistake {
 /// Maximum number of recorded mistakes.
 const MISTAKES_MAX: usize = 200;
 
-struct Known {
+struct SeenAdvert {
     url: String,
     fingerprint: Fingerprint,
     asset: u64,
@@ -87,8 +88,8 @@ struct Known {
 
 /// The properties created from the adverts seen so far.
 #[derive(Default)]
-pub struct Market {
-    adverts: Vec<Known>,
+pub struct DedupSimulation {
+    adverts: Vec<SeenAdvert>,
     by_url: HashMap<String, usize>,
     by_block: HashMap<BlockKey, Vec<usize>>,
     /// Indices of the adverts of each property.
@@ -97,7 +98,7 @@ pub struct Market {
     assets: HashMap<u64, Vec<usize>>,
     returning: u64,
     met: u64,
-    missed: Missed,
+    missed: MissedJoins,
     wrongly_joined: u64,
     mistakes: Vec<Mistake>,
     compared: u64,
@@ -109,7 +110,7 @@ fn id(index: usize) -> FlxId {
     FlxId(Uuid::from_u128(index as u128 + 1))
 }
 
-impl Market {
+impl DedupSimulation {
     /// Processes a sighting of an advert of `asset`: an advert with a known URL is updated, a new one is assigned to a
     /// property. `compared` is called with each compared pair and with whether it is of one asset.
     pub fn observe(
@@ -119,7 +120,7 @@ impl Market {
         mut compared: impl FnMut(&Comparison, bool),
     ) {
         let url = advert.url.clone().unwrap_or_default();
-        let fingerprint = Fingerprint::of(advert);
+        let fingerprint = Fingerprint::from_advert(advert);
         if let Some(index) = self.by_url.get(&url) {
             self.adverts[*index].fingerprint = fingerprint;
             return;
@@ -152,10 +153,10 @@ impl Market {
         let mut near: Vec<usize> = met.iter().map(|one| self.adverts[*one].property).collect();
         near.sort_unstable();
         near.dedup();
-        let candidates: Vec<Candidate> = near
+        let candidates: Vec<AssignmentCandidate> = near
             .iter()
             .flat_map(|property| &self.properties[*property])
-            .map(|one| Candidate {
+            .map(|one| AssignmentCandidate {
                 property: id(self.adverts[*one].property),
                 advert: id(*one),
                 fingerprint: self.adverts[*one].fingerprint,
@@ -175,7 +176,7 @@ impl Market {
             self.by_block.entry(key).or_default().push(index);
         }
         self.by_url.insert(url.clone(), index);
-        self.adverts.push(Known {
+        self.adverts.push(SeenAdvert {
             url,
             fingerprint,
             asset,
@@ -206,7 +207,7 @@ impl Market {
             _ if !returning => {}
             None => self.missed.not_met += 1,
             Some((comparison, _)) if comparison.bar.is_some() => self.missed.barred += 1,
-            Some((comparison, _)) if comparison.verdict() != Verdict::Same => {
+            Some((comparison, _)) if comparison.verdict() != DedupVerdict::Same => {
                 self.missed.unsure += 1
             }
             Some(_) => self.missed.outweighed += 1,
@@ -235,11 +236,11 @@ impl Market {
     }
 
     /// The result so far.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> DedupOutcome {
         let adverts = self.adverts.iter();
-        let grouping = Grouping::of(adverts.map(|one| (one.property as u64, one.asset)));
+        let grouping = Grouping::measure(adverts.map(|one| (one.property as u64, one.asset)));
         let mean = |sum: u64| sum as f64 / (grouping.adverts as f64).max(1.0);
-        Outcome {
+        DedupOutcome {
             returning: self.returning,
             blocking_recall: share(self.met, self.returning),
             candidates_mean: mean(self.compared),
@@ -254,16 +255,16 @@ impl Market {
 
 #[cfg(test)]
 mod tests {
-    use crate::synth::adverts::{Level, Request, Spread};
+    use crate::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity};
 
     #[test]
     fn a_dense_market_at_the_middle_level_is_deduplicated_correctly() {
-        let request = Request {
-            spread: Spread::Dense,
-            ..Request::new(4_096, 11, Level::Middle)
+        let request = AdvertsRequest {
+            spread: MarketDensity::Dense,
+            ..AdvertsRequest::new(4_096, 11, DistortionLevel::Middle)
         };
-        let mut market = super::Market::default();
-        for seen in crate::synth::adverts::Market::new(request).observations() {
+        let mut market = super::DedupSimulation::default();
+        for seen in crate::synth::adverts::MarketGenerator::new(request).observations() {
             market.observe(&seen.advert, seen.asset, |_, _| {});
         }
         let outcome = market.outcome();

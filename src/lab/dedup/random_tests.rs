@@ -3,16 +3,16 @@
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use crate::synth::adverts::{Level, Market, Request, Spread};
+use crate::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_contract::listings::codes::FlxId;
-use toise_dedup::{Candidate, Fingerprint, Outline, Verdict, assign, compare};
+use toise_dedup::{AssignmentCandidate, DedupVerdict, Fingerprint, Outline, assign, compare};
 
 /// Fingerprints of made-up adverts, as varied as the generator makes them.
 fn made_up(seed: u64) -> Vec<Fingerprint> {
-    let market = Market::new(Request::new(64, seed, Level::Heavy));
+    let market = MarketGenerator::new(AdvertsRequest::new(64, seed, DistortionLevel::Heavy));
     market
         .observations()
-        .map(|seen| Fingerprint::of(&seen.advert))
+        .map(|seen| Fingerprint::from_advert(&seen.advert))
         .collect()
 }
 
@@ -43,17 +43,17 @@ proptest! {
         seed in 0u64..10_000, order in Just((0..40usize).collect::<Vec<_>>()).prop_shuffle(),
     ) {
         let fingerprints = made_up(seed);
-        let candidates: Vec<Candidate> = fingerprints
+        let candidates: Vec<AssignmentCandidate> = fingerprints
             .iter()
             .take(40)
             .enumerate()
-            .map(|(rank, fingerprint)| Candidate {
+            .map(|(rank, fingerprint)| AssignmentCandidate {
                 property: FlxId(Uuid::from_u128(rank as u128 / 3)),
                 advert: FlxId(Uuid::from_u128(rank as u128)),
                 fingerprint: *fingerprint,
             })
             .collect();
-        let shuffled: Vec<Candidate> = order.iter().filter_map(|at| candidates.get(*at)).copied().collect();
+        let shuffled: Vec<AssignmentCandidate> = order.iter().filter_map(|at| candidates.get(*at)).copied().collect();
         for new in &fingerprints {
             prop_assert_eq!(assign(new, &candidates), assign(new, &shuffled));
         }
@@ -67,10 +67,10 @@ proptest! {
     fn what_an_outline_rules_out_a_comparison_rules_out_and_most_of_that_is_ruled_out(
         seed in 0u64..10_000, level in 0usize..4,
     ) {
-        let level = [Level::Clean, Level::Light, Level::Middle, Level::Heavy][level];
-        let request = Request { spread: Spread::Dense, ..Request::new(256, seed, level) };
-        let market = Market::new(request);
-        let fingerprints = market.observations().map(|seen| Fingerprint::of(&seen.advert));
+        let level = [DistortionLevel::Clean, DistortionLevel::Light, DistortionLevel::Middle, DistortionLevel::Heavy][level];
+        let request = AdvertsRequest { spread: MarketDensity::Dense, ..AdvertsRequest::new(256, seed, level) };
+        let market = MarketGenerator::new(request);
+        let fingerprints = market.observations().map(|seen| Fingerprint::from_advert(&seen.advert));
         let adverts: Vec<Fingerprint> = fingerprints.take(400).collect();
         let (mut ruled_out, mut different, mut bytes) = (0, 0, 0);
         for other in &adverts {
@@ -78,9 +78,9 @@ proptest! {
             bytes += outline.len();
             let outline = Outline::decode(&outline).unwrap();
             for one in &adverts {
-                let is_different = compare(one, other).verdict() == Verdict::Different;
+                let is_different = compare(one, other).verdict() == DedupVerdict::Different;
                 different += usize::from(is_different);
-                if one.surely_differs(&outline) {
+                if one.certainly_differs(&outline) {
                     ruled_out += 1;
                     prop_assert!(is_different, "{one:?} {other:?}");
                 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use toise_estimate::comparables::Places;
+use toise_estimate::comparables::SaleLocator;
 use toise_estimate::fit::Scratch;
-use toise_estimate::home::Class;
+use toise_estimate::home::HomeClass;
 use toise_estimate::model::Error;
-use toise_estimate::sale::{Recorded, Sale, Sales};
-use toise_estimate::trees::{Boosted, Direction, Matrix, Settings, Trees};
+use toise_estimate::sale::{HomeSale, SaleColumns, SaleWithCommune};
+use toise_estimate::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees};
 
 /// Period from which the nearest sales are taken, days.
 const RECENT_DAYS: i32 = 365;
@@ -29,7 +29,11 @@ pub struct Baseline {
 ///
 /// # Errors
 /// Errors of the tree library.
-pub fn all(known: &[Recorded], judged: &[Recorded], end: i32) -> Result<[Baseline; 3], Error> {
+pub fn all(
+    known: &[SaleWithCommune],
+    judged: &[SaleWithCommune],
+    end: i32,
+) -> Result<[Baseline; 3], Error> {
     Ok([
         Baseline {
             name: "commune median x surface",
@@ -46,7 +50,7 @@ pub fn all(known: &[Recorded], judged: &[Recorded], end: i32) -> Result<[Baselin
     ])
 }
 
-fn per_m2(sale: &Sale) -> f64 {
+fn per_m2(sale: &HomeSale) -> f64 {
     sale.price / f64::from(sale.surface_m2)
 }
 
@@ -67,9 +71,9 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 
 /// Median price per square metre of the commune and class over the last 12 months, or of the class if the commune has
 /// no sales.
-fn communes(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
-    let mut values: HashMap<(Class, [u8; 5]), Vec<f64>> = HashMap::new();
-    let mut of_class: HashMap<Class, Vec<f64>> = HashMap::new();
+fn communes(known: &[SaleWithCommune], judged: &[SaleWithCommune], end: i32) -> Vec<f64> {
+    let mut values: HashMap<(HomeClass, [u8; 5]), Vec<f64>> = HashMap::new();
+    let mut of_class: HashMap<HomeClass, Vec<f64>> = HashMap::new();
     for one in known.iter().filter(|one| one.sale.day >= end - RECENT_DAYS) {
         let class = one.sale.class;
         values
@@ -99,10 +103,10 @@ fn communes(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
 }
 
 /// Median price per square metre of the nearest sales of the class in the last 12 months.
-fn nearest(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
+fn nearest(known: &[SaleWithCommune], judged: &[SaleWithCommune], end: i32) -> Vec<f64> {
     let recent = known.iter().filter(|one| one.sale.day >= end - RECENT_DAYS);
-    let sales = Sales::new(recent.map(|one| one.sale.clone()).collect());
-    let places = Places::new(&sales);
+    let sales = SaleColumns::new(recent.map(|one| one.sale.clone()).collect());
+    let places = SaleLocator::new(&sales);
     judged
         .par_iter()
         .map_init(Scratch::new, |found, one| {
@@ -117,8 +121,8 @@ fn nearest(known: &[Recorded], judged: &[Recorded], end: i32) -> Vec<f64> {
 }
 
 /// Trees of a sale's own features, its coordinates and its date.
-fn boosting(known: &[Recorded], judged: &[Recorded]) -> Result<Vec<f64>, Error> {
-    let row = |sale: &Sale| {
+fn boosting(known: &[SaleWithCommune], judged: &[SaleWithCommune]) -> Result<Vec<f64>, Error> {
+    let row = |sale: &HomeSale| {
         [
             f32::from(sale.class as u8),
             sale.surface_m2.ln(),
@@ -129,21 +133,21 @@ fn boosting(known: &[Recorded], judged: &[Recorded]) -> Result<Vec<f64>, Error> 
             sale.day as f32,
         ]
     };
-    let mut matrix = Matrix::default();
+    let mut matrix = TrainingMatrix::default();
     for one in known {
         matrix.push(&row(&one.sale), per_m2(&one.sale).ln(), 1.0);
     }
-    let settings = Settings {
+    let settings = TreeSettings {
         quantile: 0.5,
         trees: 400,
         depth: 7,
         rate: 0.08,
         leaf_min: 10.0,
-        is_random: false,
+        extra_trees: false,
         directions: vec![Direction::Free; 7],
         seed: 4,
     };
-    let trees = Boosted::grow(matrix, &settings)?;
+    let trees = BoostedTrees::grow(matrix, &settings)?;
     judged
         .par_iter()
         .map(|one| {

@@ -2,21 +2,21 @@
 //! compared with three baselines on the same sales. A paired bootstrap measures the difference from the best baseline.
 
 pub mod baselines;
-mod judged;
-mod picture;
+mod chart;
+mod metrics;
 pub mod report;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use self::baselines::median;
-pub use self::judged::{Quality, Segment};
+pub use self::metrics::{ErrorMetrics, SegmentMetrics};
 use toise_base::splitmix::SplitMix64;
 use toise_estimate::answer::Detail;
 use toise_estimate::clean::Funnel;
-use toise_estimate::home::{Class, Home};
-use toise_estimate::model::{self, Error, Metadata};
-use toise_estimate::sale::{Recorded, Sale};
+use toise_estimate::home::{Home, HomeClass};
+use toise_estimate::model::{self, Error, ModelMetadata};
+use toise_estimate::sale::{HomeSale, SaleWithCommune};
 use toise_estimate::train;
 
 /// Number of bootstrap draws.
@@ -25,23 +25,23 @@ const DRAWS: usize = 1_000;
 const CONFIDENCE: f64 = 0.95;
 /// The report card of a model.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ReportCard {
     /// Last day whose sales the model could use: `YYYY-MM-DD`.
     pub train_until: String,
     /// First and last day of the evaluated sales: `YYYY-MM-DD`.
     pub test: [String; 2],
     /// The evaluated model.
-    pub model: Metadata,
+    pub model: ModelMetadata,
     /// Rules from all records to the training rows.
     pub funnel: Funnel,
     /// Quality of the estimator on all sales.
-    pub all: Quality,
+    pub all: ErrorMetrics,
     /// Name and quality of each baseline on the same sales.
-    pub baselines: Vec<(String, Quality)>,
+    pub baselines: Vec<(String, ErrorMetrics)>,
     /// Median error of the estimator minus that of the best baseline.
     pub difference: Difference,
     /// Quality by class, department, price, surface and quarter.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SegmentMetrics>,
     /// Target coverage of the interval, 0 to 1.
     pub coverage: f64,
     /// Whether coverage reaches the target, within the allowed deviation, in every segment of at least 300 sales.
@@ -64,13 +64,13 @@ pub struct Difference {
 /// # Errors
 /// There are too few sales, or the tree library fails.
 pub fn evaluate(
-    recorded: Vec<Recorded>,
+    recorded: Vec<SaleWithCommune>,
     mut funnel: Funnel,
     end: i32,
     test: std::ops::RangeInclusive<i32>,
     trained_at: String,
     step: &(dyn Fn() + Sync),
-) -> Result<(Report, model::Model), Error> {
+) -> Result<(ReportCard, model::Model), Error> {
     let (mut known, mut judged) = (Vec::new(), Vec::new());
     for one in recorded {
         if one.sale.day < end {
@@ -94,14 +94,14 @@ pub fn evaluate(
         .map(|one| model.estimate(&Home::from(&one.sale), Detail::default()))
         .collect::<Result<Vec<_>, Error>>()?;
     let prices: Vec<f64> = estimates.iter().map(|estimate| estimate.price).collect();
-    let all = Quality::of(&judged, &prices, Some(&estimates));
+    let all = ErrorMetrics::measure(&judged, &prices, Some(&estimates));
     let baselines = baselines::all(&known, &judged, end)?;
-    let qualities: Vec<(String, Quality)> = baselines
+    let qualities: Vec<(String, ErrorMetrics)> = baselines
         .iter()
         .map(|baseline| {
             (
                 baseline.name.to_owned(),
-                Quality::of(&judged, &baseline.prices, None),
+                ErrorMetrics::measure(&judged, &baseline.prices, None),
             )
         })
         .collect();
@@ -114,8 +114,8 @@ pub fn evaluate(
         })
         .unwrap_or_default();
     let difference = difference(&judged, &prices, &baselines[best]);
-    let segments = judged::segments(&judged, &estimates);
-    let report = Report {
+    let segments = metrics::segments(&judged, &estimates);
+    let report = ReportCard {
         train_until: model::date(end - 1).to_string(),
         test: [*test.start(), *test.end()].map(|day| model::date(day).to_string()),
         model: model.metadata().clone(),
@@ -131,16 +131,25 @@ pub fn evaluate(
 }
 
 /// Absolute relative error of an estimate.
-fn off(sale: &Sale, price: f64) -> f64 {
+fn relative_error(sale: &HomeSale, price: f64) -> f64 {
     (price / sale.price - 1.0).abs()
 }
 
 /// Resamples the sales with replacement and computes the difference of the two medians.
-fn difference(judged: &[Recorded], prices: &[f64], baseline: &baselines::Baseline) -> Difference {
+fn difference(
+    judged: &[SaleWithCommune],
+    prices: &[f64],
+    baseline: &baselines::Baseline,
+) -> Difference {
     let errors: Vec<(f64, f64)> = judged
         .iter()
         .zip(prices.iter().zip(&baseline.prices))
-        .map(|(one, (own, simple))| (off(&one.sale, *own), off(&one.sale, *simple)))
+        .map(|(one, (own, simple))| {
+            (
+                relative_error(&one.sale, *own),
+                relative_error(&one.sale, *simple),
+            )
+        })
         .filter(|(own, simple)| own.is_finite() && simple.is_finite())
         .collect();
     let gap = |drawn: &mut dyn Iterator<Item = usize>| {
@@ -165,10 +174,10 @@ fn difference(judged: &[Recorded], prices: &[f64], baseline: &baselines::Baselin
 }
 
 /// Name of a class in a report.
-fn class_name(class: Class) -> &'static str {
+fn class_name(class: HomeClass) -> &'static str {
     match class {
-        Class::Flat => "flats",
-        Class::House => "houses",
+        HomeClass::Flat => "flats",
+        HomeClass::House => "houses",
     }
 }
 

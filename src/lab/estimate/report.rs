@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Quality, Report, picture};
+use super::{ErrorMetrics, ReportCard, chart};
 use toise_estimate::model::Error;
 
-impl Report {
+impl ReportCard {
     /// Writes `<name>.json`, `.md` and `.svg` into a folder and returns their paths.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Report {
             fs::write(&path, bytes).map_err(|error| at(&path, error))?;
         }
         let drawn = path("svg");
-        picture::draw(self, &drawn)
+        chart::draw(self, &drawn)
             .map_err(|error| at(&drawn, std::io::Error::other(error.to_string())))?;
         Ok(vec![path("json"), path("md"), drawn])
     }
@@ -107,7 +107,7 @@ impl Report {
     }
 }
 
-fn figures(quality: &Quality) -> String {
+fn figures(quality: &ErrorMetrics) -> String {
     format!(
         "{:.2} | {:.1} | {:.1} | {:+.1}",
         quality.mdape, quality.within_10, quality.within_20, quality.bias

@@ -1,7 +1,7 @@
 //! The evaluation, tested on a synthetic market with a known price formula.
 
 use super::*;
-use toise_estimate::{home, place, sale};
+use toise_estimate::{grid, home, sale};
 
 #[path = "../../estimate/known_market.rs"]
 mod known_market;
@@ -10,7 +10,7 @@ use known_market::{DAYS, FIRST_DAY, SALES, made};
 
 #[test]
 fn an_evaluation_beats_the_baselines_and_uses_only_later_sales() {
-    let recorded = made(SALES, 1).into_iter().map(|sale| Recorded {
+    let recorded = made(SALES, 1).into_iter().map(|sale| SaleWithCommune {
         sale,
         commune: *b"83137",
     });

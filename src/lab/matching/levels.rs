@@ -3,22 +3,22 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::query::{EMISSIONS, ENERGY, FLOOR, Query};
-use super::sample::Record;
+use super::query::{EMISSIONS, ENERGY, EvaluationQuery, FLOOR};
+use super::sample::SampledRecord;
 use toise_opendata::Dataset;
 
 /// A difficulty level.
-pub struct Level {
+pub struct EvaluationLevel {
     /// Its name.
     pub name: &'static str,
     /// Description of its queries.
     pub about: &'static str,
     /// Builds the query for a record; `None` if the record lacks a value that the level uses.
-    pub(super) query: fn(&Record, &mut StdRng) -> Option<Query>,
+    pub(super) query: fn(&SampledRecord, &mut StdRng) -> Option<EvaluationQuery>,
 }
 
 /// The levels of a dataset.
-pub fn of(dataset: Dataset) -> &'static [Level] {
+pub fn of(dataset: Dataset) -> &'static [EvaluationLevel] {
     match dataset {
         Dataset::Dpe => &DPE,
         Dataset::Dvf => &DVF,
@@ -27,7 +27,7 @@ pub fn of(dataset: Dataset) -> &'static [Level] {
 
 macro_rules! level {
     ($name:literal, $about:literal, $query:expr) => {
-        Level {
+        EvaluationLevel {
             name: $name,
             about: $about,
             query: $query,
@@ -35,18 +35,18 @@ macro_rules! level {
     };
 }
 
-static DPE: [Level; 16] = [
+static DPE: [EvaluationLevel; 16] = [
     level!(
         "rounded",
         "commune, type, surface ±2 %, both figures rounded",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.02, random)?
                 .figures(record)
         }
     ),
     level!("surface-5", "the same, surface ±5 %", |record, random| {
-        Query::dpe(record)
+        EvaluationQuery::dpe(record)
             .surface(record, 0.05, random)?
             .figures(record)
     }),
@@ -54,7 +54,7 @@ static DPE: [Level; 16] = [
         "surface-10",
         "the same, surface ±10 %",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.10, random)?
                 .figures(record)
         }
@@ -62,13 +62,13 @@ static DPE: [Level; 16] = [
     level!(
         "no-surface",
         "commune, type, both figures rounded",
-        |record, _| { Query::dpe(record).figures(record) }
+        |record, _| { EvaluationQuery::dpe(record).figures(record) }
     ),
     level!(
         "figures-3",
         "surface ±5 %, both figures off by up to 3 %",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.05, random)?
                 .off(record, ENERGY, 0.03, random)?
                 .off(record, EMISSIONS, 0.03, random)
@@ -78,7 +78,7 @@ static DPE: [Level; 16] = [
         "figures-5",
         "surface ±5 %, both figures off by up to 5 %",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.05, random)?
                 .off(record, ENERGY, 0.05, random)?
                 .off(record, EMISSIONS, 0.05, random)
@@ -88,14 +88,14 @@ static DPE: [Level; 16] = [
         "place-100",
         "pin off by up to 100 m instead of the commune, surface ±5 %, figures",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .place(record, 100.0, random)?
                 .surface(record, 0.05, random)?
                 .figures(record)
         }
     ),
     level!("place-300", "pin off by up to 300 m", |record, random| {
-        Query::dpe(record)
+        EvaluationQuery::dpe(record)
             .place(record, 300.0, random)?
             .surface(record, 0.05, random)?
             .figures(record)
@@ -104,7 +104,7 @@ static DPE: [Level; 16] = [
         "energy-only",
         "surface ±2 %, consumption rounded, emissions unknown",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.02, random)?
                 .rounded(record, ENERGY, 1.0)
         }
@@ -113,7 +113,7 @@ static DPE: [Level; 16] = [
         "emissions-only",
         "surface ±2 %, emissions rounded, consumption unknown",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.02, random)?
                 .rounded(record, EMISSIONS, 1.0)
         }
@@ -122,7 +122,7 @@ static DPE: [Level; 16] = [
         "classes",
         "surface ±2 %, both classes, no figures",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.02, random)?
                 .classes(record)
         }
@@ -131,7 +131,7 @@ static DPE: [Level; 16] = [
         "classes-10",
         "surface ±10 %, both classes, no figures",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.10, random)?
                 .classes(record)
         }
@@ -140,7 +140,7 @@ static DPE: [Level; 16] = [
         "all",
         "surface ±2 %, every target the record has",
         |record, random| {
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.02, random)?
                 .figures(record)?
                 .classes(record)?
@@ -153,7 +153,7 @@ static DPE: [Level; 16] = [
         |record, random| {
             record.number(FLOOR)?;
             let step = if random.random_bool(0.5) { 1.0 } else { -1.0 };
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.02, random)?
                 .figures(record)?
                 .building(record, step)
@@ -165,7 +165,7 @@ static DPE: [Level; 16] = [
         |record, random| {
             record.number(FLOOR)?;
             let step = if random.random_bool(0.5) { 1.0 } else { -1.0 };
-            Query::dpe(record)
+            EvaluationQuery::dpe(record)
                 .surface(record, 0.05, random)?
                 .classes(record)?
                 .building(record, step)
@@ -174,23 +174,23 @@ static DPE: [Level; 16] = [
     level!(
         "surface-only",
         "commune, type, surface ±2 %",
-        |record, random| { Query::dpe(record).surface(record, 0.02, random) }
+        |record, random| { EvaluationQuery::dpe(record).surface(record, 0.02, random) }
     ),
 ];
 
-static DVF: [Level; 12] = [
+static DVF: [EvaluationLevel; 12] = [
     level!(
         "rounded",
         "commune, type, surface ±2 %, price to the thousand, rooms",
         |record, random| {
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .surface(record, 0.02, random)?
                 .price(record)?
                 .rooms(record, 0.0)
         }
     ),
     level!("surface-5", "the same, surface ±5 %", |record, random| {
-        Query::dvf(record)
+        EvaluationQuery::dvf(record)
             .surface(record, 0.05, random)?
             .price(record)?
             .rooms(record, 0.0)
@@ -199,7 +199,7 @@ static DVF: [Level; 12] = [
         "surface-10",
         "the same, surface ±10 %",
         |record, random| {
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .surface(record, 0.10, random)?
                 .price(record)?
                 .rooms(record, 0.0)
@@ -208,13 +208,17 @@ static DVF: [Level; 12] = [
     level!(
         "no-surface",
         "commune, type, price to the thousand, rooms",
-        |record, _| { Query::dvf(record).price(record)?.rooms(record, 0.0) }
+        |record, _| {
+            EvaluationQuery::dvf(record)
+                .price(record)?
+                .rooms(record, 0.0)
+        }
     ),
     level!(
         "dated",
         "rounded, and the month it was sold in",
         |record, random| {
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .month(record, random)?
                 .surface(record, 0.02, random)?
                 .price(record)?
@@ -225,7 +229,7 @@ static DVF: [Level; 12] = [
         "price-3",
         "surface ±5 %, price off by up to 3 %, rooms",
         |record, random| {
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .surface(record, 0.05, random)?
                 .off(record, "price_eur", 0.03, random)?
                 .rooms(record, 0.0)
@@ -235,7 +239,7 @@ static DVF: [Level; 12] = [
         "price-5",
         "surface ±5 %, price off by up to 5 %, rooms",
         |record, random| {
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .surface(record, 0.05, random)?
                 .off(record, "price_eur", 0.05, random)?
                 .rooms(record, 0.0)
@@ -245,7 +249,7 @@ static DVF: [Level; 12] = [
         "place-100",
         "pin off by up to 100 m instead of the commune, surface ±5 %, price, rooms",
         |record, random| {
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .place(record, 100.0, random)?
                 .surface(record, 0.05, random)?
                 .price(record)?
@@ -253,7 +257,7 @@ static DVF: [Level; 12] = [
         }
     ),
     level!("place-300", "pin off by up to 300 m", |record, random| {
-        Query::dvf(record)
+        EvaluationQuery::dvf(record)
             .place(record, 300.0, random)?
             .surface(record, 0.05, random)?
             .price(record)?
@@ -264,7 +268,7 @@ static DVF: [Level; 12] = [
         "surface ±2 %, price, rooms wrong by one",
         |record, random| {
             let step = if random.random_bool(0.5) { 1.0 } else { -1.0 };
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .surface(record, 0.02, random)?
                 .price(record)?
                 .rooms(record, step)
@@ -274,13 +278,13 @@ static DVF: [Level; 12] = [
         "price-only",
         "surface ±2 %, price, rooms unknown",
         |record, random| {
-            Query::dvf(record)
+            EvaluationQuery::dvf(record)
                 .surface(record, 0.02, random)?
                 .price(record)
         }
     ),
     level!("no-price", "surface ±2 %, rooms", |record, random| {
-        Query::dvf(record)
+        EvaluationQuery::dvf(record)
             .surface(record, 0.02, random)?
             .rooms(record, 0.0)
     }),

@@ -14,13 +14,13 @@ mod sample;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
-use levels::Level;
-use query::Query;
-use sample::Record;
+use levels::EvaluationLevel;
+use query::EvaluationQuery;
+use sample::SampledRecord;
 use toise_engine::{self as engine, view::TableView};
 use toise_opendata::matching::Ranking;
 use toise_opendata::request::parse_match;
-use toise_opendata::{Confidence, Dataset, OpenData};
+use toise_opendata::{Dataset, MatchConfidence, OpenData};
 
 /// Number of candidates requested, so that five are left after removing the target record.
 const CANDIDATES: usize = 6;
@@ -46,7 +46,7 @@ pub enum Error {
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct EvaluationOptions {
     /// The table to evaluate.
     pub dataset: Dataset,
     /// Maximum number of records drawn.
@@ -57,7 +57,7 @@ pub struct Options {
 
 /// Statistics of one confidence class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Class {
+pub struct ConfidenceStats {
     /// Number of best candidates in the class.
     pub count: u64,
     /// Number of these that are the target record.
@@ -88,13 +88,13 @@ pub struct LevelResult {
     /// `top5 / top5_ceiling`.
     pub top5_of_ceiling: f64,
     /// Best candidates with HIGH confidence.
-    pub high: Class,
+    pub high: ConfidenceStats,
     /// Best candidates with MEDIUM confidence.
-    pub medium: Class,
+    pub medium: ConfidenceStats,
     /// Best candidates with LOW confidence.
-    pub low: Class,
+    pub low: ConfidenceStats,
     /// Best candidates with REJECT confidence.
-    pub reject: Class,
+    pub reject: ConfidenceStats,
     /// Share of ambiguous results.
     pub ambiguous: f64,
     /// Share of HIGH results when the target record is removed.
@@ -103,7 +103,7 @@ pub struct LevelResult {
 
 /// The report of an evaluation.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct EvaluationReport {
     /// Name of the table.
     pub table: &'static str,
     /// Number of records drawn.
@@ -115,7 +115,7 @@ pub struct Report {
 }
 
 /// Evaluates matching on a sample of the lake. CPU-bound, on the calling thread and its rayon pool.
-pub fn run(open_data: &OpenData, options: Options) -> Result<Report, Error> {
+pub fn run(open_data: &OpenData, options: EvaluationOptions) -> Result<EvaluationReport, Error> {
     let schema = options.dataset.schema();
     let view = open_data.engine().view(schema)?;
     let records = sample::draw(open_data, &view, options)?;
@@ -124,7 +124,7 @@ pub fn run(open_data: &OpenData, options: Options) -> Result<Report, Error> {
     }
     let mut levels = Vec::new();
     for (number, level) in levels::of(options.dataset).iter().enumerate() {
-        let asked: Result<Vec<Option<Asked>>, Error> = records
+        let asked: Result<Vec<Option<QueryOutcome>>, Error> = records
             .par_iter()
             .map(|record| {
                 let mut stream = sample::stream(options.seed, number as u64, &record.id);
@@ -136,10 +136,10 @@ pub fn run(open_data: &OpenData, options: Options) -> Result<Report, Error> {
                 }
             })
             .collect();
-        let asked: Vec<Asked> = asked?.into_iter().flatten().collect();
+        let asked: Vec<QueryOutcome> = asked?.into_iter().flatten().collect();
         levels.push(summarise(level, &asked));
     }
-    Ok(Report {
+    Ok(EvaluationReport {
         table: schema.name,
         sample: records.len(),
         seed: options.seed,
@@ -148,12 +148,12 @@ pub fn run(open_data: &OpenData, options: Options) -> Result<Report, Error> {
 }
 
 /// Result of one query.
-struct Asked {
+struct QueryOutcome {
     /// Rank of the target record, from 0; `None` if it was not found.
     place: Option<usize>,
     /// Number of candidates that fit the query as well as the target record, including it.
     alike: u64,
-    confidence: Confidence,
+    confidence: MatchConfidence,
     ambiguous: bool,
     high_when_absent: bool,
 }
@@ -162,10 +162,10 @@ fn ask(
     open_data: &OpenData,
     view: &TableView,
     dataset: Dataset,
-    level: &Level,
-    record: &Record,
-    query: &Query,
-) -> Result<Asked, Error> {
+    level: &EvaluationLevel,
+    record: &SampledRecord,
+    query: &EvaluationQuery,
+) -> Result<QueryOutcome, Error> {
     let mut request = parse_match(dataset, &query.body(CANDIDATES)).map_err(|fault| {
         let fault = fault.to_string();
         Error::Level {
@@ -180,7 +180,7 @@ fn ask(
     let alike = open_data.rank(dataset, view, &request)?.total;
     let place = ranking.best.iter().position(|found| found.id == record.id);
     let confidence = match ranking.best.is_empty() {
-        true => Confidence::Reject,
+        true => MatchConfidence::Reject,
         false => ranking.confidence(0),
     };
     let ambiguous = ranking.ambiguous();
@@ -193,16 +193,16 @@ fn ask(
         total: ranking.total.saturating_sub(1),
         evidence: ranking.evidence,
     };
-    Ok(Asked {
+    Ok(QueryOutcome {
         place: place.filter(|place| *place < 5),
         alike,
         confidence,
         ambiguous,
-        high_when_absent: !others.best.is_empty() && others.confidence(0) == Confidence::High,
+        high_when_absent: !others.best.is_empty() && others.confidence(0) == MatchConfidence::High,
     })
 }
 
-fn summarise(level: &Level, asked: &[Asked]) -> LevelResult {
+fn summarise(level: &EvaluationLevel, asked: &[QueryOutcome]) -> LevelResult {
     let share = |count: f64| {
         if asked.is_empty() {
             0.0
@@ -210,13 +210,14 @@ fn summarise(level: &Level, asked: &[Asked]) -> LevelResult {
             count / asked.len() as f64
         }
     };
-    let count =
-        |holds: &dyn Fn(&Asked) -> bool| asked.iter().filter(|one| holds(one)).count() as f64;
-    let class = |confidence: Confidence| {
+    let count = |holds: &dyn Fn(&QueryOutcome) -> bool| {
+        asked.iter().filter(|one| holds(one)).count() as f64
+    };
+    let class = |confidence: MatchConfidence| {
         let of_class = || asked.iter().filter(|one| one.confidence == confidence);
         let right = of_class().filter(|one| one.place == Some(0)).count() as u64;
         let count = of_class().count() as u64;
-        Class {
+        ConfidenceStats {
             count,
             right,
             precision: (count > 0).then(|| right as f64 / count as f64),
@@ -241,10 +242,10 @@ fn summarise(level: &Level, asked: &[Asked]) -> LevelResult {
         top5,
         top5_ceiling,
         top5_of_ceiling: of(top5, top5_ceiling),
-        high: class(Confidence::High),
-        medium: class(Confidence::Medium),
-        low: class(Confidence::Low),
-        reject: class(Confidence::Reject),
+        high: class(MatchConfidence::High),
+        medium: class(MatchConfidence::Medium),
+        low: class(MatchConfidence::Low),
+        reject: class(MatchConfidence::Reject),
         ambiguous: share(count(&|one| one.ambiguous)),
         high_when_absent: share(count(&|one| one.high_when_absent)),
     }

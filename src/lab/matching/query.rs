@@ -1,6 +1,6 @@
 //! Builds queries about a record, perturbed step by step.
 //!
-//! Besides the body, a query records its targets as filters ([`Query::fits`]): every candidate that passes them could
+//! Besides the body, a query records its targets as filters ([`EvaluationQuery::fits`]): every candidate that passes them could
 //! be the target record. Errors are uniform within their bound, so fitting candidates are about equally likely. If a
 //! count is wrong by one, the filter accepts that count and its neighbours, because a reader of the query cannot know
 //! of the error.
@@ -9,8 +9,8 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use serde_json::{Map, Value, json};
 
-use super::sample::Record;
-use toise_contract::filter::{Clause, Filter, Test};
+use super::sample::SampledRecord;
+use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_opendata::Dataset;
 use toise_opendata::score::surface_column;
 
@@ -27,7 +27,7 @@ pub(super) const EMISSIONS: &str = "emission_ges_5_usages_par_m2";
 pub(super) const FLOOR: &str = "numero_etage_appartement";
 
 /// A query under construction.
-pub(super) struct Query {
+pub(super) struct EvaluationQuery {
     dataset: Dataset,
     filters: Map<String, Value>,
     targets: Map<String, Value>,
@@ -35,8 +35,8 @@ pub(super) struct Query {
     pub(super) fits: Filter,
 }
 
-impl Query {
-    fn of(dataset: Dataset, record: &Record) -> Self {
+impl EvaluationQuery {
+    fn of(dataset: Dataset, record: &SampledRecord) -> Self {
         let schema = dataset.schema();
         let mut filters = Map::new();
         for column in [schema.commune, schema.class] {
@@ -52,11 +52,11 @@ impl Query {
         }
     }
 
-    pub(super) fn dpe(record: &Record) -> Self {
+    pub(super) fn dpe(record: &SampledRecord) -> Self {
         Self::of(Dataset::Dpe, record)
     }
 
-    pub(super) fn dvf(record: &Record) -> Self {
+    pub(super) fn dvf(record: &SampledRecord) -> Self {
         Self::of(Dataset::Dvf, record)
     }
 
@@ -66,7 +66,7 @@ impl Query {
     }
 
     fn fits_between(&mut self, column: &'static str, min: f64, max: f64) {
-        let test = Test::Number {
+        let test = ClauseTest::Number {
             min: Some(min),
             max: Some(max),
         };
@@ -76,7 +76,7 @@ impl Query {
     /// Adds a surface with a relative error of at most `share`, as a range that contains the true one.
     pub(super) fn surface(
         mut self,
-        record: &Record,
+        record: &SampledRecord,
         share: f64,
         random: &mut StdRng,
     ) -> Option<Self> {
@@ -91,7 +91,7 @@ impl Query {
     /// Replaces the commune by a pin, uniform in a disc of radius `metres` around the record.
     pub(super) fn place(
         mut self,
-        record: &Record,
+        record: &SampledRecord,
         metres: f64,
         random: &mut StdRng,
     ) -> Option<Self> {
@@ -111,7 +111,7 @@ impl Query {
     }
 
     /// Adds a period of about a month around the sale.
-    pub(super) fn month(mut self, record: &Record, random: &mut StdRng) -> Option<Self> {
+    pub(super) fn month(mut self, record: &SampledRecord, random: &mut StdRng) -> Option<Self> {
         let column = self.dataset.schema().date;
         let day = record.number(column)? as i64 - random.random_range(0..30i64);
         let iso = |day: i64| {
@@ -126,7 +126,7 @@ impl Query {
     /// Adds a value rounded to a multiple of `step`.
     pub(super) fn rounded(
         mut self,
-        record: &Record,
+        record: &SampledRecord,
         column: &'static str,
         step: f64,
     ) -> Option<Self> {
@@ -140,7 +140,7 @@ impl Query {
     /// Adds a value with a relative error of at most `share`.
     pub(super) fn off(
         mut self,
-        record: &Record,
+        record: &SampledRecord,
         column: &'static str,
         share: f64,
         random: &mut StdRng,
@@ -152,21 +152,21 @@ impl Query {
         Some(self)
     }
 
-    pub(super) fn figures(self, record: &Record) -> Option<Self> {
+    pub(super) fn figures(self, record: &SampledRecord) -> Option<Self> {
         self.rounded(record, ENERGY, 1.0)?
             .rounded(record, EMISSIONS, 1.0)
     }
 
-    fn text(mut self, record: &Record, column: &'static str) -> Self {
+    fn text(mut self, record: &SampledRecord, column: &'static str) -> Self {
         if let Some(text) = record.text(column) {
             self.targets.insert(column.into(), text.into());
             self.fits
-                .push(Clause::new(column, Test::OneOf(vec![text.into()])));
+                .push(Clause::new(column, ClauseTest::OneOf(vec![text.into()])));
         }
         self
     }
 
-    pub(super) fn classes(self, record: &Record) -> Option<Self> {
+    pub(super) fn classes(self, record: &SampledRecord) -> Option<Self> {
         Some(
             self.text(record, "etiquette_dpe")
                 .text(record, "etiquette_ges"),
@@ -174,7 +174,13 @@ impl Query {
     }
 
     /// Adds a count, if the record has one, wrong by `step`.
-    fn count(mut self, record: &Record, column: &'static str, step: f64, least: f64) -> Self {
+    fn count(
+        mut self,
+        record: &SampledRecord,
+        column: &'static str,
+        step: f64,
+        least: f64,
+    ) -> Self {
         if let Some(count) = record.number(column).filter(|count| count.fract() == 0.0) {
             let seen = (count + step).max(least);
             if seen <= 200.0 {
@@ -186,7 +192,7 @@ impl Query {
     }
 
     /// Adds construction period, storeys and floor, the floor wrong by `step`.
-    pub(super) fn building(self, record: &Record, step: f64) -> Option<Self> {
+    pub(super) fn building(self, record: &SampledRecord, step: f64) -> Option<Self> {
         Some(
             self.text(record, "periode_construction")
                 .count(record, "nombre_niveau_immeuble", 0.0, 0.0)
@@ -196,13 +202,13 @@ impl Query {
     }
 
     /// Adds the price rounded to the thousand, or to the hundred below 100,000 EUR.
-    pub(super) fn price(self, record: &Record) -> Option<Self> {
+    pub(super) fn price(self, record: &SampledRecord) -> Option<Self> {
         let price = record.number("price_eur")?;
         let step = if price >= 100_000.0 { 1_000.0 } else { 100.0 };
         self.rounded(record, "price_eur", step)
     }
 
-    pub(super) fn rooms(self, record: &Record, step: f64) -> Option<Self> {
+    pub(super) fn rooms(self, record: &SampledRecord, step: f64) -> Option<Self> {
         record.number("main_rooms")?;
         Some(self.count(record, "main_rooms", step, 0.0))
     }

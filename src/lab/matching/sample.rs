@@ -7,7 +7,7 @@ use arrow::datatypes::{Date32Type, Float64Type, Int32Type};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::{Error, Options};
+use super::{Error, EvaluationOptions};
 use toise_engine as engine;
 use toise_engine::view::{RowRef, TableView};
 use toise_opendata::score::{rules, surface_column};
@@ -18,14 +18,14 @@ const ROWS_PER_RECORD: usize = 3;
 
 /// The values of a record that a query may use.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct SampledRecord {
     /// Identifier of the record.
     pub id: String,
     numbers: HashMap<&'static str, f64>,
     texts: HashMap<&'static str, String>,
 }
 
-impl Record {
+impl SampledRecord {
     /// A number, or a day as days since 1970-01-01; `None` if missing.
     pub fn number(&self, column: &str) -> Option<f64> {
         self.numbers.get(column).copied()
@@ -50,8 +50,8 @@ pub fn stream(seed: u64, level: u64, id: &str) -> StdRng {
 pub fn draw(
     open_data: &OpenData,
     view: &TableView,
-    options: Options,
-) -> Result<Vec<Record>, Error> {
+    options: EvaluationOptions,
+) -> Result<Vec<SampledRecord>, Error> {
     let rows: u64 = view
         .chunks()
         .iter()
@@ -95,15 +95,15 @@ pub fn draw(
         }
         for row in here {
             let at = RowRef {
-                part: chunk.part,
+                data_file: chunk.data_file,
                 row: chunk.first_row + row as u32,
             };
-            let mut record = Record::default();
+            let mut record = SampledRecord::default();
             for (name, decoded) in &columns {
                 read(&mut record, name, &decoded.values, row);
             }
             record.id = record.text(view.schema().id).unwrap_or_default().to_owned();
-            if !superseded.contains(at.part, at.row) && can_be_meant(options.dataset, &record) {
+            if !superseded.contains(at.data_file, at.row) && is_eligible(options.dataset, &record) {
                 records.push(record);
             }
         }
@@ -134,7 +134,7 @@ fn column_names(dataset: Dataset) -> Vec<&'static str> {
     names
 }
 
-fn read(record: &mut Record, name: &'static str, column: &ArrayRef, row: usize) {
+fn read(record: &mut SampledRecord, name: &'static str, column: &ArrayRef, row: usize) {
     if column.is_null(row) {
         return;
     }
@@ -156,7 +156,7 @@ fn read(record: &mut Record, name: &'static str, column: &ArrayRef, row: usize) 
     }
 }
 
-fn can_be_meant(dataset: Dataset, record: &Record) -> bool {
+fn is_eligible(dataset: Dataset, record: &SampledRecord) -> bool {
     let schema = dataset.schema();
     let kind = record.text(schema.class);
     record.text(schema.commune).is_some()

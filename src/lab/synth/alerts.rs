@@ -6,9 +6,9 @@
 
 use serde_json::{Value, json};
 
-use super::places::{Draw, Place};
+use super::communes::{CommuneSampler, SynthCommune};
 use super::random::Stream;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 
 /// Number that distinguishes these random streams from those of other data.
 const DATASET: u64 = 5;
@@ -21,21 +21,21 @@ const BY_SHAPE: f64 = 0.25;
 
 /// Generates alerts.
 #[derive(Debug)]
-pub struct Alerts {
-    listing: Listing,
+pub struct AlertGenerator {
+    listing: ListingKind,
     seed: u64,
     webhook_url: String,
-    places: Draw,
+    places: CommuneSampler,
 }
 
-impl Alerts {
+impl AlertGenerator {
     /// Alerts on properties or adverts that all deliver to one URL.
-    pub fn new(listing: Listing, seed: u64, webhook_url: &str) -> Self {
+    pub fn new(listing: ListingKind, seed: u64, webhook_url: &str) -> Self {
         Self {
             listing,
             seed,
             webhook_url: webhook_url.to_owned(),
-            places: Draw::new(|place: &Place| place.population.max(100.0)),
+            places: CommuneSampler::new(|place: &SynthCommune| place.population.max(100.0)),
         }
     }
 
@@ -63,14 +63,14 @@ impl Alerts {
             false => vec![shape(&mut stream, place)],
         };
         filter["location"] = match self.listing {
-            Listing::Property => json!(places),
-            Listing::Advert => places.into_iter().next().unwrap_or_default(),
+            ListingKind::Property => json!(places),
+            ListingKind::Advert => places.into_iter().next().unwrap_or_default(),
         };
         filter
     }
 
     /// Conditions for a home to buy or to rent, within a budget.
-    fn dwelling(&self, stream: &mut Stream, place: &Place) -> Value {
+    fn dwelling(&self, stream: &mut Stream, place: &SynthCommune) -> Value {
         let class = match stream.chance(place.urbanity) {
             true => json!(["CLASS_FLAT"]),
             false if stream.chance(0.3) => json!(["CLASS_FLAT", "CLASS_HOUSE"]),
@@ -124,22 +124,22 @@ impl Alerts {
     /// The condition that production alerts usually start with: online listings only.
     fn online(&self) -> Value {
         match self.listing {
-            Listing::Property => json!({"meta": {"isTotallyOffline": false}}),
-            Listing::Advert => json!({"isOnline": true}),
+            ListingKind::Property => json!({"meta": {"isTotallyOffline": false}}),
+            ListingKind::Advert => json!({"isOnline": true}),
         }
     }
 
     fn ask_price(&self, filter: &mut Value, most: i64) {
         let value = json!({"value": {"max": most}});
         match self.listing {
-            Listing::Property => filter["price"] = json!({"latest": value}),
-            Listing::Advert => filter["currentPrice"] = value,
+            ListingKind::Property => filter["price"] = json!({"latest": value}),
+            ListingKind::Advert => filter["currentPrice"] = value,
         }
     }
 }
 
 /// A commune by one of its codes, several postal codes, or the department.
-fn coded(stream: &mut Stream, place: &Place) -> Vec<Value> {
+fn coded(stream: &mut Stream, place: &SynthCommune) -> Vec<Value> {
     if stream.chance(0.1) {
         return vec![json!({"department": place.department})];
     }
@@ -151,7 +151,7 @@ fn coded(stream: &mut Stream, place: &Place) -> Vec<Value> {
 }
 
 /// A circle of 1 to 20 km radius, or a box of that extent, around the centre of a commune.
-fn shape(stream: &mut Stream, place: &Place) -> Value {
+fn shape(stream: &mut Stream, place: &SynthCommune) -> Value {
     let km = 1.0 + (19.0 * stream.unit() * stream.unit() * 2.0).round() / 2.0;
     let degrees = km / KM_PER_DEGREE;
     let (lat, lon) = (
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn every_body_creates_an_alert_and_most_have_a_location() {
-        for listing in [Listing::Property, Listing::Advert] {
-            let alerts = Alerts::new(listing, 1, "https://client.example/hook");
+        for listing in [ListingKind::Property, ListingKind::Advert] {
+            let alerts = AlertGenerator::new(listing, 1, "https://client.example/hook");
             let mut placed = 0;
             for number in 0..2_000 {
                 let body = alerts.body(number);

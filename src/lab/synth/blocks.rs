@@ -36,26 +36,26 @@ pub trait Generator: Send + Sync + 'static {
     fn block(&self, block: u64, from: u64, to: u64, out: &mut Vec<u8>) -> u64;
 }
 
-struct Block {
+struct GeneratedBlock {
     bytes: Vec<u8>,
     items: u64,
     rows: u64,
 }
 
-enum Message {
-    Block(Block),
+enum BlockMessage {
+    Block(GeneratedBlock),
     End,
 }
 
 /// Counts the items that a [`SynthReader`] has delivered; readable from another thread.
 #[derive(Clone, Debug, Default)]
-pub struct Delivered {
+pub struct ReadProgress {
     items: Arc<AtomicU64>,
     rows: Arc<AtomicU64>,
     bytes: Arc<AtomicU64>,
 }
 
-impl Delivered {
+impl ReadProgress {
     /// What has been read so far.
     pub fn summary(&self) -> Summary {
         Summary {
@@ -69,11 +69,11 @@ impl Delivered {
 /// Reader of a generated CSV file, whose bytes are generated while they are read.
 #[derive(Debug)]
 pub struct SynthReader {
-    blocks: Receiver<Message>,
+    blocks: Receiver<BlockMessage>,
     current: Vec<u8>,
     offset: usize,
     ended: bool,
-    delivered: Delivered,
+    delivered: ReadProgress,
 }
 
 impl SynthReader {
@@ -93,12 +93,12 @@ impl SynthReader {
             current: Vec::new(),
             offset: 0,
             ended: false,
-            delivered: Delivered::default(),
+            delivered: ReadProgress::default(),
         })
     }
 
     /// Counts what is read, for a progress bar or a report.
-    pub fn delivered(&self) -> Delivered {
+    pub fn delivered(&self) -> ReadProgress {
         self.delivered.clone()
     }
 
@@ -121,7 +121,7 @@ impl SynthReader {
             return Ok(false);
         }
         match self.blocks.recv() {
-            Ok(Message::Block(block)) => {
+            Ok(BlockMessage::Block(block)) => {
                 let delivered = &self.delivered;
                 delivered.items.fetch_add(block.items, Ordering::Relaxed);
                 delivered.rows.fetch_add(block.rows, Ordering::Relaxed);
@@ -132,7 +132,7 @@ impl SynthReader {
                 self.offset = 0;
                 Ok(true)
             }
-            Ok(Message::End) => {
+            Ok(BlockMessage::End) => {
                 self.ended = true;
                 self.current = Vec::new();
                 self.offset = 0;
@@ -158,14 +158,14 @@ impl Read for SynthReader {
     }
 }
 
-fn produce(generator: &impl Generator, window: u64, sender: &SyncSender<Message>) {
-    let mut header = Block {
+fn produce(generator: &impl Generator, window: u64, sender: &SyncSender<BlockMessage>) {
+    let mut header = GeneratedBlock {
         bytes: Vec::new(),
         items: 0,
         rows: 0,
     };
     generator.header(&mut header.bytes);
-    if sender.send(Message::Block(header)).is_err() {
+    if sender.send(BlockMessage::Block(header)).is_err() {
         return;
     }
     let items = generator.items();
@@ -173,14 +173,14 @@ fn produce(generator: &impl Generator, window: u64, sender: &SyncSender<Message>
     let mut first = 0;
     while first < block_count {
         let last = (first + window).min(block_count);
-        let made: Vec<Block> = (first..last)
+        let made: Vec<GeneratedBlock> = (first..last)
             .into_par_iter()
             .map(|block| {
                 let from = block * BLOCK_ITEMS;
                 let to = (from + BLOCK_ITEMS).min(items);
                 let mut bytes = Vec::with_capacity(1 << 20);
                 let rows = generator.block(block, from, to, &mut bytes);
-                Block {
+                GeneratedBlock {
                     bytes,
                     items: to - from,
                     rows,
@@ -189,12 +189,12 @@ fn produce(generator: &impl Generator, window: u64, sender: &SyncSender<Message>
             .collect();
         for block in made {
             // The reader has been dropped: the rest is not needed.
-            if sender.send(Message::Block(block)).is_err() {
+            if sender.send(BlockMessage::Block(block)).is_err() {
                 return;
             }
         }
         first = last;
     }
     // The reader may have been dropped, so a send error is ignored.
-    let _ = sender.send(Message::End);
+    let _ = sender.send(BlockMessage::End);
 }

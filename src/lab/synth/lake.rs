@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::path::Path;
 
-use super::{Request, Summary, reader};
+use super::{Summary, SynthRequest, reader};
 use toise_base::progress::Progress;
 use toise_lake::Lake;
 use toise_opendata::import::{ImportOptions, import_reader};
 use toise_opendata::report::ImportReport;
-use toise_opendata::source::Format;
+use toise_opendata::source::SourceFormat;
 
 /// Licence of synthetic rows.
 pub const LICENCE: &str = "invented data, free of rights";
@@ -18,9 +18,9 @@ pub const LICENCE: &str = "invented data, free of rights";
 /// # Errors
 ///
 /// The import fails, or the generator stops early.
-pub fn into_lake(
+pub fn generate_into_lake(
     data: &Path,
-    request: Request,
+    request: SynthRequest,
     progress: Progress,
 ) -> Result<Summary, Box<dyn Error + Send + Sync>> {
     let name = format!("synth {} seed {}", request.dataset.name(), request.seed);
@@ -37,7 +37,7 @@ pub fn into_lake(
         request.dataset,
         bar.wrap_read(reader),
         &name,
-        Format::Detect,
+        SourceFormat::Detect,
         &mut import,
         &options,
         &mut report,

@@ -7,21 +7,21 @@ use std::path::Path;
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-use super::adverts::{Market, Request};
+use super::adverts::{AdvertsRequest, MarketGenerator};
 use toise_base::progress::Progress;
 use toise_contract::listings::Advert;
 use toise_geo::iris::IrisIndex;
-use toise_listings::load::bulk::{self, Assets, Filled};
+use toise_listings::load::bulk::{self, AssetSource, BulkLoadSummary};
 
-impl Assets for Market {
+impl AssetSource for MarketGenerator {
     fn blocks(&self) -> u64 {
-        Market::blocks(self)
+        MarketGenerator::blocks(self)
     }
 
     fn block(&self, block: u64) -> Vec<Vec<Value>> {
         let mut assets: Vec<Vec<Value>> = Vec::new();
         let mut places: HashMap<u64, usize> = HashMap::new();
-        for seen in Market::block(self, block) {
+        for seen in MarketGenerator::block(self, block) {
             let sighting = match seen.first {
                 // Every field of an advert can be represented in JSON.
                 true => serde_json::to_value(&seen.advert).unwrap_or_default(),
@@ -53,16 +53,16 @@ fn later_sighting(advert: &Advert) -> Value {
 ///
 /// # Errors
 /// The folder already has adverts or is in use, the contours cannot be read, or writing fails.
-pub fn into_listings(
+pub fn generate_into_listings(
     data: &Path,
-    request: Request,
+    request: AdvertsRequest,
     contours: Option<&Path>,
     progress: Progress,
-) -> Result<Filled, Box<dyn Error + Send + Sync>> {
+) -> Result<BulkLoadSummary, Box<dyn Error + Send + Sync>> {
     let iris = contours.map(IrisIndex::open).transpose()?;
     let at = DateTime::from_timestamp(request.until_s, 0).unwrap_or_default();
     let bar = progress.rows("adverts", request.adverts);
-    let market = Market::new(request);
+    let market = MarketGenerator::new(request);
     let filled = bulk::fill(data, &market, iris.as_ref(), at, &|adverts| {
         bar.inc(adverts);
         if bar.position() == request.adverts {

@@ -7,11 +7,11 @@
 use std::io::{self, Write};
 
 use super::blocks::{BLOCK_ITEMS, Summary};
-use super::dpe::{Certificate, Diagnostics, Dwelling};
-use super::dvf::Sales;
+use super::dpe::{Certificate, DiagnosticGenerator, Dwelling};
+use super::dvf::SaleGenerator;
 use super::random::Stream;
-use super::text::{Cells, push_digits, push_integer, push_number};
-use super::{Request, dvf};
+use super::text::{CsvLine, push_digits, push_integer, push_number};
+use super::{SynthRequest, dvf};
 use toise_opendata::Dataset;
 
 /// Columns of a portfolio of diagnostics.
@@ -45,20 +45,20 @@ const DVF_COLUMNS: [&str; 10] = [
 /// or the file. Fewer are written if the source has too few single dwellings.
 pub fn write(
     writer: &mut (impl Write + ?Sized),
-    source: Request,
+    source: SynthRequest,
     rows: u64,
 ) -> io::Result<Summary> {
     let mut out = Vec::with_capacity(1 << 16);
     let mut stream = Stream::new(source.seed, 3, source.dataset as u64);
     let mut summary = Summary::default();
-    let mut cells = Cells::new(&mut out);
+    let mut cells = CsvLine::new(&mut out);
     match source.dataset {
         Dataset::Dpe => DPE_COLUMNS.iter().for_each(|name| cells.text(name)),
         Dataset::Dvf => DVF_COLUMNS.iter().for_each(|name| cells.text(name)),
     }
     cells.end();
-    let diagnostics = Diagnostics::new(source.items, source.seed, source.full_width);
-    let sales = Sales::new(source.items, source.seed);
+    let diagnostics = DiagnosticGenerator::new(source.items, source.seed, source.full_width);
+    let sales = SaleGenerator::new(source.items, source.seed);
     let block_count = source.items.div_ceil(BLOCK_ITEMS);
     // Whole blocks are generated in any case, so a small portfolio uses few of them, spread over the file.
     let visited = block_count.min(rows.div_ceil(64).max(1));
@@ -80,7 +80,7 @@ pub fn write(
             }),
             Dataset::Dvf => sales.draw(block, from, to, |sale| {
                 if summary.rows < upto && stream.chance(share) {
-                    summary.rows += u64::from(of_sale(sale, summary.rows, &mut stream, &mut out));
+                    summary.rows += u64::from(push_sale(sale, summary.rows, &mut stream, &mut out));
                 }
             }),
         }
@@ -96,14 +96,14 @@ pub fn write(
     Ok(summary)
 }
 
-fn push_key(cells: &mut Cells<'_>, rank: u64) {
+fn push_key(cells: &mut CsvLine<'_>, rank: u64) {
     let key = cells.cell();
     key.push(b'p');
     push_digits(key, rank + 1, 7);
 }
 
 /// Writes a surface with an error of at most 2 %, as a range of ±2 % around it that contains the true one.
-fn push_surface(cells: &mut Cells<'_>, stream: &mut Stream, surface_m2: f64) {
+fn push_surface(cells: &mut CsvLine<'_>, stream: &mut Stream, surface_m2: f64) {
     let seen = surface_m2 * (1.0 + 0.04 * (stream.unit() - 0.5));
     // Rounding outwards keeps the true surface inside the range.
     cells.number((seen / 1.021 * 10.0).floor() / 10.0, 1);
@@ -121,7 +121,7 @@ fn diagnostic(
     if certificate.dwelling == Dwelling::Building || certificate.superseded {
         return false;
     }
-    let mut cells = Cells::new(out);
+    let mut cells = CsvLine::new(out);
     push_key(&mut cells, rank);
     cells.text(certificate.address.place.insee);
     cells.text(match certificate.dwelling {
@@ -138,14 +138,14 @@ fn diagnostic(
     true
 }
 
-fn of_sale(sale: &dvf::Sale, rank: u64, stream: &mut Stream, out: &mut Vec<u8>) -> bool {
+fn push_sale(sale: &dvf::SynthSale, rank: u64, stream: &mut Stream, out: &mut Vec<u8>) -> bool {
     let Some((kind, surface_m2, rooms)) = sale.only_dwelling() else {
         return false;
     };
     let Some(price_eur) = sale.price_eur else {
         return false;
     };
-    let mut cells = Cells::new(out);
+    let mut cells = CsvLine::new(out);
     push_key(&mut cells, rank);
     cells.text(sale.address.place.insee);
     cells.text(kind);

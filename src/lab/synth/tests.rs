@@ -10,7 +10,7 @@ fn bytes(dataset: Dataset, items: u64, threads: usize) -> Vec<u8> {
         .num_threads(threads)
         .build()
         .unwrap();
-    let request = Request {
+    let request = SynthRequest {
         dataset,
         items,
         seed: 7,
@@ -159,7 +159,7 @@ fn every_modelled_column_is_a_published_one_and_full_width_has_them_all() {
 
 #[test]
 fn a_portfolio_row_finds_its_certificate_in_the_file() {
-    let request = Request {
+    let request = SynthRequest {
         dataset: Dataset::Dpe,
         items: 5_000,
         seed: 7,
@@ -184,7 +184,7 @@ fn a_portfolio_row_finds_its_certificate_in_the_file() {
             query["conso_5_usages_par_m2_ep"]
         );
     }
-    let sales = Request {
+    let sales = SynthRequest {
         dataset: Dataset::Dvf,
         ..request
     };

@@ -1,12 +1,12 @@
 //! Writes CSV cells directly into a byte buffer: no allocation per cell, no float formatting.
 
 /// A CSV line under construction at the end of a buffer.
-pub struct Cells<'a> {
+pub struct CsvLine<'a> {
     out: &'a mut Vec<u8>,
     first: bool,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> CsvLine<'a> {
     /// Starts a line.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, first: true }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn numbers_are_written_without_trailing_zeros() {
         let mut out = Vec::new();
-        let mut cells = Cells::new(&mut out);
+        let mut cells = CsvLine::new(&mut out);
         cells.number(48.8566, 6);
         cells.number(-0.50, 2);
         cells.number(120.0, 2);

@@ -58,7 +58,7 @@ const REASONS: [(&str, Check); 6] = [
 
 impl Anomalies {
     /// Looks for reasons to doubt an advert whose place and price per area are complete.
-    pub fn of(advert: &Advert) -> Self {
+    pub fn detect(advert: &Advert) -> Self {
         let mut found = 0;
         for (place, (_, holds)) in REASONS.iter().enumerate() {
             found |= u32::from(holds(advert)) << place;
@@ -135,7 +135,7 @@ fn level(advert: &Advert) -> f64 {
         .and_then(|place| place.department.as_ref());
     department
         .map(Department::as_str)
-        .and_then(price_levels::of_flats)
+        .and_then(price_levels::flat_price_per_m2)
         .unwrap_or(LEVEL_DEFAULT)
 }
 
@@ -176,7 +176,7 @@ fn has_floor_above_the_last(advert: &Advert) -> bool {
 fn is_far_from_commune(advert: &Advert) -> bool {
     let far = || {
         let place = advert.location.as_ref()?;
-        let commune = communes::of_code(place.insee_code.as_ref().map(InseeCode::as_str)?)?;
+        let commune = communes::find_by_code(place.insee_code.as_ref().map(InseeCode::as_str)?)?;
         let position = place.location_coordinate.as_ref()?.location?;
         let (latitude, longitude) = (position.latitude(), position.longitude());
         let (lat, lon) = commune.centre?;
@@ -213,7 +213,7 @@ mod tests {
         }
         let mut advert: Advert = read(&advert).unwrap();
         complete(&mut advert, None);
-        Anomalies::of(&advert).reasons().collect()
+        Anomalies::detect(&advert).reasons().collect()
     }
 
     #[test]

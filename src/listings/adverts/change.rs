@@ -1,6 +1,6 @@
 //! From one sighting of an advert to the next: which moments move, and which events that makes.
 //!
-//! An advert's content is what its last sighting says; its [`History`] is what no sighting alone can say.
+//! An advert's content is what its last sighting says; its [`AdvertHistory`] is what no sighting alone can say.
 
 use toise_contract::enums::EnumAdvertEvent;
 use toise_contract::listings::Advert;
@@ -10,7 +10,7 @@ use toise_contract::listings::scalars::Eur;
 
 /// What is remembered of an advert beside its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct History {
+pub struct AdvertHistory {
     /// The sighting its content comes from, the latest one.
     pub observed_at: Timestamp,
     /// The earliest sighting.
@@ -44,7 +44,7 @@ pub struct Sighting {
 
 impl Sighting {
     /// The sighting of an advert's content.
-    pub fn of(content: &Advert, observed_at: Timestamp, first_seen_at: Timestamp) -> Self {
+    pub fn from_advert(content: &Advert, observed_at: Timestamp, first_seen_at: Timestamp) -> Self {
         Self {
             observed_at,
             first_seen_at,
@@ -54,7 +54,7 @@ impl Sighting {
     }
 }
 
-impl History {
+impl AdvertHistory {
     /// The history of an advert seen once.
     pub fn begin(sighting: Sighting) -> Self {
         let Sighting {
@@ -97,7 +97,7 @@ impl History {
         sighting: Sighting,
         is_changed: bool,
     ) -> (Self, Vec<AdvertEvent>) {
-        let was = Sighting::of(was, self.observed_at, self.first_seen_at);
+        let was = Sighting::from_advert(was, self.observed_at, self.first_seen_at);
         let at = sighting.observed_at;
         let mut next = self.with_earlier(sighting.first_seen_at);
         let mut events = Vec::new();
@@ -158,8 +158,8 @@ mod tests {
         Timestamp::parse(&format!("2026-03-{day:02}")).unwrap()
     }
 
-    fn begin(advert: &Advert) -> History {
-        History::begin(Sighting::of(advert, day(1), day(1)))
+    fn begin(advert: &Advert) -> AdvertHistory {
+        AdvertHistory::begin(Sighting::from_advert(advert, day(1), day(1)))
     }
 
     fn events(events: &[AdvertEvent]) -> Value {
@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn a_price_of_one_euro_less_is_an_event_with_the_former_price() {
         let (was, is) = (advert(json!(200_000), true), advert(json!(199_999), true));
-        let (next, told) = begin(&was).after(&was, Sighting::of(&is, day(2), day(2)), true);
+        let (next, told) =
+            begin(&was).after(&was, Sighting::from_advert(&is, day(2), day(2)), true);
         assert_eq!(
             events(&told),
             json!([{"type": "PRICE", "occurredAt": "2026-03-02T00:00:00.000Z", "previous": {"price": 200_000}}])
@@ -183,8 +184,11 @@ mod tests {
     #[test]
     fn going_and_coming_back_at_another_price_are_three_events() {
         let (online, offline) = (advert(json!(900), true), advert(json!(900), false));
-        let (gone, told) =
-            begin(&online).after(&online, Sighting::of(&offline, day(2), day(2)), true);
+        let (gone, told) = begin(&online).after(
+            &online,
+            Sighting::from_advert(&offline, day(2), day(2)),
+            true,
+        );
         assert_eq!(events(&told)[0]["type"], "UNPUBLISHED");
         assert_eq!(events(&told)[0]["previous"], json!({"isOnline": true}));
         assert_eq!(
@@ -192,7 +196,8 @@ mod tests {
             (Some(day(2)), Some(day(1)))
         );
         let back = advert(json!(950), true);
-        let (back_again, told) = gone.after(&offline, Sighting::of(&back, day(5), day(5)), true);
+        let (back_again, told) =
+            gone.after(&offline, Sighting::from_advert(&back, day(5), day(5)), true);
         assert_eq!(events(&told)[0]["type"], "REPUBLISHED");
         assert_eq!(events(&told)[1]["type"], "PRICE");
         assert_eq!(
@@ -204,7 +209,8 @@ mod tests {
     #[test]
     fn seeing_the_same_again_is_no_event() {
         let same = advert(json!(900), true);
-        let (next, told) = begin(&same).after(&same, Sighting::of(&same, day(9), day(9)), false);
+        let (next, told) =
+            begin(&same).after(&same, Sighting::from_advert(&same, day(9), day(9)), false);
         assert!(told.is_empty());
         assert_eq!(
             (next.observed_at, next.modified_at, next.online_at),
@@ -215,14 +221,21 @@ mod tests {
     #[test]
     fn a_price_that_becomes_known_or_unknown_is_an_event() {
         let (unknown, known) = (advert(Value::Null, true), advert(json!(900), true));
-        let (next, told) =
-            begin(&unknown).after(&unknown, Sighting::of(&known, day(2), day(2)), true);
+        let (next, told) = begin(&unknown).after(
+            &unknown,
+            Sighting::from_advert(&known, day(2), day(2)),
+            true,
+        );
         assert_eq!(events(&told)[0]["previous"], json!({}));
         assert_eq!(
             (next.initial_price, next.previous_price),
             (Eur::new(900.0), None)
         );
-        let (_, told) = next.after(&known, Sighting::of(&unknown, day(3), day(3)), true);
+        let (_, told) = next.after(
+            &known,
+            Sighting::from_advert(&unknown, day(3), day(3)),
+            true,
+        );
         assert_eq!(events(&told)[0]["previous"], json!({"price": 900}));
     }
 }

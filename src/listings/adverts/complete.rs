@@ -1,6 +1,6 @@
 //! What an advert leaves unsaid and the rest of it tells: commune, department, coordinates, price per area, defaults.
 //!
-//! Derived values are remembered as such ([`Derived`]): they leave before an update is laid over the record, so that a
+//! Derived values are remembered as such ([`DerivedFields`]): they leave before an update is laid over the record, so that a
 //! new postal code is not contradicted by the INSEE code derived from the former one. A position that is a commune's
 //! centre equals `cityCoordinate`: that is how a record says how precise it is.
 
@@ -22,14 +22,14 @@ use toise_geo::iris::IrisIndex;
 
 /// Fields of an advert that were derived: bit `n` stands for the `n`-th of its paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Derived(pub u32);
+pub struct DerivedFields(pub u32);
 
 macro_rules! derived {
     ($($name:ident = $place:literal: $path:expr;)+) => {
-        impl Derived {
+        impl DerivedFields {
             $(
                 #[doc = concat!("`", stringify!($path), "` was derived.")]
-                pub const $name: Derived = Derived(1 << $place);
+                pub const $name: DerivedFields = DerivedFields(1 << $place);
             )+
             /// Where each bit's field stands. Bits are stored: a new one is added at the end.
             const PATHS: &'static [&'static [&'static str]] = &[$(&$path),+];
@@ -50,13 +50,13 @@ derived! {
     PRICE_PER_AREA = 9: ["currentPrice", "valuePerArea"];
 }
 
-impl Derived {
+impl DerivedFields {
     /// Whether a field was derived.
-    pub fn contains(self, field: Derived) -> bool {
+    pub fn contains(self, field: DerivedFields) -> bool {
         self.0 & field.0 != 0
     }
 
-    fn add(&mut self, field: Derived) {
+    fn add(&mut self, field: DerivedFields) {
         self.0 |= field.0;
     }
 
@@ -83,25 +83,33 @@ impl Derived {
 
 /// What completing an advert came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Completed {
+pub struct Completion {
     /// What was filled in.
-    pub derived: Derived,
+    pub derived: DerivedFields,
     /// What could not be, for whoever sent the advert.
     pub warnings: Vec<Cow<'static, str>>,
 }
 
 /// Fills in what is missing and can be told from the rest.
-pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completed {
-    let mut completed = Completed::default();
+pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completion {
+    let mut completed = Completion::default();
     let derived = &mut completed.derived;
-    fill(&mut advert.currency, Derived::CURRENCY, derived, || {
-        Some(EnumCurrency::Eur)
-    });
+    fill(
+        &mut advert.currency,
+        DerivedFields::CURRENCY,
+        derived,
+        || Some(EnumCurrency::Eur),
+    );
     let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
-    fill(&mut advert.scope, Derived::SCOPE, derived, || match offer {
-        Some(EnumPropertyOfferType::Rent) => Some(EnumPricingScope::Mensual),
-        _ => Some(EnumPricingScope::OneOff),
-    });
+    fill(
+        &mut advert.scope,
+        DerivedFields::SCOPE,
+        derived,
+        || match offer {
+            Some(EnumPropertyOfferType::Rent) => Some(EnumPricingScope::Mensual),
+            _ => Some(EnumPricingScope::OneOff),
+        },
+    );
     if let Some(location) = &mut advert.location {
         let unknown = complete_place(location, iris, derived);
         completed.warnings.extend(unknown.map(Cow::Owned));
@@ -111,15 +119,15 @@ pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completed {
             .current_price
             .get_or_insert_with(AdvertPrice::default);
         price.value_per_area = Some(per_area);
-        completed.derived.add(Derived::PRICE_PER_AREA);
+        completed.derived.add(DerivedFields::PRICE_PER_AREA);
     }
     completed
 }
 
 fn fill<T>(
     slot: &mut Option<T>,
-    field: Derived,
-    derived: &mut Derived,
+    field: DerivedFields,
+    derived: &mut DerivedFields,
     value: impl FnOnce() -> Option<T>,
 ) {
     if slot.is_none() {
@@ -134,7 +142,7 @@ fn fill<T>(
 fn complete_place(
     location: &mut AdLocation,
     iris: Option<&IrisIndex>,
-    derived: &mut Derived,
+    derived: &mut DerivedFields,
 ) -> Option<String> {
     let position = location
         .location_coordinate
@@ -142,39 +150,42 @@ fn complete_place(
         .and_then(|point| point.location);
     let quarter =
         position.and_then(|position| iris?.find(position.latitude(), position.longitude()));
-    fill(&mut location.iris_code, Derived::IRIS_CODE, derived, || {
-        IrisCode::parse(&quarter?.code)
-    });
+    fill(
+        &mut location.iris_code,
+        DerivedFields::IRIS_CODE,
+        derived,
+        || IrisCode::parse(&quarter?.code),
+    );
     let of_quarter = location
         .iris_code
         .as_ref()
         .and_then(|code| InseeCode::parse(code.as_str().get(..5)?));
     fill(
         &mut location.insee_code,
-        Derived::INSEE_CODE,
+        DerivedFields::INSEE_CODE,
         derived,
         || of_quarter,
     );
     let commune = commune_of(location);
     fill(
         &mut location.insee_code,
-        Derived::INSEE_CODE,
+        DerivedFields::INSEE_CODE,
         derived,
         || InseeCode::parse(commune?.insee_code),
     );
     let department = department_of(location, position);
     fill(
         &mut location.department,
-        Derived::DEPARTMENT,
+        DerivedFields::DEPARTMENT,
         derived,
         || department,
     );
-    fill(&mut location.city, Derived::CITY, derived, || {
+    fill(&mut location.city, DerivedFields::CITY, derived, || {
         Some(commune?.name.to_owned())
     });
     fill(
         &mut location.postal_code,
-        Derived::POSTAL_CODE,
+        DerivedFields::POSTAL_CODE,
         derived,
         || {
             // Several codes: which one it is cannot be told.
@@ -195,14 +206,14 @@ fn complete_place(
     };
     fill_point(
         &mut location.city_coordinate,
-        Derived::CITY_COORDINATE,
+        DerivedFields::CITY_COORDINATE,
         derived,
         point(centre),
     );
     let centre = location.city_coordinate.clone();
     fill_point(
         &mut location.location_coordinate,
-        Derived::POSITION,
+        DerivedFields::POSITION,
         derived,
         centre,
     );
@@ -219,8 +230,8 @@ fn complete_place(
 /// An empty point is as good as none.
 fn fill_point(
     slot: &mut Option<AdCompleteLatLng>,
-    field: Derived,
-    derived: &mut Derived,
+    field: DerivedFields,
+    derived: &mut DerivedFields,
     point: Option<AdCompleteLatLng>,
 ) {
     if slot.as_ref().is_some_and(|point| point.location.is_none()) {
@@ -240,18 +251,22 @@ fn unknown_commune(location: &AdLocation) -> String {
 }
 
 fn has_communes(postal_code: Option<&PostalCode>) -> bool {
-    postal_code.is_some_and(|code| communes::of_postal_code(code.as_str()).next().is_some())
+    postal_code.is_some_and(|code| {
+        communes::find_by_postal_code(code.as_str())
+            .next()
+            .is_some()
+    })
 }
 
 fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
     if let Some(code) = &location.insee_code {
-        return communes::of_code(code.as_str());
+        return communes::find_by_code(code.as_str());
     }
     let department = location.department.as_ref().map(Department::as_str);
     match (&location.postal_code, &location.city) {
         (Some(postal_code), Some(city)) => {
             let postal_code = postal_code.as_str();
-            communes::of_postal_code_and_name(postal_code, city).or_else(|| {
+            communes::find_by_postal_code_and_name(postal_code, city).or_else(|| {
                 let department =
                     department.or_else(|| communes::department_of_postal_code(postal_code))?;
                 communes::named(city, department)
@@ -259,7 +274,7 @@ fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
         }
         (Some(postal_code), None) => {
             // Several communes: which one it is cannot be told.
-            let mut found = communes::of_postal_code(postal_code.as_str());
+            let mut found = communes::find_by_postal_code(postal_code.as_str());
             let first = found.next()?;
             found.next().is_none().then_some(first)
         }
@@ -269,14 +284,16 @@ fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
 }
 
 fn department_of(location: &AdLocation, position: Option<Position>) -> Option<Department> {
-    let of_commune = location
+    let for_commune = location
         .insee_code
         .as_ref()
-        .and_then(|code| departments::of_commune(code.as_str()));
-    let of_postal_code =
+        .and_then(|code| departments::for_commune(code.as_str()));
+    let find_by_postal_code =
         || communes::department_of_postal_code(location.postal_code.as_ref()?.as_str());
     let of_position = || communes::department_at(position?.latitude(), position?.longitude());
-    let code = of_commune.or_else(of_postal_code).or_else(of_position)?;
+    let code = for_commune
+        .or_else(find_by_postal_code)
+        .or_else(of_position)?;
     Department::parse(code)
 }
 

@@ -70,7 +70,7 @@ impl ListingUrl {
         url.set_fragment(None);
         let kept: Vec<(String, String)> = url
             .query_pairs()
-            .filter(|(name, _)| !is_tracking(name))
+            .filter(|(name, _)| !is_tracking_parameter(name))
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
         let key = key(&url, &kept)?;
@@ -107,7 +107,7 @@ impl ListingUrl {
 /// Digest of the identifying part of an address.
 pub type UrlDigest = [u8; 16];
 
-fn is_tracking(name: &str) -> bool {
+fn is_tracking_parameter(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TRACKING_NAMES.contains(&name.as_str())
         || TRACKING_PREFIXES
@@ -128,7 +128,7 @@ fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
     if let Some(port) = url.port() {
         key.push_str(&format!(":{port}"));
     }
-    key.push_str(&same_escapes(url.path().trim_end_matches('/')));
+    key.push_str(&normalise_escapes(url.path().trim_end_matches('/')));
     let mut sorted: Vec<&(String, String)> = parameters.iter().collect();
     sorted.sort_by(|one, other| one.0.cmp(&other.0));
     for (place, (name, value)) in sorted.into_iter().enumerate() {
@@ -141,7 +141,7 @@ fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
 }
 
 /// The path with escapes of unreserved characters undone and the others in upper case (RFC 3986, 6.2.2).
-fn same_escapes(path: &str) -> String {
+fn normalise_escapes(path: &str) -> String {
     let mut same = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(at) = rest.find('%') {

@@ -16,7 +16,7 @@ use toise_contract::read::read;
 const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
 
 /// Fields that are derived here and ignored on arrival, so that a record read from the service can be sent back.
-const OURS: [&str; 6] = [
+const DERIVED_FIELDS: [&str; 6] = [
     "flxId",
     "propertyFlxId",
     "mainPropertyAdFlxId",
@@ -30,7 +30,7 @@ const SIGHTING: [&str; 3] = ["url", "firstSeenAt", "lastSeenAt"];
 
 /// An advert that was read: a sighting of a listing and what it says of it.
 #[derive(Clone, Debug)]
-pub struct Incoming {
+pub struct IncomingAdvert {
     /// Which listing.
     pub url: ListingUrl,
     /// When it was seen: `lastSeenAt`, or now.
@@ -45,7 +45,7 @@ pub struct Incoming {
     pub content: Advert,
 }
 
-impl Incoming {
+impl IncomingAdvert {
     /// Reads an advert that arrives at `now`.
     ///
     /// # Errors
@@ -54,8 +54,8 @@ impl Incoming {
         let Value::Object(mut patch) = value else {
             return Err(Fault::new("", "must be an object"));
         };
-        patch.retain(|field, _| !OURS.contains(&field.as_str()));
-        even_floors(&mut patch);
+        patch.retain(|field, _| !DERIVED_FIELDS.contains(&field.as_str()));
+        sync_floor_names(&mut patch);
         let value = Value::Object(patch);
         let mut content: Advert = read(&value)?;
         let url = match &content.url {
@@ -97,7 +97,7 @@ impl Incoming {
     /// What the two together cannot be; the incoming part alone was read before.
     pub fn over(&self, stored: Map<String, Value>) -> Result<Advert, Fault> {
         let mut merged = stored;
-        lay_over(&mut merged, &self.patch);
+        merge_patch(&mut merged, &self.patch);
         read(&Value::Object(merged))
     }
 }
@@ -111,7 +111,7 @@ fn states_price(patch: &Map<String, Value>) -> bool {
 }
 
 /// The floor has two names: one that is given alone gives the other its value, else an update would leave them apart.
-fn even_floors(patch: &mut Map<String, Value>) {
+fn sync_floor_names(patch: &mut Map<String, Value>) {
     let Some(Value::Object(habitation)) = patch.get_mut("habitation") else {
         return;
     };
@@ -137,7 +137,7 @@ fn even_floors(patch: &mut Map<String, Value>) {
 }
 
 /// Merges a patch into an object: null removes, objects merge, everything else replaces.
-fn lay_over(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
+fn merge_patch(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
     for (field, value) in patch {
         match value {
             Value::Null => {
@@ -151,7 +151,7 @@ fn lay_over(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
                     *here = Value::Object(Map::new());
                 }
                 if let Value::Object(here) = here {
-                    lay_over(here, inner);
+                    merge_patch(here, inner);
                 }
             }
             other => {
@@ -170,11 +170,11 @@ mod tests {
         "2026-11-21T12:00:00Z".parse().unwrap()
     }
 
-    fn read_json(value: Value) -> Result<Incoming, Fault> {
-        Incoming::read(value, now())
+    fn read_json(value: Value) -> Result<IncomingAdvert, Fault> {
+        IncomingAdvert::read(value, now())
     }
 
-    fn incoming(mut value: Value) -> Incoming {
+    fn incoming(mut value: Value) -> IncomingAdvert {
         value["url"] = json!("https://portail.example/1");
         read_json(value).unwrap()
     }

@@ -1,19 +1,19 @@
 //! What an incoming advert makes of a stored one: the next record with its history and events, or nothing, or a fault.
 //!
 //! A pure function of both, so it runs on all cores before the transaction, and again inside it in the rare case that
-//! another writer came first. In two steps: a [`Known`] advert and a sighting make the next, which is all that counts
-//! while sightings follow each other in memory; a [`Draft`] is what is made of it to be stored.
+//! another writer came first. In two steps: a [`AdvertState`] advert and a sighting make the next, which is all that counts
+//! while sightings follow each other in memory; a [`AdvertDraft`] is what is made of it to be stored.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::member::Member;
+use super::member::PropertyMember;
 use crate::adverts::anomaly::Anomalies;
-use crate::adverts::change::{History, Sighting};
-use crate::adverts::complete::{Derived, complete, forget_price_per_area};
-use crate::adverts::incoming::Incoming;
+use crate::adverts::change::{AdvertHistory, Sighting};
+use crate::adverts::complete::{DerivedFields, complete, forget_price_per_area};
+use crate::adverts::incoming::IncomingAdvert;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
@@ -25,7 +25,7 @@ use toise_geo::iris::IrisIndex;
 use toise_store::document;
 
 /// Fields of a stored record that no sighting gives.
-const NOT_CONTENT: [&str; 7] = [
+const HISTORY_FIELDS: [&str; 7] = [
     "flxId",
     "url",
     "firstSeenAt",
@@ -37,7 +37,7 @@ const NOT_CONTENT: [&str; 7] = [
 
 /// A stored advert.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredAdvert {
     /// Its number in the store.
     pub advert: i64,
     /// The number of its property.
@@ -45,16 +45,16 @@ pub struct Stored {
     /// The number of its last change.
     pub sequence: i64,
     /// What is remembered beside the record.
-    pub history: History,
+    pub history: AdvertHistory,
     /// What of the record was derived.
-    pub derived: Derived,
+    pub derived: DerivedFields,
     /// JSON text of the record.
     pub text: Vec<u8>,
 }
 
 /// What happened to the content of an advert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ContentChange {
     /// It is new.
     Created,
     /// Its content changed.
@@ -63,22 +63,22 @@ pub enum Change {
     Unchanged,
 }
 
-impl Change {
+impl ContentChange {
     /// The contract's spelling.
     pub fn as_str(self) -> &'static str {
         match self {
-            Change::Created => "created",
-            Change::Updated => "updated",
-            Change::Unchanged => "unchanged",
+            ContentChange::Created => "created",
+            ContentChange::Updated => "updated",
+            ContentChange::Unchanged => "unchanged",
         }
     }
 }
 
 /// A record to store.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct AdvertDraft {
     /// The record, complete but for the property's identifier, and what is kept beside it.
-    pub member: Member,
+    pub member: PropertyMember,
     /// Why it is doubted.
     pub anomalies: Anomalies,
     /// What comparisons need of it.
@@ -86,7 +86,7 @@ pub struct Draft {
     /// What happened to it.
     pub events: Vec<AdvertEvent>,
     /// What happened to its content.
-    pub change: Change,
+    pub change: ContentChange,
     /// What whoever sent it should know.
     pub warnings: Vec<Cow<'static, str>>,
     /// The record as the store keeps it.
@@ -95,42 +95,42 @@ pub struct Draft {
 
 /// What to do about an incoming advert.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum IngestDecision {
     /// Store a record.
-    Write(Box<Draft>),
+    Write(Box<AdvertDraft>),
     /// Nothing: everything it says is known, or older than what is known. The advert it is about.
-    Nothing(FlxId),
+    Unchanged(FlxId),
     /// It is not taken.
     Reject(Fault),
 }
 
 /// What sightings said of an advert so far: its content, without what was derived from it, and its history.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct AdvertState {
     flx_id: FlxId,
     url: Option<String>,
     content: Advert,
-    history: History,
+    history: AdvertHistory,
 }
 
 /// What is known of an advert after a sighting, and what that changed.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct AdvertDelta {
     /// What is known now.
-    pub known: Known,
+    pub known: AdvertState,
     /// What happened to it.
     pub events: Vec<AdvertEvent>,
     /// What happened to its content.
-    pub change: Change,
+    pub change: ContentChange,
 }
 
 /// What a sighting comes to.
 #[derive(Clone, Debug)]
-pub enum Seen {
+pub enum SightingOutcome {
     /// It says something new.
-    News(Box<News>),
+    Changed(Box<AdvertDelta>),
     /// Everything it says is known, or older than what is known.
-    Nothing(FlxId),
+    Unchanged(FlxId),
     /// It is not taken.
     Refused(Fault),
 }
@@ -140,60 +140,63 @@ pub enum Seen {
 /// # Errors
 /// A stored record that cannot be read, a record that cannot be written.
 pub fn prepare(
-    incoming: &Incoming,
-    stored: Option<&Stored>,
+    incoming: &IncomingAdvert,
+    stored: Option<&StoredAdvert>,
     iris: Option<&IrisIndex>,
-) -> Result<Step, document::Error> {
+) -> Result<IngestDecision, document::Error> {
     let seen = match stored {
-        None => Known::begin(incoming),
+        None => AdvertState::begin(incoming),
         Some(stored) => {
-            let (known, given) = Known::read(stored)?;
+            let (known, given) = AdvertState::read(stored)?;
             known.update(given, incoming)
         }
     };
     Ok(match seen {
-        Seen::Nothing(flx_id) => Step::Nothing(flx_id),
-        Seen::Refused(fault) => Step::Reject(fault),
-        Seen::News(news) => Step::Write(Box::new(Draft::of(*news, iris)?)),
+        SightingOutcome::Unchanged(flx_id) => IngestDecision::Unchanged(flx_id),
+        SightingOutcome::Refused(fault) => IngestDecision::Reject(fault),
+        SightingOutcome::Changed(delta) => {
+            IngestDecision::Write(Box::new(AdvertDraft::build(*delta, iris)?))
+        }
     })
 }
 
-impl Known {
+impl AdvertState {
     /// What the first sighting of an advert says of it; it gets its identifier here.
-    pub fn begin(incoming: &Incoming) -> Seen {
+    pub fn begin(incoming: &IncomingAdvert) -> SightingOutcome {
         let mut content = incoming.content.clone();
         content.is_online.get_or_insert(true);
         forget_price_per_area(&mut content);
         if let Err(fault) = require(&content) {
-            return Seen::Refused(fault);
+            return SightingOutcome::Refused(fault);
         }
         if !incoming.states_price {
-            return Seen::Refused(Fault::new(
+            return SightingOutcome::Refused(Fault::new(
                 "currentPrice.value",
                 "is required; null for a price on request",
             ));
         }
-        let sighting = Sighting::of(&content, incoming.observed_at, incoming.first_seen_at);
+        let sighting =
+            Sighting::from_advert(&content, incoming.observed_at, incoming.first_seen_at);
         let known = Self {
             flx_id: FlxId(Uuid::now_v7()),
             url: Some(incoming.url.address().to_owned()),
             content,
-            history: History::begin(sighting),
+            history: AdvertHistory::begin(sighting),
         };
-        known.news(Change::Created, Vec::new())
+        known.delta(ContentChange::Created, Vec::new())
     }
 
     /// What is known after a further sighting of the advert.
-    pub fn then(&self, incoming: &Incoming) -> Seen {
+    pub fn then(&self, incoming: &IncomingAdvert) -> SightingOutcome {
         match serde_json::to_value(&self.content) {
             Ok(Value::Object(given)) => self.update(given, incoming),
             // Every advert is written as an object.
-            _ => Seen::Nothing(self.flx_id),
+            _ => SightingOutcome::Unchanged(self.flx_id),
         }
     }
 
     /// What is known of a stored advert; its content also as JSON.
-    fn read(stored: &Stored) -> Result<(Self, Map<String, Value>), document::Error> {
+    fn read(stored: &StoredAdvert) -> Result<(Self, Map<String, Value>), document::Error> {
         let damaged = |error: &dyn std::fmt::Display| document::Error::Damaged(error.to_string());
         let mut given: Map<String, Value> =
             serde_json::from_slice(&stored.text).map_err(|error| damaged(&error))?;
@@ -202,7 +205,7 @@ impl Known {
         let flx_id = flx_id.ok_or_else(|| damaged(&"it has no flxId"))?;
         let url = text_of("url").map(str::to_owned);
         stored.derived.remove_from(&mut given);
-        given.retain(|field, _| !NOT_CONTENT.contains(&field.as_str()));
+        given.retain(|field, _| !HISTORY_FIELDS.contains(&field.as_str()));
         let given = Value::Object(given);
         let mut content: Advert = read(&given).map_err(|fault| damaged(&fault))?;
         forget_price_per_area(&mut content);
@@ -218,40 +221,40 @@ impl Known {
         }
     }
 
-    /// The same as [`Known::then`], its content given as JSON.
-    fn update(&self, given: Map<String, Value>, incoming: &Incoming) -> Seen {
+    /// The same as [`AdvertState::then`], its content given as JSON.
+    fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
         if self.history.is_later_than(incoming.observed_at) {
             let history = self.history.with_earlier(incoming.first_seen_at);
             if history == self.history {
-                return Seen::Nothing(self.flx_id);
+                return SightingOutcome::Unchanged(self.flx_id);
             }
             let known = self.with(was.clone(), history);
-            return known.news(Change::Unchanged, Vec::new());
+            return known.delta(ContentChange::Unchanged, Vec::new());
         }
         let mut is = match incoming.over(given) {
             Ok(content) => content,
-            Err(fault) => return Seen::Refused(fault),
+            Err(fault) => return SightingOutcome::Refused(fault),
         };
         forget_price_per_area(&mut is);
         is.is_online = is.is_online.or(was.is_online).or(Some(true));
         if let Err(fault) = require(&is) {
-            return Seen::Refused(fault);
+            return SightingOutcome::Refused(fault);
         }
         let is_changed = is != *was;
-        let sighting = Sighting::of(&is, incoming.observed_at, incoming.first_seen_at);
+        let sighting = Sighting::from_advert(&is, incoming.observed_at, incoming.first_seen_at);
         let (history, events) = self.history.after(was, sighting, is_changed);
         if !is_changed && history == self.history {
-            return Seen::Nothing(self.flx_id);
+            return SightingOutcome::Unchanged(self.flx_id);
         }
         let change = match is_changed {
-            true => Change::Updated,
-            false => Change::Unchanged,
+            true => ContentChange::Updated,
+            false => ContentChange::Unchanged,
         };
-        self.with(is, history).news(change, events)
+        self.with(is, history).delta(change, events)
     }
 
-    fn with(&self, content: Advert, history: History) -> Self {
+    fn with(&self, content: Advert, history: AdvertHistory) -> Self {
         Self {
             flx_id: self.flx_id,
             url: self.url.clone(),
@@ -260,8 +263,8 @@ impl Known {
         }
     }
 
-    fn news(self, change: Change, events: Vec<AdvertEvent>) -> Seen {
-        Seen::News(Box::new(News {
+    fn delta(self, change: ContentChange, events: Vec<AdvertEvent>) -> SightingOutcome {
+        SightingOutcome::Changed(Box::new(AdvertDelta {
             known: self,
             events,
             change,
@@ -298,23 +301,23 @@ fn require(content: &Advert) -> Result<(), Fault> {
     ))
 }
 
-impl Draft {
+impl AdvertDraft {
     /// The record made of content and history: completed, doubted, and written as the store keeps it.
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn of(news: News, iris: Option<&IrisIndex>) -> Result<Self, document::Error> {
-        let News {
+    pub fn build(delta: AdvertDelta, iris: Option<&IrisIndex>) -> Result<Self, document::Error> {
+        let AdvertDelta {
             known,
             events,
             change,
-        } = news;
+        } = delta;
         let history = known.history;
         let mut advert = known.content;
         advert.flx_id = Some(known.flx_id);
         advert.url = known.url;
         let completed = complete(&mut advert, iris);
-        let anomalies = Anomalies::of(&advert);
+        let anomalies = Anomalies::detect(&advert);
         advert.has_anomaly = Some(!anomalies.is_empty());
         advert.first_seen_at = Some(history.first_seen_at);
         advert.last_seen_at = Some(history.observed_at);
@@ -332,8 +335,8 @@ impl Draft {
         warnings.extend(anomalies.reasons().map(Cow::Borrowed));
         Ok(Self {
             document: document::encode(&advert)?,
-            fingerprint: Fingerprint::of(&advert).last_online(history.online_at),
-            member: Member {
+            fingerprint: Fingerprint::from_advert(&advert).last_online(history.online_at),
+            member: PropertyMember {
                 advert,
                 history,
                 derived: completed.derived,

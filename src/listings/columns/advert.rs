@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::dwelling::dwelling;
-use super::rows::{ColumnOf, Read, Rows};
-use super::shared::{Sold, columns, listed, placed, sold};
+use super::rows::{ColumnReader, RecordColumn, RowsBuilder};
+use super::shared::{HasSeller, columns, placed, push_listing_columns, push_seller_columns};
 use super::{Error, ID, adverts};
 use toise_contract::enums::WireEnum;
 use toise_contract::listings::Advert;
@@ -16,7 +16,7 @@ use toise_contract::listings::place::AdLocation;
 use toise_contract::listings::price::AdvertPrice;
 use toise_lake::schema::Column;
 
-impl Sold for Advert {
+impl HasSeller for Advert {
     fn seller(&self) -> Option<&LightSeller> {
         self.seller.as_ref()
     }
@@ -30,31 +30,37 @@ fn current_price(advert: &Advert) -> Option<&AdvertPrice> {
     advert.current_price.as_ref()
 }
 
-static COLUMNS: LazyLock<Vec<ColumnOf<Advert>>> = LazyLock::new(|| {
+static COLUMNS: LazyLock<Vec<RecordColumn<Advert>>> = LazyLock::new(|| {
     let mut to = vec![
-        ColumnOf::new(ID, Read::Id(|advert: &Advert| Some(advert.flx_id?.0))),
-        ColumnOf::new(
+        RecordColumn::new(
+            ID,
+            ColumnReader::Id(|advert: &Advert| Some(advert.flx_id?.0)),
+        ),
+        RecordColumn::new(
             "property_flx_id",
-            Read::Id(|advert| Some(advert.property_flx_id?.0)),
+            ColumnReader::Id(|advert| Some(advert.property_flx_id?.0)),
         ),
-        ColumnOf::new(
+        RecordColumn::new(
             "main_property_ad_flx_id",
-            Read::Id(|advert| Some(advert.main_property_ad_flx_id?.0)),
+            ColumnReader::Id(|advert| Some(advert.main_property_ad_flx_id?.0)),
         ),
-        ColumnOf::new(
+        RecordColumn::new(
             "type",
-            Read::Category(|advert| Some(advert.class?.as_str())),
+            ColumnReader::Category(|advert| Some(advert.class?.as_str())),
         ),
-        ColumnOf::new("source", Read::Category(|advert| advert.source.as_deref())),
-        ColumnOf::new("url", Read::Text(|advert| advert.url.as_deref())),
-        ColumnOf::new(
+        RecordColumn::new(
+            "source",
+            ColumnReader::Category(|advert| advert.source.as_deref()),
+        ),
+        RecordColumn::new("url", ColumnReader::Text(|advert| advert.url.as_deref())),
+        RecordColumn::new(
             "title",
-            Read::Text(|advert: &Advert| advert.title.as_deref()),
+            ColumnReader::Text(|advert: &Advert| advert.title.as_deref()),
         )
-        .shown_only(),
-        ColumnOf::new(
+        .sql_only(),
+        RecordColumn::new(
             "tags",
-            Read::List(|advert, each| {
+            ColumnReader::List(|advert, each| {
                 advert.tags.iter().for_each(|tag| each(tag));
                 Some(())
             }),
@@ -68,26 +74,26 @@ static COLUMNS: LazyLock<Vec<ColumnOf<Advert>>> = LazyLock::new(|| {
     columns!(to, Advert, numbers Some, "", [warranty_deposit]);
     columns!(to, Advert, numbers current_price, "current_price_", [value, value_per_area]);
     placed!(to, Advert, place);
-    listed(&mut to);
-    sold(&mut to);
+    push_listing_columns(&mut to);
+    push_seller_columns(&mut to);
     dwelling(&mut to);
     to
 });
 
 /// The columns of the table.
 pub(super) fn columns() -> Vec<Column> {
-    COLUMNS.iter().map(ColumnOf::described).collect()
+    COLUMNS.iter().map(RecordColumn::described).collect()
 }
 
 /// Adverts being laid out as rows.
 pub struct AdvertRows {
-    rows: Rows<Advert>,
+    rows: RowsBuilder<Advert>,
 }
 
 impl Default for AdvertRows {
     fn default() -> Self {
         Self {
-            rows: Rows::new(&COLUMNS),
+            rows: RowsBuilder::new(&COLUMNS),
         }
     }
 }

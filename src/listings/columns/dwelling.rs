@@ -1,7 +1,7 @@
 //! Columns of a dwelling.
 
-use super::rows::{ColumnOf, Read};
-use super::shared::{Listed, columns};
+use super::rows::{ColumnReader, RecordColumn};
+use super::shared::{ListingRecord, columns};
 use toise_contract::enums::WireEnum;
 use toise_contract::listings::habitation::{
     Characteristics, Climate, Features, PropertyCondition, Surface,
@@ -9,22 +9,22 @@ use toise_contract::listings::habitation::{
 use toise_contract::listings::scalars::Floor;
 
 /// Every column of a dwelling.
-pub(super) fn dwelling<R: Listed + 'static>(to: &mut Vec<ColumnOf<R>>) {
+pub(super) fn dwelling<R: ListingRecord + 'static>(to: &mut Vec<RecordColumn<R>>) {
     columns!(to, R, wholes R::habitation, "habitation_", [
         bathroom_count, bedroom_count, room_count, wc_count
     ]);
-    to.push(ColumnOf::new(
+    to.push(RecordColumn::new(
         "habitation_floor",
-        Read::Whole(|record| storey(record.habitation()?.floor, inner_floor(record))),
+        ColumnReader::Whole(|record| storey(record.habitation()?.floor, inner_floor(record))),
     ));
-    to.push(ColumnOf::new(
+    to.push(RecordColumn::new(
         "habitation_features_property_floor",
-        Read::Whole(|record| storey(inner_floor(record), record.habitation()?.floor)),
+        ColumnReader::Whole(|record| storey(inner_floor(record), record.habitation()?.floor)),
     ));
     columns!(to, R, lists R::habitation, "habitation_", [heat_types, heat_type_details, heatings]);
-    to.push(ColumnOf::new(
+    to.push(RecordColumn::new(
         "habitation_type",
-        Read::List(|record, each| {
+        ColumnReader::List(|record, each| {
             let types = &record.habitation()?.types;
             types.iter().for_each(|value| each(value.as_str()));
             Some(())
@@ -60,26 +60,26 @@ fn storey(own: Option<Floor>, other: Option<Floor>) -> Option<i32> {
     own.or(other).map(|floor| floor.get() as i32)
 }
 
-fn inner_floor<R: Listed>(record: &R) -> Option<Floor> {
+fn inner_floor<R: ListingRecord>(record: &R) -> Option<Floor> {
     features(record)?.property_floor
 }
 
-fn surface<R: Listed>(record: &R) -> Option<&Surface> {
+fn surface<R: ListingRecord>(record: &R) -> Option<&Surface> {
     record.habitation()?.surface.as_ref()
 }
 
-fn climate<R: Listed>(record: &R) -> Option<&Climate> {
+fn climate<R: ListingRecord>(record: &R) -> Option<&Climate> {
     record.habitation()?.climate.as_ref()
 }
 
-fn features<R: Listed>(record: &R) -> Option<&Features> {
+fn features<R: ListingRecord>(record: &R) -> Option<&Features> {
     record.habitation()?.features.as_ref()
 }
 
-fn condition<R: Listed>(record: &R) -> Option<&PropertyCondition> {
+fn condition<R: ListingRecord>(record: &R) -> Option<&PropertyCondition> {
     record.habitation()?.property_condition.as_ref()
 }
 
-fn characteristics<R: Listed>(record: &R) -> Option<&Characteristics> {
+fn characteristics<R: ListingRecord>(record: &R) -> Option<&Characteristics> {
     record.habitation()?.characteristics.as_ref()
 }

@@ -21,7 +21,7 @@ pub use property::PropertyRows;
 
 use std::sync::LazyLock;
 
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_lake::schema::{Column, TableSchema};
 
 /// Column that identifies a property or an advert.
@@ -68,10 +68,10 @@ pub fn adverts() -> &'static TableSchema {
 }
 
 /// The table of properties, or that of adverts.
-pub fn table_of(listing: Listing) -> &'static TableSchema {
+pub fn table_of(listing: ListingKind) -> &'static TableSchema {
     match listing {
-        Listing::Property => properties(),
-        Listing::Advert => adverts(),
+        ListingKind::Property => properties(),
+        ListingKind::Advert => adverts(),
     }
 }
 

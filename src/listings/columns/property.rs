@@ -8,8 +8,11 @@ use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
 
 use super::dwelling::dwelling;
-use super::rows::{ColumnOf, Read, Rows};
-use super::shared::{Priced, Sold, columns, listed, placed, priced, sold};
+use super::rows::{ColumnReader, RecordColumn, RowsBuilder};
+use super::shared::{
+    HasPrice, HasSeller, columns, placed, push_listing_columns, push_price_columns,
+    push_seller_columns,
+};
 use super::{ADVERTS, Error, ID, RECORD_KEY, properties};
 use crate::properties::record_key::RecordKey;
 use toise_contract::enums::WireEnum;
@@ -17,9 +20,9 @@ use toise_contract::listings::market::LightSeller;
 use toise_contract::listings::place::Location;
 use toise_contract::listings::price::Price;
 use toise_contract::listings::{Property, PropertyAdvert};
-use toise_lake::schema::{Column, ITEM, Kind, struct_fields};
+use toise_lake::schema::{Column, ColumnKind, ITEM, struct_fields};
 
-impl Priced for Property {
+impl HasPrice for Property {
     fn price(&self) -> Option<&Price> {
         self.price.as_ref()
     }
@@ -29,37 +32,40 @@ fn place(property: &Property) -> Option<&Location> {
     property.location.as_ref()
 }
 
-impl Priced for PropertyAdvert {
+impl HasPrice for PropertyAdvert {
     fn price(&self) -> Option<&Price> {
         self.price.as_ref()
     }
 }
 
-impl Sold for PropertyAdvert {
+impl HasSeller for PropertyAdvert {
     fn seller(&self) -> Option<&LightSeller> {
         self.seller.as_ref()
     }
 }
 
-static COLUMNS: LazyLock<Vec<ColumnOf<Property>>> = LazyLock::new(|| {
+static COLUMNS: LazyLock<Vec<RecordColumn<Property>>> = LazyLock::new(|| {
     let mut to = vec![
-        ColumnOf::new(ID, Read::Id(|property: &Property| Some(property.flx_id?.0))),
-        ColumnOf::new(
+        RecordColumn::new(
+            ID,
+            ColumnReader::Id(|property: &Property| Some(property.flx_id?.0)),
+        ),
+        RecordColumn::new(
             "type",
-            Read::Category(|property| Some(property.class?.as_str())),
+            ColumnReader::Category(|property| Some(property.class?.as_str())),
         ),
-        ColumnOf::new(
+        RecordColumn::new(
             "process",
-            Read::Category(|property| Some(property.process?.as_str())),
+            ColumnReader::Category(|property| Some(property.process?.as_str())),
         ),
-        ColumnOf::new(
+        RecordColumn::new(
             "title",
-            Read::Text(|property: &Property| property.title.as_deref()),
+            ColumnReader::Text(|property: &Property| property.title.as_deref()),
         )
-        .shown_only(),
-        ColumnOf::new(
+        .sql_only(),
+        RecordColumn::new(
             "tags",
-            Read::List(|property, each| {
+            ColumnReader::List(|property, each| {
                 property.tags.iter().for_each(|tag| each(tag));
                 Some(())
             }),
@@ -67,60 +73,63 @@ static COLUMNS: LazyLock<Vec<ColumnOf<Property>>> = LazyLock::new(|| {
     ];
     columns!(to, Property, flags Some, "", [has_anomaly, is_urgent]);
     placed!(to, Property, place);
-    listed(&mut to);
-    priced(&mut to);
+    push_listing_columns(&mut to);
+    push_price_columns(&mut to);
     dwelling(&mut to);
     to
 });
 
-static ADVERT_COLUMNS: LazyLock<Vec<ColumnOf<PropertyAdvert>>> = LazyLock::new(|| {
+static ADVERT_COLUMNS: LazyLock<Vec<RecordColumn<PropertyAdvert>>> = LazyLock::new(|| {
     let mut to = vec![
-        ColumnOf::new(
+        RecordColumn::new(
             ID,
-            Read::Id(|advert: &PropertyAdvert| Some(advert.flx_id?.0)),
+            ColumnReader::Id(|advert: &PropertyAdvert| Some(advert.flx_id?.0)),
         ),
-        ColumnOf::new("source", Read::Category(|advert| advert.source.as_deref())),
-        ColumnOf::new("url", Read::Text(|advert| advert.url.as_deref())),
-        ColumnOf::new(
+        RecordColumn::new(
+            "source",
+            ColumnReader::Category(|advert| advert.source.as_deref()),
+        ),
+        RecordColumn::new("url", ColumnReader::Text(|advert| advert.url.as_deref())),
+        RecordColumn::new(
             "lat",
-            Read::Number(|advert| Some(advert.location?.latitude())),
+            ColumnReader::Number(|advert| Some(advert.location?.latitude())),
         ),
-        ColumnOf::new(
+        RecordColumn::new(
             "lon",
-            Read::Number(|advert| Some(advert.location?.longitude())),
+            ColumnReader::Number(|advert| Some(advert.location?.longitude())),
         ),
-        ColumnOf::new(
+        RecordColumn::new(
             "offline_at",
-            Read::Moment(|advert: &PropertyAdvert| {
+            ColumnReader::Moment(|advert: &PropertyAdvert| {
                 Some(advert.offline_at?.get().timestamp_millis())
             }),
         )
-        .shown_only(),
+        .sql_only(),
     ];
     columns!(to, PropertyAdvert, moments Some, "", [first_seen_at, last_seen_at]);
     columns!(to, PropertyAdvert, flags Some, "", [
         is_online, is_pro, has_anomaly, is_exclusive
     ]);
-    priced(&mut to);
-    sold(&mut to);
+    push_price_columns(&mut to);
+    push_seller_columns(&mut to);
     to
 });
 
 /// The fields of the adverts of a property.
 static ADVERT_FIELDS: LazyLock<Vec<Column>> =
-    LazyLock::new(|| ADVERT_COLUMNS.iter().map(ColumnOf::described).collect());
+    LazyLock::new(|| ADVERT_COLUMNS.iter().map(RecordColumn::described).collect());
 
 /// The columns of the table, the adverts last.
 pub(super) fn columns() -> Vec<Column> {
-    let mut columns: Vec<Column> = COLUMNS.iter().map(ColumnOf::described).collect();
+    let mut columns: Vec<Column> = COLUMNS.iter().map(RecordColumn::described).collect();
     columns.push(Column {
         name: RECORD_KEY.into(),
-        kind: Kind::Integer,
+        kind: ColumnKind::Integer,
         filterable: true,
     });
     columns.push(Column {
         name: ADVERTS.into(),
-        kind: Kind::Items(&ADVERT_FIELDS),
+        kind: ColumnKind::Items(&ADVERT_FIELDS),
         filterable: true,
     });
     columns
@@ -128,18 +137,18 @@ pub(super) fn columns() -> Vec<Column> {
 
 /// Properties being laid out as rows.
 pub struct PropertyRows {
-    rows: Rows<Property>,
+    rows: RowsBuilder<Property>,
     keys: Int64Builder,
-    adverts: Rows<PropertyAdvert>,
+    adverts: RowsBuilder<PropertyAdvert>,
     advert_counts: Vec<usize>,
 }
 
 impl Default for PropertyRows {
     fn default() -> Self {
         Self {
-            rows: Rows::new(&COLUMNS),
+            rows: RowsBuilder::new(&COLUMNS),
             keys: Int64Builder::new(),
-            adverts: Rows::new(&ADVERT_COLUMNS),
+            adverts: RowsBuilder::new(&ADVERT_COLUMNS),
             advert_counts: Vec::new(),
         }
     }

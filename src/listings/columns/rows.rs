@@ -8,21 +8,21 @@ use arrow::array::{
 };
 use uuid::Uuid;
 
-use toise_lake::schema::{Column, Kind, UTC};
+use toise_lake::schema::{Column, ColumnKind, UTC};
 
 /// A column and how it is read from a record.
-pub(super) struct ColumnOf<R> {
+pub(super) struct RecordColumn<R> {
     pub name: &'static str,
     /// Whether filters or sorting ask for it.
     pub filterable: bool,
-    pub read: Read<R>,
+    pub read: ColumnReader<R>,
 }
 
 /// What hands on the texts of a list, one by one.
-pub(super) type Each<'a> = &'a mut dyn FnMut(&str);
+pub(super) type TextVisitor<'a> = &'a mut dyn FnMut(&str);
 
 /// How a column is read from a record.
-pub(super) enum Read<R> {
+pub(super) enum ColumnReader<R> {
     Id(fn(&R) -> Option<Uuid>),
     Text(fn(&R) -> Option<&str>),
     Category(fn(&R) -> Option<&str>),
@@ -31,11 +31,11 @@ pub(super) enum Read<R> {
     Whole(fn(&R) -> Option<i32>),
     Moment(fn(&R) -> Option<i64>),
     Flag(fn(&R) -> Option<bool>),
-    List(fn(&R, Each<'_>) -> Option<()>),
+    List(fn(&R, TextVisitor<'_>) -> Option<()>),
 }
 
-impl<R> ColumnOf<R> {
-    pub fn new(name: &'static str, read: Read<R>) -> Self {
+impl<R> RecordColumn<R> {
+    pub fn new(name: &'static str, read: ColumnReader<R>) -> Self {
         Self {
             name,
             filterable: true,
@@ -44,7 +44,7 @@ impl<R> ColumnOf<R> {
     }
 
     /// The column for SQL alone.
-    pub fn shown_only(self) -> Self {
+    pub fn sql_only(self) -> Self {
         Self {
             filterable: false,
             ..self
@@ -53,13 +53,13 @@ impl<R> ColumnOf<R> {
 
     pub fn described(&self) -> Column {
         let kind = match self.read {
-            Read::Id(_) | Read::Text(_) => Kind::Text,
-            Read::Category(_) | Read::CategoryId(_) => Kind::Category,
-            Read::Number(_) => Kind::Number,
-            Read::Whole(_) => Kind::SmallInteger,
-            Read::Moment(_) => Kind::Moment,
-            Read::Flag(_) => Kind::Flag,
-            Read::List(_) => Kind::CategoryList,
+            ColumnReader::Id(_) | ColumnReader::Text(_) => ColumnKind::Text,
+            ColumnReader::Category(_) | ColumnReader::CategoryId(_) => ColumnKind::Category,
+            ColumnReader::Number(_) => ColumnKind::Number,
+            ColumnReader::Whole(_) => ColumnKind::SmallInteger,
+            ColumnReader::Moment(_) => ColumnKind::Moment,
+            ColumnReader::Flag(_) => ColumnKind::Flag,
+            ColumnReader::List(_) => ColumnKind::CategoryList,
         };
         Column {
             name: self.name.into(),
@@ -70,7 +70,7 @@ impl<R> ColumnOf<R> {
 }
 
 /// Cells of a column being filled.
-enum Cells {
+enum ColumnBuilder {
     Text(StringBuilder),
     Number(Float64Builder),
     Whole(Int32Builder),
@@ -79,37 +79,42 @@ enum Cells {
     List(ListBuilder<StringBuilder>),
 }
 
-impl Cells {
-    fn of<R>(read: &Read<R>) -> Self {
+impl ColumnBuilder {
+    fn of<R>(read: &ColumnReader<R>) -> Self {
         match read {
-            Read::Id(_) | Read::Text(_) | Read::Category(_) | Read::CategoryId(_) => {
-                Self::Text(StringBuilder::new())
+            ColumnReader::Id(_)
+            | ColumnReader::Text(_)
+            | ColumnReader::Category(_)
+            | ColumnReader::CategoryId(_) => Self::Text(StringBuilder::new()),
+            ColumnReader::Number(_) => Self::Number(Float64Builder::new()),
+            ColumnReader::Whole(_) => Self::Whole(Int32Builder::new()),
+            ColumnReader::Moment(_) => {
+                Self::Moment(TimestampMillisecondBuilder::new().with_timezone(UTC))
             }
-            Read::Number(_) => Self::Number(Float64Builder::new()),
-            Read::Whole(_) => Self::Whole(Int32Builder::new()),
-            Read::Moment(_) => Self::Moment(TimestampMillisecondBuilder::new().with_timezone(UTC)),
-            Read::Flag(_) => Self::Flag(BooleanBuilder::new()),
-            Read::List(_) => Self::List(ListBuilder::new(StringBuilder::new())),
+            ColumnReader::Flag(_) => Self::Flag(BooleanBuilder::new()),
+            ColumnReader::List(_) => Self::List(ListBuilder::new(StringBuilder::new())),
         }
     }
 
-    fn push<R>(&mut self, read: &Read<R>, record: &R) {
+    fn push<R>(&mut self, read: &ColumnReader<R>, record: &R) {
         match (self, read) {
-            (Self::Text(cells), Read::Id(read) | Read::CategoryId(read)) => match read(record) {
-                Some(id) => {
-                    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
-                    cells.append_value(id.as_hyphenated().encode_lower(&mut text));
+            (Self::Text(cells), ColumnReader::Id(read) | ColumnReader::CategoryId(read)) => {
+                match read(record) {
+                    Some(id) => {
+                        let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+                        cells.append_value(id.as_hyphenated().encode_lower(&mut text));
+                    }
+                    None => cells.append_null(),
                 }
-                None => cells.append_null(),
-            },
-            (Self::Text(cells), Read::Text(read) | Read::Category(read)) => {
+            }
+            (Self::Text(cells), ColumnReader::Text(read) | ColumnReader::Category(read)) => {
                 cells.append_option(read(record));
             }
-            (Self::Number(cells), Read::Number(read)) => cells.append_option(read(record)),
-            (Self::Whole(cells), Read::Whole(read)) => cells.append_option(read(record)),
-            (Self::Moment(cells), Read::Moment(read)) => cells.append_option(read(record)),
-            (Self::Flag(cells), Read::Flag(read)) => cells.append_option(read(record)),
-            (Self::List(cells), Read::List(read)) => {
+            (Self::Number(cells), ColumnReader::Number(read)) => cells.append_option(read(record)),
+            (Self::Whole(cells), ColumnReader::Whole(read)) => cells.append_option(read(record)),
+            (Self::Moment(cells), ColumnReader::Moment(read)) => cells.append_option(read(record)),
+            (Self::Flag(cells), ColumnReader::Flag(read)) => cells.append_option(read(record)),
+            (Self::List(cells), ColumnReader::List(read)) => {
                 // An object that holds the list and is missing leaves it empty.
                 let _ = read(record, &mut |text| cells.values().append_value(text));
                 cells.append(true);
@@ -132,15 +137,15 @@ impl Cells {
 }
 
 /// Rows of records, column by column.
-pub(super) struct Rows<R: 'static> {
-    columns: &'static [ColumnOf<R>],
-    cells: Vec<Cells>,
+pub(super) struct RowsBuilder<R: 'static> {
+    columns: &'static [RecordColumn<R>],
+    cells: Vec<ColumnBuilder>,
     count: usize,
 }
 
-impl<R> Rows<R> {
-    pub fn new(columns: &'static [ColumnOf<R>]) -> Self {
-        let cells = columns.iter().map(|column| Cells::of(&column.read));
+impl<R> RowsBuilder<R> {
+    pub fn new(columns: &'static [RecordColumn<R>]) -> Self {
+        let cells = columns.iter().map(|column| ColumnBuilder::of(&column.read));
         Self {
             columns,
             cells: cells.collect(),
@@ -162,6 +167,6 @@ impl<R> Rows<R> {
     /// The columns of all rows pushed; none is left.
     pub fn finish(&mut self) -> Vec<ArrayRef> {
         self.count = 0;
-        self.cells.iter_mut().map(Cells::finish).collect()
+        self.cells.iter_mut().map(ColumnBuilder::finish).collect()
     }
 }

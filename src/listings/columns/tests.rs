@@ -4,11 +4,11 @@ use arrow::array::RecordBatch;
 
 use super::*;
 use crate::properties::record_key::RecordKey;
-use toise_contract::listings::filters::model::{Leaf, Takes, leaves};
-use toise_contract::listings::filters::{Listing, Part};
-use toise_lake::schema::Kind;
+use toise_contract::listings::filters::model::{FieldType, FilterLeaf, leaves};
+use toise_contract::listings::filters::{FieldSubset, ListingKind};
+use toise_lake::schema::ColumnKind;
 
-fn kind_of(schema: &TableSchema, leaf: &Leaf, column: &str) -> Kind {
+fn kind_of(schema: &TableSchema, leaf: &FilterLeaf, column: &str) -> ColumnKind {
     let (_, found) = schema
         .column(column)
         .unwrap_or_else(|| panic!("{}: no column {column}", leaf.path));
@@ -19,32 +19,39 @@ fn kind_of(schema: &TableSchema, leaf: &Leaf, column: &str) -> Kind {
 #[test]
 fn every_leaf_of_a_filter_has_a_column_of_its_kind() {
     for (listing, schema) in [
-        (Listing::Property, properties()),
-        (Listing::Advert, adverts()),
+        (ListingKind::Property, properties()),
+        (ListingKind::Advert, adverts()),
     ] {
-        let leaves = leaves(listing.filter_model(), Part::Whole);
+        let leaves = leaves(listing.filter_model(), FieldSubset::Whole);
         assert!(leaves.len() > 100, "{} leaves", leaves.len());
         for leaf in &leaves {
-            let allowed: &[Kind] = match leaf.takes {
-                Takes::Flag => &[Kind::Flag],
-                Takes::Range => &[Kind::Number, Kind::SmallInteger],
-                Takes::Year => &[Kind::SmallInteger],
-                Takes::Moments | Takes::AnyMoments => &[Kind::Moment],
-                Takes::OneOf(_) | Takes::AnyOf(_) => &[Kind::Category, Kind::CategoryList],
-                Takes::AnyText => &[Kind::CategoryList],
-                Takes::Text | Takes::Code(_) | Takes::AnyCode(_) => &[Kind::Text, Kind::Category],
-                Takes::LatLng(_) | Takes::Point(_) => {
+            let allowed: &[ColumnKind] = match leaf.takes {
+                FieldType::Flag => &[ColumnKind::Flag],
+                FieldType::Range => &[ColumnKind::Number, ColumnKind::SmallInteger],
+                FieldType::Year => &[ColumnKind::SmallInteger],
+                FieldType::Moments | FieldType::AnyMoments => &[ColumnKind::Moment],
+                FieldType::OneOf(_) | FieldType::AnyOf(_) => {
+                    &[ColumnKind::Category, ColumnKind::CategoryList]
+                }
+                FieldType::AnyText => &[ColumnKind::CategoryList],
+                FieldType::Text | FieldType::Code(_) | FieldType::AnyCode(_) => {
+                    &[ColumnKind::Text, ColumnKind::Category]
+                }
+                FieldType::LatLng(_) | FieldType::Point(_) => {
                     let (list, position) = match leaf.column.rsplit_once('.') {
                         Some((list, position)) => (format!("{list}."), position),
                         None => (String::new(), leaf.column.as_str()),
                     };
                     for name in toise_contract::filter::position_columns(position) {
                         let kind = kind_of(schema, leaf, &format!("{list}{name}"));
-                        assert_eq!(kind, Kind::Number, "{}", leaf.path);
+                        assert_eq!(kind, ColumnKind::Number, "{}", leaf.path);
                     }
                     continue;
                 }
-                Takes::Model(_) | Takes::AnyModel(_) | Takes::SomeItem(_) | Takes::Ignored => {
+                FieldType::Model(_)
+                | FieldType::AnyModel(_)
+                | FieldType::SomeItem(_)
+                | FieldType::Ignored => {
                     panic!("{} is no leaf", leaf.path)
                 }
             };
@@ -58,8 +65,8 @@ fn every_leaf_of_a_filter_has_a_column_of_its_kind() {
 fn sort_keys_and_the_clustering_order_are_columns() {
     use toise_contract::enums::{EnumSearchRequestSortBy, WireEnum};
     for (listing, schema) in [
-        (Listing::Property, properties()),
-        (Listing::Advert, adverts()),
+        (ListingKind::Property, properties()),
+        (ListingKind::Advert, adverts()),
     ] {
         assert_eq!(schema.name, listing.table());
         for sort_by in EnumSearchRequestSortBy::ALL {

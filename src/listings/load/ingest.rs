@@ -15,13 +15,13 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::adverts::incoming::Incoming;
-use crate::adverts::prepare::{Change, Step, Stored, prepare};
-use crate::placement::find::Foreseen;
-use crate::records::percolation::Percolation;
-use crate::records::recent::Basis;
+use crate::adverts::incoming::IncomingAdvert;
+use crate::adverts::prepare::{ContentChange, IngestDecision, StoredAdvert, prepare};
+use crate::placement::find::PlannedPlacement;
+use crate::records::percolation::PercolationBuffer;
+use crate::records::recent_changes::ChangeBaseline;
 use crate::records::rows::{self, failed};
-use crate::records::tables::Tables;
+use crate::records::tables::ListingsWriter;
 use crate::{Listings, Result};
 use toise_alerts::percolate::AdvertWritten;
 use toise_contract::Fault;
@@ -36,13 +36,13 @@ pub const GROUP_MAX: usize = 128;
 
 /// What became of an advert that was taken.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Receipt {
+pub struct IngestReceipt {
     /// The advert.
     pub flx_id: FlxId,
     /// The property it belongs to.
     pub property_flx_id: FlxId,
     /// What happened to its content.
-    pub change: Change,
+    pub change: ContentChange,
     /// What happened to it.
     pub events: Vec<AdvertEvent>,
     /// What whoever sent it should know: why it is doubted, what could not be completed.
@@ -50,13 +50,13 @@ pub struct Receipt {
 }
 
 /// What became of an advert: taken, or refused with the reason.
-pub type Outcome = std::result::Result<Receipt, Fault>;
+pub type IngestOutcome = std::result::Result<IngestReceipt, Fault>;
 
 /// The contract's code of an advert that is refused.
 const FAULT_CODE: u32 = 10_002;
 
 /// What became of an advert, as answers tell it.
-pub fn answer(outcome: &Outcome) -> Value {
+pub fn answer(outcome: &IngestOutcome) -> Value {
     let receipt = match outcome {
         Ok(receipt) => receipt,
         Err(fault) => {
@@ -77,24 +77,24 @@ pub fn answer(outcome: &Outcome) -> Value {
 }
 
 /// An advert on its way.
-struct Prepared {
-    incoming: Incoming,
-    plan: Option<Plan>,
+struct PreparedAdvert {
+    incoming: IncomingAdvert,
+    plan: Option<WritePlan>,
 }
 
 /// What to do about an advert, as long as the stored one is of the version it was made for.
-struct Plan {
+struct WritePlan {
     version: Option<(i64, i64)>,
-    step: Step,
-    foreseen: Option<Foreseen>,
+    step: IngestDecision,
+    planned: Option<PlannedPlacement>,
 }
 
 /// Adverts of one transaction.
-struct Group {
+struct IngestGroup {
     /// Before anything of it was looked up.
-    basis: Basis,
+    basis: ChangeBaseline,
     /// Each read or refused.
-    adverts: Vec<std::result::Result<Prepared, Fault>>,
+    adverts: Vec<std::result::Result<PreparedAdvert, Fault>>,
 }
 
 impl Listings {
@@ -102,9 +102,9 @@ impl Listings {
     ///
     /// # Errors
     /// A store that fails. The groups before the one that failed are taken; taking an advert again does no harm.
-    pub fn ingest(&self, mut adverts: Vec<Value>) -> Result<Vec<Outcome>> {
+    pub fn ingest(&self, mut adverts: Vec<Value>) -> Result<Vec<IngestOutcome>> {
         if adverts.len() <= GROUP_MAX {
-            return self.take_group(self.prepare_group(adverts)?);
+            return self.write_group(self.prepare_group(adverts)?);
         }
         let mut outcomes = Vec::with_capacity(adverts.len());
         let (prepared, ready) = sync_channel(1);
@@ -120,26 +120,26 @@ impl Listings {
                 }
             });
             for group in ready {
-                outcomes.extend(self.take_group(group?)?);
+                outcomes.extend(self.write_group(group?)?);
             }
             Ok(outcomes)
         })
     }
 
     /// Reads adverts and prepares each against what is stored now.
-    fn prepare_group(&self, adverts: Vec<Value>) -> Result<Group> {
+    fn prepare_group(&self, adverts: Vec<Value>) -> Result<IngestGroup> {
         let now = self.clock.now();
-        let read: Vec<std::result::Result<Incoming, Fault>> = adverts
+        let read: Vec<std::result::Result<IncomingAdvert, Fault>> = adverts
             .into_par_iter()
-            .map(|advert| Incoming::read(advert, now))
+            .map(|advert| IncomingAdvert::read(advert, now))
             .collect();
         let basis = self.store.read(|connection| {
             self.percolator.catch_up(connection)?;
-            Basis::now(connection)
+            ChangeBaseline::now(connection)
         })?;
         let iris = self.contours.get()?;
         let mut met = HashSet::with_capacity(read.len());
-        let adverts: Vec<(std::result::Result<Incoming, Fault>, bool)> = read
+        let adverts: Vec<(std::result::Result<IncomingAdvert, Fault>, bool)> = read
             .into_iter()
             .map(|read| {
                 let is_first = read
@@ -158,43 +158,45 @@ impl Listings {
                 true => Some(self.plan(&incoming, iris.as_deref())?),
                 false => None,
             };
-            Ok(Ok(Prepared { incoming, plan }))
+            Ok(Ok(PreparedAdvert { incoming, plan }))
         });
-        Ok(Group {
+        Ok(IngestGroup {
             basis,
             adverts: adverts.collect::<Result<_>>()?,
         })
     }
 
     /// Prepares an advert against what is stored now, and finds out where it belongs.
-    fn plan(&self, incoming: &Incoming, iris: Option<&IrisIndex>) -> Result<Plan> {
+    fn plan(&self, incoming: &IncomingAdvert, iris: Option<&IrisIndex>) -> Result<WritePlan> {
         let digest = incoming.url.digest();
         let stored = self
             .store
             .read(|connection| rows::by_url(connection, &digest))?;
-        let mut plan = Plan::new(incoming, stored.as_ref(), iris)?;
-        if let Step::Write(draft) = &plan.step {
-            let foreseen =
-                |connection: &Connection| Foreseen::of(connection, draft, stored.as_ref());
-            plan.foreseen = Some(self.store.read_at_once(foreseen)?);
+        let mut plan = WritePlan::new(incoming, stored.as_ref(), iris)?;
+        if let IngestDecision::Write(draft) = &plan.step {
+            let planned = |connection: &Connection| {
+                PlannedPlacement::plan(connection, draft, stored.as_ref())
+            };
+            plan.planned = Some(self.store.read_snapshot(planned)?);
         }
         Ok(plan)
     }
 
     /// Takes a group; on disk on return.
-    fn take_group(&self, group: Group) -> Result<Vec<Outcome>> {
+    fn write_group(&self, group: IngestGroup) -> Result<Vec<IngestOutcome>> {
         let iris = self.contours.get()?;
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
         let taken = self.store.write(move |transaction| {
-            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
-            let mut tables = Tables::begin(transaction, percolation)?.prepared_on(group.basis)?;
+            let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
+            let mut tables =
+                ListingsWriter::begin(transaction, percolation)?.with_baseline(group.basis)?;
             let mut group = group;
             let outcomes = group.adverts.iter_mut().map(|prepared| match prepared {
-                Ok(prepared) => take_one(&mut tables, prepared, iris.as_deref()),
+                Ok(prepared) => write_one(&mut tables, prepared, iris.as_deref()),
                 Err(fault) => Ok(Err(fault.clone())),
             });
-            let outcomes = outcomes.collect::<rusqlite::Result<Vec<Outcome>>>()?;
+            let outcomes = outcomes.collect::<rusqlite::Result<Vec<IngestOutcome>>>()?;
             tables.end()?;
             // Taking a group apart costs time that others wait for here, and nobody where it came from.
             Ok((outcomes, group))
@@ -208,61 +210,61 @@ impl Listings {
     }
 }
 
-impl Plan {
+impl WritePlan {
     fn new(
-        incoming: &Incoming,
-        stored: Option<&Stored>,
+        incoming: &IncomingAdvert,
+        stored: Option<&StoredAdvert>,
         iris: Option<&IrisIndex>,
     ) -> std::result::Result<Self, document::Error> {
         Ok(Self {
             version: stored.map(|stored| (stored.advert, stored.sequence)),
             step: prepare(incoming, stored, iris)?,
-            foreseen: None,
+            planned: None,
         })
     }
 }
 
-fn take_one(
-    tables: &mut Tables<'_>,
-    prepared: &mut Prepared,
+fn write_one(
+    tables: &mut ListingsWriter<'_>,
+    prepared: &mut PreparedAdvert,
     iris: Option<&IrisIndex>,
-) -> rusqlite::Result<Outcome> {
+) -> rusqlite::Result<IngestOutcome> {
     let digest = prepared.incoming.url.digest();
     let version = tables.version(&digest)?;
     let plan = match &mut prepared.plan {
         Some(plan) if plan.version == version => plan,
         overtaken => {
             let stored = rows::by_url(tables.connection(), &digest)?;
-            let plan = Plan::new(&prepared.incoming, stored.as_ref(), iris);
+            let plan = WritePlan::new(&prepared.incoming, stored.as_ref(), iris);
             overtaken.insert(plan.map_err(failed)?)
         }
     };
     let draft = match &mut plan.step {
-        Step::Write(draft) => draft,
-        Step::Reject(fault) => return Ok(Err(fault.clone())),
-        Step::Nothing(flx_id) => {
-            return Ok(Ok(Receipt {
+        IngestDecision::Write(draft) => draft,
+        IngestDecision::Reject(fault) => return Ok(Err(fault.clone())),
+        IngestDecision::Unchanged(flx_id) => {
+            return Ok(Ok(IngestReceipt {
                 flx_id: *flx_id,
                 property_flx_id: tables.property_of_url(&digest)?,
-                change: Change::Unchanged,
+                change: ContentChange::Unchanged,
                 events: Vec::new(),
                 warnings: Vec::new(),
             }));
         }
     };
-    let foreseen = plan.foreseen.as_ref();
+    let planned = plan.planned.as_ref();
     let (number, property_flx_id) = match plan.version {
-        None => tables.place(&digest, draft, foreseen)?,
-        Some((advert, _)) => (advert, tables.replace(advert, draft, foreseen)?),
+        None => tables.place(&digest, draft, planned)?,
+        Some((advert, _)) => (advert, tables.replace(advert, draft, planned)?),
     };
     let advert = &mut draft.member.advert;
     let flx_id = advert
         .flx_id
         .ok_or_else(|| failed("an advert has no identifier"))?;
-    if draft.change != Change::Unchanged {
+    if draft.change != ContentChange::Unchanged {
         tables.percolate_advert(|| AdvertWritten {
             advert: number,
-            is_new: draft.change == Change::Created,
+            is_new: draft.change == ContentChange::Created,
             record: Advert {
                 property_flx_id: Some(property_flx_id),
                 main_property_ad_flx_id: Some(property_flx_id),
@@ -273,7 +275,7 @@ fn take_one(
         })?;
     }
     tables.percolate_moved(Some(number))?;
-    Ok(Ok(Receipt {
+    Ok(Ok(IngestReceipt {
         flx_id,
         property_flx_id,
         change: draft.change,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use toise_contract::fault::Fault;
 use toise_contract::fields::{Field, FieldKind, ListOf, read};
-use toise_contract::walk::At;
+use toise_contract::walk::JsonPath;
 
 /// Adverts one call may bring.
 pub const ADVERTS_MAX: usize = 1_000;
@@ -29,7 +29,7 @@ pub static ADVERTS: [Field; 1] = [Field::required(
 /// # Errors
 /// The first fault in document order.
 pub fn parse_adverts(mut body: Value) -> Result<Vec<Value>, Fault> {
-    read(&body, &ADVERTS, At::Body)?;
+    read(&body, &ADVERTS, JsonPath::Body)?;
     match body[ADVERTS_KEY].take() {
         Value::Array(adverts) => Ok(adverts),
         _ => Err(Fault::new(ADVERTS_KEY, "must be an array")),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
 
-use crate::records::percolation::Percolation;
+use crate::records::percolation::PercolationBuffer;
 use crate::records::rows;
-use crate::records::tables::Tables;
+use crate::records::tables::ListingsWriter;
 use crate::{Error, Listings, Result};
-use toise_alerts::percolate::Occasion;
+use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 
 impl Listings {
@@ -36,11 +36,11 @@ impl Listings {
                 (None, _) => return Ok(Err(format!("no property {one}"))),
                 (_, None) => return Ok(Err(format!("no property {other}"))),
             };
-            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
-            let mut tables = Tables::begin(transaction, percolation)?;
-            tables.forget_apart(first, second)?;
+            let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
+            let mut tables = ListingsWriter::begin(transaction, percolation)?;
+            tables.clear_distinct(first, second)?;
             tables.redirect(second, first)?;
-            tables.rebuild(first, Some(Occasion::Joined))?;
+            tables.rebuild(first, Some(PropertyTrigger::AdvertJoined))?;
             tables.end()?;
             Ok(Ok(rows::property_id(transaction, first)?))
         });
@@ -87,8 +87,8 @@ impl Listings {
                 let rule = "name some of the property's adverts, but not all";
                 return Ok(Err(format!("nothing to split: {rule}")));
             }
-            let percolation = Percolation::begin(&percolator, transaction, now_ms)?;
-            let mut tables = Tables::begin(transaction, percolation)?;
+            let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
+            let mut tables = ListingsWriter::begin(transaction, percolation)?;
             let id = tables.split(number, &leaving)?;
             tables.end()?;
             Ok(Ok(id))

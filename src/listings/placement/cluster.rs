@@ -8,33 +8,33 @@ use rusqlite::OptionalExtension;
 use uuid::Uuid;
 
 use crate::adverts::identity::UrlDigest;
-use crate::adverts::prepare::{Change, Draft};
-use crate::placement::find::{Foreseen, Found, Placement, own_property};
-use crate::properties::made::MadeProperty;
-use crate::records::rows::{self, failed, fingerprints_of, is_kept_apart};
-use crate::records::tables::Tables;
-use toise_alerts::percolate::Occasion;
+use crate::adverts::prepare::{AdvertDraft, ContentChange};
+use crate::placement::find::{Placement, PlacementTarget, PlannedPlacement, own_property};
+use crate::properties::made::BuiltProperty;
+use crate::records::rows::{self, failed, fingerprints_of, is_marked_distinct};
+use crate::records::tables::ListingsWriter;
+use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
-use toise_dedup::{Fingerprint, Verdict, compare};
+use toise_dedup::{DedupVerdict, Fingerprint, compare};
 
 /// Adverts a property may hold: no asset has so many, and each is looked at when one changes.
 pub const MEMBERS_MAX: usize = 200;
 
-impl Tables<'_> {
+impl ListingsWriter<'_> {
     /// Stores a new advert under the property it belongs to, or one of its own; gives its number and the property's
     /// identifier. What was foreseen counts as far as it still holds.
     pub(crate) fn place(
         &mut self,
         digest: &UrlDigest,
-        draft: &Draft,
-        foreseen: Option<&Foreseen>,
+        draft: &AdvertDraft,
+        planned: Option<&PlannedPlacement>,
     ) -> rusqlite::Result<(i64, FlxId)> {
         let own_id = draft.member.advert.flx_id;
         let own_id = own_id.ok_or_else(|| failed("an advert has no identifier"))?;
-        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
+        let before = planned.and_then(|planned| planned.placement.as_ref());
         let found = self.find(&draft.fingerprint, None, before)?;
         let Some((property, bridged)) = found else {
-            let property = match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
+            let property = match planned.and_then(|planned| planned.made.as_ref()) {
                 Some((None, made)) => self.insert_property(own_id, made)?,
                 _ => self.insert_property(own_id, &own_property(draft)?)?,
             };
@@ -43,7 +43,7 @@ impl Tables<'_> {
         };
         let advert = self.insert_advert(digest, property, draft)?;
         let property = self.join(property, &bridged)?;
-        self.remake(property, Some(Occasion::Joined), foreseen)?;
+        self.refresh_property(property, Some(PropertyTrigger::AdvertJoined), planned)?;
         Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
@@ -51,37 +51,40 @@ impl Tables<'_> {
     pub(crate) fn replace(
         &mut self,
         advert: i64,
-        draft: &Draft,
-        foreseen: Option<&Foreseen>,
+        draft: &AdvertDraft,
+        planned: Option<&PlannedPlacement>,
     ) -> rusqlite::Result<FlxId> {
         let mut property = self.property_of_advert(advert)?;
-        let mut occasion = (draft.change != Change::Unchanged).then_some(Occasion::Changed);
+        let mut trigger =
+            (draft.change != ContentChange::Unchanged).then_some(PropertyTrigger::AdvertChanged);
         let found = match draft.change {
-            Change::Updated => self.elsewhere(advert, property, &draft.fingerprint, foreseen)?,
+            ContentChange::Updated => {
+                self.find_other_property(advert, property, &draft.fingerprint, planned)?
+            }
             _ => None,
         };
         self.update_advert(advert, draft)?;
         if let Some((found, bridged)) = found {
             let others = [&[found], bridged.as_slice()].concat();
             if let Some(joined) = self.join_any(property, &others)? {
-                (property, occasion) = (joined, Some(Occasion::Joined));
+                (property, trigger) = (joined, Some(PropertyTrigger::AdvertJoined));
             }
         }
-        self.remake(property, occasion, foreseen)?;
+        self.refresh_property(property, trigger, planned)?;
         rows::property_id(self.connection(), property)
     }
 
     /// The property that an advert, if it is alone in its own, belongs to by what it says now.
-    fn elsewhere(
+    fn find_other_property(
         &self,
         advert: i64,
         property: i64,
         fingerprint: &Fingerprint,
-        foreseen: Option<&Foreseen>,
-    ) -> rusqlite::Result<Found> {
-        let before = foreseen.and_then(|foreseen| foreseen.placement.as_ref());
-        let is_alone = match foreseen {
-            Some(_) if self.is_as_before(property) => before.is_some(),
+        planned: Option<&PlannedPlacement>,
+    ) -> rusqlite::Result<PlacementTarget> {
+        let before = planned.and_then(|planned| planned.placement.as_ref());
+        let is_alone = match planned {
+            Some(_) if self.is_unchanged(property) => before.is_some(),
             _ => fingerprints_of(self.connection(), property)?.len() == 1,
         };
         match is_alone {
@@ -96,7 +99,7 @@ impl Tables<'_> {
         fingerprint: &Fingerprint,
         own: Option<(i64, i64)>,
         before: Option<&Placement>,
-    ) -> rusqlite::Result<Found> {
+    ) -> rusqlite::Result<PlacementTarget> {
         match (before, self.recent()) {
             (Some(before), Some(recent)) => before.now(self.connection(), fingerprint, own, recent),
             _ => Ok(Placement::find(self.connection(), fingerprint, own)?.found),
@@ -104,17 +107,17 @@ impl Tables<'_> {
     }
 
     /// Replaces the record of a property by what its adverts make: by what was foreseen, if the property is as it was.
-    fn remake(
+    fn refresh_property(
         &mut self,
         property: i64,
-        occasion: Option<Occasion>,
-        foreseen: Option<&Foreseen>,
+        trigger: Option<PropertyTrigger>,
+        planned: Option<&PlannedPlacement>,
     ) -> rusqlite::Result<()> {
-        match foreseen.and_then(|foreseen| foreseen.made.as_ref()) {
-            Some((Some(of), made)) if *of == property && self.is_as_before(property) => {
-                self.update_property(property, made, occasion)
+        match planned.and_then(|planned| planned.made.as_ref()) {
+            Some((Some(of), made)) if *of == property && self.is_unchanged(property) => {
+                self.update_property(property, made, trigger)
             }
-            _ => self.rebuild(property, occasion),
+            _ => self.rebuild(property, trigger),
         }
     }
 
@@ -147,11 +150,11 @@ impl Tables<'_> {
             return Ok(false);
         }
         for (advert, fingerprint) in &ones {
-            if is_kept_apart(self.connection(), *advert, other)? {
+            if is_marked_distinct(self.connection(), *advert, other)? {
                 return Ok(false);
             }
             let contradicts = |(_, other): &(i64, Fingerprint)| {
-                compare(fingerprint, other).verdict() == Verdict::Different
+                compare(fingerprint, other).verdict() == DedupVerdict::Different
             };
             if others.iter().any(contradicts) {
                 return Ok(false);
@@ -169,16 +172,16 @@ impl Tables<'_> {
             .partition(|(advert, _)| leaving.contains(advert));
         for (one, _) in &leave {
             for (other, _) in &stay {
-                self.keep_apart(*one, *other)?;
+                self.mark_distinct(*one, *other)?;
             }
         }
         let ids = leave.iter().filter_map(|(_, member)| member.advert.flx_id);
         let (id, former) = self.identifier_for(ids)?;
         let parting: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
-        let made = MadeProperty::of(id, &parting).map_err(failed)?;
+        let made = BuiltProperty::build(id, &parting).map_err(failed)?;
         let parted = match former {
             Some(former) => {
-                self.update_property(former, &made, Some(Occasion::Changed))?;
+                self.update_property(former, &made, Some(PropertyTrigger::AdvertChanged))?;
                 former
             }
             None => self.insert_property(id, &made)?,
@@ -186,10 +189,10 @@ impl Tables<'_> {
         for (advert, member) in &leave {
             self.move_advert(*advert, parted)?;
             if let Some(founded) = member.advert.flx_id {
-                self.answer_with(founded, property, parted)?;
+                self.redirect_identifier(founded, property, parted)?;
             }
         }
-        self.rebuild(property, Some(Occasion::Changed))?;
+        self.rebuild(property, Some(PropertyTrigger::AdvertChanged))?;
         self.percolate_moved(None)?;
         Ok(id)
     }

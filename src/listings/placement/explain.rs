@@ -14,7 +14,7 @@ use toise_store::document;
 /// One of the two adverts.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Side {
+pub struct ExplainedAdvert {
     /// The advert.
     pub flx_id: FlxId,
     /// The property it belongs to.
@@ -36,7 +36,7 @@ pub struct Side {
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// Both adverts.
-    pub adverts: [Side; 2],
+    pub adverts: [ExplainedAdvert; 2],
     /// Whether they belong to one property now.
     pub together: bool,
     /// Whether a person declared them to be of different assets.
@@ -65,7 +65,7 @@ impl Listings {
         })
     }
 
-    fn side(&self, name: &str) -> Result<Side> {
+    fn side(&self, name: &str) -> Result<ExplainedAdvert> {
         let (column, key) = match (FlxId::parse(name), ListingUrl::parse(name)) {
             (Some(id), _) => ("advert_id", *id.0.as_bytes()),
             (None, Some(url)) => ("url_digest", url.digest()),
@@ -82,7 +82,7 @@ impl Listings {
             let row = connection.query_row(&sql, [key], |row| {
                 let text = document::decode(row.get_ref(3)?.as_blob()?).map_err(failed)?;
                 let advert: Advert = serde_json::from_slice(&text).map_err(failed)?;
-                Ok(Side {
+                Ok(ExplainedAdvert {
                     number: row.get(0)?,
                     flx_id: flx_id(row, 1)?,
                     property_flx_id: flx_id(row, 2)?,

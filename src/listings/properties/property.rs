@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::adverts::change::History;
-use crate::adverts::complete::{Derived, per_area, priced_area};
-use crate::adverts::member::Member;
+use crate::adverts::change::AdvertHistory;
+use crate::adverts::complete::{DerivedFields, per_area, priced_area};
+use crate::adverts::member::PropertyMember;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::market::Meta;
 use toise_contract::listings::medias::Medias;
@@ -25,18 +25,18 @@ const IMAGES_MAX: usize = toise_contract::read::LIST_ITEMS_MAX;
 const TAGS_MAX: usize = toise_contract::read::LIST_ITEMS_MAX;
 
 /// The property that members make; they may come in any order, none is an empty property.
-pub fn of_members<'m>(
+pub fn build_property<'m>(
     property_id: FlxId,
-    members: impl IntoIterator<Item = &'m Member>,
+    members: impl IntoIterator<Item = &'m PropertyMember>,
 ) -> Property {
-    let mut seen: Vec<&Member> = members.into_iter().collect();
+    let mut seen: Vec<&PropertyMember> = members.into_iter().collect();
     seen.sort_by_key(|member| (member.history.first_seen_at, member.advert.flx_id));
     let mut present = seen.clone();
     present.sort_by_key(|member| !member.is_online());
     let first = seen.first().map(|member| &member.advert);
     let adverts: Vec<&Advert> = present.iter().map(|member| &member.advert).collect();
     Property {
-        adverts: seen.iter().map(|member| of_property(member)).collect(),
+        adverts: seen.iter().map(|member| property_advert(member)).collect(),
         description: first.and_then(|advert| advert.description.clone()),
         flx_id: Some(property_id),
         habitation: united(adverts.iter().map(|advert| advert.habitation.as_ref())),
@@ -60,7 +60,7 @@ pub fn of_members<'m>(
     }
 }
 
-fn of_property(member: &Member) -> PropertyAdvert {
+fn property_advert(member: &PropertyMember) -> PropertyAdvert {
     let advert = member.advert.clone();
     let position = advert
         .location
@@ -131,15 +131,15 @@ fn fill(whole: &mut Map<String, Value>, part: Map<String, Value>) {
 }
 
 /// The place of the member whose position was given, else of the first; codes are never mixed between communes.
-fn location(present: &[&Member]) -> Option<Location> {
-    let placed: Vec<&&Member> = present
+fn location(present: &[&PropertyMember]) -> Option<Location> {
+    let placed: Vec<&&PropertyMember> = present
         .iter()
         .filter(|member| member.advert.location.is_some())
         .collect();
-    let has_own_position = |member: &&&&Member| {
+    let has_own_position = |member: &&&&PropertyMember| {
         let place = member.advert.location.as_ref();
         let has_position = place.is_some_and(|place| place.location_coordinate.is_some());
-        has_position && !member.derived.contains(Derived::POSITION)
+        has_position && !member.derived.contains(DerivedFields::POSITION)
     };
     let best = placed.iter().find(has_own_position).or(placed.first())?;
     let best = best.advert.location.as_ref()?;
@@ -170,7 +170,7 @@ fn location(present: &[&Member]) -> Option<Location> {
 }
 
 /// Every picture once: portals copy each other's, with their identifier or with their hashes.
-fn medias(seen: &[&Member]) -> Option<Medias> {
+fn medias(seen: &[&PropertyMember]) -> Option<Medias> {
     let mut all: Option<Medias> = None;
     for medias in seen
         .iter()
@@ -207,7 +207,7 @@ fn medias(seen: &[&Member]) -> Option<Medias> {
     all
 }
 
-fn tags(seen: &[&Member]) -> Vec<String> {
+fn tags(seen: &[&PropertyMember]) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for tag in seen.iter().flat_map(|member| &member.advert.tags) {
         if tags.len() < TAGS_MAX && !tags.contains(tag) {
@@ -217,9 +217,10 @@ fn tags(seen: &[&Member]) -> Vec<String> {
     tags
 }
 
-fn meta(seen: &[&Member]) -> Meta {
-    let latest =
-        |moment: fn(&History) -> Timestamp| seen.iter().map(|member| moment(&member.history)).max();
+fn meta(seen: &[&PropertyMember]) -> Meta {
+    let latest = |moment: fn(&AdvertHistory) -> Timestamp| {
+        seen.iter().map(|member| moment(&member.history)).max()
+    };
     let is_totally_offline = !seen.iter().any(|member| member.is_online());
     let offline_at = seen
         .iter()
@@ -235,9 +236,9 @@ fn meta(seen: &[&Member]) -> Meta {
     }
 }
 
-fn price(seen: &[&Member]) -> Option<Price> {
+fn price(seen: &[&PropertyMember]) -> Option<Price> {
     let first = seen.first()?;
-    let last_online = |member: &&&Member| (member.history.online_at, member.is_online());
+    let last_online = |member: &&&PropertyMember| (member.history.online_at, member.is_online());
     let last = seen.iter().max_by_key(last_online)?;
     let (of_first, of_last) = (price_of(first), price_of(last));
     let (initial, latest) = (of_first.initial, of_last.latest);
@@ -253,7 +254,7 @@ fn price(seen: &[&Member]) -> Option<Price> {
 }
 
 /// The price of one advert, and how it moved.
-fn price_of(member: &Member) -> Price {
+fn price_of(member: &PropertyMember) -> Price {
     let advert = &member.advert;
     let latest = advert.current_price.as_ref();
     let value = latest.and_then(|price| price.value);

@@ -11,7 +11,7 @@ use super::rows::{self, failed, flx_id};
 use crate::properties::record_key::RecordKey;
 use crate::{Error, Listings, Result};
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_store::document;
 
 /// Changes one call gives at most.
@@ -19,7 +19,7 @@ pub const CHANGES_MAX: usize = 10_000;
 
 /// A record that changed, as it is now.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct ListingChange {
     /// Number of its last change; every change of any record has its own, in order of commit.
     pub sequence: i64,
     /// Its number in its table, the same for life.
@@ -34,9 +34,9 @@ pub struct Change {
 
 /// The adverts, or the properties, that changed after a number.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changes {
+pub struct ListingChanges {
     /// The records, in order of their last change. One that changed again comes once, with its later number.
-    pub records: Vec<Change>,
+    pub records: Vec<ListingChange>,
     /// Number they reach through: what changed after it is still to be asked for, nothing else is.
     pub through: i64,
 }
@@ -47,14 +47,19 @@ impl Listings {
         Ok(self.store.read(rows::last_sequence)?)
     }
 
-    /// The adverts or properties that changed after a number; see [`Moment::changes_since`]. Blocks.
-    pub fn changes_since(&self, of: Listing, sequence: i64, limit: usize) -> Result<Changes> {
-        self.at_one_moment(|moment| moment.changes_since(of, sequence, limit))
+    /// The adverts or properties that changed after a number; see [`ListingsSnapshot::changes_since`]. Blocks.
+    pub fn changes_since(
+        &self,
+        of: ListingKind,
+        sequence: i64,
+        limit: usize,
+    ) -> Result<ListingChanges> {
+        self.with_snapshot(|moment| moment.changes_since(of, sequence, limit))
     }
 
     /// How many adverts or properties changed after a number; counts to `limit` and no further. Blocks: milliseconds for
     /// 100,000.
-    pub fn count_since(&self, of: Listing, sequence: i64, limit: usize) -> Result<usize> {
+    pub fn count_since(&self, of: ListingKind, sequence: i64, limit: usize) -> Result<usize> {
         let sql = format!(
             "SELECT count(*) FROM (SELECT 1 FROM {} WHERE sequence > ?1 LIMIT ?2)",
             of.table()
@@ -68,13 +73,13 @@ impl Listings {
 
     /// Runs several readings that see the same state, whatever is committed meanwhile. The store's log of writes grows
     /// until they end. Blocks.
-    pub fn at_one_moment<T, E: From<Error>>(
+    pub fn with_snapshot<T, E: From<Error>>(
         &self,
-        reading: impl FnOnce(&Moment<'_>) -> std::result::Result<T, E>,
+        reading: impl FnOnce(&ListingsSnapshot<'_>) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
         let all = self.store.read(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            Ok(reading(&Moment {
+            Ok(reading(&ListingsSnapshot {
                 connection: &transaction,
             }))
         });
@@ -83,33 +88,43 @@ impl Listings {
 }
 
 /// The listings as one reading sees them.
-pub struct Moment<'c> {
+pub struct ListingsSnapshot<'c> {
     connection: &'c Connection,
 }
 
-impl Moment<'_> {
+impl ListingsSnapshot<'_> {
     /// The adverts or properties that changed after a number, the earliest `limit` of them (and at most
     /// [`CHANGES_MAX`]).
     ///
     /// A projection that starts at 0 and goes on from the last number it was given misses nothing: numbers are given in
     /// the order of commits, under the store's one write lock.
-    pub fn changes_since(&self, of: Listing, sequence: i64, limit: usize) -> Result<Changes> {
+    pub fn changes_since(
+        &self,
+        of: ListingKind,
+        sequence: i64,
+        limit: usize,
+    ) -> Result<ListingChanges> {
         let limit = limit.min(CHANGES_MAX);
         let changes = self.read_changes(of, sequence, limit);
         Ok(changes.map_err(toise_store::Error::from)?)
     }
 
-    fn read_changes(&self, of: Listing, after: i64, limit: usize) -> rusqlite::Result<Changes> {
+    fn read_changes(
+        &self,
+        of: ListingKind,
+        after: i64,
+        limit: usize,
+    ) -> rusqlite::Result<ListingChanges> {
         let stored = match of {
-            Listing::Advert => changed_adverts(self.connection, after, limit)?,
-            Listing::Property => changed_properties(self.connection, after, limit)?,
+            ListingKind::Advert => changed_adverts(self.connection, after, limit)?,
+            ListingKind::Property => changed_properties(self.connection, after, limit)?,
         };
         let through = match stored.last() {
             Some(last) if stored.len() == limit => last.sequence,
             _ => rows::last_sequence(self.connection)?.max(after),
         };
         let records = stored.into_par_iter().map(StoredChange::read);
-        Ok(Changes {
+        Ok(ListingChanges {
             records: records.collect::<rusqlite::Result<_>>()?,
             through,
         })
@@ -128,13 +143,13 @@ struct StoredChange {
 }
 
 impl StoredChange {
-    fn read(self) -> rusqlite::Result<Change> {
+    fn read(self) -> rusqlite::Result<ListingChange> {
         let text = self.document.as_deref().map(document::decode).transpose();
         let mut record = text.map_err(failed)?;
         if let (Some(text), Some(property)) = (&mut record, self.property) {
             append_property(text, property)?;
         }
-        Ok(Change {
+        Ok(ListingChange {
             sequence: self.sequence,
             number: self.number,
             key: self.key,

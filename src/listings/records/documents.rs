@@ -19,12 +19,12 @@ const FROM_DISK: Duration = Duration::from_micros(50);
 const READERS: usize = 4;
 
 /// A stored record, compressed; `None` where there is none any more.
-type Document = Option<Vec<u8>>;
+type StoredDocument = Option<Vec<u8>>;
 
 impl Listings {
     /// The stored records under keys, in their order; `None` for properties that were joined to another. Of two that
     /// change meanwhile one may be from before and one from after. Blocks.
-    pub(crate) fn documents(&self, keys: &[RecordKey]) -> Result<Vec<Document>> {
+    pub(crate) fn documents(&self, keys: &[RecordKey]) -> Result<Vec<StoredDocument>> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|place| keys[*place]);
         let sorted: Vec<RecordKey> = order.iter().map(|place| keys[*place]).collect();
@@ -42,10 +42,10 @@ fn read_sorted(
     store: &Store,
     keys: &[RecordKey],
     from_disk: Duration,
-) -> store::Result<Vec<Document>> {
+) -> store::Result<Vec<StoredDocument>> {
     let (first, rest) = keys.split_at(keys.len().min(FIRST));
-    let (mut documents, is_shared) = store.read_at_once(|connection| {
-        let mut reader = Reader::over(connection)?;
+    let (mut documents, is_shared) = store.read_snapshot(|connection| {
+        let mut reader = RecordReader::over(connection)?;
         let started = Instant::now();
         let mut documents = reader.read(first)?;
         let is_shared = rest.len() >= READERS && started.elapsed() > from_disk * FIRST as u32;
@@ -62,7 +62,7 @@ fn read_sorted(
             .chunks(rest.len().div_ceil(READERS))
             .map(|share| {
                 scope.spawn(move || {
-                    store.read_at_once(|connection| Reader::over(connection)?.read(share))
+                    store.read_snapshot(|connection| RecordReader::over(connection)?.read(share))
                 })
             })
             .collect();
@@ -76,12 +76,12 @@ fn read_sorted(
 }
 
 /// Reads records inside one transaction.
-struct Reader<'c> {
+struct RecordReader<'c> {
     by_key: CachedStatement<'c>,
     by_number: CachedStatement<'c>,
 }
 
-impl<'c> Reader<'c> {
+impl<'c> RecordReader<'c> {
     fn over(connection: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             by_key: connection.prepare_cached("SELECT document FROM records WHERE record = ?1")?,
@@ -91,7 +91,7 @@ impl<'c> Reader<'c> {
         })
     }
 
-    fn read(&mut self, keys: &[RecordKey]) -> rusqlite::Result<Vec<Document>> {
+    fn read(&mut self, keys: &[RecordKey]) -> rusqlite::Result<Vec<StoredDocument>> {
         let documents = keys.iter().map(|key| {
             let found = self.by_key.query_row([key.0], |row| row.get(0));
             match found.optional()? {
@@ -115,7 +115,7 @@ mod tests {
 
     /// Records of properties 1 to 400 under keys that leave gaps; every seventh property was joined to another, every
     /// fifth lies elsewhere than its key said.
-    fn store(folder: &std::path::Path) -> (Store, Vec<(RecordKey, Document)>) {
+    fn store(folder: &std::path::Path) -> (Store, Vec<(RecordKey, StoredDocument)>) {
         let store = Store::open(folder).unwrap();
         let key = |number: i64| RecordKey((number * number % 401) << 26 | number);
         let mut asked = Vec::new();
@@ -160,7 +160,7 @@ mod tests {
         proptest!(|(mut ranks in ranks)| {
             ranks.sort_unstable_by_key(|rank| rows[*rank].0);
             let keys: Vec<RecordKey> = ranks.iter().map(|rank| rows[*rank].0).collect();
-            let expected: Vec<Document> = ranks.iter().map(|rank| rows[*rank].1.clone()).collect();
+            let expected: Vec<StoredDocument> = ranks.iter().map(|rank| rows[*rank].1.clone()).collect();
             for from_disk in [Duration::ZERO, Duration::from_secs(60)] {
                 let read = read_sorted(&store, &keys, from_disk).unwrap();
                 prop_assert_eq!(&read, &expected);

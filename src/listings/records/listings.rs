@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toise_alerts::percolate::{Active, Percolator};
+use toise_alerts::percolate::{ActiveAlertCounts, Percolator};
 use toise_base::clock::Clock;
 use toise_geo::iris::IrisIndex;
 use toise_store::Store;
@@ -86,7 +86,7 @@ impl Listings {
     }
 
     /// Active alerts, as last loaded.
-    pub fn active_alerts(&self) -> Active {
+    pub fn active_alerts(&self) -> ActiveAlertCounts {
         self.percolator.active()
     }
 

@@ -9,7 +9,7 @@ mod documents;
 mod listings;
 pub(crate) mod percolation;
 pub mod read;
-pub(crate) mod recent;
+pub(crate) mod recent_changes;
 pub(crate) mod rows;
 pub(crate) mod tables;
 

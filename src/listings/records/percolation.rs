@@ -12,14 +12,16 @@ use crate::columns::{AdvertRows, PropertyRows};
 use crate::properties::record_key::RecordKey;
 use crate::records::rows::failed;
 use toise_alerts::percolate::index::ROWS_MAX;
-use toise_alerts::percolate::{AdvertWritten, Occasion, Percolator, PropertyWritten, Turn};
+use toise_alerts::percolate::{
+    AdvertWritten, Percolator, PropertyTrigger, PropertyWritten, TransactionPercolator,
+};
 use toise_contract::listings::Property;
 
 /// What a transaction wrote and the alerts have not looked at yet; `None` without an active alert.
-pub(crate) struct Percolation<'p>(Option<Waiting<'p>>);
+pub(crate) struct PercolationBuffer<'p>(Option<BufferedRows<'p>>);
 
-struct Waiting<'p> {
-    turn: Turn<'p>,
+struct BufferedRows<'p> {
+    turn: TransactionPercolator<'p>,
     at_ms: i64,
     property_rows: PropertyRows,
     properties: Vec<PropertyWritten>,
@@ -27,7 +29,7 @@ struct Waiting<'p> {
     adverts: Vec<AdvertWritten>,
 }
 
-impl<'p> Percolation<'p> {
+impl<'p> PercolationBuffer<'p> {
     /// Nothing is kept for the alerts to look at.
     pub fn none() -> Self {
         Self(None)
@@ -40,7 +42,7 @@ impl<'p> Percolation<'p> {
         at_ms: i64,
     ) -> rusqlite::Result<Self> {
         let turn = percolator.begin(connection)?;
-        Ok(Self(turn.map(|turn| Waiting {
+        Ok(Self(turn.map(|turn| BufferedRows {
             turn,
             at_ms,
             property_rows: PropertyRows::default(),
@@ -51,10 +53,10 @@ impl<'p> Percolation<'p> {
     }
 
     /// Whether an alert on adverts is active.
-    pub fn is_for_adverts(&self) -> bool {
+    pub fn has_advert_alerts(&self) -> bool {
         self.0
             .as_ref()
-            .is_some_and(|waiting| waiting.turn.is_for_adverts())
+            .is_some_and(|waiting| waiting.turn.has_advert_alerts())
     }
 
     /// A property's record was written.
@@ -63,12 +65,12 @@ impl<'p> Percolation<'p> {
         transaction: &Transaction<'_>,
         property: i64,
         record: &Property,
-        occasion: Occasion,
+        trigger: PropertyTrigger,
     ) -> rusqlite::Result<()> {
         let Some(waiting) = &mut self.0 else {
             return Ok(());
         };
-        if !waiting.turn.is_for_properties() {
+        if !waiting.turn.has_property_alerts() {
             return Ok(());
         }
         waiting
@@ -81,11 +83,11 @@ impl<'p> Percolation<'p> {
         waiting.properties.push(PropertyWritten {
             property,
             id,
-            occasion,
+            trigger,
         });
         match waiting.properties.len() < ROWS_MAX {
             true => Ok(()),
-            false => waiting.tell_of_properties(transaction),
+            false => waiting.flush_properties(transaction),
         }
     }
 
@@ -98,7 +100,7 @@ impl<'p> Percolation<'p> {
         let Some(waiting) = &mut self.0 else {
             return Ok(());
         };
-        if !waiting.turn.is_for_adverts() {
+        if !waiting.turn.has_advert_alerts() {
             return Ok(());
         }
         let advert = advert();
@@ -106,22 +108,22 @@ impl<'p> Percolation<'p> {
         waiting.adverts.push(advert);
         match waiting.adverts.len() < ROWS_MAX {
             true => Ok(()),
-            false => waiting.tell_of_adverts(transaction),
+            false => waiting.flush_adverts(transaction),
         }
     }
 
     /// Has the alerts look at everything written so far.
-    pub fn tell(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    pub fn flush(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let Some(waiting) = &mut self.0 else {
             return Ok(());
         };
-        waiting.tell_of_properties(transaction)?;
-        waiting.tell_of_adverts(transaction)
+        waiting.flush_properties(transaction)?;
+        waiting.flush_adverts(transaction)
     }
 }
 
-impl Waiting<'_> {
-    fn tell_of_properties(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+impl BufferedRows<'_> {
+    fn flush_properties(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         if self.properties.is_empty() {
             return Ok(());
         }
@@ -131,7 +133,7 @@ impl Waiting<'_> {
             .properties(transaction, rows, &written, self.at_ms)
     }
 
-    fn tell_of_adverts(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    fn flush_adverts(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         if self.adverts.is_empty() {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use toise_contract::listings::codes::FlxId;
 use toise_store::document;
 
 /// Records that are moved in one transaction: others who write wait so long.
-const MOVED_TOGETHER: usize = 256;
+const MOVE_BATCH_SIZE: usize = 256;
 
 /// An advert that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Listings {
 
     /// The records of many properties, in the order of their identifiers; `None` for those there are not. Blocks.
     pub fn properties(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
-        Ok(self.store.read_at_once(|connection| {
+        Ok(self.store.read_snapshot(|connection| {
             let all = ids.iter().map(|id| property(connection, *id));
             all.collect()
         })?)
@@ -56,7 +56,7 @@ impl Listings {
             if to.len() > start {
                 to.push(b',');
             }
-            document::decode_onto(document, to)?;
+            document::decode_into(document, to)?;
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Listings {
 
     /// The records of many adverts, in the order of their identifiers; `None` for those there are not. Blocks.
     pub fn adverts(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
-        Ok(self.store.read_at_once(|connection| {
+        Ok(self.store.read_snapshot(|connection| {
             let all = ids.iter().map(|id| advert(connection, *id));
             all.collect()
         })?)
@@ -107,7 +107,7 @@ impl Listings {
     /// of properties that were joined to another are left alone. Durable on return. Blocks: tens of milliseconds for each
     /// group, which others who write wait for.
     pub fn move_records(&self, to: &[RecordKey]) -> Result<()> {
-        for group in to.chunks(MOVED_TOGETHER) {
+        for group in to.chunks(MOVE_BATCH_SIZE) {
             let group = group.to_vec();
             self.store.write(move |transaction| {
                 let mut copy = transaction.prepare_cached(

@@ -9,11 +9,11 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
-use crate::adverts::change::History;
-use crate::adverts::complete::Derived;
+use crate::adverts::change::AdvertHistory;
+use crate::adverts::complete::DerivedFields;
 use crate::adverts::identity::UrlDigest;
-use crate::adverts::member::Member;
-use crate::adverts::prepare::Stored;
+use crate::adverts::member::PropertyMember;
+use crate::adverts::prepare::StoredAdvert;
 use crate::properties::record_key::NUMBER_MAX;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{FlxId, Timestamp};
@@ -72,8 +72,8 @@ fn price(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Eur>> {
         .transpose()
 }
 
-fn history(row: &Row<'_>, first: usize) -> rusqlite::Result<History> {
-    Ok(History {
+fn history(row: &Row<'_>, first: usize) -> rusqlite::Result<AdvertHistory> {
+    Ok(AdvertHistory {
         observed_at: required(row, first)?,
         first_seen_at: required(row, first + 1)?,
         modified_at: required(row, first + 2)?,
@@ -85,13 +85,13 @@ fn history(row: &Row<'_>, first: usize) -> rusqlite::Result<History> {
     })
 }
 
-fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+fn stored(row: &Row<'_>) -> rusqlite::Result<StoredAdvert> {
     let document = row.get_ref(4)?.as_blob()?;
-    Ok(Stored {
+    Ok(StoredAdvert {
         advert: row.get(0)?,
         property: row.get(1)?,
         sequence: row.get(2)?,
-        derived: Derived(row.get(3)?),
+        derived: DerivedFields(row.get(3)?),
         text: document::decode(document).map_err(failed)?,
         history: history(row, HISTORY_COLUMN)?,
     })
@@ -101,7 +101,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
 pub(crate) fn by_url(
     connection: &Connection,
     digest: &UrlDigest,
-) -> rusqlite::Result<Option<Stored>> {
+) -> rusqlite::Result<Option<StoredAdvert>> {
     let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE url_digest = ?1");
     connection
         .prepare_cached(&sql)?
@@ -113,14 +113,14 @@ pub(crate) fn by_url(
 pub(crate) fn members(
     connection: &Connection,
     property: i64,
-) -> rusqlite::Result<Vec<(i64, Member)>> {
+) -> rusqlite::Result<Vec<(i64, PropertyMember)>> {
     let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE property = ?1 ORDER BY advert");
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map([property], stored)?;
     rows.map(|row| {
         let row = row?;
         let advert: Advert = serde_json::from_slice(&row.text).map_err(failed)?;
-        let member = Member {
+        let member = PropertyMember {
             advert,
             history: row.history,
             derived: row.derived,
@@ -131,7 +131,7 @@ pub(crate) fn members(
 }
 
 /// An advert's record as alerts are told it: with the identifier of its property, without charges.
-pub(crate) fn told(connection: &Connection, advert: i64) -> rusqlite::Result<Advert> {
+pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> rusqlite::Result<Advert> {
     let (text, property) = connection
         .prepare_cached(
             "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
@@ -189,7 +189,7 @@ pub(crate) fn fingerprints_of(
 }
 
 /// Whether an advert was declared to be of another asset than some advert of a property.
-pub(crate) fn is_kept_apart(
+pub(crate) fn is_marked_distinct(
     connection: &Connection,
     advert: i64,
     property: i64,

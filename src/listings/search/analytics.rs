@@ -7,12 +7,12 @@ use arrow::datatypes::{Float64Type, TimestampMillisecondType};
 use serde_json::{Map, Value, json};
 
 use crate::search::page::column;
-use crate::search::projection::view::Rows;
+use crate::search::projection::view::SelectedRows;
 use crate::search::projection::{Projection, Result};
 use toise_contract::enums::EnumStudiedData;
 use toise_contract::listings::filters::AnalyticsRequest;
 use toise_engine::Error;
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
 
 /// Bars of a histogram, at most.
 pub const BARS_MAX: usize = 20;
@@ -21,7 +21,7 @@ pub const OUTER_SHARE: f64 = 0.01;
 const DAY_MS: f64 = 86_400_000.0;
 
 /// What a value of a property is.
-struct Studied {
+struct StudiedColumn {
     data: EnumStudiedData,
     value: usize,
     /// Of time on the market: when it ended.
@@ -29,7 +29,7 @@ struct Studied {
     now_ms: i64,
 }
 
-impl Studied {
+impl StudiedColumn {
     fn new(data: EnumStudiedData, now_ms: i64) -> Result<Self> {
         use EnumStudiedData::{Price, PricePerArea, Surface, TimeOnMarket};
         let (value, end) = match data {
@@ -47,7 +47,11 @@ impl Studied {
     }
 
     /// Adds the values of rows.
-    fn gather(&self, rows: &Rows<'_>, values: &mut Vec<f64>) -> std::result::Result<(), Error> {
+    fn gather(
+        &self,
+        rows: &SelectedRows<'_>,
+        values: &mut Vec<f64>,
+    ) -> std::result::Result<(), Error> {
         let own = rows.column(self.value)?;
         let Some(end) = self.end else {
             let own = own.values.as_primitive::<Float64Type>();
@@ -80,9 +84,9 @@ impl Projection {
     /// # Errors
     /// A column cannot be read, or nobody waits any more.
     pub fn analyse(&self, request: &AnalyticsRequest, interrupt: &Interrupt) -> Result<Value> {
-        let asked = self.asked(&request.search, interrupt)?;
+        let asked = self.prepare_search(&request.search, interrupt)?;
         let now_ms = self.listings().clock().now().timestamp_millis();
-        let studied = Studied::new(request.studied_data, now_ms)?;
+        let studied = StudiedColumn::new(request.studied_data, now_ms)?;
         let states = self.visit_found(
             &asked,
             interrupt,

@@ -10,22 +10,22 @@ use arrow::datatypes::Int64Type;
 
 use crate::columns::{ID, RECORD_KEY, properties};
 use crate::properties::record_key::RecordKey;
-use crate::search::projection::state::State;
-use crate::search::projection::view::{Rows, View};
+use crate::search::projection::snapshot::SearchSnapshot;
+use crate::search::projection::view::{ProjectionView, SelectedRows};
 use crate::search::projection::{self, Projection, Result};
-use crate::search::texts::Fits;
+use crate::search::texts::TextMatches;
 use toise_contract::enums::EnumSearchRequestSortBy;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::{Listing, Search, SearchRequest};
-use toise_contract::position::{Position, SortValue};
+use toise_contract::listings::filters::{ListingKind, ListingSearch, PropertySearchRequest};
+use toise_contract::position::{CursorPosition, SortValue};
 use toise_engine::Error;
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
-use toise_engine::topk::{Hit, Place, SortColumn, TopPage, number_key};
+use toise_engine::topk::{Hit, SortColumn, SortKey, TopPage, number_key};
 
 /// A property that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundProperty {
     /// Its identifier.
     pub id: FlxId,
     /// Key of its record in the store.
@@ -34,44 +34,48 @@ pub struct Found {
 
 /// A page of properties.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
+pub struct PropertyPage {
     /// What was found, in order.
-    pub items: Vec<Found>,
+    pub items: Vec<FoundProperty>,
     /// All properties that match, whatever the page.
     pub count: u64,
     /// Where the next page starts, when there is one.
-    pub next: Option<Position>,
+    pub next: Option<CursorPosition>,
 }
 
 /// What is asked, ready to be looked for in one state of the properties.
-pub(crate) struct Asked {
-    state: Arc<State>,
+pub(crate) struct PreparedSearch {
+    state: Arc<SearchSnapshot>,
     predicate: Predicate,
     /// How well properties fit the texts; `None` without texts.
-    fits: Option<Fits>,
+    fits: Option<TextMatches>,
 }
 
 impl Projection {
     /// Prepares a search of the present state.
-    pub(crate) fn asked(&self, search: &Search, interrupt: &Interrupt) -> Result<Asked> {
-        self.asked_of(self.state(), search, false, interrupt)
+    pub(crate) fn prepare_search(
+        &self,
+        search: &ListingSearch,
+        interrupt: &Interrupt,
+    ) -> Result<PreparedSearch> {
+        self.prepare_search_on(self.state(), search, false, interrupt)
     }
 
     /// Prepares a search of a state; whether its texts are to be compared is whether they order what is found.
-    fn asked_of(
+    fn prepare_search_on(
         &self,
-        state: Arc<State>,
-        search: &Search,
+        state: Arc<SearchSnapshot>,
+        search: &ListingSearch,
         is_compared: bool,
         interrupt: &Interrupt,
-    ) -> Result<Asked> {
+    ) -> Result<PreparedSearch> {
         let has_texts = !search.keywords.is_empty() || !search.full_texts.is_empty();
         let fits = match (&state.words, has_texts) {
             (_, false) => None,
             (Some(words), true) => words.find(search, is_compared, interrupt)?,
-            (None, true) => return Err(projection::Error::NoWords),
+            (None, true) => return Err(projection::Error::TextIndexUnavailable),
         };
-        Ok(Asked {
+        Ok(PreparedSearch {
             predicate: Predicate::compile(properties(), &search.filter).map_err(Error::from)?,
             state,
             fits,
@@ -81,13 +85,13 @@ impl Projection {
     /// Visits the rows that are found, chunk by chunk.
     pub(crate) fn visit_found<S: Send>(
         &self,
-        asked: &Asked,
+        asked: &PreparedSearch,
         interrupt: &Interrupt,
         start: impl Fn() -> S + Sync,
-        visit: impl Fn(&mut S, &Rows<'_>) -> std::result::Result<(), Error> + Sync,
+        visit: impl Fn(&mut S, &SelectedRows<'_>) -> std::result::Result<(), Error> + Sync,
     ) -> Result<Vec<S>> {
         let key = column(RECORD_KEY)?;
-        let among_fits = |state: &mut S, rows: Rows<'_>| {
+        let among_fits = |state: &mut S, rows: SelectedRows<'_>| {
             let Some(fits) = &asked.fits else {
                 return visit(state, &rows);
             };
@@ -108,18 +112,22 @@ impl Projection {
     ///
     /// # Errors
     /// A column or the index of words cannot be read, or nobody waits any more.
-    pub fn search(&self, request: &SearchRequest, interrupt: &Interrupt) -> Result<Page> {
+    pub fn search(
+        &self,
+        request: &PropertySearchRequest,
+        interrupt: &Interrupt,
+    ) -> Result<PropertyPage> {
         let is_by_relevance = request.sort_by == EnumSearchRequestSortBy::Relevance;
         let after = request.after.as_ref();
         let state = self.state_of(after.and_then(|position| position.state));
-        let asked = self.asked_of(state, &request.search, is_by_relevance, interrupt)?;
+        let asked = self.prepare_search_on(state, &request.search, is_by_relevance, interrupt)?;
         let fits = asked.fits.as_ref().filter(|_| is_by_relevance);
         let (sort, id, key) = (
-            column(Listing::Property.sort_column(request.sort_by))?,
+            column(ListingKind::Property.sort_column(request.sort_by))?,
             column(ID)?,
             column(RECORD_KEY)?,
         );
-        let after = after.map(|position| Place::of(position, request.descending));
+        let after = after.map(|position| SortKey::from_position(position, request.descending));
         let page = TopPage::new(request.size, after);
         let parts = self.visit_found(
             &asked,
@@ -156,8 +164,8 @@ impl Projection {
         let next = page.next(Some(asked.state.number()), value)?;
         let items = page.hits.iter();
         let items = items.filter_map(|hit| self.found(&asked.state.view, hit).transpose());
-        Ok(Page {
-            items: items.collect::<Result<Vec<Found>>>()?,
+        Ok(PropertyPage {
+            items: items.collect::<Result<Vec<FoundProperty>>>()?,
             count: page.total,
             next,
         })
@@ -167,8 +175,8 @@ impl Projection {
     ///
     /// # Errors
     /// A column or the index of words cannot be read, or nobody waits any more.
-    pub fn count(&self, search: &Search, interrupt: &Interrupt) -> Result<u64> {
-        let asked = self.asked(search, interrupt)?;
+    pub fn count(&self, search: &ListingSearch, interrupt: &Interrupt) -> Result<u64> {
+        let asked = self.prepare_search(search, interrupt)?;
         let counts = self.visit_found(
             &asked,
             interrupt,
@@ -182,23 +190,23 @@ impl Projection {
     }
 
     /// The key of the record of a hit.
-    pub(super) fn key_of(&self, view: &View, hit: &Hit) -> Result<RecordKey> {
+    pub(super) fn key_of(&self, view: &ProjectionView, hit: &Hit) -> Result<RecordKey> {
         let keys = view.column(self.engine(), hit.chunk, column(RECORD_KEY)?)?;
         let key = keys.values.as_primitive::<Int64Type>().value(hit.row);
         Ok(RecordKey(key))
     }
 
     /// What a hit is; `None` for an identifier that is none.
-    fn found(&self, view: &View, hit: &Hit) -> Result<Option<Found>> {
+    fn found(&self, view: &ProjectionView, hit: &Hit) -> Result<Option<FoundProperty>> {
         let key = self.key_of(view, hit)?;
-        Ok(FlxId::parse(hit.id()).map(|id| Found { id, key }))
+        Ok(FlxId::parse(hit.id()).map(|id| FoundProperty { id, key }))
     }
 
     /// What a property is sorted by, as a cursor carries it.
     fn sort_value(
         &self,
-        asked: &Asked,
-        fits: Option<&Fits>,
+        asked: &PreparedSearch,
+        fits: Option<&TextMatches>,
         sort: usize,
         hit: &Hit,
     ) -> Result<Option<SortValue>> {

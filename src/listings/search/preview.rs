@@ -13,11 +13,11 @@ use chrono::{Days, NaiveDate};
 use crate::columns::{ID, table_of};
 use crate::search::projection::{Projection, Result};
 use toise_contract::enums::EnumSearchRequestSortBy;
-use toise_contract::filter::{Clause, Filter, Test};
+use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_engine::Error;
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
 use toise_engine::topk::{SortColumn, TopPage};
 
@@ -49,7 +49,7 @@ impl Projection {
     /// A column cannot be read, adverts are behind, or nobody waits any more.
     pub fn preview(
         &self,
-        listing: Listing,
+        listing: ListingKind,
         filter: &Filter,
         days: usize,
         interrupt: &Interrupt,
@@ -60,7 +60,7 @@ impl Projection {
         let seen = listing.sort_column(EnumSearchRequestSortBy::FirstSeenAt);
         let lately = Clause {
             column: seen.into(),
-            test: Test::Moment {
+            test: ClauseTest::Moment {
                 from: Some(start_ms),
                 to: Some(start_ms + days as i64 * DAY_MS - 1),
             },
@@ -74,8 +74,8 @@ impl Projection {
         };
         let (seen, id) = (column(seen)?, column(ID)?);
         let view = match listing {
-            Listing::Property => self.view(),
-            Listing::Advert => Arc::new(self.adverts()?),
+            ListingKind::Property => self.view(),
+            ListingKind::Advert => Arc::new(self.adverts()?),
         };
         let page = TopPage::new(ITEMS_MAX, None);
         let states = view.scan(

@@ -8,14 +8,14 @@ use arrow::datatypes::{Float64Type, Int32Type};
 use crate::columns::{ID, properties};
 use crate::properties::record_key::RecordKey;
 use crate::search::page::column;
-use crate::search::projection::view::Rows;
+use crate::search::projection::view::SelectedRows;
 use crate::search::projection::{Projection, Result};
 use toise_contract::enums::WireEnum;
-use toise_contract::filter::{Clause, Filter, POSITION, Test};
+use toise_contract::filter::{Clause, ClauseTest, Filter, POSITION};
 use toise_contract::listings::Property;
 use toise_contract::listings::codes::FlxId;
 use toise_engine::Error;
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
 use toise_engine::topk::{Part, TopPage, number_key};
 use toise_geo::distance::planar_distance_m;
@@ -31,15 +31,15 @@ pub const DISTANCE_UNIT_M: f64 = 2_000.0;
 pub const MISSING_UNITS: f64 = 1.0;
 
 /// The figures by which properties are held against each other.
-struct Figures {
+struct ComparedFigures {
     surface: Option<f64>,
     rooms: Option<f64>,
     price: Option<f64>,
     position: Option<(f64, f64)>,
 }
 
-impl Figures {
-    fn of(property: &Property) -> Self {
+impl ComparedFigures {
+    fn from_property(property: &Property) -> Self {
         let habitation = property.habitation.as_ref();
         let price = property
             .price
@@ -81,11 +81,11 @@ impl Figures {
 }
 
 /// What candidates must be: of the class and offer, around.
-fn around(property: &Property, model: &Figures) -> Filter {
+fn around(property: &Property, model: &ComparedFigures) -> Filter {
     let mut filter = Filter::new();
     let mut equal = |column: &'static str, value: Option<String>| {
         let is_known = value.is_some();
-        filter.extend(value.map(|value| Clause::new(column, Test::OneOf(vec![value]))));
+        filter.extend(value.map(|value| Clause::new(column, ClauseTest::OneOf(vec![value]))));
         is_known
     };
     equal(
@@ -98,7 +98,7 @@ fn around(property: &Property, model: &Figures) -> Filter {
         offer.and_then(|offer| Some(offer.offer_type?.as_str().to_owned())),
     );
     if let Some((lat, lon)) = model.position {
-        let near = Test::Within {
+        let near = ClauseTest::Within {
             lat,
             lon,
             radius_m: RADIUS_M,
@@ -123,7 +123,7 @@ fn around(property: &Property, model: &Figures) -> Filter {
 }
 
 /// Columns a candidate is judged by.
-struct Judged {
+struct CandidateColumns {
     id: usize,
     surface: usize,
     rooms: usize,
@@ -132,7 +132,7 @@ struct Judged {
     lon: usize,
 }
 
-impl Judged {
+impl CandidateColumns {
     fn new() -> Result<Self> {
         Ok(Self {
             id: column(ID)?,
@@ -147,8 +147,8 @@ impl Judged {
     /// Offers the selected rows to the nearest so far.
     fn offer(
         &self,
-        rows: &Rows<'_>,
-        model: &Figures,
+        rows: &SelectedRows<'_>,
+        model: &ComparedFigures,
         nearest: &mut Part<'_>,
     ) -> std::result::Result<(), Error> {
         let ids = rows.column(self.id)?;
@@ -164,7 +164,7 @@ impl Judged {
         };
         let rooms = rooms.values.as_primitive::<Int32Type>();
         rows.selected.for_each(|row| {
-            let candidate = Figures {
+            let candidate = ComparedFigures {
                 surface: numbers(&surface.values, row),
                 rooms: rooms.is_valid(row).then(|| f64::from(rooms.value(row))),
                 price: numbers(&price.values, row),
@@ -189,10 +189,10 @@ impl Projection {
         size: usize,
         interrupt: &Interrupt,
     ) -> Result<Vec<RecordKey>> {
-        let model = Figures::of(property);
+        let model = ComparedFigures::from_property(property);
         let filter = around(property, &model);
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
-        let judged = Judged::new()?;
+        let judged = CandidateColumns::new()?;
         // One more, for itself.
         let nearest = TopPage::new(size + 1, None);
         let view = self.view();

@@ -15,12 +15,12 @@ use arrow::datatypes::{
 };
 use serde_json::{Map, Value};
 
-use super::{BulkReport, Run};
+use super::{BulkReport, MatchRun};
 use crate::Dataset;
 use crate::matching::Ranking;
 use crate::portfolio::{Error, InputRows};
 use crate::source::cell;
-use toise_lake::schema::{Kind, RECORD};
+use toise_lake::schema::{ColumnKind, RECORD};
 
 /// Default output columns of a diagnostic.
 const DPE_COLUMNS: [&str; 10] = [
@@ -51,23 +51,23 @@ const ROW_NUMBER: &str = "row";
 
 /// One output column taken from the record.
 #[derive(Clone, Debug)]
-struct Chosen {
+struct ChosenColumn {
     name: String,
-    kind: Kind,
+    kind: ColumnKind,
     /// Index of the column among those the engine holds decoded; `None` if it is read from the record.
     decoded: Option<usize>,
 }
 
 /// The columns of the output.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct AnswerLayout {
     schema: SchemaRef,
     keys: usize,
-    chosen: Vec<Chosen>,
+    chosen: Vec<ChosenColumn>,
     needs_record: bool,
 }
 
-impl Layout {
+impl AnswerLayout {
     /// Determines the output columns. A key column whose name is also an output column is prefixed with `input_`.
     pub(super) fn new(
         dataset: Dataset,
@@ -79,7 +79,7 @@ impl Layout {
             Dataset::Dpe => DPE_COLUMNS.iter().map(|name| (*name).into()).collect(),
             Dataset::Dvf => DVF_COLUMNS.iter().map(|name| (*name).into()).collect(),
         };
-        let mut chosen: Vec<Chosen> = Vec::new();
+        let mut chosen: Vec<ChosenColumn> = Vec::new();
         for name in columns.unwrap_or(&default) {
             let Some((index, column)) = table.column(name) else {
                 let names: Vec<&str> = table.columns.iter().map(|known| &*known.name).collect();
@@ -91,7 +91,7 @@ impl Layout {
             };
             // The id is always in the output.
             if name != table.id && !chosen.iter().any(|known| known.name == *name) {
-                chosen.push(Chosen {
+                chosen.push(ChosenColumn {
                     name: name.clone(),
                     kind: column.kind,
                     decoded: column.filterable.then_some(index),
@@ -142,16 +142,19 @@ impl Layout {
     }
 }
 
-fn answer_type(kind: Kind) -> DataType {
+fn answer_type(kind: ColumnKind) -> DataType {
     match kind {
-        Kind::TextList | Kind::CategoryList | Kind::Items(_) | Kind::Moment => DataType::Utf8,
-        Kind::SmallInteger => DataType::Int64,
+        ColumnKind::TextList
+        | ColumnKind::CategoryList
+        | ColumnKind::Items(_)
+        | ColumnKind::Moment => DataType::Utf8,
+        ColumnKind::SmallInteger => DataType::Int64,
         other => other.data_type(),
     }
 }
 
 /// A record column under construction.
-enum Cells {
+enum AnswerColumnBuilder {
     Text(StringBuilder),
     Number(Float64Builder),
     Integer(Int64Builder),
@@ -159,20 +162,20 @@ enum Cells {
     Flag(BooleanBuilder),
 }
 
-impl Cells {
-    fn new(kind: Kind) -> Self {
+impl AnswerColumnBuilder {
+    fn new(kind: ColumnKind) -> Self {
         match kind {
             // Open-data tables have only columns of the first two kinds and text lists.
-            Kind::Text
-            | Kind::Category
-            | Kind::TextList
-            | Kind::CategoryList
-            | Kind::Items(_)
-            | Kind::Moment => Self::Text(StringBuilder::new()),
-            Kind::Number => Self::Number(Float64Builder::new()),
-            Kind::Integer | Kind::SmallInteger => Self::Integer(Int64Builder::new()),
-            Kind::Date => Self::Day(Date32Builder::new()),
-            Kind::Flag => Self::Flag(BooleanBuilder::new()),
+            ColumnKind::Text
+            | ColumnKind::Category
+            | ColumnKind::TextList
+            | ColumnKind::CategoryList
+            | ColumnKind::Items(_)
+            | ColumnKind::Moment => Self::Text(StringBuilder::new()),
+            ColumnKind::Number => Self::Number(Float64Builder::new()),
+            ColumnKind::Integer | ColumnKind::SmallInteger => Self::Integer(Int64Builder::new()),
+            ColumnKind::Date => Self::Day(Date32Builder::new()),
+            ColumnKind::Flag => Self::Flag(BooleanBuilder::new()),
         }
     }
 
@@ -243,8 +246,8 @@ impl Cells {
 }
 
 /// The output columns under construction.
-struct Table<'r> {
-    run: &'r Run,
+struct MatchTableBuilder<'r> {
+    run: &'r MatchRun,
     keys: Vec<StringBuilder>,
     row_numbers: Int64Builder,
     ranks: Int32Builder,
@@ -253,12 +256,12 @@ struct Table<'r> {
     ambiguous: BooleanBuilder,
     totals: Int64Builder,
     ids: StringBuilder,
-    chosen: Vec<Cells>,
+    chosen: Vec<AnswerColumnBuilder>,
     errors: StringBuilder,
 }
 
-impl<'r> Table<'r> {
-    fn new(run: &'r Run) -> Self {
+impl<'r> MatchTableBuilder<'r> {
+    fn new(run: &'r MatchRun) -> Self {
         let layout = &run.layout;
         Self {
             run,
@@ -273,7 +276,7 @@ impl<'r> Table<'r> {
             chosen: layout
                 .chosen
                 .iter()
-                .map(|column| Cells::new(column.kind))
+                .map(|column| AnswerColumnBuilder::new(column.kind))
                 .collect(),
             errors: StringBuilder::new(),
         }
@@ -301,7 +304,9 @@ impl<'r> Table<'r> {
         self.ambiguous.append_option(total.map(|_| false));
         self.totals.append_option(total.map(|total| total as i64));
         self.ids.append_null();
-        self.chosen.iter_mut().for_each(Cells::missing);
+        self.chosen
+            .iter_mut()
+            .for_each(AnswerColumnBuilder::missing);
         self.errors.append_option(error);
     }
 
@@ -374,7 +379,7 @@ impl<'r> Table<'r> {
         columns.push(Arc::new(self.ambiguous.finish()));
         columns.push(Arc::new(self.totals.finish()));
         columns.push(Arc::new(self.ids.finish()));
-        columns.extend(self.chosen.into_iter().map(Cells::finish));
+        columns.extend(self.chosen.into_iter().map(AnswerColumnBuilder::finish));
         columns.push(Arc::new(self.errors.finish()));
         Ok(RecordBatch::try_new(
             Arc::clone(&self.run.layout.schema),
@@ -384,8 +389,8 @@ impl<'r> Table<'r> {
 }
 
 /// Matches the rows of a block. CPU-bound.
-pub(super) fn answer(run: &Run, rows: &InputRows) -> Result<(RecordBatch, BulkReport), Error> {
-    let mut table = Table::new(run);
+pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, BulkReport), Error> {
+    let mut table = MatchTableBuilder::new(run);
     let mut counts = BulkReport::default();
     for row in 0..rows.block.len() {
         counts.rows += 1;

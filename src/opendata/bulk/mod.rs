@@ -13,10 +13,10 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::portfolio::{self, Error, Opened, Output, Portfolio};
+use super::portfolio::{self, Error, OpenPortfolio, Portfolio, PortfolioOutput};
 use super::{Dataset, OpenData};
-use answer::Layout;
-use plan::Plan;
+use answer::AnswerLayout;
+use plan::PortfolioPlan;
 use toise_base::progress::Progress;
 use toise_engine as engine;
 
@@ -76,8 +76,8 @@ pub struct ByConfidence {
 }
 
 impl ByConfidence {
-    fn count(&mut self, confidence: super::Confidence) {
-        use super::Confidence::{High, Low, Medium, Reject};
+    fn count(&mut self, confidence: super::MatchConfidence) {
+        use super::MatchConfidence::{High, Low, Medium, Reject};
         match confidence {
             High => self.high += 1,
             Medium => self.medium += 1,
@@ -101,11 +101,11 @@ impl BulkReport {
 }
 
 /// State shared by the threads of one run.
-struct Run {
+struct MatchRun {
     open_data: OpenData,
     view: Arc<engine::view::TableView>,
-    plan: Plan,
-    layout: Layout,
+    plan: PortfolioPlan,
+    layout: AnswerLayout,
 }
 
 /// Matches every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
@@ -128,15 +128,15 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
         keys: options.keys.clone(),
         default_keys: &DEFAULT_KEYS,
     };
-    let opened = Opened::new(&portfolio)?;
-    let plan = Plan::new(options, opened.columns.clone())?;
-    let layout = Layout::new(dataset, &plan.columns.keys, options.columns.as_deref())?;
-    let output = Output::create(&options.output, layout.schema())?;
+    let opened = OpenPortfolio::new(&portfolio)?;
+    let plan = PortfolioPlan::new(options, opened.columns.clone())?;
+    let layout = AnswerLayout::new(dataset, &plan.columns.keys, options.columns.as_deref())?;
+    let output = PortfolioOutput::create(&options.output, layout.schema())?;
     let mut report = BulkReport {
         ignored_columns: plan.columns.ignored.clone(),
         ..BulkReport::default()
     };
-    let run = Run {
+    let run = MatchRun {
         open_data: open_data.clone(),
         view,
         plan,

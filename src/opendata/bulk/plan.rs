@@ -8,7 +8,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::BulkOptions;
-use crate::portfolio::{Columns, Error};
+use crate::portfolio::{Error, PortfolioColumns};
 use crate::request::bodies::bodies;
 use crate::request::parse_match;
 use crate::source::Block;
@@ -17,7 +17,7 @@ use toise_contract::fields::FieldKind;
 
 /// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cell {
+enum CellKind {
     Text,
     Number,
     Flag,
@@ -25,7 +25,7 @@ enum Cell {
 
 /// Position of a cell's value in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
+enum BodySlot {
     /// `filters.<name>`.
     Filter(&'static str),
     /// `filters.<name>.<bound>`.
@@ -37,29 +37,29 @@ enum Slot {
 
 /// A body field with its column name.
 #[derive(Clone, Debug)]
-struct Field {
+struct BodyField {
     name: String,
-    slot: Slot,
-    cell: Cell,
+    slot: BodySlot,
+    cell: CellKind,
 }
 
 /// Converts portfolio rows to match requests.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct PortfolioPlan {
     /// The table to match against.
     pub(super) dataset: Dataset,
     size: Option<usize>,
     /// The mapping of its columns.
-    pub(super) columns: Columns,
+    pub(super) columns: PortfolioColumns,
     /// Input columns that hold fields.
-    fields: Vec<(usize, Field)>,
+    fields: Vec<(usize, BodyField)>,
 }
 
 /// All fields of a match body, as columns.
-fn fields(dataset: Dataset) -> Vec<Field> {
+fn fields(dataset: Dataset) -> Vec<BodyField> {
     let bodies = bodies(dataset);
     let mut fields = Vec::new();
-    let mut add = |name: String, slot, cell| fields.push(Field { name, slot, cell });
+    let mut add = |name: String, slot, cell| fields.push(BodyField { name, slot, cell });
     for filter in bodies.match_filters {
         let name = filter.name;
         let bounds: &[&'static str] = match filter.kind {
@@ -72,42 +72,46 @@ fn fields(dataset: Dataset) -> Vec<Field> {
             FieldKind::Place => {
                 for bound in bounds {
                     let cell = if *bound == "distance" {
-                        Cell::Text
+                        CellKind::Text
                     } else {
-                        Cell::Number
+                        CellKind::Number
                     };
-                    add((*bound).into(), Slot::Bound(name, bound), cell);
+                    add((*bound).into(), BodySlot::Bound(name, bound), cell);
                 }
             }
             FieldKind::Range | FieldKind::Dates => {
                 for bound in bounds {
                     let cell = if matches!(filter.kind, FieldKind::Range) {
-                        Cell::Number
+                        CellKind::Number
                     } else {
-                        Cell::Text
+                        CellKind::Text
                     };
-                    add(format!("{name}_{bound}"), Slot::Bound(name, bound), cell);
+                    add(
+                        format!("{name}_{bound}"),
+                        BodySlot::Bound(name, bound),
+                        cell,
+                    );
                 }
             }
-            FieldKind::Flag => add(name.into(), Slot::Filter(name), Cell::Flag),
-            _ => add(name.into(), Slot::Filter(name), Cell::Text),
+            FieldKind::Flag => add(name.into(), BodySlot::Filter(name), CellKind::Flag),
+            _ => add(name.into(), BodySlot::Filter(name), CellKind::Text),
         }
     }
     for target in bodies.targets {
         let cell = match target.kind {
-            FieldKind::Number | FieldKind::Between(..) | FieldKind::Integer(..) => Cell::Number,
-            FieldKind::Flag => Cell::Flag,
-            _ => Cell::Text,
+            FieldKind::Number | FieldKind::Between(..) | FieldKind::Integer(..) => CellKind::Number,
+            FieldKind::Flag => CellKind::Flag,
+            _ => CellKind::Text,
         };
-        add(target.name.into(), Slot::Target(target.name), cell);
+        add(target.name.into(), BodySlot::Target(target.name), cell);
     }
-    add("size".into(), Slot::Size, Cell::Number);
+    add("size".into(), BodySlot::Size, CellKind::Number);
     fields
 }
 
-impl Plan {
+impl PortfolioPlan {
     /// Maps the columns of a portfolio to fields.
-    pub(super) fn new(options: &BulkOptions, columns: Columns) -> Result<Self, Error> {
+    pub(super) fn new(options: &BulkOptions, columns: PortfolioColumns) -> Result<Self, Error> {
         let dataset = options.dataset;
         if let Some(size) = options.size {
             parse_match(dataset, &serde_json::json!({ "size": size }))
@@ -141,10 +145,10 @@ impl Plan {
             }
             let value = value(cell, field.cell);
             match field.slot {
-                Slot::Filter(name) => {
+                BodySlot::Filter(name) => {
                     filters.insert(name.into(), value);
                 }
-                Slot::Bound(name, bound) => {
+                BodySlot::Bound(name, bound) => {
                     let range = filters
                         .entry(name)
                         .or_insert_with(|| Value::Object(Map::new()));
@@ -152,10 +156,10 @@ impl Plan {
                         range.insert(bound.into(), value);
                     }
                 }
-                Slot::Target(name) => {
+                BodySlot::Target(name) => {
                     targets.insert(name.into(), value);
                 }
-                Slot::Size => size = Some(value),
+                BodySlot::Size => size = Some(value),
             }
         }
         // A radius set for all rows is dropped from a row without a position.
@@ -176,18 +180,18 @@ impl Plan {
 }
 
 /// Converts a cell to the type of its field; a cell that cannot be converted stays text, which validation rejects.
-fn value(cell: &str, kind: Cell) -> Value {
+fn value(cell: &str, kind: CellKind) -> Value {
     let text = || Value::String(cell.to_owned());
     match kind {
-        Cell::Text => text(),
-        Cell::Number => cell
+        CellKind::Text => text(),
+        CellKind::Number => cell
             .parse::<f64>()
             .ok()
             .and_then(Number::from_f64)
             .map_or_else(text, Value::Number),
-        Cell::Flag if cell.eq_ignore_ascii_case("true") => Value::Bool(true),
-        Cell::Flag if cell.eq_ignore_ascii_case("false") => Value::Bool(false),
-        Cell::Flag => text(),
+        CellKind::Flag if cell.eq_ignore_ascii_case("true") => Value::Bool(true),
+        CellKind::Flag if cell.eq_ignore_ascii_case("false") => Value::Bool(false),
+        CellKind::Flag => text(),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::Kind;
+use toise_lake::schema::ColumnKind;
 
 /// One published column.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct PublishedColumn {
     /// Current snake_case name.
     pub name: &'static str,
     /// Type of its values.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// Whether queries can filter, sort or score on it.
     pub filterable: bool,
     /// Display names in older files.
@@ -34,10 +34,10 @@ static COLUMNS: LazyLock<Vec<PublishedColumn>> = LazyLock::new(|| {
                 .filter(|former| !former.is_empty())
                 .collect();
             let kind = match kind {
-                "category" => Kind::Category,
-                "number" => Kind::Number,
-                "date" => Kind::Date,
-                _ => Kind::Text,
+                "category" => ColumnKind::Category,
+                "number" => ColumnKind::Number,
+                "date" => ColumnKind::Date,
+                _ => ColumnKind::Text,
             };
             Some(PublishedColumn {
                 name,
@@ -86,7 +86,7 @@ impl PublishedColumn {
             .map_or_else(|| self.name.to_owned(), |name| name.replace('_', " "));
         let unit = UNITS
             .iter()
-            .filter(|_| self.kind == Kind::Number)
+            .filter(|_| self.kind == ColumnKind::Number)
             .find(|(start, end, _)| self.name.starts_with(start) && self.name.ends_with(end))
             .map_or_else(String::new, |(_, _, unit)| format!(", {unit}"));
         format!("As published by the register: {label}{unit}")

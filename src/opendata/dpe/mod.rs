@@ -6,7 +6,7 @@ pub mod source;
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::{Column, Kind, TableSchema};
+use toise_lake::schema::{Column, ColumnKind, TableSchema};
 
 /// Values of `type_batiment`.
 pub const BUILDING_TYPES: [&str; 3] = ["appartement", "maison", "immeuble"];
@@ -45,17 +45,17 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         .collect();
     columns.push(Column {
         name: "flx_id".into(),
-        kind: Kind::Integer,
+        kind: ColumnKind::Integer,
         filterable: true,
     });
     columns.push(Column {
         name: "lat".into(),
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         filterable: true,
     });
     columns.push(Column {
         name: "lon".into(),
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         filterable: true,
     });
     TableSchema::new(

@@ -19,19 +19,19 @@ use arrow::error::ArrowError;
 use chrono::Datelike;
 
 use super::columns::all;
-use super::source::{Columns, index_of};
+use super::source::{DpeColumns, index_of};
 use crate::json_text::JsonObject;
+use crate::report::ConversionFindings;
 use crate::report::Converted;
-use crate::report::Findings;
 use crate::source::cell::{code, date_of, day, decimal, json_number};
-use crate::source::{Block, Place};
+use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::projection::{in_france, to_degrees};
-use toise_lake::schema::Kind;
+use toise_lake::schema::ColumnKind;
 
 /// Selects the diagnostics to import; the default selects all.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct DpeSelection {
     /// Departments (`code_departement_ban`, or the commune's); empty for all.
     pub departments: Vec<String>,
     /// First `date_etablissement_dpe` to import, days since 1970-01-01.
@@ -48,7 +48,7 @@ const CODES: [(&str, usize); 5] = [
 ];
 
 /// Builder of a published column that the file contains.
-enum Builder {
+enum DpeColumnBuilder {
     Text(StringBuilder),
     Code(StringBuilder, usize),
     Number(Float64Builder),
@@ -66,24 +66,24 @@ pub fn flx_id(numero_dpe: &str) -> u64 {
 /// Converts rows to records. CPU-bound.
 pub fn convert(
     block: &Block,
-    columns: &Columns,
+    columns: &DpeColumns,
     file: &str,
-    wanted: &Wanted,
+    wanted: &DpeSelection,
 ) -> Result<Converted, ArrowError> {
-    let mut findings = Findings::default();
+    let mut findings = ConversionFindings::default();
     let mut rows_not_asked_for = 0;
     let mut places = BTreeSet::new();
-    let mut builders: Vec<(usize, usize, Builder)> = present(columns);
+    let mut builders: Vec<(usize, usize, DpeColumnBuilder)> = present(columns);
     let mut flx_ids = Int64Builder::new();
     let (mut lats, mut lons) = (Float64Builder::new(), Float64Builder::new());
     let mut records = StringBuilder::with_capacity(block.len(), block.bytes() * 7 / 2);
     let mut text = String::new();
-    let key = Key::new(columns);
+    let key = DpeKeyColumns::new(columns);
     for row in 0..block.len() {
         let cell = |position: Option<usize>| position.map_or("", |at| block.cell(row, at).trim());
         let number = cell(key.number);
         if number.is_empty() {
-            let place = Place::line(file, block.line(row)).column("numero_dpe");
+            let place = SourceLocation::line(file, block.line(row)).column("numero_dpe");
             findings.reject("number of the diagnostic missing", &place, "");
             continue;
         }
@@ -113,14 +113,14 @@ pub fn convert(
             let published = &all()[*index];
             let value = block.cell(row, *position);
             push_value(published.name, value, builder, &mut record, |reason| {
-                let place = Place::line(file, block.line(row)).column(published.name);
+                let place = SourceLocation::line(file, block.line(row)).column(published.name);
                 findings.drop_value(reason, &place, value);
             });
         }
         let flx_id = flx_id(number);
         flx_ids.append_value(flx_id as i64);
         let position = key.position(&cell, &department, |value| {
-            let place = Place::line(file, block.line(row)).column("_geopoint");
+            let place = SourceLocation::line(file, block.line(row)).column("_geopoint");
             findings.drop_value("position unreadable or outside France", &place, value);
         });
         lats.append_option(position.map(|(lat, _)| lat));
@@ -134,9 +134,11 @@ pub fn convert(
     let mut arrays: Vec<Option<ArrayRef>> = vec![None; all().len()];
     for (index, _, builder) in builders {
         arrays[index] = Some(match builder {
-            Builder::Text(mut values) | Builder::Code(mut values, _) => Arc::new(values.finish()),
-            Builder::Number(mut values) => Arc::new(values.finish()),
-            Builder::Day(mut values) => Arc::new(values.finish()),
+            DpeColumnBuilder::Text(mut values) | DpeColumnBuilder::Code(mut values, _) => {
+                Arc::new(values.finish())
+            }
+            DpeColumnBuilder::Number(mut values) => Arc::new(values.finish()),
+            DpeColumnBuilder::Day(mut values) => Arc::new(values.finish()),
         });
     }
     let mut arrays: Vec<ArrayRef> = arrays
@@ -165,17 +167,17 @@ pub fn convert(
 }
 
 /// The published columns that the file contains, in published order: index, position in the file, builder.
-fn present(columns: &Columns) -> Vec<(usize, usize, Builder)> {
+fn present(columns: &DpeColumns) -> Vec<(usize, usize, DpeColumnBuilder)> {
     let found = columns.positions.iter().enumerate();
     found
         .filter_map(|(index, position)| {
             let column = &all()[index];
             let width = CODES.iter().find(|(name, _)| *name == column.name);
             let builder = match (column.kind, width) {
-                (_, Some((_, width))) => Builder::Code(StringBuilder::new(), *width),
-                (Kind::Number, _) => Builder::Number(Float64Builder::new()),
-                (Kind::Date, _) => Builder::Day(Date32Builder::new()),
-                _ => Builder::Text(StringBuilder::new()),
+                (_, Some((_, width))) => DpeColumnBuilder::Code(StringBuilder::new(), *width),
+                (ColumnKind::Number, _) => DpeColumnBuilder::Number(Float64Builder::new()),
+                (ColumnKind::Date, _) => DpeColumnBuilder::Day(Date32Builder::new()),
+                _ => DpeColumnBuilder::Text(StringBuilder::new()),
             };
             Some((index, (*position)?, builder))
         })
@@ -185,26 +187,26 @@ fn present(columns: &Columns) -> Vec<(usize, usize, Builder)> {
 fn push_value(
     name: &'static str,
     value: &str,
-    builder: &mut Builder,
+    builder: &mut DpeColumnBuilder,
     record: &mut JsonObject,
     mut dropped: impl FnMut(&'static str),
 ) {
     let empty = value.trim().is_empty();
     match builder {
-        Builder::Text(values) if empty => values.append_null(),
-        Builder::Code(values, _) if empty => values.append_null(),
-        Builder::Number(values) if empty => values.append_null(),
-        Builder::Day(values) if empty => values.append_null(),
-        Builder::Text(values) => {
+        DpeColumnBuilder::Text(values) if empty => values.append_null(),
+        DpeColumnBuilder::Code(values, _) if empty => values.append_null(),
+        DpeColumnBuilder::Number(values) if empty => values.append_null(),
+        DpeColumnBuilder::Day(values) if empty => values.append_null(),
+        DpeColumnBuilder::Text(values) => {
             values.append_value(value);
             record.text(name, value);
         }
-        Builder::Code(values, width) => {
+        DpeColumnBuilder::Code(values, width) => {
             let code = code(value, *width);
             values.append_value(&code);
             record.text(name, &code);
         }
-        Builder::Number(values) => {
+        DpeColumnBuilder::Number(values) => {
             let digits = json_number(value);
             let number = digits.as_deref().and_then(|digits| digits.parse().ok());
             values.append_option(number);
@@ -213,7 +215,7 @@ fn push_value(
                 None => dropped("number unreadable"),
             }
         }
-        Builder::Day(values) => {
+        DpeColumnBuilder::Day(values) => {
             let date = day(value);
             values.append_option(date);
             match date {
@@ -225,7 +227,7 @@ fn push_value(
 }
 
 /// Positions in the file of the columns that identify and locate a row.
-struct Key {
+struct DpeKeyColumns {
     number: Option<usize>,
     date: Option<usize>,
     department: Option<usize>,
@@ -235,8 +237,8 @@ struct Key {
     y: Option<usize>,
 }
 
-impl Key {
-    fn new(columns: &Columns) -> Self {
+impl DpeKeyColumns {
+    fn new(columns: &DpeColumns) -> Self {
         let position = |name| columns.positions[index_of(name)];
         Self {
             number: position("numero_dpe"),
@@ -255,7 +257,7 @@ impl Key {
             return given;
         }
         let commune = code(cell(self.commune), 5);
-        Cow::Borrowed(departments::of_commune(&commune).unwrap_or_default())
+        Cow::Borrowed(departments::for_commune(&commune).unwrap_or_default())
     }
 
     /// Latitude and longitude in degrees, from `_geopoint`, else from the projected coordinates and the department's

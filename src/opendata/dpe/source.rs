@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::columns::all;
 use crate::source::cell::plain_name;
-use crate::source::{Error, Header, Place};
+use crate::source::{Error, Header, SourceLocation};
 
 /// Published names, current and former, to the index of the published column.
 static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
@@ -37,14 +37,14 @@ static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
 
 /// The columns of one file.
 #[derive(Clone, Debug)]
-pub struct Columns {
+pub struct DpeColumns {
     /// Position in the file of each published column.
     pub positions: Vec<Option<usize>>,
     /// Unknown columns, and further spellings of a known one.
     pub unknown: Vec<String>,
 }
 
-impl Columns {
+impl DpeColumns {
     /// Finds the published columns in a header.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Columns {
                 found.push("…");
             }
             return Err(Error::MissingColumn {
-                place: Place::line(file, 1).column("numero_dpe"),
+                place: SourceLocation::line(file, 1).column("numero_dpe"),
                 found: found.join(", "),
             });
         }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn current_former_and_misspelt_names_are_found() {
-        let columns = Columns::find(
+        let columns = DpeColumns::find(
             &header(&[
                 "Etiquette_DPE",
                 "N°DPE",
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_file_without_the_number_is_rejected() {
-        let message = Columns::find(&header(&["etiquette_dpe"]), "f.csv")
+        let message = DpeColumns::find(&header(&["etiquette_dpe"]), "f.csv")
             .unwrap_err()
             .to_string();
         assert!(

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::source::cell::{code, padded, plain_name};
-use crate::source::{Error, Header, Place};
+use crate::source::{Error, Header, SourceLocation};
 
 /// A value of a DVF row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ use crate::source::{Error, Header, Place};
     missing_docs,
     reason = "named after the published columns listed in FIELDS"
 )]
-pub enum Field {
+pub enum DvfField {
     Mutation,
     Date,
     Disposition,
@@ -55,86 +55,94 @@ pub enum Field {
     Latitude,
 }
 
-/// Number of [`Field`]s.
+/// Number of [`DvfField`]s.
 const FIELD_COUNT: usize = 39;
 
 /// Field, normalised geo-dvf name, normalised name in the tax office's format.
-const FIELDS: [(Field, &str, &str); FIELD_COUNT] = [
-    (Field::Mutation, "id_mutation", ""),
-    (Field::Date, "date_mutation", "date_mutation"),
-    (Field::Disposition, "numero_disposition", "no_disposition"),
-    (Field::Nature, "nature_mutation", "nature_mutation"),
-    (Field::Price, "valeur_fonciere", "valeur_fonciere"),
-    (Field::StreetNumber, "adresse_numero", "no_voie"),
-    (Field::StreetSuffix, "adresse_suffixe", "b_t_q"),
-    (Field::StreetType, "", "type_de_voie"),
-    (Field::StreetName, "adresse_nom_voie", "voie"),
-    (Field::PostalCode, "code_postal", "code_postal"),
-    (Field::CommuneCode, "code_commune", "code_commune"),
-    (Field::CommuneName, "nom_commune", "commune"),
+const FIELDS: [(DvfField, &str, &str); FIELD_COUNT] = [
+    (DvfField::Mutation, "id_mutation", ""),
+    (DvfField::Date, "date_mutation", "date_mutation"),
     (
-        Field::DepartmentCode,
+        DvfField::Disposition,
+        "numero_disposition",
+        "no_disposition",
+    ),
+    (DvfField::Nature, "nature_mutation", "nature_mutation"),
+    (DvfField::Price, "valeur_fonciere", "valeur_fonciere"),
+    (DvfField::StreetNumber, "adresse_numero", "no_voie"),
+    (DvfField::StreetSuffix, "adresse_suffixe", "b_t_q"),
+    (DvfField::StreetType, "", "type_de_voie"),
+    (DvfField::StreetName, "adresse_nom_voie", "voie"),
+    (DvfField::PostalCode, "code_postal", "code_postal"),
+    (DvfField::CommuneCode, "code_commune", "code_commune"),
+    (DvfField::CommuneName, "nom_commune", "commune"),
+    (
+        DvfField::DepartmentCode,
         "code_departement",
         "code_departement",
     ),
-    (Field::Parcel, "id_parcelle", ""),
-    (Field::ParcelPrefix, "", "prefixe_de_section"),
-    (Field::ParcelSection, "", "section"),
-    (Field::ParcelPlan, "", "no_plan"),
-    (Field::Volume, "numero_volume", "no_volume"),
-    (Field::Lot1, "lot1_numero", "1er_lot"),
-    (Field::Lot2, "lot2_numero", "2eme_lot"),
-    (Field::Lot3, "lot3_numero", "3eme_lot"),
-    (Field::Lot4, "lot4_numero", "4eme_lot"),
-    (Field::Lot5, "lot5_numero", "5eme_lot"),
+    (DvfField::Parcel, "id_parcelle", ""),
+    (DvfField::ParcelPrefix, "", "prefixe_de_section"),
+    (DvfField::ParcelSection, "", "section"),
+    (DvfField::ParcelPlan, "", "no_plan"),
+    (DvfField::Volume, "numero_volume", "no_volume"),
+    (DvfField::Lot1, "lot1_numero", "1er_lot"),
+    (DvfField::Lot2, "lot2_numero", "2eme_lot"),
+    (DvfField::Lot3, "lot3_numero", "3eme_lot"),
+    (DvfField::Lot4, "lot4_numero", "4eme_lot"),
+    (DvfField::Lot5, "lot5_numero", "5eme_lot"),
     (
-        Field::Carrez1,
+        DvfField::Carrez1,
         "lot1_surface_carrez",
         "surface_carrez_du_1er_lot",
     ),
     (
-        Field::Carrez2,
+        DvfField::Carrez2,
         "lot2_surface_carrez",
         "surface_carrez_du_2eme_lot",
     ),
     (
-        Field::Carrez3,
+        DvfField::Carrez3,
         "lot3_surface_carrez",
         "surface_carrez_du_3eme_lot",
     ),
     (
-        Field::Carrez4,
+        DvfField::Carrez4,
         "lot4_surface_carrez",
         "surface_carrez_du_4eme_lot",
     ),
     (
-        Field::Carrez5,
+        DvfField::Carrez5,
         "lot5_surface_carrez",
         "surface_carrez_du_5eme_lot",
     ),
-    (Field::LotCount, "nombre_lots", "nombre_de_lots"),
-    (Field::LocalCode, "code_type_local", "code_type_local"),
-    (Field::Local, "type_local", "type_local"),
+    (DvfField::LotCount, "nombre_lots", "nombre_de_lots"),
+    (DvfField::LocalCode, "code_type_local", "code_type_local"),
+    (DvfField::Local, "type_local", "type_local"),
     (
-        Field::BuiltSurface,
+        DvfField::BuiltSurface,
         "surface_reelle_bati",
         "surface_reelle_bati",
     ),
     (
-        Field::Rooms,
+        DvfField::Rooms,
         "nombre_pieces_principales",
         "nombre_pieces_principales",
     ),
-    (Field::CultureCode, "code_nature_culture", "nature_culture"),
-    (Field::Culture, "nature_culture", ""),
     (
-        Field::SpecialCulture,
+        DvfField::CultureCode,
+        "code_nature_culture",
+        "nature_culture",
+    ),
+    (DvfField::Culture, "nature_culture", ""),
+    (
+        DvfField::SpecialCulture,
         "code_nature_culture_speciale",
         "nature_culture_speciale",
     ),
-    (Field::LandSurface, "surface_terrain", "surface_terrain"),
-    (Field::Longitude, "longitude", ""),
-    (Field::Latitude, "latitude", ""),
+    (DvfField::LandSurface, "surface_terrain", "surface_terrain"),
+    (DvfField::Longitude, "longitude", ""),
+    (DvfField::Latitude, "latitude", ""),
 ];
 
 /// Published columns that records do not use; they are not reported as unknown.
@@ -158,7 +166,7 @@ const UNUSED: [&str; 15] = [
 
 /// The two published formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum DvfForm {
     /// geo-dvf: with mutation numbers, parcel numbers and coordinates.
     Geo,
     /// The tax office's original format: none of these; parcels in four columns.
@@ -167,15 +175,15 @@ pub enum Form {
 
 /// The columns of one file.
 #[derive(Clone, Debug)]
-pub struct Columns {
+pub struct DvfColumns {
     /// Format of the file.
-    pub form: Form,
+    pub form: DvfForm,
     positions: [Option<usize>; FIELD_COUNT],
     /// Unknown columns.
     pub unknown: Vec<String>,
 }
 
-impl Columns {
+impl DvfColumns {
     /// Finds the columns in a header.
     ///
     /// # Errors
@@ -185,14 +193,14 @@ impl Columns {
         let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
         let has = |name: &str| plain.iter().any(|known| known == name);
         let form = if has("id_parcelle") || has("id_mutation") || !has("no_disposition") {
-            Form::Geo
+            DvfForm::Geo
         } else {
-            Form::Raw
+            DvfForm::Raw
         };
         let mut positions = [None; FIELD_COUNT];
         let mut used = vec![false; plain.len()];
         for (field, geo, raw) in FIELDS {
-            let name = if form == Form::Geo { geo } else { raw };
+            let name = if form == DvfForm::Geo { geo } else { raw };
             if let Some(at) = plain
                 .iter()
                 .position(|known| !name.is_empty() && known == name)
@@ -220,38 +228,43 @@ impl Columns {
                 found.push("…");
             }
             Err(Error::MissingColumn {
-                place: Place::line(file, 1).column(name),
+                place: SourceLocation::line(file, 1).column(name),
                 found: found.join(", "),
             })
         };
-        for field in [Field::Date, Field::Nature, Field::Price, Field::CommuneCode] {
+        for field in [
+            DvfField::Date,
+            DvfField::Nature,
+            DvfField::Price,
+            DvfField::CommuneCode,
+        ] {
             if !self.has(field) {
                 return missing(FIELDS[field as usize].1);
             }
         }
-        if self.form == Form::Raw && !self.has(Field::DepartmentCode) {
+        if self.form == DvfForm::Raw && !self.has(DvfField::DepartmentCode) {
             return missing("code_departement");
         }
-        if !self.has(Field::Local) && !self.has(Field::LocalCode) {
+        if !self.has(DvfField::Local) && !self.has(DvfField::LocalCode) {
             return missing("type_local");
         }
         Ok(())
     }
 
     /// Position of a field's column in the file; `None` if the file has no such column.
-    pub fn position(&self, field: Field) -> Option<usize> {
+    pub fn position(&self, field: DvfField) -> Option<usize> {
         self.positions[field as usize]
     }
 
     /// Whether the file has the column of a field.
-    pub fn has(&self, field: Field) -> bool {
+    pub fn has(&self, field: DvfField) -> bool {
         self.position(field).is_some()
     }
 
     /// Published name of a field's column in this file's format, for messages.
-    pub fn name(&self, field: Field) -> &'static str {
+    pub fn name(&self, field: DvfField) -> &'static str {
         let (_, geo, raw) = FIELDS[field as usize];
-        if self.form == Form::Raw && !raw.is_empty() {
+        if self.form == DvfForm::Raw && !raw.is_empty() {
             raw
         } else {
             geo
@@ -261,9 +274,9 @@ impl Columns {
 
 /// INSEE code of a commune from the department (2 or 3 characters) and the commune number, with leading zeros restored.
 /// Overseas departments have three characters, which leaves two for the commune number.
-pub fn commune_code<'a>(form: Form, department: &str, commune: &'a str) -> Cow<'a, str> {
+pub fn commune_code<'a>(form: DvfForm, department: &str, commune: &'a str) -> Cow<'a, str> {
     let commune = commune.trim();
-    if form == Form::Geo && (commune.len() > 3 || department.trim().is_empty()) {
+    if form == DvfForm::Geo && (commune.len() > 3 || department.trim().is_empty()) {
         return code(commune, 5);
     }
     let department = code(department, 2);
@@ -301,14 +314,14 @@ mod tests {
 
     #[test]
     fn commune_and_parcel_codes_are_built_from_their_parts() {
-        assert_eq!(commune_code(Form::Raw, "83", "137"), "83137");
-        assert_eq!(commune_code(Form::Raw, "1", "53"), "01053");
-        assert_eq!(commune_code(Form::Raw, "2A", "4"), "2A004");
-        assert_eq!(commune_code(Form::Raw, "971", "1"), "97101");
-        assert_eq!(commune_code(Form::Raw, "974", "411"), "97411");
-        assert_eq!(commune_code(Form::Geo, "1", "1053"), "01053");
-        assert_eq!(commune_code(Form::Geo, "", "75113"), "75113");
-        assert_eq!(commune_code(Form::Geo, "83", "83137"), "83137");
+        assert_eq!(commune_code(DvfForm::Raw, "83", "137"), "83137");
+        assert_eq!(commune_code(DvfForm::Raw, "1", "53"), "01053");
+        assert_eq!(commune_code(DvfForm::Raw, "2A", "4"), "2A004");
+        assert_eq!(commune_code(DvfForm::Raw, "971", "1"), "97101");
+        assert_eq!(commune_code(DvfForm::Raw, "974", "411"), "97411");
+        assert_eq!(commune_code(DvfForm::Geo, "1", "1053"), "01053");
+        assert_eq!(commune_code(DvfForm::Geo, "", "75113"), "75113");
+        assert_eq!(commune_code(DvfForm::Geo, "83", "83137"), "83137");
         assert_eq!(parcel_code("83137", "", "CY", "616"), "83137000CY0616");
         assert_eq!(parcel_code("01053", "12", "A", "7"), "010530120A0007");
         assert_eq!(parcel_code("01053", "", "A", ""), "");
@@ -319,7 +332,7 @@ mod tests {
         let header = Header {
             names: vec!["id_mutation".into(), "date_mutation".into()],
         };
-        let message = Columns::find(&header, "f.csv").unwrap_err().to_string();
+        let message = DvfColumns::find(&header, "f.csv").unwrap_err().to_string();
         assert!(
             message.starts_with("f.csv, line 1, column \"nature_mutation\""),
             "{message}"

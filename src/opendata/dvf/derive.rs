@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use super::row::{Local, Row};
+use super::row::{DvfRow, Local};
 use crate::source::cell::without_accents;
 
 /// Kinds of record. The variants are in order of precedence, which differs from the order of [`super::PROPERTY_TYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SaleKind {
     /// Flats.
     Flat,
     /// Houses.
@@ -29,28 +29,28 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl SaleKind {
     /// The published value of `property_type`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Flat => "Appartement",
-            Kind::House => "Maison",
-            Kind::Premises => "Tertiaire",
-            Kind::Outbuilding => "Dépendance",
-            Kind::Volume => "Volume",
-            Kind::Land => "Terrain",
-            Kind::Other => "Autre",
+            SaleKind::Flat => "Appartement",
+            SaleKind::House => "Maison",
+            SaleKind::Premises => "Tertiaire",
+            SaleKind::Outbuilding => "Dépendance",
+            SaleKind::Volume => "Volume",
+            SaleKind::Land => "Terrain",
+            SaleKind::Other => "Autre",
         }
     }
 
     /// The building type that a record of this kind consists of; `None` means all rows.
     fn local(self) -> Option<Local> {
         match self {
-            Kind::Flat => Some(Local::Flat),
-            Kind::House => Some(Local::House),
-            Kind::Premises => Some(Local::Premises),
-            Kind::Outbuilding => Some(Local::Outbuilding),
-            Kind::Volume | Kind::Land | Kind::Other => None,
+            SaleKind::Flat => Some(Local::Flat),
+            SaleKind::House => Some(Local::House),
+            SaleKind::Premises => Some(Local::Premises),
+            SaleKind::Outbuilding => Some(Local::Outbuilding),
+            SaleKind::Volume | SaleKind::Land | SaleKind::Other => None,
         }
     }
 }
@@ -58,7 +58,7 @@ impl Kind {
 /// One record of the table.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "named after the columns of the table")]
-pub struct Sale {
+pub struct SaleRecord {
     pub id: String,
     pub day: i32,
     pub transaction_type: String,
@@ -71,7 +71,7 @@ pub struct Sale {
     pub carrez_surface_m2: Option<f64>,
     pub soil_surface_m2: Option<f64>,
     pub garden_surface_m2: Option<f64>,
-    pub kind: Kind,
+    pub kind: SaleKind,
     pub is_new_build: bool,
     pub is_open_market: bool,
     pub address: Option<String>,
@@ -88,7 +88,7 @@ pub struct Sale {
 /// Identity of the building in a row, as the contract defines it: (parcel, lots, type, surface).
 type Unit<'a> = (&'a str, [&'a str; 5], Option<Local>, u64);
 
-fn unit<'a>(row: &'a Row<'_>) -> Unit<'a> {
+fn unit<'a>(row: &'a DvfRow<'_>) -> Unit<'a> {
     let lots = row.lots.map(|(number, _)| number);
     (
         &row.parcel,
@@ -99,7 +99,7 @@ fn unit<'a>(row: &'a Row<'_>) -> Unit<'a> {
 }
 
 /// The sales of a mutation; `rows` are all its readable rows, in source order. Empty if there are no rows.
-pub fn sales(rows: &[Row<'_>]) -> Vec<Sale> {
+pub fn sales(rows: &[DvfRow<'_>]) -> Vec<SaleRecord> {
     let Some(first) = rows.first() else {
         return Vec::new();
     };
@@ -111,36 +111,36 @@ pub fn sales(rows: &[Row<'_>]) -> Vec<Sale> {
 }
 
 /// The kinds of record that a mutation yields, by the contract's precedence.
-fn kinds(rows: &[Row<'_>]) -> Vec<Kind> {
+fn kinds(rows: &[DvfRow<'_>]) -> Vec<SaleKind> {
     let any = |local| rows.iter().any(|row| row.local == Some(local));
     let mut kinds = Vec::with_capacity(1);
     if any(Local::Flat) {
-        kinds.push(Kind::Flat);
+        kinds.push(SaleKind::Flat);
     }
     if any(Local::House) {
-        kinds.push(Kind::House);
+        kinds.push(SaleKind::House);
     }
     if !kinds.is_empty() {
         return kinds;
     }
-    let is_land = |row: &Row<'_>| row.land_m2.is_some() || !row.culture.0.is_empty();
+    let is_land = |row: &DvfRow<'_>| row.land_m2.is_some() || !row.culture.0.is_empty();
     kinds.push(if any(Local::Premises) {
-        Kind::Premises
+        SaleKind::Premises
     } else if any(Local::Outbuilding) {
-        Kind::Outbuilding
+        SaleKind::Outbuilding
     } else if rows.iter().any(|row| row.volume) {
-        Kind::Volume
+        SaleKind::Volume
     } else if rows.iter().any(is_land) {
-        Kind::Land
+        SaleKind::Land
     } else {
-        Kind::Other
+        SaleKind::Other
     });
     kinds
 }
 
 /// Values shared by all records of a mutation.
 struct Mutation<'r, 'a> {
-    rows: &'r [Row<'a>],
+    rows: &'r [DvfRow<'a>],
     digest: blake3::Hasher,
     day: i32,
     price_eur: Option<f64>,
@@ -158,7 +158,7 @@ struct Mutation<'r, 'a> {
 }
 
 impl<'r, 'a> Mutation<'r, 'a> {
-    fn new(rows: &'r [Row<'a>], first: &Row<'a>) -> Self {
+    fn new(rows: &'r [DvfRow<'a>], first: &DvfRow<'a>) -> Self {
         let price_eur = first.price_cents.map(|cents| cents as f64 / 100.0);
         let transaction_type = without_accents(first.nature);
         let folded = transaction_type.to_lowercase();
@@ -210,8 +210,8 @@ impl<'r, 'a> Mutation<'r, 'a> {
         }
     }
 
-    fn sale(&self, kind: Kind) -> Sale {
-        let own: Vec<&Row<'a>> = match kind.local() {
+    fn sale(&self, kind: SaleKind) -> SaleRecord {
+        let own: Vec<&DvfRow<'a>> = match kind.local() {
             Some(local) => self
                 .rows
                 .iter()
@@ -220,18 +220,18 @@ impl<'r, 'a> Mutation<'r, 'a> {
             None => self.rows.iter().collect(),
         };
         let mut seen = BTreeSet::new();
-        let units: Vec<&Row<'a>> = own
+        let units: Vec<&DvfRow<'a>> = own
             .iter()
             .copied()
             .filter(|row| seen.insert(unit(row)))
             .collect();
         let surface_m2 = match kind {
-            Kind::Flat | Kind::House | Kind::Premises => {
+            SaleKind::Flat | SaleKind::House | SaleKind::Premises => {
                 sum(units.iter().filter_map(|row| row.built_m2))
             }
             _ => None,
         };
-        let is_dwelling = matches!(kind, Kind::Flat | Kind::House);
+        let is_dwelling = matches!(kind, SaleKind::Flat | SaleKind::House);
         let carrez: BTreeSet<_> = own
             .iter()
             .flat_map(|row| {
@@ -253,13 +253,13 @@ impl<'r, 'a> Mutation<'r, 'a> {
             .min_by(|left, right| left.parcel.cmp(&right.parcel));
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let insee_code = face.map(|row| row.commune.to_string()).unwrap_or_default();
-        Sale {
+        SaleRecord {
             id: id(&self.digest, kind),
             day: self.day,
             transaction_type: self.transaction_type.clone(),
             price_eur: self.price_eur,
             price_per_m2_living_eur: if alone { per_m2(surface_m2) } else { None },
-            price_per_m2_land_eur: if kind == Kind::Land {
+            price_per_m2_land_eur: if kind == SaleKind::Land {
                 per_m2(self.land_m2)
             } else {
                 None
@@ -313,7 +313,7 @@ pub fn department(insee_code: &str) -> &str {
 }
 
 /// House number, suffix and street as one line; `None` without any.
-fn address(row: &Row<'_>) -> Option<String> {
+fn address(row: &DvfRow<'_>) -> Option<String> {
     let [number, suffix, kind, name] = row.street;
     let number = number.strip_suffix(".0").unwrap_or(number);
     let mut line = format!("{number}{suffix}");
@@ -332,7 +332,7 @@ fn address(row: &Row<'_>) -> Option<String> {
 /// its address, position, building and surface are used instead. Without building and surface, 18 of 90,437 sales of
 /// Paris (now 11, which agree in all published values) would be confused with another sale of the same day, street and
 /// price.
-fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
+fn digest(rows: &[DvfRow<'_>], first: &DvfRow<'_>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     let disposition = rows.iter().map(|row| row.disposition).min().unwrap_or(0);
     hasher.update(&first.day.to_le_bytes());
@@ -372,7 +372,7 @@ fn digest(rows: &[Row<'_>], first: &Row<'_>) -> blake3::Hasher {
 }
 
 /// First 20 hexadecimal characters of the digest, which includes the kind.
-fn id(digest: &blake3::Hasher, kind: Kind) -> String {
+fn id(digest: &blake3::Hasher, kind: SaleKind) -> String {
     let mut hasher = digest.clone();
     hasher.update(kind.name().as_bytes());
     let mut hex = hasher.finalize().to_hex().to_string();

@@ -8,7 +8,7 @@ pub mod row;
 
 use std::sync::LazyLock;
 
-use toise_lake::schema::{Column, Kind, TableSchema};
+use toise_lake::schema::{Column, ColumnKind, TableSchema};
 
 /// Values of `property_type` in the contract's spelling.
 pub const PROPERTY_TYPES: [&str; 7] = [
@@ -41,33 +41,33 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         filterable: false,
     };
     let columns = vec![
-        filterable("id", Kind::Text),
-        filterable("transaction_date", Kind::Date),
-        filterable("transaction_type", Kind::Category),
-        filterable("price_eur", Kind::Number),
-        filterable("price_per_m2_living_eur", Kind::Number),
-        filterable("price_per_m2_land_eur", Kind::Number),
-        filterable("surface_m2", Kind::Number),
-        filterable("main_rooms", Kind::Number),
-        filterable("land_surface_m2", Kind::Number),
-        filterable("carrez_surface_m2", Kind::Number),
-        filterable("soil_surface_m2", Kind::Number),
-        filterable("garden_surface_m2", Kind::Number),
-        filterable("property_type", Kind::Category),
-        filterable("is_new_build", Kind::Flag),
-        filterable("is_open_market", Kind::Flag),
-        record_only("address", Kind::Text),
-        filterable("postal_code", Kind::Category),
-        filterable("insee_code", Kind::Category),
-        record_only("city", Kind::Text),
-        filterable("departement_code", Kind::Category),
-        filterable("iris_code", Kind::Category),
-        filterable("iris_type", Kind::Category),
-        filterable("lat", Kind::Number),
-        filterable("lon", Kind::Number),
-        record_only("parcel_ids", Kind::TextList),
-        record_only("lots", Kind::Integer),
-        record_only("rows", Kind::Integer),
+        filterable("id", ColumnKind::Text),
+        filterable("transaction_date", ColumnKind::Date),
+        filterable("transaction_type", ColumnKind::Category),
+        filterable("price_eur", ColumnKind::Number),
+        filterable("price_per_m2_living_eur", ColumnKind::Number),
+        filterable("price_per_m2_land_eur", ColumnKind::Number),
+        filterable("surface_m2", ColumnKind::Number),
+        filterable("main_rooms", ColumnKind::Number),
+        filterable("land_surface_m2", ColumnKind::Number),
+        filterable("carrez_surface_m2", ColumnKind::Number),
+        filterable("soil_surface_m2", ColumnKind::Number),
+        filterable("garden_surface_m2", ColumnKind::Number),
+        filterable("property_type", ColumnKind::Category),
+        filterable("is_new_build", ColumnKind::Flag),
+        filterable("is_open_market", ColumnKind::Flag),
+        record_only("address", ColumnKind::Text),
+        filterable("postal_code", ColumnKind::Category),
+        filterable("insee_code", ColumnKind::Category),
+        record_only("city", ColumnKind::Text),
+        filterable("departement_code", ColumnKind::Category),
+        filterable("iris_code", ColumnKind::Category),
+        filterable("iris_type", ColumnKind::Category),
+        filterable("lat", ColumnKind::Number),
+        filterable("lon", ColumnKind::Number),
+        record_only("parcel_ids", ColumnKind::TextList),
+        record_only("lots", ColumnKind::Integer),
+        record_only("rows", ColumnKind::Integer),
     ];
     TableSchema::new(
         "dvf",

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::columns::{Columns, Field};
-use crate::source::{Block, Error, Place};
+use super::columns::{DvfColumns, DvfField};
+use crate::source::{Block, Error, SourceLocation};
 
 /// Maximum rows of a file that is grouped in memory: about 1 GB of text.
 pub const ROWS_IN_MEMORY_MAX: usize = 4_000_000;
@@ -19,14 +19,14 @@ pub const MUTATION_ROWS_MAX: usize = 200_000;
 
 /// A block of complete mutations.
 #[derive(Debug, Default)]
-pub struct Mutations {
+pub struct MutationBlock {
     /// The rows.
     pub block: Block,
     /// Index of the first row of each mutation.
     pub starts: Vec<usize>,
 }
 
-impl Mutations {
+impl MutationBlock {
     /// Row range of each mutation.
     pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         let ends = self
@@ -67,7 +67,7 @@ impl Grouper {
     /// # Errors
     ///
     /// [`Error::Scattered`] if a numbered mutation appears again after it ended.
-    pub fn push(&mut self, block: Block, columns: &Columns) -> Result<Mutations, Error> {
+    pub fn push(&mut self, block: Block, columns: &DvfColumns) -> Result<MutationBlock, Error> {
         let mut rows = std::mem::take(&mut self.open);
         if rows.is_empty() {
             rows = block;
@@ -88,7 +88,7 @@ impl Grouper {
         if rows.len() - last > MUTATION_ROWS_MAX {
             let reason = format!("one mutation spans more than {MUTATION_ROWS_MAX} rows");
             return Err(Error::malformed(
-                Place::line(&self.file, rows.line(last)),
+                SourceLocation::line(&self.file, rows.line(last)),
                 reason,
             ));
         }
@@ -103,27 +103,27 @@ impl Grouper {
             rows.truncate(last);
             whole = rows;
         }
-        Ok(Mutations {
+        Ok(MutationBlock {
             block: whole,
             starts,
         })
     }
 
     /// Returns the last mutation at the end of the file.
-    pub fn finish(&mut self, columns: &Columns) -> Result<Mutations, Error> {
+    pub fn finish(&mut self, columns: &DvfColumns) -> Result<MutationBlock, Error> {
         let block = std::mem::take(&mut self.open);
         if block.is_empty() {
-            return Ok(Mutations::default());
+            return Ok(MutationBlock::default());
         }
         self.close(&block, columns, block.len() - 1)?;
-        Ok(Mutations {
+        Ok(MutationBlock {
             block,
             starts: vec![0],
         })
     }
 
-    fn close(&mut self, rows: &Block, columns: &Columns, row: usize) -> Result<(), Error> {
-        let Some(position) = columns.position(Field::Mutation) else {
+    fn close(&mut self, rows: &Block, columns: &DvfColumns, row: usize) -> Result<(), Error> {
+        let Some(position) = columns.position(DvfField::Mutation) else {
             return Ok(());
         };
         let mutation = rows.cell(row, position);
@@ -136,26 +136,31 @@ impl Grouper {
             return Ok(());
         }
         Err(Error::Scattered {
-            place: Place::line(&self.file, rows.line(row)).column("id_mutation"),
+            place: SourceLocation::line(&self.file, rows.line(row)).column("id_mutation"),
             mutation: mutation.to_owned(),
         })
     }
 }
 
-fn same_mutation(rows: &Block, columns: &Columns, left: usize, right: usize) -> bool {
+fn same_mutation(rows: &Block, columns: &DvfColumns, left: usize, right: usize) -> bool {
     let equal = |field| match columns.position(field) {
         Some(position) => rows.cell(left, position) == rows.cell(right, position),
         None => true,
     };
     let numbered = columns
-        .position(Field::Mutation)
+        .position(DvfField::Mutation)
         .is_some_and(|position| !rows.cell(left, position).is_empty());
     if numbered {
-        return equal(Field::Mutation);
+        return equal(DvfField::Mutation);
     }
-    [Field::Mutation, Field::Date, Field::Nature, Field::Price]
-        .into_iter()
-        .all(equal)
+    [
+        DvfField::Mutation,
+        DvfField::Date,
+        DvfField::Nature,
+        DvfField::Price,
+    ]
+    .into_iter()
+    .all(equal)
 }
 
 /// Sorts the rows of each numbered mutation together, with mutations in the order of their first row. Rows without a
@@ -164,21 +169,21 @@ fn same_mutation(rows: &Block, columns: &Columns, left: usize, right: usize) -> 
 /// # Errors
 ///
 /// The file has more than [`ROWS_IN_MEMORY_MAX`] rows.
-pub fn gather(blocks: &[Block], columns: &Columns, file: &str) -> Result<Vec<Block>, Error> {
+pub fn gather(blocks: &[Block], columns: &DvfColumns, file: &str) -> Result<Vec<Block>, Error> {
     let rows: usize = blocks.iter().map(Block::len).sum();
     if rows > ROWS_IN_MEMORY_MAX {
         let reason = format!(
             "its mutations are scattered and its {rows} rows are more than the {ROWS_IN_MEMORY_MAX} that can be \
              grouped in memory: sort it by id_mutation"
         );
-        return Err(Error::malformed(Place::file(file), reason));
+        return Err(Error::malformed(SourceLocation::file(file), reason));
     }
     let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for (index, block) in blocks.iter().enumerate() {
         for row in 0..block.len() {
             let mutation = columns
-                .position(Field::Mutation)
+                .position(DvfField::Mutation)
                 .map_or("", |at| block.cell(row, at));
             if mutation.is_empty() {
                 groups.push(vec![(index, row)]);

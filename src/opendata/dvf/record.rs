@@ -13,19 +13,19 @@ use arrow::array::{
 use arrow::error::ArrowError;
 use chrono::Datelike;
 
-use super::columns::Columns;
-use super::derive::{Sale, department, sales};
-use super::mutation::Mutations;
+use super::columns::DvfColumns;
+use super::derive::{SaleRecord, department, sales};
+use super::mutation::MutationBlock;
 use super::row::RowReader;
 use crate::json_text::JsonObject;
+use crate::report::ConversionFindings;
 use crate::report::Converted;
-use crate::report::Findings;
 use crate::source::cell::date_of;
 use toise_geo::iris::IrisIndex;
 
 /// Selects the sales to import; the default selects all.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct DvfSelection {
     /// Departments; empty for all.
     pub departments: Vec<String>,
     /// Years of the deed, inclusive; `None` for all.
@@ -34,14 +34,14 @@ pub struct Wanted {
 
 /// Converts complete mutations to records. CPU-bound.
 pub fn convert(
-    mutations: &Mutations,
-    columns: &Columns,
+    mutations: &MutationBlock,
+    columns: &DvfColumns,
     file: &str,
-    wanted: &Wanted,
+    wanted: &DvfSelection,
     iris: Option<&IrisIndex>,
 ) -> Result<Converted, ArrowError> {
     let reader = RowReader { columns, file };
-    let mut findings = Findings::default();
+    let mut findings = ConversionFindings::default();
     let mut columns_out = Builders::default();
     let (mut rows_kept, mut rows_not_asked_for) = (0, 0);
     let mut places: BTreeSet<([u8; 5], i32)> = BTreeSet::new();
@@ -133,7 +133,7 @@ const TEXT_NAMES: [&str; 7] = [
 ];
 
 impl Builders {
-    fn push(&mut self, sale: &Sale, iris: Option<&IrisIndex>) {
+    fn push(&mut self, sale: &SaleRecord, iris: Option<&IrisIndex>) {
         let area = iris
             .zip(sale.position)
             .and_then(|(iris, (lat, lon))| iris.find(lat, lon));

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::columns::{Columns, Field, Form, commune_code, parcel_code};
-use crate::report::Findings;
+use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
+use crate::report::ConversionFindings;
 use crate::source::cell::{code, day, decimal};
-use crate::source::{Block, Place};
+use crate::source::{Block, SourceLocation};
 
 /// Type of building in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub enum Local {
 
 /// The values of one row.
 #[derive(Clone, Debug)]
-pub struct Row<'a> {
+pub struct DvfRow<'a> {
     /// Day of the deed, days since 1970-01-01.
     pub day: i32,
     /// Disposition number within the deed; 0 if missing.
@@ -64,21 +64,21 @@ pub struct Row<'a> {
 /// Parses the rows of one file.
 pub struct RowReader<'a> {
     /// Columns of the file.
-    pub columns: &'a Columns,
+    pub columns: &'a DvfColumns,
     /// Name of the file.
     pub file: &'a str,
 }
 
 impl RowReader<'_> {
-    fn cell<'b>(&self, block: &'b Block, row: usize, field: Field) -> &'b str {
+    fn cell<'b>(&self, block: &'b Block, row: usize, field: DvfField) -> &'b str {
         match self.columns.position(field) {
             Some(position) => block.cell(row, position).trim(),
             None => "",
         }
     }
 
-    fn place(&self, block: &Block, row: usize, field: Field) -> Place {
-        Place::line(self.file, block.line(row)).column(self.columns.name(field))
+    fn place(&self, block: &Block, row: usize, field: DvfField) -> SourceLocation {
+        SourceLocation::line(self.file, block.line(row)).column(self.columns.name(field))
     }
 
     /// Parses a number of at least `min`; an invalid one is counted in `findings` and dropped.
@@ -86,8 +86,8 @@ impl RowReader<'_> {
         &self,
         block: &Block,
         row: usize,
-        field: Field,
-        findings: &mut Findings,
+        field: DvfField,
+        findings: &mut ConversionFindings,
     ) -> Option<f64> {
         let cell = self.cell(block, row, field);
         if cell.is_empty() {
@@ -112,23 +112,23 @@ impl RowReader<'_> {
         &self,
         block: &'b Block,
         row: usize,
-        findings: &mut Findings,
-    ) -> Option<Row<'b>> {
+        findings: &mut ConversionFindings,
+    ) -> Option<DvfRow<'b>> {
         let cell = |field| self.cell(block, row, field);
-        let date = cell(Field::Date);
+        let date = cell(DvfField::Date);
         let Some(day) = day(date) else {
             let reason = if date.is_empty() {
                 "date missing"
             } else {
                 "date unreadable"
             };
-            findings.reject(reason, &self.place(block, row, Field::Date), date);
+            findings.reject(reason, &self.place(block, row, DvfField::Date), date);
             return None;
         };
         let commune = commune_code(
             self.columns.form,
-            cell(Field::DepartmentCode),
-            cell(Field::CommuneCode),
+            cell(DvfField::DepartmentCode),
+            cell(DvfField::CommuneCode),
         );
         if commune.len() != 5 {
             let reason = if commune.is_empty() {
@@ -138,19 +138,19 @@ impl RowReader<'_> {
             };
             findings.reject(
                 reason,
-                &self.place(block, row, Field::CommuneCode),
-                cell(Field::CommuneCode),
+                &self.place(block, row, DvfField::CommuneCode),
+                cell(DvfField::CommuneCode),
             );
             return None;
         }
-        let price = cell(Field::Price);
+        let price = cell(DvfField::Price);
         let price_cents = if price.is_empty() {
             None
         } else {
             let Some(euros) = decimal(price).filter(|euros| (0.0..1e13).contains(euros)) else {
                 findings.reject(
                     "price unreadable",
-                    &self.place(block, row, Field::Price),
+                    &self.place(block, row, DvfField::Price),
                     price,
                 );
                 return None;
@@ -159,19 +159,19 @@ impl RowReader<'_> {
         };
         let mut number = |field| self.number(block, row, field, findings);
         let carrez = [
-            Field::Carrez1,
-            Field::Carrez2,
-            Field::Carrez3,
-            Field::Carrez4,
-            Field::Carrez5,
+            DvfField::Carrez1,
+            DvfField::Carrez2,
+            DvfField::Carrez3,
+            DvfField::Carrez4,
+            DvfField::Carrez5,
         ]
         .map(&mut number);
         let lot_numbers = [
-            Field::Lot1,
-            Field::Lot2,
-            Field::Lot3,
-            Field::Lot4,
-            Field::Lot5,
+            DvfField::Lot1,
+            DvfField::Lot2,
+            DvfField::Lot3,
+            DvfField::Lot4,
+            DvfField::Lot5,
         ]
         .map(|field| without_zeros(cell(field)));
         let mut lots = [("", None); 5];
@@ -180,42 +180,42 @@ impl RowReader<'_> {
         }
         let numbered = lot_numbers.iter().filter(|lot| !lot.is_empty()).count() as u32;
         let parcel = match self.columns.form {
-            Form::Geo => code(cell(Field::Parcel), 14),
-            Form::Raw => Cow::Owned(parcel_code(
+            DvfForm::Geo => code(cell(DvfField::Parcel), 14),
+            DvfForm::Raw => Cow::Owned(parcel_code(
                 &commune,
-                cell(Field::ParcelPrefix),
-                cell(Field::ParcelSection),
-                cell(Field::ParcelPlan),
+                cell(DvfField::ParcelPrefix),
+                cell(DvfField::ParcelSection),
+                cell(DvfField::ParcelPlan),
             )),
         };
-        let lot_count = number(Field::LotCount).unwrap_or(0.0) as u32;
-        let built_m2 = number(Field::BuiltSurface).filter(|surface| *surface > 0.0);
-        let rooms = number(Field::Rooms);
-        let land_m2 = number(Field::LandSurface).filter(|surface| *surface > 0.0);
-        Some(Row {
+        let lot_count = number(DvfField::LotCount).unwrap_or(0.0) as u32;
+        let built_m2 = number(DvfField::BuiltSurface).filter(|surface| *surface > 0.0);
+        let rooms = number(DvfField::Rooms);
+        let land_m2 = number(DvfField::LandSurface).filter(|surface| *surface > 0.0);
+        Some(DvfRow {
             day,
-            disposition: decimal(cell(Field::Disposition)).unwrap_or(0.0).max(0.0) as u32,
-            nature: cell(Field::Nature),
+            disposition: decimal(cell(DvfField::Disposition)).unwrap_or(0.0).max(0.0) as u32,
+            nature: cell(DvfField::Nature),
             price_cents,
             street: [
-                Field::StreetNumber,
-                Field::StreetSuffix,
-                Field::StreetType,
-                Field::StreetName,
+                DvfField::StreetNumber,
+                DvfField::StreetSuffix,
+                DvfField::StreetType,
+                DvfField::StreetName,
             ]
             .map(cell),
-            postal_code: code(cell(Field::PostalCode), 5),
-            city: cell(Field::CommuneName),
+            postal_code: code(cell(DvfField::PostalCode), 5),
+            city: cell(DvfField::CommuneName),
             parcel,
-            volume: !cell(Field::Volume).is_empty(),
+            volume: !cell(DvfField::Volume).is_empty(),
             lots,
             lot_count: lot_count.max(numbered),
-            local: local(cell(Field::LocalCode), cell(Field::Local)),
+            local: local(cell(DvfField::LocalCode), cell(DvfField::Local)),
             built_m2,
             rooms,
             culture: (
-                culture_code(cell(Field::CultureCode), cell(Field::Culture)),
-                cell(Field::SpecialCulture),
+                culture_code(cell(DvfField::CultureCode), cell(DvfField::Culture)),
+                cell(DvfField::SpecialCulture),
             ),
             land_m2,
             position: self.position(block, row, findings),
@@ -223,10 +223,15 @@ impl RowReader<'_> {
         })
     }
 
-    fn position(&self, block: &Block, row: usize, findings: &mut Findings) -> Option<(f64, f64)> {
+    fn position(
+        &self,
+        block: &Block,
+        row: usize,
+        findings: &mut ConversionFindings,
+    ) -> Option<(f64, f64)> {
         let (lat, lon) = (
-            self.cell(block, row, Field::Latitude),
-            self.cell(block, row, Field::Longitude),
+            self.cell(block, row, DvfField::Latitude),
+            self.cell(block, row, DvfField::Longitude),
         );
         if lat.is_empty() || lon.is_empty() {
             return None;
@@ -238,7 +243,7 @@ impl RowReader<'_> {
             let value = format!("{lat}, {lon}");
             findings.drop_value(
                 "position unreadable",
-                &self.place(block, row, Field::Latitude),
+                &self.place(block, row, DvfField::Latitude),
                 &value,
             );
         }

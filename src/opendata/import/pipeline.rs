@@ -1,5 +1,5 @@
 //! The import pipeline: receives blocks of rows, converts several at a time on rayon, and sends the batches to the sink
-//! in source order. There is one [`Consumer`] per source.
+//! in source order. There is one [`BlockConsumer`] per source.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::Dataset;
 use crate::report::{Converted, ImportReport};
-use crate::source::{Block, Error, Header, Place};
+use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{dpe, dvf};
 use toise_geo::iris::IrisIndex;
 use toise_lake::RowSink;
@@ -19,28 +19,28 @@ type Conversion = Receiver<Result<Converted, ArrowError>>;
 
 /// Columns of the current file.
 #[derive(Clone)]
-enum Columns {
-    Dvf(Arc<dvf::columns::Columns>),
-    Dpe(Arc<dpe::source::Columns>),
+enum SourceColumns {
+    Dvf(Arc<dvf::columns::DvfColumns>),
+    Dpe(Arc<dpe::source::DpeColumns>),
 }
 
 /// Settings shared by the conversions of one file.
-struct Context {
+struct ConversionContext {
     file: String,
-    dvf: dvf::record::Wanted,
-    dpe: dpe::record::Wanted,
+    dvf: dvf::record::DvfSelection,
+    dpe: dpe::record::DpeSelection,
     iris: Option<Arc<IrisIndex>>,
 }
 
 /// Converts blocks and pushes the batches in order.
-pub(super) struct Consumer<'c> {
+pub(super) struct BlockConsumer<'c> {
     dataset: Dataset,
-    context: Arc<Context>,
+    context: Arc<ConversionContext>,
     sink: &'c mut dyn RowSink,
     report: &'c mut ImportReport,
     in_memory: bool,
     header: Option<Arc<Header>>,
-    columns: Option<Columns>,
+    columns: Option<SourceColumns>,
     converting: VecDeque<Conversion>,
     /// Number of rows read from this source.
     pub(super) rows: u64,
@@ -48,7 +48,7 @@ pub(super) struct Consumer<'c> {
     pub(super) places: BTreeSet<(String, i32)>,
 }
 
-impl<'c> Consumer<'c> {
+impl<'c> BlockConsumer<'c> {
     pub(super) fn new(
         dataset: Dataset,
         name: &str,
@@ -57,13 +57,13 @@ impl<'c> Consumer<'c> {
         report: &'c mut ImportReport,
     ) -> Self {
         report.table = dataset.name();
-        let context = Context {
+        let context = ConversionContext {
             file: name.to_owned(),
-            dvf: dvf::record::Wanted {
+            dvf: dvf::record::DvfSelection {
                 departments: options.departments.clone(),
                 years: options.years.clone(),
             },
-            dpe: dpe::record::Wanted {
+            dpe: dpe::record::DpeSelection {
                 departments: options.departments.clone(),
                 since: options.since,
             },
@@ -92,21 +92,21 @@ impl<'c> Consumer<'c> {
             self.rows += block.len() as u64;
             self.report.rows_read += block.len() as u64;
             match self.columns(&block)? {
-                Columns::Dpe(columns) => self.convert_dpe(block, columns)?,
-                Columns::Dvf(columns) if self.in_memory => {
+                SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
+                SourceColumns::Dvf(columns) if self.in_memory => {
                     held_rows += block.len();
                     held.push(block);
                     if held_rows > dvf::mutation::ROWS_IN_MEMORY_MAX {
                         dvf::mutation::gather(&held, &columns, &self.context.file)?;
                     }
                 }
-                Columns::Dvf(columns) => {
+                SourceColumns::Dvf(columns) => {
                     let mutations = grouper.push(block, &columns)?;
                     self.convert_dvf(mutations, columns)?;
                 }
             }
         }
-        if let Some(Columns::Dvf(columns)) = self.columns.clone() {
+        if let Some(SourceColumns::Dvf(columns)) = self.columns.clone() {
             if self.in_memory {
                 for block in dvf::mutation::gather(&held, &columns, &self.context.file)? {
                     let mutations = grouper.push(block, &columns)?;
@@ -123,7 +123,7 @@ impl<'c> Consumer<'c> {
     }
 
     /// The columns of the block's header; computed again only if the header has changed.
-    fn columns(&mut self, block: &Block) -> Result<Columns, Error> {
+    fn columns(&mut self, block: &Block) -> Result<SourceColumns, Error> {
         let same = self
             .header
             .as_ref()
@@ -134,20 +134,20 @@ impl<'c> Consumer<'c> {
         let file = &self.context.file;
         let columns = match self.dataset {
             Dataset::Dvf => {
-                let columns = dvf::columns::Columns::find(&block.header, file)?;
+                let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
                 columns
                     .unknown
                     .iter()
                     .for_each(|name| self.report.add_unknown_column(name));
-                Columns::Dvf(Arc::new(columns))
+                SourceColumns::Dvf(Arc::new(columns))
             }
             Dataset::Dpe => {
-                let columns = dpe::source::Columns::find(&block.header, file)?;
+                let columns = dpe::source::DpeColumns::find(&block.header, file)?;
                 columns
                     .unknown
                     .iter()
                     .for_each(|name| self.report.add_unknown_column(name));
-                Columns::Dpe(Arc::new(columns))
+                SourceColumns::Dpe(Arc::new(columns))
             }
         };
         self.header = Some(Arc::clone(&block.header));
@@ -157,8 +157,8 @@ impl<'c> Consumer<'c> {
 
     fn convert_dvf(
         &mut self,
-        mutations: dvf::mutation::Mutations,
-        columns: Arc<dvf::columns::Columns>,
+        mutations: dvf::mutation::MutationBlock,
+        columns: Arc<dvf::columns::DvfColumns>,
     ) -> Result<(), Error> {
         if mutations.starts.is_empty() {
             return Ok(());
@@ -173,7 +173,7 @@ impl<'c> Consumer<'c> {
     fn convert_dpe(
         &mut self,
         block: Block,
-        columns: Arc<dpe::source::Columns>,
+        columns: Arc<dpe::source::DpeColumns>,
     ) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
         self.spawn(move || dpe::record::convert(&block, &columns, &context.file, &context.dpe))
@@ -202,7 +202,7 @@ impl<'c> Consumer<'c> {
         let converted = conversion
             .recv()
             .map_err(|_| {
-                let place = Place::file(&self.context.file);
+                let place = SourceLocation::file(&self.context.file);
                 Error::malformed(place, "the conversion of its rows stopped unexpectedly")
             })?
             .map_err(toise_lake::Error::from)?;

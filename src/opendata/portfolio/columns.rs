@@ -5,7 +5,7 @@ use crate::source::Block;
 
 /// The mapping of the columns of a portfolio.
 #[derive(Clone, Debug)]
-pub struct Columns {
+pub struct PortfolioColumns {
     /// Input columns that hold fields, each with the index of its field in [`Portfolio::fields`].
     pub fields: Vec<(usize, usize)>,
     /// Names of the columns copied to the output.
@@ -15,7 +15,7 @@ pub struct Columns {
     pub ignored: Vec<String>,
 }
 
-impl Columns {
+impl PortfolioColumns {
     /// Maps the columns of a portfolio. A key column is not a field unless it is renamed to one: a portfolio's own `id`
     /// is not the `id` of a sale.
     ///

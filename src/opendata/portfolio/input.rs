@@ -16,8 +16,8 @@ use flate2::read::MultiGzDecoder;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
-use super::{Columns, Error, Portfolio};
-use crate::source::{self, Block, BlockReader, Format, Header, Meter};
+use super::{Error, Portfolio, PortfolioColumns};
+use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -38,16 +38,16 @@ pub struct InputRows {
 }
 
 /// A portfolio whose columns are known.
-pub struct Opened {
-    form: Form,
+pub struct OpenPortfolio {
+    form: PortfolioForm,
     /// The mapping of its columns.
-    pub columns: Columns,
+    pub columns: PortfolioColumns,
     /// Size of the file in bytes, if known.
     pub bytes: Option<u64>,
     name: String,
 }
 
-enum Form {
+enum PortfolioForm {
     Csv { delimiter: u8, header: Arc<Header> },
     NdJson { header: Arc<Header> },
     Parquet,
@@ -79,7 +79,7 @@ fn text_of(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Box<dyn BufRead>,
     Ok(text)
 }
 
-impl Opened {
+impl OpenPortfolio {
     /// Opens a portfolio, detects its format and maps its columns.
     ///
     /// # Errors
@@ -98,11 +98,11 @@ impl Opened {
             })?;
         let first = probe.trim_ascii_start().first().copied();
         let (form, columns) = if probe.starts_with(b"PAR1") {
-            (Form::Parquet, parquet_columns(portfolio)?)
+            (PortfolioForm::Parquet, parquet_columns(portfolio)?)
         } else if first == Some(b'{') {
             let header = Arc::new(json_header(portfolio, Cursor::new(&probe).chain(text))?);
             let columns = header.names.clone();
-            (Form::NdJson { header }, columns)
+            (PortfolioForm::NdJson { header }, columns)
         } else if first.is_none() {
             return Err(Error::Option(format!("{name}: the file is empty")));
         } else {
@@ -119,10 +119,10 @@ impl Opened {
             let header = Arc::new(Header {
                 names: names.clone(),
             });
-            (Form::Csv { delimiter, header }, names)
+            (PortfolioForm::Csv { delimiter, header }, names)
         };
         Ok(Self {
-            columns: Columns::new(portfolio, &columns)?,
+            columns: PortfolioColumns::new(portfolio, &columns)?,
             form,
             bytes,
             name,
@@ -212,7 +212,7 @@ impl<R: BufRead> Lines<R> {
 
 /// Reads the portfolio to its end, on a separate thread.
 pub(super) fn read(
-    opened: Opened,
+    opened: OpenPortfolio,
     portfolio: &Portfolio,
     bar: &ProgressBar,
     sender: SyncSender<Result<InputRows, Error>>,
@@ -229,11 +229,11 @@ pub(super) fn read(
         rows == 0 || sender.send(Ok(rows_read)).is_ok()
     };
     let result = match &opened.form {
-        Form::Parquet => read_parquet(&opened.name, portfolio, bar, &mut send),
-        Form::Csv { delimiter, header } => {
+        PortfolioForm::Parquet => read_parquet(&opened.name, portfolio, bar, &mut send),
+        PortfolioForm::Csv { delimiter, header } => {
             text_of(portfolio, bar).and_then(|text| read_csv(text, *delimiter, header, &mut send))
         }
-        Form::NdJson { header } => text_of(portfolio, bar)
+        PortfolioForm::NdJson { header } => text_of(portfolio, bar)
             .and_then(|text| read_json(text, &opened.name, header, &mut send)),
     };
     if let Err(error) = result {
@@ -254,9 +254,9 @@ fn read_parquet(
         path: name.to_owned(),
         source,
     })?;
-    let meter = Meter::default();
+    let meter = ByteMeter::default();
     let mut reader: Box<dyn BlockReader> =
-        source::open(bar.wrap_read(file), name, Format::Parquet, &meter)?;
+        source::open(bar.wrap_read(file), name, SourceFormat::Parquet, &meter)?;
     while let Some(block) = reader.next_block()? {
         if !send(block, HashMap::new()) {
             break;

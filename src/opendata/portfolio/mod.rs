@@ -19,9 +19,9 @@ use super::source;
 use toise_base::progress::Progress;
 use toise_engine as engine;
 
-pub use columns::Columns;
-pub use input::{InputRows, Opened};
-pub use output::Output;
+pub use columns::PortfolioColumns;
+pub use input::{InputRows, OpenPortfolio};
+pub use output::PortfolioOutput;
 
 /// Maximum blocks of rows read ahead.
 const BLOCKS_WAITING: usize = 4;
@@ -76,7 +76,7 @@ pub enum Error {
     Worker(&'static str),
 }
 
-type Answering<C> = Receiver<Result<(RecordBatch, C), Error>>;
+type PendingAnswer<C> = Receiver<Result<(RecordBatch, C), Error>>;
 
 /// Processes a portfolio block by block; `count` receives the statistics of each block in order. Returns once the
 /// complete output is on disk. Blocks and computes on the global rayon pool, so it must not be called from one of its
@@ -87,8 +87,8 @@ type Answering<C> = Receiver<Result<(RecordBatch, C), Error>>;
 /// See [`Error`]; no output file is left in that case.
 pub fn run<C: Send + 'static>(
     portfolio: &Portfolio,
-    opened: Opened,
-    mut output: Output,
+    opened: OpenPortfolio,
+    mut output: PortfolioOutput,
     progress: Progress,
     answer: impl Fn(&InputRows) -> Result<(RecordBatch, C), Error> + Send + Sync + 'static,
     mut count: impl FnMut(C),
@@ -96,7 +96,7 @@ pub fn run<C: Send + 'static>(
     let (sender, rows) = sync_channel::<Result<InputRows, Error>>(BLOCKS_WAITING);
     let bar = progress.bytes(&portfolio.input.display().to_string(), opened.bytes);
     let answer = Arc::new(answer);
-    let mut write_next = |answering: &mut VecDeque<Answering<C>>| -> Result<(), Error> {
+    let mut write_next = |answering: &mut VecDeque<PendingAnswer<C>>| -> Result<(), Error> {
         let Some(next) = answering.pop_front() else {
             return Ok(());
         };
@@ -109,7 +109,7 @@ pub fn run<C: Send + 'static>(
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| input::read(opened, portfolio, &bar, sender));
         let limit = BLOCKS_ANSWERING * rayon::current_num_threads();
-        let mut answering: VecDeque<Answering<C>> = VecDeque::with_capacity(limit);
+        let mut answering: VecDeque<PendingAnswer<C>> = VecDeque::with_capacity(limit);
         for block in rows {
             let block = block?;
             if answering.len() >= limit {

@@ -15,20 +15,20 @@ use super::Error;
 
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
 
-enum Writer {
+enum OutputWriter {
     Parquet(Box<ArrowWriter<BufWriter<File>>>),
     Csv(Box<arrow::csv::Writer<BufWriter<File>>>),
     NdJson(Box<arrow::json::LineDelimitedWriter<BufWriter<File>>>),
 }
 
 /// An output file being written. Dropping it unfinished leaves no file under the final name.
-pub struct Output {
-    writer: Option<Writer>,
+pub struct PortfolioOutput {
+    writer: Option<OutputWriter>,
     path: PathBuf,
     partial: PathBuf,
 }
 
-impl Output {
+impl PortfolioOutput {
     /// Creates an output file in the format of its extension.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Output {
             Some("parquet") => {
                 let zstd = Compression::ZSTD(ZstdLevel::default());
                 let properties = WriterProperties::builder().set_compression(zstd).build();
-                Writer::Parquet(Box::new(ArrowWriter::try_new(
+                OutputWriter::Parquet(Box::new(ArrowWriter::try_new(
                     open()?,
                     schema.clone(),
                     Some(properties),
@@ -56,10 +56,10 @@ impl Output {
                 let mut writer = arrow::csv::Writer::new(open()?);
                 // An output without rows still has a header.
                 writer.write(&RecordBatch::new_empty(schema.clone()))?;
-                Writer::Csv(Box::new(writer))
+                OutputWriter::Csv(Box::new(writer))
             }
             Some("ndjson" | "jsonl") => {
-                Writer::NdJson(Box::new(arrow::json::LineDelimitedWriter::new(open()?)))
+                OutputWriter::NdJson(Box::new(arrow::json::LineDelimitedWriter::new(open()?)))
             }
             _ => {
                 return Err(Error::Option(format!(
@@ -81,9 +81,9 @@ impl Output {
     /// The rows cannot be encoded or written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         match &mut self.writer {
-            Some(Writer::Parquet(writer)) => writer.write(batch)?,
-            Some(Writer::Csv(writer)) => writer.write(batch)?,
-            Some(Writer::NdJson(writer)) => writer.write(batch)?,
+            Some(OutputWriter::Parquet(writer)) => writer.write(batch)?,
+            Some(OutputWriter::Csv(writer)) => writer.write(batch)?,
+            Some(OutputWriter::NdJson(writer)) => writer.write(batch)?,
             None => {}
         }
         Ok(())
@@ -98,9 +98,9 @@ impl Output {
             return Ok(());
         };
         let mut file = match writer {
-            Writer::Parquet(writer) => writer.into_inner()?,
-            Writer::Csv(writer) => writer.into_inner(),
-            Writer::NdJson(mut writer) => {
+            OutputWriter::Parquet(writer) => writer.into_inner()?,
+            OutputWriter::Csv(writer) => writer.into_inner(),
+            OutputWriter::NdJson(mut writer) => {
                 writer.finish()?;
                 writer.into_inner()
             }
@@ -113,7 +113,7 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for PortfolioOutput {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
             // The error that ended the run is the one to report; the leftover has a temporary name.

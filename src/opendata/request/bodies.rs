@@ -29,7 +29,7 @@ pub const IRIS_TYPES: [&str; 4] = ["H", "A", "D", "Z"];
 
 /// The bodies of one table.
 #[derive(Debug)]
-pub struct Bodies {
+pub struct DatasetBodies {
     /// The body of a search.
     pub search: &'static [Field],
     /// The body of a match.
@@ -47,7 +47,7 @@ pub struct Bodies {
 }
 
 /// The request bodies of a table.
-pub fn bodies(dataset: Dataset) -> &'static Bodies {
+pub fn bodies(dataset: Dataset) -> &'static DatasetBodies {
     match dataset {
         Dataset::Dpe => &DPE,
         Dataset::Dvf => &DVF,
@@ -132,13 +132,13 @@ const fn many(items: &'static ListOf) -> [Field; 1] {
 mod tests {
     use super::*;
     use FieldKind::{AnyOf, Dates, Flag, OneOf, Place, Range, Text};
-    use toise_lake::schema::Kind;
+    use toise_lake::schema::ColumnKind;
 
     #[test]
     fn every_filter_sort_key_and_target_is_a_filterable_column() {
         for dataset in [Dataset::Dpe, Dataset::Dvf] {
             let bodies = bodies(dataset);
-            let check = |name: &str, kinds: &[Kind]| {
+            let check = |name: &str, kinds: &[ColumnKind]| {
                 let (_, column) = dataset
                     .schema()
                     .column(name)
@@ -148,13 +148,15 @@ mod tests {
             };
             for field in bodies.search_filters.iter().chain(bodies.match_filters) {
                 match field.kind {
-                    Text | OneOf(_) | AnyOf(_) => check(field.name, &[Kind::Text, Kind::Category]),
-                    Range => check(field.name, &[Kind::Number, Kind::Integer]),
-                    Dates => check(field.name, &[Kind::Date]),
-                    Flag => check(field.name, &[Kind::Flag]),
+                    Text | OneOf(_) | AnyOf(_) => {
+                        check(field.name, &[ColumnKind::Text, ColumnKind::Category])
+                    }
+                    Range => check(field.name, &[ColumnKind::Number, ColumnKind::Integer]),
+                    Dates => check(field.name, &[ColumnKind::Date]),
+                    Flag => check(field.name, &[ColumnKind::Flag]),
                     Place => {
-                        check("lat", &[Kind::Number]);
-                        check("lon", &[Kind::Number]);
+                        check("lat", &[ColumnKind::Number]);
+                        check("lon", &[ColumnKind::Number]);
                     }
                     other => panic!("{other:?} is no filter"),
                 }
@@ -162,14 +164,19 @@ mod tests {
             for name in bodies.sort_keys {
                 check(
                     name,
-                    &[Kind::Text, Kind::Category, Kind::Number, Kind::Date],
+                    &[
+                        ColumnKind::Text,
+                        ColumnKind::Category,
+                        ColumnKind::Number,
+                        ColumnKind::Date,
+                    ],
                 );
             }
             for field in bodies.targets {
                 match field.kind {
-                    OneOf(_) => check(field.name, &[Kind::Category, Kind::Text]),
-                    Flag => check(field.name, &[Kind::Flag]),
-                    _ => check(field.name, &[Kind::Number, Kind::Integer]),
+                    OneOf(_) => check(field.name, &[ColumnKind::Category, ColumnKind::Text]),
+                    Flag => check(field.name, &[ColumnKind::Flag]),
+                    _ => check(field.name, &[ColumnKind::Number, ColumnKind::Integer]),
                 }
             }
         }

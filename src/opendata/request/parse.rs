@@ -6,24 +6,24 @@
 use serde_json::Value;
 
 use crate::request::bodies::{MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
-use crate::{Dataset, Goal, MatchRequest, SearchRequest, Target};
-use toise_contract::cursor::{CursorKey, question_digest};
-use toise_contract::dates::Moment;
+use crate::{Dataset, DatasetSearchRequest, MatchRequest, ScoringTarget, TargetValue};
+use toise_contract::cursor::{CursorKey, query_digest};
+use toise_contract::dates::DateOrInstant;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{Taken, Values, read};
-use toise_contract::filter::{Clause, Filter, Test};
-use toise_contract::walk::At;
+use toise_contract::filter::{Clause, ClauseTest, Filter};
+use toise_contract::walk::JsonPath;
 
 /// Parses the body of a search; `cursors` opens its cursor.
 pub fn parse_search(
     dataset: Dataset,
     body: &Value,
     cursors: &CursorKey,
-) -> Result<SearchRequest, Fault> {
-    let at = At::Body;
+) -> Result<DatasetSearchRequest, Fault> {
+    let at = JsonPath::Body;
     let bodies = bodies(dataset);
     let mut values = read(body, bodies.search, at)?;
-    let mut request = SearchRequest {
+    let mut request = DatasetSearchRequest {
         filter: filters(values.take("filters")),
         sort_by: values.word("sortBy").unwrap_or(bodies.sort_keys[0]),
         descending: values.word("sortOrder") != Some("asc"),
@@ -31,7 +31,7 @@ pub fn parse_search(
         after: None,
     };
     if let Some(cursor) = values.take::<&str>("cursor") {
-        let digest = question_digest(
+        let digest = query_digest(
             dataset.name(),
             &request.filter,
             request.sort_by,
@@ -39,7 +39,7 @@ pub fn parse_search(
         );
         let position = cursors
             .decode(cursor, &digest)
-            .map_err(|fault| At::Key(&at, "cursor").fault(fault))?;
+            .map_err(|fault| JsonPath::Key(&at, "cursor").fault(fault))?;
         request.after = Some(position);
     }
     Ok(request)
@@ -47,12 +47,12 @@ pub fn parse_search(
 
 /// Parses one match body; the bulk command passes an object built from a portfolio row.
 pub fn parse_match(dataset: Dataset, body: &Value) -> Result<MatchRequest, Fault> {
-    read(body, bodies(dataset).matching, At::Body).map(match_request)
+    read(body, bodies(dataset).matching, JsonPath::Body).map(match_request)
 }
 
 /// Parses the body of a `_many` call: `{items: [match body…]}`. A fault in one item rejects the whole call.
 pub fn parse_match_many(dataset: Dataset, body: &Value) -> Result<Vec<MatchRequest>, Fault> {
-    let mut values = read(body, bodies(dataset).matching_many, At::Body)?;
+    let mut values = read(body, bodies(dataset).matching_many, JsonPath::Body)?;
     let items: Vec<Values<'_>> = values.require("items")?;
     Ok(items.into_iter().map(match_request).collect())
 }
@@ -72,11 +72,11 @@ fn filters(values: Option<Values<'_>>) -> Filter {
 }
 
 /// What a filter asks; `None` when it does not constrain.
-fn test(taken: Taken<'_>) -> Option<Test> {
+fn test(taken: Taken<'_>) -> Option<ClauseTest> {
     match taken {
-        Taken::Text(text) | Taken::Word(text) => Some(Test::OneOf(vec![text.to_owned()])),
+        Taken::Text(text) | Taken::Word(text) => Some(ClauseTest::OneOf(vec![text.to_owned()])),
         Taken::List(items) => any_of(items),
-        Taken::Flag(flag) => Some(Test::Is(flag)),
+        Taken::Flag(flag) => Some(ClauseTest::Is(flag)),
         Taken::Range {
             min: None,
             max: None,
@@ -85,17 +85,17 @@ fn test(taken: Taken<'_>) -> Option<Test> {
             from: None,
             to: None,
         } => None,
-        Taken::Range { min, max } => Some(Test::Number { min, max }),
-        Taken::Dates { from, to } => Some(Test::Day {
-            from: from.map(Moment::first_day),
-            to: to.map(Moment::last_day),
+        Taken::Range { min, max } => Some(ClauseTest::Number { min, max }),
+        Taken::Dates { from, to } => Some(ClauseTest::Day {
+            from: from.map(DateOrInstant::first_day),
+            to: to.map(DateOrInstant::last_day),
         }),
-        Taken::Place { lat, lon, radius_m } => Some(Test::Within { lat, lon, radius_m }),
+        Taken::Place { lat, lon, radius_m } => Some(ClauseTest::Within { lat, lon, radius_m }),
         _ => None,
     }
 }
 
-fn any_of(items: Vec<Taken<'_>>) -> Option<Test> {
+fn any_of(items: Vec<Taken<'_>>) -> Option<ClauseTest> {
     let mut chosen: Vec<String> = Vec::with_capacity(items.len());
     for item in items {
         if let Taken::Word(word) = item
@@ -104,19 +104,19 @@ fn any_of(items: Vec<Taken<'_>>) -> Option<Test> {
             chosen.push(word.to_owned());
         }
     }
-    (!chosen.is_empty()).then_some(Test::OneOf(chosen))
+    (!chosen.is_empty()).then_some(ClauseTest::OneOf(chosen))
 }
 
-fn targets(values: Option<Values<'_>>) -> Vec<Target> {
+fn targets(values: Option<Values<'_>>) -> Vec<ScoringTarget> {
     let given = values.into_iter().flatten();
     let targets = given.filter_map(|(column, taken)| {
         let goal = match taken {
-            Taken::Number(number) => Goal::Number(number),
-            Taken::Flag(flag) => Goal::Flag(flag),
-            Taken::Word(word) => Goal::Text(word.to_owned()),
+            Taken::Number(number) => TargetValue::Number(number),
+            Taken::Flag(flag) => TargetValue::Flag(flag),
+            Taken::Word(word) => TargetValue::Text(word.to_owned()),
             _ => return None,
         };
-        Some(Target { column, goal })
+        Some(ScoringTarget { column, goal })
     });
     targets.collect()
 }
@@ -161,27 +161,27 @@ mod tests {
         let expected = vec![
             Clause::new(
                 "price_eur",
-                Test::Number {
+                ClauseTest::Number {
                     min: Some(1.0),
                     max: Some(2.5),
                 },
             ),
             Clause::new(
                 "transaction_date",
-                Test::Day {
+                ClauseTest::Day {
                     from: Some(2),
                     to: Some(4),
                 },
             ),
             Clause::new(
                 "property_type",
-                Test::OneOf(vec!["Maison".into(), "Dépendance".into()]),
+                ClauseTest::OneOf(vec!["Maison".into(), "Dépendance".into()]),
             ),
-            Clause::new("postal_code", Test::OneOf(vec!["48000".into()])),
-            Clause::new("is_new_build", Test::Is(false)),
+            Clause::new("postal_code", ClauseTest::OneOf(vec!["48000".into()])),
+            Clause::new("is_new_build", ClauseTest::Is(false)),
             Clause::new(
                 "location",
-                Test::Within {
+                ClauseTest::Within {
                     lat: 44.5,
                     lon: 3.5,
                     radius_m: 1_500.0,
@@ -291,7 +291,7 @@ mod tests {
         let body = json!({"scoring_targets": {"price_eur": 200000, "is_new_build": true, "transaction_type": "Vente"}});
         let request = parse_match(Dataset::Dvf, &body).unwrap();
         assert_eq!(request.targets.len(), 3);
-        assert_eq!(request.targets[1].goal, Goal::Flag(true));
+        assert_eq!(request.targets[1].goal, TargetValue::Flag(true));
     }
 
     #[test]
@@ -307,12 +307,12 @@ mod tests {
 
     #[test]
     fn a_cursor_opens_only_for_its_own_query() {
-        use crate::{Position, SortValue};
+        use crate::{CursorPosition, SortValue};
         let key = CursorKey::new([7; 32]);
         let body = json!({"filters": {"postal_code": "48000", "insee_code": "48095"}});
         let request = parse_search(Dataset::Dvf, &body, &key).unwrap();
-        let digest = question_digest("dvf", &request.filter, request.sort_by, true);
-        let position = Position {
+        let digest = query_digest("dvf", &request.filter, request.sort_by, true);
+        let position = CursorPosition {
             value: Some(SortValue::Day(19_000)),
             id: "a1".into(),
             state: None,

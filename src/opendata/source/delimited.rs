@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::block::{Block, Header};
-use super::{BlockReader, Error, Place};
+use super::{BlockReader, Error, SourceLocation};
 
 const DELIMITERS: [u8; 4] = *b",;|\t";
 /// Size of the buffer between decompression and splitting, bytes.
@@ -65,8 +65,8 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
                         .is_some_and(|range| range.end > at)
                 });
                 let column = field.and_then(|field| self.header.names.get(field));
-                let place =
-                    Place::line(&self.name, line).column(column.cloned().unwrap_or_default());
+                let place = SourceLocation::line(&self.name, line)
+                    .column(column.cloned().unwrap_or_default());
                 return Err(Error::malformed(place, "binary data: zero byte in text"));
             }
             block.push_record(&self.record, line);
@@ -108,13 +108,13 @@ fn explain(error: csv::Error, name: &str, header: &Header) -> Error {
 fn explain_at(error: csv::Error, name: &str, header: &Header, line: u64) -> Error {
     let message = error.to_string();
     match error.into_kind() {
-        csv::ErrorKind::Io(source) => Error::reading(Place::line(name, line), source),
+        csv::ErrorKind::Io(source) => Error::reading(SourceLocation::line(name, line), source),
         csv::ErrorKind::UnequalLengths {
             pos,
             expected_len,
             len,
         } => {
-            let place = Place::line(name, pos.map_or(line, |pos| pos.line()));
+            let place = SourceLocation::line(name, pos.map_or(line, |pos| pos.line()));
             let place = match header.names.get(len as usize) {
                 Some(first_missing) => place.column(first_missing.clone()),
                 None => place,
@@ -127,10 +127,10 @@ fn explain_at(error: csv::Error, name: &str, header: &Header, line: u64) -> Erro
             )
         }
         csv::ErrorKind::Utf8 { pos, err } => {
-            let place = Place::line(name, pos.map_or(line, |pos| pos.line()));
+            let place = SourceLocation::line(name, pos.map_or(line, |pos| pos.line()));
             let column = header.names.get(err.field()).cloned().unwrap_or_default();
             Error::malformed(place.column(column), "not valid UTF-8")
         }
-        _ => Error::malformed(Place::line(name, line), message),
+        _ => Error::malformed(SourceLocation::line(name, line), message),
     }
 }

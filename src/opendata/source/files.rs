@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Place};
+use super::{Error, SourceLocation};
 
 /// Extensions of files that are taken from a folder.
 const ENDINGS: [&str; 11] = [
@@ -29,7 +29,7 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     for argument in arguments {
         let found = expand_one(argument)?;
         if found.is_empty() {
-            let place = Place::file(&argument.display().to_string());
+            let place = SourceLocation::file(&argument.display().to_string());
             return Err(Error::malformed(
                 place,
                 "no such file, or nothing to import in it",
@@ -53,7 +53,7 @@ fn expand_one(argument: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     let pattern = argument.to_string_lossy();
     let matches = glob::glob(&pattern)
-        .map_err(|error| Error::malformed(Place::file(&pattern), error.to_string()))?;
+        .map_err(|error| Error::malformed(SourceLocation::file(&pattern), error.to_string()))?;
     let mut files: Vec<PathBuf> = matches
         .filter_map(Result::ok)
         .filter(|path| path.is_file())
@@ -64,7 +64,7 @@ fn expand_one(argument: &Path) -> Result<Vec<PathBuf>, Error> {
 
 fn folder(path: &Path) -> Result<Vec<PathBuf>, Error> {
     let failed = |source| Error::Io {
-        place: Place::file(&path.display().to_string()),
+        place: SourceLocation::file(&path.display().to_string()),
         source,
     };
     let mut files = Vec::new();

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::block::{Block, Header};
-use super::{BlockReader, Error, Place};
+use super::{BlockReader, Error, SourceLocation};
 
 /// Maximum size of a page, which is held in memory, bytes; official pages of 10,000 diagnostics are about 60 MB.
 const PAGE_BYTES_MAX: u64 = 1 << 30;
@@ -21,12 +21,12 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 
 /// Columns in the order of first appearance.
 #[derive(Default)]
-struct Columns {
+struct JsonColumns {
     header: Arc<Header>,
     positions: HashMap<String, usize>,
 }
 
-impl Columns {
+impl JsonColumns {
     fn position(&mut self, name: &str) -> usize {
         if let Some(position) = self.positions.get(name) {
             return *position;
@@ -42,7 +42,7 @@ impl Columns {
     fn push<'t>(
         &mut self,
         block: &mut Block,
-        row: Row<'t>,
+        row: JsonRow<'t>,
         line: u64,
         cells: &mut Vec<Option<&'t RawValue>>,
     ) {
@@ -78,22 +78,24 @@ fn push_value(block: &mut Block, value: Option<&RawValue>) {
 }
 
 /// Key and value pairs of one object.
-struct Row<'t>(Vec<(std::borrow::Cow<'t, str>, &'t RawValue)>);
+struct JsonRow<'t>(Vec<(std::borrow::Cow<'t, str>, &'t RawValue)>);
 
-impl<'t, 'de: 't> Deserialize<'de> for Row<'t> {
+impl<'t, 'de: 't> Deserialize<'de> for JsonRow<'t> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Pairs;
         impl<'de> Visitor<'de> for Pairs {
-            type Value = Row<'de>;
+            type Value = JsonRow<'de>;
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonRow<'de>, A::Error> {
                 let mut pairs = Vec::with_capacity(256);
-                while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                while let Some((JsonKey(key), value)) =
+                    map.next_entry::<JsonKey<'de>, &'de RawValue>()?
+                {
                     pairs.push((key, value));
                 }
-                Ok(Row(pairs))
+                Ok(JsonRow(pairs))
             }
         }
         deserializer.deserialize_map(Pairs)
@@ -101,14 +103,14 @@ impl<'t, 'de: 't> Deserialize<'de> for Row<'t> {
 }
 
 #[derive(Deserialize)]
-struct Key<'t>(#[serde(borrow)] std::borrow::Cow<'t, str>);
+struct JsonKey<'t>(#[serde(borrow)] std::borrow::Cow<'t, str>);
 
 /// Reads one object per line.
 pub(super) struct NdJsonReader<R> {
     lines: BufReader<R>,
     name: String,
     line: u64,
-    columns: Columns,
+    columns: JsonColumns,
 }
 
 impl<R: Read> NdJsonReader<R> {
@@ -117,7 +119,7 @@ impl<R: Read> NdJsonReader<R> {
             lines: BufReader::with_capacity(256 << 10, source),
             name: name.to_owned(),
             line: 0,
-            columns: Columns::default(),
+            columns: JsonColumns::default(),
         }
     }
 }
@@ -129,7 +131,7 @@ impl<R: Read> BlockReader for NdJsonReader<R> {
         while !block.is_full() {
             text.clear();
             self.line += 1;
-            let place = || Place::line(&self.name, self.line);
+            let place = || SourceLocation::line(&self.name, self.line);
             let count = (&mut self.lines)
                 .take(LINE_BYTES_MAX)
                 .read_until(b'\n', &mut text)
@@ -144,7 +146,7 @@ impl<R: Read> BlockReader for NdJsonReader<R> {
             if line.is_empty() {
                 continue;
             }
-            let row: Row<'_> = serde_json::from_slice(line).map_err(|error| {
+            let row: JsonRow<'_> = serde_json::from_slice(line).map_err(|error| {
                 Error::malformed(place(), format!("not a JSON object: {error}"))
             })?;
             self.columns
@@ -159,14 +161,14 @@ impl<R: Read> BlockReader for NdJsonReader<R> {
 pub(super) struct PageReader {
     text: String,
     name: String,
-    columns: Columns,
+    columns: JsonColumns,
     /// Range in `text` of each remaining object, in order.
     objects: std::vec::IntoIter<std::ops::Range<usize>>,
     row: u64,
 }
 
 #[derive(Deserialize)]
-struct Page<'t> {
+struct DataFairPage<'t> {
     #[serde(borrow)]
     results: Vec<&'t RawValue>,
 }
@@ -177,23 +179,23 @@ impl PageReader {
         source
             .take(PAGE_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
-            .map_err(|error| Error::reading(Place::file(name), error))?;
+            .map_err(|error| Error::reading(SourceLocation::file(name), error))?;
         if bytes.len() as u64 > PAGE_BYTES_MAX {
             let reason =
                 format!("the JSON page is larger than {PAGE_BYTES_MAX} bytes; use NDJSON or CSV");
-            return Err(Error::malformed(Place::file(name), reason));
+            return Err(Error::malformed(SourceLocation::file(name), reason));
         }
         let text = String::from_utf8(bytes)
-            .map_err(|_| Error::malformed(Place::file(name), "not valid UTF-8"))?;
+            .map_err(|_| Error::malformed(SourceLocation::file(name), "not valid UTF-8"))?;
         let trimmed = text.trim_start_matches('\u{feff}').trim();
         let parsed = if trimmed.starts_with('[') {
             serde_json::from_str::<Vec<&RawValue>>(trimmed)
         } else {
-            serde_json::from_str::<Page<'_>>(trimmed).map(|page| page.results)
+            serde_json::from_str::<DataFairPage<'_>>(trimmed).map(|page| page.results)
         };
         let results = parsed.map_err(|error| {
             Error::malformed(
-                Place::line(name, error.line() as u64),
+                SourceLocation::line(name, error.line() as u64),
                 format!("not a page of JSON results, or cut off: {error}"),
             )
         })?;
@@ -207,7 +209,7 @@ impl PageReader {
             .collect();
         Ok(Self {
             name: name.to_owned(),
-            columns: Columns::default(),
+            columns: JsonColumns::default(),
             objects: objects.into_iter(),
             row: 0,
             text,
@@ -224,9 +226,9 @@ impl BlockReader for PageReader {
                 break;
             };
             self.row += 1;
-            let row: Row<'_> = serde_json::from_str(&self.text[range]).map_err(|error| {
+            let row: JsonRow<'_> = serde_json::from_str(&self.text[range]).map_err(|error| {
                 Error::malformed(
-                    Place::line(&self.name, self.row),
+                    SourceLocation::line(&self.name, self.row),
                     format!("a result is not a JSON object: {error}"),
                 )
             })?;

@@ -17,11 +17,11 @@ use std::fmt;
 
 pub use block::{Block, Header};
 pub(super) use delimited::delimiter_of;
-pub use open::{BlockReader, Format, Meter, open};
+pub use open::{BlockReader, ByteMeter, SourceFormat, open};
 
 /// A location in a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// File name or address.
     pub file: String,
     /// Line number, from 1; rows of Parquet and JSON pages count as lines.
@@ -30,7 +30,7 @@ pub struct Place {
     pub column: Option<String>,
 }
 
-impl Place {
+impl SourceLocation {
     /// A whole file.
     pub fn file(file: &str) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.file)?;
         if let Some(line) = self.line {
@@ -75,7 +75,7 @@ pub enum Error {
     #[error("{place}: {source}")]
     Io {
         /// Location.
-        place: Place,
+        place: SourceLocation,
         /// The cause.
         source: std::io::Error,
     },
@@ -83,7 +83,7 @@ pub enum Error {
     #[error("{place}: {reason}")]
     Malformed {
         /// Location.
-        place: Place,
+        place: SourceLocation,
         /// What is wrong.
         reason: String,
     },
@@ -91,7 +91,7 @@ pub enum Error {
     #[error("{place}: column missing; the header has {found}")]
     MissingColumn {
         /// Location; its column is the missing one.
-        place: Place,
+        place: SourceLocation,
         /// The columns found, truncated.
         found: String,
     },
@@ -101,7 +101,7 @@ pub enum Error {
     )]
     Scattered {
         /// Location where the mutation appears again.
-        place: Place,
+        place: SourceLocation,
         /// Number of the mutation.
         mutation: String,
     },
@@ -112,7 +112,7 @@ pub enum Error {
 
 impl Error {
     /// An error for a malformed source.
-    pub fn malformed(place: Place, reason: impl Into<String>) -> Self {
+    pub fn malformed(place: SourceLocation, reason: impl Into<String>) -> Self {
         Self::Malformed {
             place,
             reason: reason.into(),
@@ -120,7 +120,7 @@ impl Error {
     }
 
     /// Converts a read error; an unexpected end of the data gets a message that says what to do.
-    pub(crate) fn reading(place: Place, source: std::io::Error) -> Self {
+    pub(crate) fn reading(place: SourceLocation, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         match source.kind() {
             ErrorKind::UnexpectedEof => {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::read::MultiGzDecoder;
 use parking_lot::Mutex;
 
-use super::{Block, Error, Place, delimited, json, parquet};
+use super::{Block, Error, SourceLocation, delimited, json, parquet};
 
 /// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
@@ -16,7 +16,7 @@ const READ_BUFFER_BYTES: usize = 256 << 10;
 
 /// Format of a source, apart from compression (gzip is always detected from the first bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum SourceFormat {
     /// Detect from the first bytes.
     #[default]
     Detect,
@@ -38,12 +38,12 @@ pub trait BlockReader {
 
 /// Counts and digests the bytes of a source while they are read.
 #[derive(Clone, Default)]
-pub struct Meter {
+pub struct ByteMeter {
     bytes: Arc<AtomicU64>,
     hasher: Arc<Mutex<blake3::Hasher>>,
 }
 
-impl Meter {
+impl ByteMeter {
     /// Number of bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -57,7 +57,7 @@ impl Meter {
 
 struct Metered<R> {
     inner: R,
-    meter: Meter,
+    meter: ByteMeter,
 }
 
 impl<R: Read> Read for Metered<R> {
@@ -77,8 +77,8 @@ impl<R: Read> Read for Metered<R> {
 pub fn open<'r>(
     source: impl Read + Send + 'r,
     name: &str,
-    format: Format,
-    meter: &Meter,
+    format: SourceFormat,
+    meter: &ByteMeter,
 ) -> Result<Box<dyn BlockReader + 'r>, Error> {
     let metered = Metered {
         inner: source,
@@ -96,27 +96,29 @@ pub fn open<'r>(
         probe = read_probe(&mut raw, name)?;
     }
     if probe.is_empty() {
-        return Err(Error::malformed(Place::file(name), "the file is empty"));
+        return Err(Error::malformed(
+            SourceLocation::file(name),
+            "the file is empty",
+        ));
     }
     let format = match format {
-        Format::Detect => detect(&probe, name)?,
+        SourceFormat::Detect => detect(&probe, name)?,
         given => given,
     };
-    let legacy = format == Format::Delimited && !looks_like_utf8(&probe);
+    let legacy = format == SourceFormat::Delimited && !looks_like_utf8(&probe);
     let probe_copy = probe.clone();
     let whole = Cursor::new(probe).chain(raw);
-    let rows: Box<dyn BlockReader + 'r> =
-        match format {
-            Format::Parquet => Box::new(parquet::ParquetReader::new(whole, name)?),
-            Format::NdJson => Box::new(json::NdJsonReader::new(whole, name)),
-            Format::JsonPage => Box::new(json::PageReader::new(whole, name)?),
-            Format::Delimited | Format::Detect if legacy => Box::new(
-                delimited::DelimitedReader::new(Windows1252::new(whole), name, &probe_copy)?,
-            ),
-            Format::Delimited | Format::Detect => {
-                Box::new(delimited::DelimitedReader::new(whole, name, &probe_copy)?)
-            }
-        };
+    let rows: Box<dyn BlockReader + 'r> = match format {
+        SourceFormat::Parquet => Box::new(parquet::ParquetReader::new(whole, name)?),
+        SourceFormat::NdJson => Box::new(json::NdJsonReader::new(whole, name)),
+        SourceFormat::JsonPage => Box::new(json::PageReader::new(whole, name)?),
+        SourceFormat::Delimited | SourceFormat::Detect if legacy => Box::new(
+            delimited::DelimitedReader::new(Windows1252::new(whole), name, &probe_copy)?,
+        ),
+        SourceFormat::Delimited | SourceFormat::Detect => {
+            Box::new(delimited::DelimitedReader::new(whole, name, &probe_copy)?)
+        }
+    };
     Ok(rows)
 }
 
@@ -125,17 +127,17 @@ fn read_probe(source: &mut impl Read, name: &str) -> Result<Vec<u8>, Error> {
     source
         .take(PROBE_BYTES as u64)
         .read_to_end(&mut probe)
-        .map_err(|error| Error::reading(Place::file(name), error))?;
+        .map_err(|error| Error::reading(SourceLocation::file(name), error))?;
     Ok(probe)
 }
 
-fn detect(probe: &[u8], name: &str) -> Result<Format, Error> {
+fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
     if probe.starts_with(b"PAR1") {
-        return Ok(Format::Parquet);
+        return Ok(SourceFormat::Parquet);
     }
     if probe.starts_with(b"PK\x03\x04") {
         return Err(Error::malformed(
-            Place::file(name),
+            SourceLocation::file(name),
             "this is a zip archive (or a spreadsheet): unpack it, or save it as CSV",
         ));
     }
@@ -146,13 +148,13 @@ fn detect(probe: &[u8], name: &str) -> Result<Format, Error> {
     {
         let line = 1 + memchr::memchr_iter(b'\n', &text[..position]).count() as u64;
         return Err(Error::malformed(
-            Place::line(name, line),
+            SourceLocation::line(name, line),
             "binary data: not a text, JSON or Parquet file",
         ));
     }
     let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
     Ok(match first.map(|at| &text[at..]) {
-        Some(text) if text.starts_with(b"[") => Format::JsonPage,
+        Some(text) if text.starts_with(b"[") => SourceFormat::JsonPage,
         Some(text) if text.starts_with(b"{") => {
             let line = memchr::memchr(b'\n', text).map_or(text, |end| &text[..end]);
             let page = [&b"\"results\""[..], b"\"next\"", b"\"total\""]
@@ -160,12 +162,12 @@ fn detect(probe: &[u8], name: &str) -> Result<Format, Error> {
                 .any(|key| memchr::memmem::find(&line[..line.len().min(400)], key).is_some())
                 || line.trim_ascii().len() == 1;
             if page {
-                Format::JsonPage
+                SourceFormat::JsonPage
             } else {
-                Format::NdJson
+                SourceFormat::NdJson
             }
         }
-        _ => Format::Delimited,
+        _ => SourceFormat::Delimited,
     })
 }
 

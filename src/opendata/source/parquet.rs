@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::block::{Block, Header};
-use super::{BlockReader, Error, Place};
+use super::{BlockReader, Error, SourceLocation};
 
 /// Rows decoded per batch: with 230 columns, a few megabytes.
 const BATCH_ROWS: usize = 2_048;
@@ -25,10 +25,10 @@ pub(super) struct ParquetReader {
 
 impl ParquetReader {
     pub(super) fn new(mut source: impl Read, name: &str) -> Result<Self, Error> {
-        let failed = |error: std::io::Error| Error::reading(Place::file(name), error);
+        let failed = |error: std::io::Error| Error::reading(SourceLocation::file(name), error);
         let damaged = |error: parquet::errors::ParquetError| {
             Error::malformed(
-                Place::file(name),
+                SourceLocation::file(name),
                 format!("not a readable Parquet file: {error}"),
             )
         };
@@ -61,7 +61,7 @@ impl BlockReader for ParquetReader {
         };
         let damaged = |error: arrow::error::ArrowError, row| {
             Error::malformed(
-                Place::line(&self.name, row),
+                SourceLocation::line(&self.name, row),
                 format!("damaged Parquet data: {error}"),
             )
         };

@@ -62,9 +62,9 @@ impl DeliveryOutcome {
 
 /// The hosts with a series of their own.
 #[derive(Debug, Default)]
-pub(super) struct Endpoints(Mutex<HashSet<String>>);
+pub(super) struct EndpointLabels(Mutex<HashSet<String>>);
 
-impl Endpoints {
+impl EndpointLabels {
     /// The label for a receiver's URL.
     fn label(&self, url: &str) -> String {
         let host = url::Url::parse(url).ok().and_then(|url| {
@@ -102,7 +102,7 @@ impl Metrics {
     }
 
     /// Counts a delivery that became a dead letter.
-    pub fn record_dead_delivery(&self) {
+    pub fn record_dead_letter(&self) {
         self.series(DEAD, &[]).increment(1);
     }
 

@@ -1,21 +1,21 @@
 //! The order of deliveries: one new delivery per alert, retries in turn, endpoints independent of one another.
 
-use super::super::places::UNPROVEN_MAX;
+use super::super::slots::UNHEALTHY_MAX;
 use super::*;
 
-fn receiver(name: &str) -> Key {
+fn receiver(name: &str) -> SharedReceiverKey {
     receiver_of(0, name)
 }
 
-fn receiver_of(account: u128, name: &str) -> Key {
-    Arc::new(Receiver {
+fn receiver_of(account: u128, name: &str) -> SharedReceiverKey {
+    Arc::new(ReceiverKey {
         account_id: Uuid::from_u128(account),
         url: format!("https://{name}/"),
     })
 }
 
 /// Picks an alert and starts its delivery.
-fn begin(state: &mut State, more: bool) -> Option<(i64, Uuid)> {
+fn begin(state: &mut DispatchState, more: bool) -> Option<(i64, Uuid)> {
     let (alert, receiver) = state.pick(0)?;
     let delivery_id = Uuid::now_v7();
     state.begin(delivery_id, alert, &receiver, Some(more));
@@ -24,7 +24,7 @@ fn begin(state: &mut State, more: bool) -> Option<(i64, Uuid)> {
 
 #[test]
 fn an_alert_has_one_new_delivery_in_flight_at_a_time() {
-    let mut state = State::default();
+    let mut state = DispatchState::default();
     state.note(1, Some(receiver("a")));
     state.note(1, Some(receiver("a")));
     let (alert, first) = begin(&mut state, false).unwrap();
@@ -32,27 +32,27 @@ fn an_alert_has_one_new_delivery_in_flight_at_a_time() {
     assert!(begin(&mut state, false).is_none());
     state.note(1, Some(receiver("a")));
     assert!(begin(&mut state, false).is_none());
-    state.end(first, End::Taken, 0);
+    state.end(first, DeliveryEnd::Taken, 0);
     let (_, second) = begin(&mut state, false).unwrap();
-    state.end(second, End::Failed { asked_ms: 0 }, 0);
+    state.end(second, DeliveryEnd::Failed { asked_ms: 0 }, 0);
     assert!(begin(&mut state, false).is_none() && !state.knows(1));
 }
 
 #[test]
 fn notifications_that_wait_for_a_delivery_are_checked_when_it_ends() {
-    let mut state = State::default();
+    let mut state = DispatchState::default();
     let a = receiver("a");
     let retry = Uuid::now_v7();
     state.begin(retry, 1, &a, None);
     state.note(1, Some(Arc::clone(&a)));
     let (alert, _) = state.pick(0).unwrap();
-    state.set_aside(alert, true);
+    state.mark_idle(alert, true);
     assert!(state.pick(0).is_none());
-    state.end(retry, End::Failed { asked_ms: 0 }, 0);
+    state.end(retry, DeliveryEnd::Failed { asked_ms: 0 }, 0);
     assert!(state.pick(0).is_none(), "the store does not know yet");
     state.release(1);
     assert_eq!(state.pick(0).unwrap().0, 1);
-    state.set_aside(1, true);
+    state.mark_idle(1, true);
     state.note(1, Some(a));
     assert_eq!(
         state.pick(0).unwrap().0,
@@ -63,11 +63,11 @@ fn notifications_that_wait_for_a_delivery_are_checked_when_it_ends() {
 
 #[test]
 fn hanging_endpoints_of_one_account_take_no_slots_from_others() {
-    let mut state = State::default();
+    let mut state = DispatchState::default();
     let idle = receiver_of(1, "idle");
     let first = Uuid::now_v7();
     state.begin(first, 0, &idle, None);
-    state.end(first, End::Taken, 0);
+    state.end(first, DeliveryEnd::Taken, 0);
     for alert in 1..=1_000 {
         state.note(alert, Some(receiver(&format!("hanging{alert}"))));
     }
@@ -75,7 +75,7 @@ fn hanging_endpoints_of_one_account_take_no_slots_from_others() {
     while begin(&mut state, false).is_some() {
         hanging += 1;
     }
-    assert_eq!(hanging, UNPROVEN_MAX / 2);
+    assert_eq!(hanging, UNHEALTHY_MAX / 2);
     // A day later: the endpoint that accepted its deliveries is known as healthy, and an unknown one finds a slot too.
     state.forget_idle(24 * 3_600_000);
     for (alert, other) in [(2_000, idle), (2_001, receiver_of(2, "stranger"))] {
@@ -88,16 +88,16 @@ fn hanging_endpoints_of_one_account_take_no_slots_from_others() {
 
 #[test]
 fn healthy_and_recently_used_endpoints_are_remembered_first() {
-    let mut state = State::default();
-    let names: Vec<Key> = (0..REMEMBERED_MAX + 3)
+    let mut state = DispatchState::default();
+    let names: Vec<SharedReceiverKey> = (0..REMEMBERED_MAX + 3)
         .map(|name| receiver(&name.to_string()))
         .collect();
     for (at_ms, key) in (1..).zip(&names) {
         let delivery_id = Uuid::now_v7();
         state.begin(delivery_id, 0, key, None);
         let end = match at_ms {
-            2 | 7 => End::Failed { asked_ms: 0 },
-            _ => End::Taken,
+            2 | 7 => DeliveryEnd::Failed { asked_ms: 0 },
+            _ => DeliveryEnd::Taken,
         };
         state.end(delivery_id, end, at_ms);
     }
@@ -111,21 +111,24 @@ fn healthy_and_recently_used_endpoints_are_remembered_first() {
 
 #[test]
 fn connections_are_kept_for_a_limited_number_of_endpoints() {
-    let mut state = State::default();
-    for index in 0..KEPT_MAX {
+    let mut state = DispatchState::default();
+    for index in 0..KEEP_ALIVE_MAX {
         assert_eq!(
             state.connection(&receiver(&index.to_string())),
-            Connection::Keep
+            ConnectionReuse::Keep
         );
     }
-    assert_eq!(state.connection(&receiver("another")), Connection::Close);
-    assert_eq!(state.connection(&receiver("0")), Connection::Keep);
-    assert_eq!(state.kept.len(), KEPT_MAX);
+    assert_eq!(
+        state.connection(&receiver("another")),
+        ConnectionReuse::Close
+    );
+    assert_eq!(state.connection(&receiver("0")), ConnectionReuse::Keep);
+    assert_eq!(state.kept.len(), KEEP_ALIVE_MAX);
 }
 
 #[test]
 fn endpoints_take_turns() {
-    let mut state = State::default();
+    let mut state = DispatchState::default();
     for alert in 0..6 {
         let name = if alert < 4 { "busy" } else { "quiet" };
         state.note(alert, Some(receiver(name)));
@@ -138,23 +141,23 @@ fn endpoints_take_turns() {
 
 #[test]
 fn a_queued_alert_follows_its_receiver_and_retires_without_one() {
-    let mut state = State::default();
+    let mut state = DispatchState::default();
     let (a, b) = (receiver("a"), receiver("b"));
     state.note(1, Some(Arc::clone(&a)));
     state.note(2, Some(a));
-    state.move_to(1, Some(Arc::clone(&b)));
-    state.move_to(2, None);
+    state.change_receiver(1, Some(Arc::clone(&b)));
+    state.change_receiver(2, None);
     assert_eq!(state.pick(0), Some((1, Arc::clone(&b))));
     // An endpoint that its only alert left and returned to is queued once.
-    state.set_aside(1, false);
+    state.mark_idle(1, false);
     state.note(1, Some(Arc::clone(&b)));
-    state.move_to(1, Some(receiver("c")));
-    state.move_to(1, Some(Arc::clone(&b)));
+    state.change_receiver(1, Some(receiver("c")));
+    state.change_receiver(1, Some(Arc::clone(&b)));
     assert_eq!(state.turns.iter().filter(|key| **key == b).count(), 1);
     assert_eq!(state.pick(0), Some((1, b)));
     assert_eq!((state.pick(0), state.pick_retired()), (None, Some(2)));
-    state.set_aside(1, false);
-    state.set_aside(2, false);
+    state.mark_idle(1, false);
+    state.mark_idle(2, false);
     state.forget_idle(0);
     assert!(state.endpoints.is_empty() && state.alerts.is_empty());
 }

@@ -82,7 +82,7 @@ pub struct Areas {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Of {
+enum AreaOwner {
     Dwelling,
     Land,
     Other,
@@ -100,15 +100,15 @@ pub fn areas(tokens: &[Token]) -> Areas {
         };
         let area = number * factor;
         let of = if factor > 1.0 {
-            Of::Land
+            AreaOwner::Land
         } else {
             what(tokens, place, after)
         };
         match of {
-            Of::Dwelling if DWELLING.contains(&area) => {
+            AreaOwner::Dwelling if DWELLING.contains(&area) => {
                 areas.dwelling.get_or_insert(area);
             }
-            Of::Land if LAND.contains(&area) => {
+            AreaOwner::Land if LAND.contains(&area) => {
                 areas.land.get_or_insert(area);
             }
             _ => {}
@@ -135,7 +135,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     }
 }
 
-fn what(tokens: &[Token], place: usize, after: usize) -> Of {
+fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
     let is_bridge = |token: &Token| {
         matches!(token, Token::Sign('\'' | '’' | ':' | '(' | ')' | '-'))
             || BRIDGES.iter().any(|word| token.is(word))
@@ -151,8 +151,8 @@ fn what(tokens: &[Token], place: usize, after: usize) -> Of {
         .is_some_and(|token| ["de", "d", "D"].iter().any(|word| token.is(word)));
     if let Some(word) = follower.and_then(Token::word).filter(|_| joined) {
         match word {
-            _ if LAND_WORDS.contains(&word) => return Of::Land,
-            _ if OTHER_WORDS.contains(&word) => return Of::Other,
+            _ if LAND_WORDS.contains(&word) => return AreaOwner::Land,
+            _ if OTHER_WORDS.contains(&word) => return AreaOwner::Other,
             _ => {}
         }
     }
@@ -163,10 +163,10 @@ fn what(tokens: &[Token], place: usize, after: usize) -> Of {
         .take_while(|token| **token != Token::Break)
         .find(|token| !is_bridge(token));
     match before.and_then(Token::word) {
-        Some("sur") => Of::Land,
-        Some(word) if LAND_WORDS.contains(&word) => Of::Land,
-        Some(word) if OTHER_WORDS.contains(&word) => Of::Other,
-        _ => Of::Dwelling,
+        Some("sur") => AreaOwner::Land,
+        Some(word) if LAND_WORDS.contains(&word) => AreaOwner::Land,
+        Some(word) if OTHER_WORDS.contains(&word) => AreaOwner::Other,
+        _ => AreaOwner::Dwelling,
     }
 }
 

@@ -8,7 +8,7 @@ const CARBON_REACH: usize = 4;
 
 /// The content of an energy diagnostic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Energy {
+pub struct EnergyReading {
     /// Energy class, `A` to `G`.
     pub class: Option<char>,
     /// Climate class, `A` to `G`.
@@ -20,8 +20,8 @@ pub struct Energy {
 }
 
 /// Reads the classes and values of a diagnostic: `DPE : D`, `Classe énergie D`, `GES C`, `214 kWh/m²/an`, `12 kg CO2`.
-pub fn energy(tokens: &[Token]) -> Energy {
-    let mut energy = Energy::default();
+pub fn energy(tokens: &[Token]) -> EnergyReading {
+    let mut energy = EnergyReading::default();
     for place in 0..tokens.len() {
         let token = &tokens[place];
         let starts = |word: &str| is_any(tokens.get(place + 1), &[word]);

@@ -13,7 +13,7 @@ pub mod tokens;
 
 use serde_json::json;
 
-use super::findings::{Findings, Origin, PRICE};
+use super::findings::{FieldOrigin, PRICE, PageFindings};
 use money::Amount;
 use tokens::{Token, tokens};
 
@@ -22,7 +22,7 @@ const SALE_CERTAIN: f64 = 15_000.0;
 
 /// How reliable a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TextTrust {
     /// A title or a description, which describes this listing.
     Own,
     /// A label and its value. Class and offer are not read from it: `Parking : 1`.
@@ -32,16 +32,16 @@ pub enum Part {
 }
 
 /// Adds the values in a text to the findings.
-pub fn read(text: &str, part: Part, findings: &mut Findings, origin: Origin) {
+pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: FieldOrigin) {
     let tokens = tokens(text);
     match part {
-        Part::Own => {
+        TextTrust::Own => {
             read_kind(&tokens, findings, origin);
             read_money(&tokens, findings, origin);
         }
-        Part::Label => read_money(&tokens, findings, origin),
+        TextTrust::Label => read_money(&tokens, findings, origin),
         // Menus contain every offer; an asking price or a monthly rent is more reliable.
-        Part::Page => {
+        TextTrust::Page => {
             read_money(&tokens, findings, origin);
             read_kind(&tokens, findings, origin);
         }
@@ -50,7 +50,7 @@ pub fn read(text: &str, part: Part, findings: &mut Findings, origin: Origin) {
     read_counts(&tokens, findings, origin);
     read_energy(&tokens, findings, origin);
     read_place(&tokens, findings, origin);
-    if part != Part::Page {
+    if part != TextTrust::Page {
         for (field, has) in kinds::characteristics(&tokens) {
             findings.put(&format!("habitation.characteristics.{field}"), has, origin);
         }
@@ -58,7 +58,7 @@ pub fn read(text: &str, part: Part, findings: &mut Findings, origin: Origin) {
 }
 
 /// Adds the class and offer named by words, as in a title, a category or the path of a URL.
-pub fn read_kinds(text: &str, findings: &mut Findings, origin: Origin) {
+pub fn read_kinds(text: &str, findings: &mut PageFindings, origin: FieldOrigin) {
     read_kind(&tokens(text), findings, origin);
 }
 
@@ -100,12 +100,12 @@ pub fn energy_class(text: &str) -> Option<char> {
         })
 }
 
-fn read_kind(tokens: &[Token], findings: &mut Findings, origin: Origin) {
-    findings.put_some("type", kinds::class(tokens), origin);
-    findings.put_some("offer.type", kinds::offer(tokens), origin);
+fn read_kind(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
+    findings.set_optional("type", kinds::class(tokens), origin);
+    findings.set_optional("offer.type", kinds::offer(tokens), origin);
 }
 
-fn read_money(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+fn read_money(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     for amount in money::amounts(tokens) {
         match amount {
             Amount::Price(value) if !is_rent(findings) => {
@@ -131,48 +131,48 @@ fn read_money(tokens: &[Token], findings: &mut Findings, origin: Origin) {
     }
 }
 
-fn is_rent(findings: &Findings) -> bool {
+fn is_rent(findings: &PageFindings) -> bool {
     findings.get("offer.type") == Some(&json!("OFFER_RENT"))
 }
 
-fn is_sale(findings: &Findings) -> bool {
+fn is_sale(findings: &PageFindings) -> bool {
     findings.has("offer.type") && !is_rent(findings)
 }
 
-fn read_areas(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+fn read_areas(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     let areas = areas::areas(tokens);
     let is_land = findings.get("type") == Some(&json!("CLASS_LAND"));
-    findings.put_some(
+    findings.set_optional(
         "land.surface",
         areas.land.or(areas.dwelling.filter(|_| is_land)),
         origin,
     );
     if !is_land {
-        findings.put_some("habitation.surface.total", areas.dwelling, origin);
+        findings.set_optional("habitation.surface.total", areas.dwelling, origin);
     }
 }
 
-fn read_counts(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+fn read_counts(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     let class = findings.get("type").and_then(|class| class.as_str());
     let is_flat = class == Some("CLASS_FLAT");
     if class.is_some_and(|class| !matches!(class, "CLASS_FLAT" | "CLASS_HOUSE" | "CLASS_ROOM")) {
         return;
     }
-    findings.put_some("habitation.roomCount", counts::rooms(tokens), origin);
+    findings.set_optional("habitation.roomCount", counts::rooms(tokens), origin);
     let bedrooms = counts::count_of(tokens, &["chambres", "chambre", "ch"]);
-    findings.put_some("habitation.bedroomCount", bedrooms, origin);
-    findings.put_some(
+    findings.set_optional("habitation.bedroomCount", bedrooms, origin);
+    findings.set_optional(
         "habitation.bathroomCount",
         counts::bathrooms(tokens),
         origin,
     );
-    findings.put_some(
+    findings.set_optional(
         "habitation.wcCount",
         counts::count_of(tokens, &["wc", "toilettes"]),
         origin,
     );
     let year = counts::construction_year(tokens);
-    findings.put_some(
+    findings.set_optional(
         "habitation.propertyCondition.constructionYear",
         year,
         origin,
@@ -180,8 +180,8 @@ fn read_counts(tokens: &[Token], findings: &mut Findings, origin: Origin) {
     // In the text of a house, storeys are mentioned to describe what is on them.
     if is_flat {
         let floors = counts::floors(tokens);
-        findings.put_some("habitation.floor", floors.floor, origin);
-        findings.put_some(
+        findings.set_optional("habitation.floor", floors.floor, origin);
+        findings.set_optional(
             "habitation.features.propertyTotalFloor",
             floors.total,
             origin,
@@ -189,29 +189,29 @@ fn read_counts(tokens: &[Token], findings: &mut Findings, origin: Origin) {
     }
 }
 
-fn read_energy(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+fn read_energy(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     let energy = energy::energy(tokens);
     let class = energy
         .class
         .map(|class| format!("ENERGY_CLASSIFICATION_{class}"));
-    findings.put_some("habitation.climate.epcEnergy", class, origin);
+    findings.set_optional("habitation.climate.epcEnergy", class, origin);
     let class = energy
         .climate_class
         .map(|class| format!("GREENHOUSE_CLASSIFICATION_{class}"));
-    findings.put_some("habitation.climate.epcClimate", class, origin);
-    findings.put_some(
+    findings.set_optional("habitation.climate.epcClimate", class, origin);
+    findings.set_optional(
         "habitation.climate.epcEnergyScore",
         energy.consumption,
         origin,
     );
-    findings.put_some(
+    findings.set_optional(
         "habitation.climate.epcClimateScore",
         energy.emissions,
         origin,
     );
 }
 
-fn read_place(tokens: &[Token], findings: &mut Findings, origin: Origin) {
+fn read_place(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
     let knows = ["location.postalCode", "location.inseeCode"]
         .iter()
         .any(|path| findings.has(path));
@@ -219,9 +219,9 @@ fn read_place(tokens: &[Token], findings: &mut Findings, origin: Origin) {
         return;
     }
     if let Some(place) = places::place(tokens) {
-        findings.put_some("location.postalCode", place.postal_code, origin);
-        findings.put_some("location.inseeCode", place.insee_code, origin);
-        findings.put_some("location.city", place.city, origin);
+        findings.set_optional("location.postalCode", place.postal_code, origin);
+        findings.set_optional("location.inseeCode", place.insee_code, origin);
+        findings.set_optional("location.city", place.city, origin);
     }
 }
 

@@ -32,7 +32,7 @@ pub enum Amount {
 
 /// How often an amount is paid, from the words after it.
 #[derive(Clone, Copy, PartialEq)]
-enum Every {
+enum PaymentPeriod {
     Once,
     Month,
     Year,
@@ -107,7 +107,7 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
         .rposition(|token| *token == Token::Sign('€'));
     let context = &tokens[start + other.map_or(0, |offset| offset + 1)..place];
     let says = |word: &str| context.iter().any(|token| token.is(word));
-    if every == Every::SquareMetre {
+    if every == PaymentPeriod::SquareMetre {
         return None;
     }
     if says("garantie") || says("depot") || says("caution") {
@@ -118,7 +118,7 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     }
     if says("copropriete") || says("copro") {
         let yearly = match every {
-            Every::Month => value * MONTHS,
+            PaymentPeriod::Month => value * MONTHS,
             _ => value,
         };
         return Some(Amount::CondominiumFees(yearly));
@@ -128,10 +128,10 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     if !is_included && !says("loyer") && OTHER.iter().any(|word| says(word)) {
         return None;
     }
-    let is_rent = every == Every::Month || says("loyer");
+    let is_rent = every == PaymentPeriod::Month || says("loyer");
     match (is_rent, every) {
         (true, _) if value >= RENT_MIN && !says("soit") => Some(Amount::Rent(value)),
-        (false, Every::Once) if value >= SALE_MIN => Some(Amount::Price(value)),
+        (false, PaymentPeriod::Once) if value >= SALE_MIN => Some(Amount::Price(value)),
         _ => None,
     }
 }
@@ -179,7 +179,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     (is_labelled && ends).then_some((1.0, place + 1))
 }
 
-fn every(after: &[Token]) -> Every {
+fn every(after: &[Token]) -> PaymentPeriod {
     let mut words = after
         .iter()
         .take_while(|token| **token != Token::Break)
@@ -196,13 +196,13 @@ fn every(after: &[Token]) -> Every {
         token.is_some_and(|token| names.iter().any(|name| token.is(name)))
     };
     if is(first, &["m2", "metre", "metres"]) {
-        return Every::SquareMetre;
+        return PaymentPeriod::SquareMetre;
     }
     if is(first, &["mois", "mensuel", "mensuels", "cc", "hc", "mens"]) {
-        return Every::Month;
+        return PaymentPeriod::Month;
     }
     if is(first, &["charges"]) && is(second, &["comprises", "incluses"]) {
-        return Every::Month;
+        return PaymentPeriod::Month;
     }
     if is(
         first,
@@ -216,9 +216,9 @@ fn every(after: &[Token]) -> Every {
             "annee",
         ],
     ) {
-        return Every::Year;
+        return PaymentPeriod::Year;
     }
-    Every::Once
+    PaymentPeriod::Once
 }
 
 #[cfg(test)]

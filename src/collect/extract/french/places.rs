@@ -8,7 +8,7 @@ const NAME_WORDS_MAX: usize = 5;
 
 /// A place found in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Place {
+pub struct TextPlace {
     /// Postal code.
     pub postal_code: Option<String>,
     /// INSEE code, if it is unambiguous.
@@ -25,8 +25,8 @@ const CITIES: [(&str, u32, u32); 3] = [
 ];
 
 /// The first place in a text.
-pub fn place(tokens: &[Token]) -> Option<Place> {
-    let found = |read: fn(&[Token], usize) -> Option<Place>| {
+pub fn place(tokens: &[Token]) -> Option<TextPlace> {
+    let found = |read: fn(&[Token], usize) -> Option<TextPlace>| {
         (0..tokens.len()).find_map(|place| read(tokens, place))
     };
     found(with_postal_code)
@@ -35,7 +35,7 @@ pub fn place(tokens: &[Token]) -> Option<Place> {
 }
 
 /// `75011 Paris`, `Paris (75011)`, `Paris 75011`, `Code postal : 75011`.
-fn with_postal_code(tokens: &[Token], place: usize) -> Option<Place> {
+fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let Token::Number(_, digits) = &tokens[place] else {
         return None;
     };
@@ -48,7 +48,7 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<Place> {
         .rev()
         .map(|words| after[..words].join(" "))
         .chain((0..before.len()).map(|first| before[first..].join(" ")))
-        .find_map(|name| communes::of_postal_code_and_name(digits, &name));
+        .find_map(|name| communes::find_by_postal_code_and_name(digits, &name));
     let is_counted = matches!(tokens.get(place + 1), Some(Token::Sign('€')))
         || tokens
             .get(place + 1)
@@ -65,7 +65,7 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<Place> {
         None if (in_brackets || is_labelled) && !is_counted => None,
         None => return None,
     };
-    Some(Place {
+    Some(TextPlace {
         postal_code: Some(digits.clone()),
         insee_code: None,
         city,
@@ -73,7 +73,7 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<Place> {
 }
 
 /// `Paris 11e`, `Lyon 3ème arrondissement`, `Marseille 8`.
-fn arrondissement(tokens: &[Token], place: usize) -> Option<Place> {
+fn arrondissement(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let (name, base, count) = CITIES.iter().find(|(name, ..)| tokens[place].is(name))?;
     let mut at = place + 1;
     while matches!(tokens.get(at), Some(Token::Sign('-' | '('))) {
@@ -87,8 +87,8 @@ fn arrondissement(tokens: &[Token], place: usize) -> Option<Place> {
     let is_counted =
         next.is_some_and(|next| next.is("pieces") || next.is("m2") || next.is("chambres"));
     let code = (base + number).to_string();
-    let commune = communes::of_postal_code_and_name(&code, name).filter(|_| !is_counted)?;
-    Some(Place {
+    let commune = communes::find_by_postal_code_and_name(&code, name).filter(|_| !is_counted)?;
+    Some(TextPlace {
         postal_code: Some(code),
         insee_code: None,
         city: Some(commune.name.to_owned()),
@@ -96,7 +96,7 @@ fn arrondissement(tokens: &[Token], place: usize) -> Option<Place> {
 }
 
 /// `Bordeaux (33)`.
-fn with_department(tokens: &[Token], place: usize) -> Option<Place> {
+fn with_department(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let Token::Number(_, digits) = &tokens[place] else {
         return None;
     };
@@ -109,7 +109,7 @@ fn with_department(tokens: &[Token], place: usize) -> Option<Place> {
     let before = name_before(&tokens[..place]);
     let commune =
         (0..before.len()).find_map(|first| communes::named(&before[first..].join(" "), digits))?;
-    Some(Place {
+    Some(TextPlace {
         postal_code: None,
         insee_code: Some(commune.insee_code.to_owned()),
         city: Some(commune.name.to_owned()),

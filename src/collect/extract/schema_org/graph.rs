@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::super::french;
-use super::{CLASSES, Said};
+use super::{CLASSES, GraphSummary};
 use toise_listings::adverts::identity::ListingUrl;
 
 /// Maximum nodes read.
@@ -62,7 +62,11 @@ impl<'v> Graph<'v> {
         }
     }
 
-    pub(super) fn listing(&self, page: Option<&ListingUrl>, said: &mut Said) -> Option<&'v Node> {
+    pub(super) fn listing(
+        &self,
+        page: Option<&ListingUrl>,
+        summary: &mut GraphSummary,
+    ) -> Option<&'v Node> {
         let ranked = self.nodes.iter().filter(|(_, may_be)| *may_be);
         let candidates: Vec<(usize, &'v Node)> = ranked
             .filter_map(|(node, _)| Some((rank(node)?, *node)))
@@ -87,7 +91,7 @@ impl<'v> Graph<'v> {
         let (_, first) = of_best.next()?;
         // The same listing often occurs twice, for two consumers; both nodes then have the same name.
         if of_best.any(|(_, other)| other.get("name") != first.get("name")) {
-            said.are_many = true;
+            summary.are_many = true;
             return None;
         }
         Some(first)

@@ -5,10 +5,10 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::model::{Model, Part};
+use super::model::{FieldSubset, FilterModel};
 use super::parse::model;
 use super::tables::{FILTER_ADVERT, FILTER_PROPERTY};
-use crate::cursor::{CursorKey, QuestionDigest, text_question_digest};
+use crate::cursor::{CursorKey, QueryDigest, text_query_digest};
 use crate::enums::{
     EnumSearchRequestOrderBy, EnumSearchRequestSortBy, EnumStudiedData,
     SimilarPropertiesRequestSimilarityStrategyEnum as Strategy, WireEnum,
@@ -18,9 +18,9 @@ use crate::fields::schema::reference;
 use crate::fields::{self, Field, FieldKind, FromTaken, ListOf, Own, Taken, Values};
 use crate::filter::Filter;
 use crate::listings::codes::FlxId;
-use crate::position::Position;
+use crate::position::CursorPosition;
 use crate::read::read;
-use crate::walk::{At, object};
+use crate::walk::{JsonPath, object};
 
 /// Maximum properties per page of a search.
 pub const SEARCH_SIZE_MAX: usize = 100;
@@ -39,35 +39,35 @@ pub const MANY_MAX: usize = 100;
 
 /// The two kinds of listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listing {
+pub enum ListingKind {
     /// One asset.
     Property,
     /// One posting on one portal.
     Advert,
 }
 
-impl Listing {
+impl ListingKind {
     /// Name of the table.
     pub fn table(self) -> &'static str {
         match self {
-            Listing::Property => "properties",
-            Listing::Advert => "adverts",
+            ListingKind::Property => "properties",
+            ListingKind::Advert => "adverts",
         }
     }
 
     /// Key of the filter in a search.
     pub fn filter_key(self) -> &'static str {
         match self {
-            Listing::Property => "filterProperty",
-            Listing::Advert => "filterAd",
+            ListingKind::Property => "filterProperty",
+            ListingKind::Advert => "filterAd",
         }
     }
 
     /// Model of the filter.
-    pub fn filter_model(self) -> &'static Model {
+    pub fn filter_model(self) -> &'static FilterModel {
         match self {
-            Listing::Property => &FILTER_PROPERTY,
-            Listing::Advert => &FILTER_ADVERT,
+            ListingKind::Property => &FILTER_PROPERTY,
+            ListingKind::Advert => &FILTER_ADVERT,
         }
     }
 
@@ -78,15 +78,15 @@ impl Listing {
             (FirstSeenAt, _) => "meta_first_seen_at",
             (LastSeenAt | Relevance, _) => "meta_last_seen_at",
             (LastUpdatedAt, _) => "meta_last_updated_at",
-            (Price, Listing::Property) => "price_latest_value",
-            (Price, Listing::Advert) => "current_price_value",
+            (Price, ListingKind::Property) => "price_latest_value",
+            (Price, ListingKind::Advert) => "current_price_value",
         }
     }
 }
 
 /// A search of listings: a filter and texts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Search {
+pub struct ListingSearch {
     /// Filter.
     pub filter: Filter,
     /// Keywords, each of which must occur.
@@ -97,9 +97,9 @@ pub struct Search {
 
 /// A request for one page of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SearchRequest {
+pub struct PropertySearchRequest {
     /// Filter and texts.
-    pub search: Search,
+    pub search: ListingSearch,
     /// Sort criterion.
     pub sort_by: EnumSearchRequestSortBy,
     /// Whether the greatest value comes first.
@@ -107,13 +107,13 @@ pub struct SearchRequest {
     /// Page size.
     pub size: usize,
     /// Position at which the previous page ended; `None` for the first page.
-    pub after: Option<Position>,
+    pub after: Option<CursorPosition>,
 }
 
-impl SearchRequest {
+impl PropertySearchRequest {
     /// Digest of the query, to which cursors are bound; independent of the page size.
-    pub fn digest(&self, listing: Listing) -> QuestionDigest {
-        text_question_digest(
+    pub fn digest(&self, listing: ListingKind) -> QueryDigest {
+        text_query_digest(
             listing.table(),
             &self.search.filter,
             self.sort_by.as_str(),
@@ -136,7 +136,7 @@ pub struct SimilarsRequest {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnalyticsRequest {
     /// Filter and texts.
-    pub search: Search,
+    pub search: ListingSearch,
     /// The quantity studied.
     pub studied_data: EnumStudiedData,
 }
@@ -163,11 +163,11 @@ static FLX_IDS: ListOf = ListOf {
     most: Some(MANY_MAX),
 };
 static WHOLE_FILTER: Own = Own {
-    read: |value, at| model(value, &FILTER_PROPERTY, Part::Whole, "", at).map(Taken::Filter),
+    read: |value, at| model(value, &FILTER_PROPERTY, FieldSubset::Whole, "", at).map(Taken::Filter),
     schema: |_| reference("FilterProperty"),
 };
 static LITE_FILTER: Own = Own {
-    read: |value, at| model(value, &FILTER_PROPERTY, Part::Lite, "", at).map(Taken::Filter),
+    read: |value, at| model(value, &FILTER_PROPERTY, FieldSubset::Lite, "", at).map(Taken::Filter),
     schema: |_| reference("LiteFilterProperty"),
 };
 static WHOLE_ASKED: [Field; 3] = asked(&WHOLE_FILTER);
@@ -178,10 +178,10 @@ const SEARCH: Field = Field::required("search", FieldKind::Object(&WHOLE_ASKED),
 const SEARCH_ABOUT: &str = "What is asked: all of it must hold";
 
 /// The body of a property search.
-pub fn search_table(part: Part) -> &'static [Field] {
+pub fn search_table(part: FieldSubset) -> &'static [Field] {
     match part {
-        Part::Whole => &WHOLE_SEARCH,
-        Part::Lite => &LITE_SEARCH,
+        FieldSubset::Whole => &WHOLE_SEARCH,
+        FieldSubset::Lite => &LITE_SEARCH,
     }
 }
 
@@ -260,10 +260,14 @@ const fn search(asked: &'static [Field], size_max: usize) -> [Field; 5] {
 ///
 /// # Errors
 /// The first fault in document order, then missing keys, then a cursor that is invalid for the query.
-pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<SearchRequest, Fault> {
-    let at = At::Body;
+pub fn parse_search(
+    part: FieldSubset,
+    body: &Value,
+    cursors: &CursorKey,
+) -> Result<PropertySearchRequest, Fault> {
+    let at = JsonPath::Body;
     let mut values = fields::read(body, search_table(part), at)?;
-    let mut request = SearchRequest {
+    let mut request = PropertySearchRequest {
         size: values.require("size")?,
         sort_by: values.one("sortBy")?,
         descending: values.one::<EnumSearchRequestOrderBy>("orderBy")?
@@ -273,8 +277,8 @@ pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<Sea
     };
     if let Some(cursor) = values.take::<&str>("searchAfterHash") {
         let position = cursors
-            .decode(cursor, &request.digest(Listing::Property))
-            .map_err(|fault| At::Key(&at, "searchAfterHash").fault(fault))?;
+            .decode(cursor, &request.digest(ListingKind::Property))
+            .map_err(|fault| JsonPath::Key(&at, "searchAfterHash").fault(fault))?;
         request.after = Some(position);
     }
     Ok(request)
@@ -284,8 +288,8 @@ pub fn parse_search(part: Part, body: &Value, cursors: &CursorKey) -> Result<Sea
 ///
 /// # Errors
 /// The first fault in document order.
-pub fn parse_count(body: &Value) -> Result<Search, Fault> {
-    search_of(&mut fields::read(body, &COUNT, At::Body)?)
+pub fn parse_count(body: &Value) -> Result<ListingSearch, Fault> {
+    search_of(&mut fields::read(body, &COUNT, JsonPath::Body)?)
 }
 
 /// Parses the body of an analysis: `{search, studiedData}`.
@@ -293,7 +297,7 @@ pub fn parse_count(body: &Value) -> Result<Search, Fault> {
 /// # Errors
 /// The first fault in document order.
 pub fn parse_analytics(body: &Value) -> Result<AnalyticsRequest, Fault> {
-    let mut values = fields::read(body, &ANALYTICS, At::Body)?;
+    let mut values = fields::read(body, &ANALYTICS, JsonPath::Body)?;
     Ok(AnalyticsRequest {
         search: search_of(&mut values)?,
         studied_data: values.one("studiedData")?,
@@ -305,7 +309,7 @@ pub fn parse_analytics(body: &Value) -> Result<AnalyticsRequest, Fault> {
 /// # Errors
 /// The first fault in document order.
 pub fn parse_similars(body: &Value) -> Result<SimilarsRequest, Fault> {
-    let mut values = fields::read(body, &SIMILARS, At::Body)?;
+    let mut values = fields::read(body, &SIMILARS, JsonPath::Body)?;
     Ok(SimilarsRequest {
         flx_id: values.require("flxId")?,
         size: values.require("size")?,
@@ -317,7 +321,7 @@ pub fn parse_similars(body: &Value) -> Result<SimilarsRequest, Fault> {
 /// # Errors
 /// The first fault in document order.
 pub fn parse_many(body: &Value) -> Result<Vec<Uuid>, Fault> {
-    let at = At::Body;
+    let at = JsonPath::Body;
     if body.is_array() {
         let ids = fields::read_value(body, MANY[0].kind, at)?;
         return Ok(Vec::from_taken(ids).unwrap_or_default());
@@ -331,40 +335,46 @@ pub fn parse_many(body: &Value) -> Result<Vec<Uuid>, Fault> {
 ///
 /// # Errors
 /// The first fault in document order.
-pub fn parse_search_query(listing: Listing, value: &Value) -> Result<Filter, Fault> {
-    let body = At::Body;
-    let at = At::Key(&body, "search_query");
+pub fn parse_search_query(listing: ListingKind, value: &Value) -> Result<Filter, Fault> {
+    let body = JsonPath::Body;
+    let at = JsonPath::Key(&body, "search_query");
     let mut filter = None;
     for (key, value) in object(value, at)? {
         if key != listing.filter_key() {
             return Err(at.unknown_key(key, [listing.filter_key()]));
         }
-        let here = At::Key(&at, key);
-        filter = Some(model(value, listing.filter_model(), Part::Whole, "", here)?);
+        let here = JsonPath::Key(&at, key);
+        filter = Some(model(
+            value,
+            listing.filter_model(),
+            FieldSubset::Whole,
+            "",
+            here,
+        )?);
     }
-    filter.ok_or_else(|| At::Key(&at, listing.filter_key()).fault("is required"))
+    filter.ok_or_else(|| JsonPath::Key(&at, listing.filter_key()).fault("is required"))
 }
 
 /// The `search_query` of an alert as a kind of field.
-pub const fn search_query(listing: Listing) -> &'static Own {
+pub const fn search_query(listing: ListingKind) -> &'static Own {
     static PROPERTY: Own = Own {
-        read: |value, _| parse_search_query(Listing::Property, value).map(Taken::Filter),
+        read: |value, _| parse_search_query(ListingKind::Property, value).map(Taken::Filter),
         schema: |_| reference("FilterPropertyQuery"),
     };
     static ADVERT: Own = Own {
-        read: |value, _| parse_search_query(Listing::Advert, value).map(Taken::Filter),
+        read: |value, _| parse_search_query(ListingKind::Advert, value).map(Taken::Filter),
         schema: |_| reference("FilterAdvertQuery"),
     };
     match listing {
-        Listing::Property => &PROPERTY,
-        Listing::Advert => &ADVERT,
+        ListingKind::Property => &PROPERTY,
+        ListingKind::Advert => &ADVERT,
     }
 }
 
 /// Takes the `search` of a body out.
-fn search_of(values: &mut Values<'_>) -> Result<Search, Fault> {
+fn search_of(values: &mut Values<'_>) -> Result<ListingSearch, Fault> {
     let mut asked: Values<'_> = values.require("search")?;
-    Ok(Search {
+    Ok(ListingSearch {
         filter: asked.require("filterProperty")?,
         keywords: asked.take("keywords").unwrap_or_default(),
         full_texts: asked.take("fullTexts").unwrap_or_default(),
@@ -372,7 +382,7 @@ fn search_of(values: &mut Values<'_>) -> Result<Search, Fault> {
 }
 
 /// Texts that have few words, taken apart as the text index does.
-fn full_texts<'v>(value: &'v Value, at: At<'_>) -> Result<Taken<'v>, Fault> {
+fn full_texts<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
     let texts = fields::read_value(value, FieldKind::List(&TEXTS), at)?;
     let items = value.as_array().into_iter().flatten();
     let words = items.filter_map(Value::as_str).flat_map(|text| {

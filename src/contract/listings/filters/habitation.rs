@@ -1,7 +1,7 @@
 //! FilterTypeHabitation and its models: the filter of dwellings.
 
-use super::model::Takes::{AnyModel, AnyOf, Flag, Model as One, Moments, OneOf, Range, Year};
-use super::model::{Model, field};
+use super::model::FieldType::{AnyModel, AnyOf, Flag, Model as One, Moments, OneOf, Range, Year};
+use super::model::{FilterModel, field};
 use crate::enums::{
     EnumConstructionMaterial, EnumEnergyClassification, EnumExposure, EnumFurniture,
     EnumGlazingType, EnumGreenhouseClassification, EnumHeatType, EnumHeatTypeDetail, EnumHeating,
@@ -10,7 +10,7 @@ use crate::enums::{
 };
 
 #[rustfmt::skip]
-pub(super) static FILTER_TYPE_HABITATION: Model = Model {
+pub(super) static FILTER_TYPE_HABITATION: FilterModel = FilterModel {
     name: "FilterTypeHabitation",
     about: "A dwelling",
     fields: &[
@@ -18,22 +18,22 @@ pub(super) static FILTER_TYPE_HABITATION: Model = Model {
         field("bedroomCount", Range, "Bedrooms").lite(),
         field("floor", Range, "Storey, 0 for the ground floor; the same as features.propertyFloor").lite(),
         field("characteristics", One(&CHARACTERISTICS), "What it has and has not").lite(),
-        field("climate", One(&FILTER_CLIMATE), "Energy performance").partly_lite(),
-        field("features", One(&FILTER_FEATURES), "Floor, exposure, views, materials").partly_lite(),
+        field("climate", One(&FILTER_CLIMATE), "Energy performance").partially_lite(),
+        field("features", One(&FILTER_FEATURES), "Floor, exposure, views, materials").partially_lite(),
         field("heatTypes", AnyOf(EnumHeatType::TABLE), "Who shares the heating"),
         field("heatTypeDetails", AnyOf(EnumHeatTypeDetail::TABLE), "What gives off the heat"),
         field("heatings", AnyOf(EnumHeating::TABLE), "Sources of energy of the heating"),
         field("propertyCondition", AnyModel(&PROPERTY_CONDITION),
             "Age and condition; entries are combined with OR, their keys with AND").lite(),
         field("roomCount", Range, "Main rooms").lite(),
-        field("surface", One(&FILTER_SURFACE), "Areas").partly_lite(),
+        field("surface", One(&FILTER_SURFACE), "Areas").partially_lite(),
         field("type", OneOf(EnumPropertyTypeHabitation::TABLE), "Kind of dwelling"),
         field("wcCount", Range, "Toilets"),
     ],
 };
 
 #[rustfmt::skip]
-static FILTER_SURFACE: Model = Model {
+static FILTER_SURFACE: FilterModel = FilterModel {
     name: "FilterSurface",
     about: "Areas of a dwelling, square metres; all but the total are rarely known",
     fields: &[
@@ -50,7 +50,7 @@ static FILTER_SURFACE: Model = Model {
 };
 
 #[rustfmt::skip]
-static CHARACTERISTICS: Model = Model {
+static CHARACTERISTICS: FilterModel = FilterModel {
     name: "FilterCharacteristics",
     about: "What an asset has (`true`) and has not (`false`)",
     fields: &[
@@ -77,7 +77,7 @@ static CHARACTERISTICS: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_CLIMATE: Model = Model {
+static FILTER_CLIMATE: FilterModel = FilterModel {
     name: "FilterClimate",
     about: "Energy performance of a dwelling",
     fields: &[
@@ -91,7 +91,7 @@ static FILTER_CLIMATE: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_FEATURES: Model = Model {
+static FILTER_FEATURES: FilterModel = FilterModel {
     name: "FilterFeatures",
     about: "Floor, exposure, views and materials of a dwelling",
     fields: &[
@@ -108,7 +108,7 @@ static FILTER_FEATURES: Model = Model {
 };
 
 #[rustfmt::skip]
-static PROPERTY_CONDITION: Model = Model {
+static PROPERTY_CONDITION: FilterModel = FilterModel {
     name: "FilterPropertyCondition",
     about: "Age and condition; several keys are combined with AND",
     fields: &[

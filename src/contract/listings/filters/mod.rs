@@ -15,7 +15,7 @@ pub mod tables;
 mod tests;
 
 pub use bodies::{
-    AnalyticsRequest, Listing, Search, SearchRequest, SimilarsRequest, parse_analytics,
-    parse_count, parse_many, parse_search, parse_search_query, parse_similars,
+    AnalyticsRequest, ListingKind, ListingSearch, PropertySearchRequest, SimilarsRequest,
+    parse_analytics, parse_count, parse_many, parse_search, parse_search_query, parse_similars,
 };
-pub use model::Part;
+pub use model::FieldSubset;

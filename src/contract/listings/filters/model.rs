@@ -13,33 +13,33 @@ use crate::read::read;
 
 /// An object of a filter; its fields are combined with AND.
 #[derive(Debug)]
-pub struct Model {
+pub struct FilterModel {
     /// Name in the contract and in the OpenAPI document.
     pub name: &'static str,
     /// Description, for the reference.
     pub about: &'static str,
     /// Fields; other keys are refused.
-    pub fields: &'static [Field],
+    pub fields: &'static [ModelField],
 }
 
 /// A field of a filter.
 #[derive(Debug)]
-pub struct Field {
+pub struct ModelField {
     /// Key in the object.
     pub key: &'static str,
     /// Type of value.
-    pub takes: Takes,
+    pub takes: FieldType,
     /// Meaning and unit, for the reference.
     pub about: &'static str,
     /// Its component of the column name, if that is not the key in snake case.
     column: Option<&'static str>,
     /// Whether lite searches accept it.
-    pub lite: Lite,
+    pub lite: LiteSupport,
 }
 
 /// How much of a field lite searches accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lite {
+pub enum LiteSupport {
     /// Nothing; the key is refused.
     Nothing,
     /// Only the subfields that are marked themselves.
@@ -50,7 +50,7 @@ pub enum Lite {
 
 /// Type of a field. Lists are combined with OR; an empty list and a range without bounds do not constrain.
 #[derive(Clone, Copy, Debug)]
-pub enum Takes {
+pub enum FieldType {
     /// `true` or `false`.
     Flag,
     /// `{min?, max?}` with numbers, both included.
@@ -70,15 +70,15 @@ pub enum Takes {
     /// A list of texts, compared exactly.
     AnyText,
     /// A text of a certain format, compared exactly.
-    Code(Code),
+    Code(CodeType),
     /// A list of texts of a certain format.
-    AnyCode(Code),
+    AnyCode(CodeType),
     /// An object.
-    Model(&'static Model),
+    Model(&'static FilterModel),
     /// A list of objects.
-    AnyModel(&'static Model),
+    AnyModel(&'static FilterModel),
     /// A list of objects; each one matches if some item of the record's list satisfies all of it.
-    SomeItem(&'static Model),
+    SomeItem(&'static FilterModel),
     /// A box or a circle around the position of this name.
     LatLng(&'static str),
     /// An object whose `location` is such a box or circle.
@@ -89,14 +89,14 @@ pub enum Takes {
 
 /// A text whose format is validated by a type of records.
 #[derive(Clone, Copy)]
-pub struct Code {
+pub struct CodeType {
     /// Name of the type in the OpenAPI document.
     pub name: &'static str,
     /// Parses a text and normalises it as in records.
     pub read: fn(&Value) -> Result<String, Fault>,
 }
 
-impl Code {
+impl CodeType {
     /// Creates the format of a type of records.
     pub const fn of<T: DeserializeOwned + ToString>(name: &'static str) -> Self {
         Self {
@@ -106,35 +106,35 @@ impl Code {
     }
 }
 
-impl std::fmt::Debug for Code {
+impl std::fmt::Debug for CodeType {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.name)
     }
 }
 
-pub(super) const fn field(key: &'static str, takes: Takes, about: &'static str) -> Field {
-    Field {
+pub(super) const fn field(key: &'static str, takes: FieldType, about: &'static str) -> ModelField {
+    ModelField {
         key,
         takes,
         about,
         column: None,
-        lite: Lite::Nothing,
+        lite: LiteSupport::Nothing,
     }
 }
 
-impl Field {
+impl ModelField {
     /// Marks the whole field as accepted by lite searches.
     pub(super) const fn lite(self) -> Self {
         Self {
-            lite: Lite::Whole,
+            lite: LiteSupport::Whole,
             ..self
         }
     }
 
     /// Marks the field as accepted by lite searches with some of its subfields.
-    pub(super) const fn partly_lite(self) -> Self {
+    pub(super) const fn partially_lite(self) -> Self {
         Self {
-            lite: Lite::Part,
+            lite: LiteSupport::Part,
             ..self
         }
     }
@@ -161,61 +161,61 @@ impl Field {
     }
 
     /// Whether the field is accepted in this part of its model.
-    pub(super) fn is_in(&self, part: Part) -> bool {
-        part == Part::Whole || self.lite != Lite::Nothing
+    pub(super) fn is_in(&self, part: FieldSubset) -> bool {
+        part == FieldSubset::Whole || self.lite != LiteSupport::Nothing
     }
 
     /// How much of the field's model is accepted in this part of the outer model.
-    pub(super) fn part(&self, outer: Part) -> Part {
+    pub(super) fn part(&self, outer: FieldSubset) -> FieldSubset {
         match (outer, self.lite) {
-            (Part::Lite, Lite::Part | Lite::Nothing) => Part::Lite,
-            _ => Part::Whole,
+            (FieldSubset::Lite, LiteSupport::Part | LiteSupport::Nothing) => FieldSubset::Lite,
+            _ => FieldSubset::Whole,
         }
     }
 }
 
 /// How much of a model a body accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FieldSubset {
     /// All fields.
     Whole,
     /// The fields that lite searches accept.
     Lite,
 }
 
-impl Part {
+impl FieldSubset {
     /// The accepted fields of a model.
-    pub fn fields(self, model: &'static Model) -> impl Iterator<Item = &'static Field> {
+    pub fn fields(self, model: &'static FilterModel) -> impl Iterator<Item = &'static ModelField> {
         model.fields.iter().filter(move |field| field.is_in(self))
     }
 }
 
 /// A leaf of a filter.
 #[derive(Clone, Debug)]
-pub struct Leaf {
+pub struct FilterLeaf {
     /// Path of keys from the model; keys of lists end in `[]`.
     pub path: String,
     /// Type of value.
-    pub takes: Takes,
+    pub takes: FieldType,
     /// The column it constrains; for a place, its position. Fields of items are prefixed with their list:
     /// `adverts.is_online`.
     pub column: String,
 }
 
 /// Lists every leaf of a model, in the order of the tables.
-pub fn leaves(model: &'static Model, part: Part) -> Vec<Leaf> {
+pub fn leaves(model: &'static FilterModel, part: FieldSubset) -> Vec<FilterLeaf> {
     let mut found = Vec::new();
     gather(model, part, "", "", "", &mut found);
     found
 }
 
 fn gather(
-    model: &'static Model,
-    part: Part,
+    model: &'static FilterModel,
+    part: FieldSubset,
     path: &str,
     outer: &str,
     list: &str,
-    found: &mut Vec<Leaf>,
+    found: &mut Vec<FilterLeaf>,
 ) {
     for field in part.fields(model) {
         let column = field.column(outer);
@@ -225,11 +225,11 @@ fn gather(
         };
         let inner = field.part(part);
         match field.takes {
-            Takes::Model(model) => gather(model, inner, &path, &column, list, found),
-            Takes::AnyModel(model) => {
+            FieldType::Model(model) => gather(model, inner, &path, &column, list, found),
+            FieldType::AnyModel(model) => {
                 gather(model, inner, &format!("{path}[]"), &column, list, found);
             }
-            Takes::SomeItem(model) => {
+            FieldType::SomeItem(model) => {
                 gather(
                     model,
                     inner,
@@ -239,13 +239,13 @@ fn gather(
                     found,
                 );
             }
-            Takes::Ignored => {}
+            FieldType::Ignored => {}
             takes => {
                 let column = match takes {
-                    Takes::LatLng(position) | Takes::Point(position) => position,
+                    FieldType::LatLng(position) | FieldType::Point(position) => position,
                     _ => &column,
                 };
-                found.push(Leaf {
+                found.push(FilterLeaf {
                     path,
                     takes,
                     column: format!("{list}{column}"),

@@ -5,16 +5,16 @@
 
 use serde_json::Value;
 
-use super::model::{Code, Field, Model, Part, Takes};
+use super::model::{CodeType, FieldSubset, FieldType, FilterModel, ModelField};
 use super::place::lat_lng;
-use crate::dates::Moment;
+use crate::dates::DateOrInstant;
 use crate::enums::Enumeration;
 use crate::fault::Fault;
 use crate::fields::{bounds, moment};
-use crate::filter::{Clause, Filter, Test};
+use crate::filter::{Clause, ClauseTest, Filter};
 use crate::listings::scalars::Year;
 use crate::read::read;
-use crate::walk::{At, flag, list, number, object, text};
+use crate::walk::{JsonPath, flag, list, number, object, text};
 
 /// Maximum items in a list of a filter.
 pub const ITEMS_MAX: usize = 1_000;
@@ -24,10 +24,10 @@ pub const TEXT_CHARS_MAX: usize = 2_048;
 /// Parses an object of a filter; the columns of its fields are prefixed with `outer`.
 pub(super) fn model(
     value: &Value,
-    model: &'static Model,
-    part: Part,
+    model: &'static FilterModel,
+    part: FieldSubset,
     outer: &str,
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
     for (key, value) in object(value, at)? {
@@ -35,7 +35,13 @@ pub(super) fn model(
             return Err(at.unknown_key(key, part.fields(model).map(|field| field.key)));
         };
         let inner = field.part(part);
-        filter.extend(read_field(value, field, inner, outer, At::Key(&at, key))?);
+        filter.extend(read_field(
+            value,
+            field,
+            inner,
+            outer,
+            JsonPath::Key(&at, key),
+        )?);
     }
     Ok(filter)
 }
@@ -43,61 +49,61 @@ pub(super) fn model(
 /// Parses the value of a field.
 fn read_field(
     value: &Value,
-    field: &'static Field,
-    part: Part,
+    field: &'static ModelField,
+    part: FieldSubset,
     outer: &str,
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<Filter, Fault> {
     let column = field.column(outer);
     let test = match field.takes {
-        Takes::Flag => Some(Test::Is(flag(value, at)?)),
-        Takes::Range => range(value, at)?,
-        Takes::Moments => moments(value, at)?,
-        Takes::AnyMoments => {
+        FieldType::Flag => Some(ClauseTest::Is(flag(value, at)?)),
+        FieldType::Range => range(value, at)?,
+        FieldType::Moments => moments(value, at)?,
+        FieldType::AnyMoments => {
             return any(value, at, |entry, at| {
                 let test = moments(entry, at)?;
                 Ok(clauses(&column, test))
             });
         }
-        Takes::Year => {
+        FieldType::Year => {
             let year = read::<Year>(value).map_err(|fault| at.fault(fault.message))?;
             let year = Some(year.get());
-            Some(Test::Number {
+            Some(ClauseTest::Number {
                 min: year,
                 max: year,
             })
         }
-        Takes::OneOf(enumeration) => Some(Test::OneOf(vec![
+        FieldType::OneOf(enumeration) => Some(ClauseTest::OneOf(vec![
             value_of(value, enumeration, at)?.to_owned(),
         ])),
-        Takes::AnyOf(enumeration) => any_of(value, at, |item, at| {
+        FieldType::AnyOf(enumeration) => any_of(value, at, |item, at| {
             Ok(value_of(item, enumeration, at)?.to_owned())
         })?,
-        Takes::Text => Some(Test::OneOf(vec![bounded_text(value, at)?])),
-        Takes::AnyText => any_of(value, at, bounded_text)?,
-        Takes::Code(code) => Some(Test::OneOf(vec![code_of(value, code, at)?])),
-        Takes::AnyCode(code) => any_of(value, at, |item, at| code_of(item, code, at))?,
-        Takes::Model(inner) => return model(value, inner, part, &column, at),
-        Takes::AnyModel(inner) => {
+        FieldType::Text => Some(ClauseTest::OneOf(vec![bounded_text(value, at)?])),
+        FieldType::AnyText => any_of(value, at, bounded_text)?,
+        FieldType::Code(code) => Some(ClauseTest::OneOf(vec![code_of(value, code, at)?])),
+        FieldType::AnyCode(code) => any_of(value, at, |item, at| code_of(item, code, at))?,
+        FieldType::Model(inner) => return model(value, inner, part, &column, at),
+        FieldType::AnyModel(inner) => {
             return any(value, at, |entry, at| {
                 model(entry, inner, part, &column, at)
             });
         }
-        Takes::SomeItem(inner) => {
+        FieldType::SomeItem(inner) => {
             return any(value, at, |entry, at| {
                 let filter = model(entry, inner, part, "", at)?;
-                let test = (!filter.is_empty()).then_some(Test::SomeItem(filter));
+                let test = (!filter.is_empty()).then_some(ClauseTest::SomeItem(filter));
                 Ok(clauses(&column, test))
             });
         }
-        Takes::LatLng(position) => return lat_lng(value, position, at),
-        Takes::Point(position) => return point(value, position, at),
-        Takes::Ignored => None,
+        FieldType::LatLng(position) => return lat_lng(value, position, at),
+        FieldType::Point(position) => return point(value, position, at),
+        FieldType::Ignored => None,
     };
     Ok(clauses(&column, test))
 }
 
-fn clauses(column: &str, test: Option<Test>) -> Filter {
+fn clauses(column: &str, test: Option<ClauseTest>) -> Filter {
     let clause = test.map(|test| Clause::new(column.to_owned(), test));
     clause.into_iter().collect()
 }
@@ -105,8 +111,8 @@ fn clauses(column: &str, test: Option<Test>) -> Filter {
 /// Parses the items of a list, each with its path.
 fn items<T>(
     value: &Value,
-    at: At<'_>,
-    read: impl Fn(&Value, At<'_>) -> Result<T, Fault>,
+    at: JsonPath<'_>,
+    read: impl Fn(&Value, JsonPath<'_>) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
     let items = list(value, at)?;
     if items.len() > ITEMS_MAX {
@@ -114,15 +120,15 @@ fn items<T>(
     }
     let items = items.iter().enumerate();
     items
-        .map(|(index, item)| read(item, At::Index(&at, index)))
+        .map(|(index, item)| read(item, JsonPath::Index(&at, index)))
         .collect()
 }
 
 /// Parses a list of entries, at least one of which must hold.
 fn any(
     value: &Value,
-    at: At<'_>,
-    read: impl Fn(&Value, At<'_>) -> Result<Filter, Fault>,
+    at: JsonPath<'_>,
+    read: impl Fn(&Value, JsonPath<'_>) -> Result<Filter, Fault>,
 ) -> Result<Filter, Fault> {
     Ok(Clause::any(items(value, at, read)?))
 }
@@ -130,20 +136,20 @@ fn any(
 /// Parses a list of texts, one of which must equal that of the record.
 fn any_of(
     value: &Value,
-    at: At<'_>,
-    read: impl Fn(&Value, At<'_>) -> Result<String, Fault>,
-) -> Result<Option<Test>, Fault> {
+    at: JsonPath<'_>,
+    read: impl Fn(&Value, JsonPath<'_>) -> Result<String, Fault>,
+) -> Result<Option<ClauseTest>, Fault> {
     let mut texts = items(value, at, read)?;
     let mut known = std::collections::HashSet::with_capacity(texts.len());
     texts.retain(|text| known.insert(text.clone()));
-    Ok((!texts.is_empty()).then_some(Test::OneOf(texts)))
+    Ok((!texts.is_empty()).then_some(ClauseTest::OneOf(texts)))
 }
 
 /// A value of an enumeration in any of its spellings, as it is written.
 fn value_of(
     value: &Value,
     enumeration: &'static Enumeration,
-    at: At<'_>,
+    at: JsonPath<'_>,
 ) -> Result<&'static str, Fault> {
     let found = value.as_str().and_then(|text| enumeration.value(text));
     found.ok_or_else(|| {
@@ -152,7 +158,7 @@ fn value_of(
     })
 }
 
-fn bounded_text(value: &Value, at: At<'_>) -> Result<String, Fault> {
+fn bounded_text(value: &Value, at: JsonPath<'_>) -> Result<String, Fault> {
     let text = text(value, at)?;
     if text.chars().count() > TEXT_CHARS_MAX {
         return Err(at.fault(format!("must not exceed {TEXT_CHARS_MAX} characters")));
@@ -160,41 +166,41 @@ fn bounded_text(value: &Value, at: At<'_>) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
-fn code_of(value: &Value, code: Code, at: At<'_>) -> Result<String, Fault> {
+fn code_of(value: &Value, code: CodeType, at: JsonPath<'_>) -> Result<String, Fault> {
     (code.read)(value).map_err(|fault| at.fault(fault.message))
 }
 
-fn range(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
+fn range(value: &Value, at: JsonPath<'_>) -> Result<Option<ClauseTest>, Fault> {
     match bounds(value, ["min", "max"], at, number)? {
         (None, None) => Ok(None),
         (Some(least), Some(greatest)) if least > greatest => {
-            Err(At::Key(&at, "min").fault("must not be above max"))
+            Err(JsonPath::Key(&at, "min").fault("must not be above max"))
         }
-        (min, max) => Ok(Some(Test::Number { min, max })),
+        (min, max) => Ok(Some(ClauseTest::Number { min, max })),
     }
 }
 
-fn moments(value: &Value, at: At<'_>) -> Result<Option<Test>, Fault> {
+fn moments(value: &Value, at: JsonPath<'_>) -> Result<Option<ClauseTest>, Fault> {
     match bounds(value, ["min", "max"], at, moment)? {
         (None, None) => Ok(None),
         (Some(first), Some(last)) if first.is_after(last) => {
-            Err(At::Key(&at, "min").fault("must not be after max"))
+            Err(JsonPath::Key(&at, "min").fault("must not be after max"))
         }
-        (min, max) => Ok(Some(Test::Moment {
-            from: min.map(Moment::first_millisecond),
-            to: max.map(Moment::last_millisecond),
+        (min, max) => Ok(Some(ClauseTest::Moment {
+            from: min.map(DateOrInstant::first_millisecond),
+            to: max.map(DateOrInstant::last_millisecond),
         })),
     }
 }
 
 /// Parses `{location: …}` around a position.
-fn point(value: &Value, position: &'static str, at: At<'_>) -> Result<Filter, Fault> {
+fn point(value: &Value, position: &'static str, at: JsonPath<'_>) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
     for (key, value) in object(value, at)? {
         if key != "location" {
             return Err(at.unknown_key(key, ["location"]));
         }
-        filter.extend(lat_lng(value, position, At::Key(&at, key))?);
+        filter.extend(lat_lng(value, position, JsonPath::Key(&at, key))?);
     }
     Ok(filter)
 }

@@ -6,10 +6,10 @@
 use serde_json::Value;
 
 use crate::fault::Fault;
-use crate::filter::{Clause, Filter, Test};
+use crate::filter::{Clause, ClauseTest, Filter};
 use crate::listings::codes::InseeCode;
 use crate::read::read;
-use crate::walk::{At, number, number_between, object};
+use crate::walk::{JsonPath, number, number_between, object};
 use toise_geo::communes;
 
 /// The keys of a FilterLatLng.
@@ -18,10 +18,14 @@ pub const LAT_LNG_KEYS: [&str; 3] = ["geoBoundingBox", "geoDistance", "geoInseeC
 pub const DISTANCE_KM_RULE: &str = "must be a number above 0";
 
 /// Parses a box or circles around a position.
-pub(super) fn lat_lng(value: &Value, position: &'static str, at: At<'_>) -> Result<Filter, Fault> {
+pub(super) fn lat_lng(
+    value: &Value,
+    position: &'static str,
+    at: JsonPath<'_>,
+) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
     for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
+        let here = JsonPath::Key(&at, key);
         let test = match key.as_str() {
             "geoBoundingBox" => bounding_box(value, here)?,
             "geoDistance" => distance(value, here)?,
@@ -33,7 +37,7 @@ pub(super) fn lat_lng(value: &Value, position: &'static str, at: At<'_>) -> Resu
     Ok(filter)
 }
 
-fn bounding_box(value: &Value, at: At<'_>) -> Result<Test, Fault> {
+fn bounding_box(value: &Value, at: JsonPath<'_>) -> Result<ClauseTest, Fault> {
     let (mut top_left, mut bottom_right) = (None, None);
     for (key, value) in object(value, at)? {
         let corner = match key.as_str() {
@@ -41,18 +45,18 @@ fn bounding_box(value: &Value, at: At<'_>) -> Result<Test, Fault> {
             "bottomRight" => &mut bottom_right,
             _ => return Err(at.unknown_key(key, ["topLeft", "bottomRight"])),
         };
-        *corner = Some(degrees(value, At::Key(&at, key))?);
+        *corner = Some(degrees(value, JsonPath::Key(&at, key))?);
     }
     let (top, left) = required(top_left, "topLeft", at)?;
     let (bottom, right) = required(bottom_right, "bottomRight", at)?;
-    let corner = At::Key(&at, "topLeft");
+    let corner = JsonPath::Key(&at, "topLeft");
     if top <= bottom {
-        return Err(At::Key(&corner, "lat").fault("must be above bottomRight.lat"));
+        return Err(JsonPath::Key(&corner, "lat").fault("must be above bottomRight.lat"));
     }
     if left >= right {
-        return Err(At::Key(&corner, "lon").fault("must be below bottomRight.lon"));
+        return Err(JsonPath::Key(&corner, "lon").fault("must be below bottomRight.lon"));
     }
-    Ok(Test::InBox {
+    Ok(ClauseTest::InBox {
         top,
         left,
         bottom,
@@ -60,10 +64,10 @@ fn bounding_box(value: &Value, at: At<'_>) -> Result<Test, Fault> {
     })
 }
 
-fn distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
+fn distance(value: &Value, at: JsonPath<'_>) -> Result<ClauseTest, Fault> {
     let (mut pin, mut radius_m) = (None, None);
     for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
+        let here = JsonPath::Key(&at, key);
         match key.as_str() {
             "pin" => pin = Some(degrees(value, here)?),
             "distanceKm" => radius_m = Some(metres(value, here)?),
@@ -72,17 +76,17 @@ fn distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
     }
     let (lat, lon) = required(pin, "pin", at)?;
     let radius_m = required(radius_m, "distanceKm", at)?;
-    Ok(Test::Within { lat, lon, radius_m })
+    Ok(ClauseTest::Within { lat, lon, radius_m })
 }
 
-fn commune_distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
+fn commune_distance(value: &Value, at: JsonPath<'_>) -> Result<ClauseTest, Fault> {
     let (mut centre, mut radius_m) = (None, None);
     for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
+        let here = JsonPath::Key(&at, key);
         match key.as_str() {
             "inseeCode" => {
                 let code = read::<InseeCode>(value).map_err(|fault| here.fault(fault.message))?;
-                let found = communes::of_code(code.as_str());
+                let found = communes::find_by_code(code.as_str());
                 let found = found.ok_or_else(|| here.fault("there is no such commune"))?;
                 centre = Some(found.centre.ok_or_else(|| {
                     let rule = "is not known; use geoDistance with a pin";
@@ -98,10 +102,10 @@ fn commune_distance(value: &Value, at: At<'_>) -> Result<Test, Fault> {
     }
     let (lat, lon) = required(centre, "inseeCode", at)?;
     let radius_m = required(radius_m, "distanceKm", at)?;
-    Ok(Test::Within { lat, lon, radius_m })
+    Ok(ClauseTest::Within { lat, lon, radius_m })
 }
 
-fn metres(value: &Value, at: At<'_>) -> Result<f64, Fault> {
+fn metres(value: &Value, at: JsonPath<'_>) -> Result<f64, Fault> {
     let kilometres = number(value, at)
         .ok()
         .filter(|kilometres| *kilometres > 0.0);
@@ -111,10 +115,10 @@ fn metres(value: &Value, at: At<'_>) -> Result<f64, Fault> {
 }
 
 /// Parses `{lat, lon}` to latitude and longitude.
-fn degrees(value: &Value, at: At<'_>) -> Result<(f64, f64), Fault> {
+fn degrees(value: &Value, at: JsonPath<'_>) -> Result<(f64, f64), Fault> {
     let (mut lat, mut lon) = (None, None);
     for (key, value) in object(value, at)? {
-        let here = At::Key(&at, key);
+        let here = JsonPath::Key(&at, key);
         match key.as_str() {
             "lat" => lat = Some(number_between(value, -90.0, 90.0, false, here)?),
             "lon" => lon = Some(number_between(value, -180.0, 180.0, false, here)?),
@@ -124,6 +128,6 @@ fn degrees(value: &Value, at: At<'_>) -> Result<(f64, f64), Fault> {
     Ok((required(lat, "lat", at)?, required(lon, "lon", at)?))
 }
 
-fn required<T>(value: Option<T>, key: &str, at: At<'_>) -> Result<T, Fault> {
-    value.ok_or_else(|| At::Key(&at, key).fault("is required"))
+fn required<T>(value: Option<T>, key: &str, at: JsonPath<'_>) -> Result<T, Fault> {
+    value.ok_or_else(|| JsonPath::Key(&at, key).fault("is required"))
 }

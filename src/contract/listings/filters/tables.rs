@@ -4,11 +4,11 @@
 //! ranges for two moments of an advert, one location for adverts and several for properties.
 
 use super::habitation::FILTER_TYPE_HABITATION;
-use super::model::Takes::{
+use super::model::FieldType::{
     AnyCode, AnyModel, AnyMoments, AnyOf, AnyText, Code as Coded, Flag, Ignored, LatLng,
     Model as One, Moments, OneOf, Point, Range, SomeItem, Text,
 };
-use super::model::{Code, Model, field};
+use super::model::{CodeType, FilterModel, field};
 use crate::enums::{
     EnumCurrency, EnumLandType, EnumParkingType, EnumPricingScope, EnumPropertyClass,
     EnumPropertyOfferType, EnumPropertyProcess, EnumSellerType, WireEnum,
@@ -20,23 +20,23 @@ pub const CITY_POSITION: &str = "city";
 /// Name of the position of the asset.
 pub const ASSET_POSITION: &str = crate::filter::POSITION;
 
-const FLX_ID: Code = Code::of::<FlxId>("FlxId");
+const FLX_ID: CodeType = CodeType::of::<FlxId>("FlxId");
 
 /// Filter of a property search or alert.
 #[rustfmt::skip]
-pub static FILTER_PROPERTY: Model = Model {
+pub static FILTER_PROPERTY: FilterModel = FilterModel {
     name: "FilterProperty",
     about: "Properties that fulfil all of this; a property without a value matches no filter on it",
     fields: &[
         field("adverts", SomeItem(&FILTER_PROPERTY_ADVERT),
             "Some advert of the property fulfils all of an entry; entries are combined with OR"),
-        field("habitation", One(&FILTER_TYPE_HABITATION), "The dwelling").partly_lite(),
+        field("habitation", One(&FILTER_TYPE_HABITATION), "The dwelling").partially_lite(),
         field("isUrgent", Flag, "Whether an advert says it is urgent"),
-        field("land", One(&FILTER_TYPE_LAND), "The land").partly_lite(),
+        field("land", One(&FILTER_TYPE_LAND), "The land").partially_lite(),
         field("location", AnyModel(&FILTER_LOCATION), "Places, combined with OR").lite(),
         field("meta", One(&FILTER_META), "Since when it was seen").lite(),
         field("parking", One(&FILTER_TYPE_PARKING), "The parking places"),
-        field("price", One(&FILTER_PRICE), "What it costs").partly_lite(),
+        field("price", One(&FILTER_PRICE), "What it costs").partially_lite(),
         field("process", AnyOf(EnumPropertyProcess::TABLE), "Where the transaction stands"),
         field("tags", AnyText, "At least one of these tags, compared exactly"),
         field("type", AnyOf(EnumPropertyClass::TABLE), "Class of asset").lite(),
@@ -47,7 +47,7 @@ pub static FILTER_PROPERTY: Model = Model {
 
 /// Filter of an advert alert.
 #[rustfmt::skip]
-pub static FILTER_ADVERT: Model = Model {
+pub static FILTER_ADVERT: FilterModel = FilterModel {
     name: "FilterAdvert",
     about: "Adverts that fulfil all of this; an advert without a value matches no filter on it",
     fields: &[
@@ -80,7 +80,7 @@ pub static FILTER_ADVERT: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_PROPERTY_ADVERT: Model = Model {
+static FILTER_PROPERTY_ADVERT: FilterModel = FilterModel {
     name: "FilterPropertyAdvert",
     about: "One advert of the property that fulfils all of this",
     fields: &[
@@ -99,7 +99,7 @@ static FILTER_PROPERTY_ADVERT: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_PRICE: Model = Model {
+static FILTER_PRICE: FilterModel = FilterModel {
     name: "FilterPrice",
     about: "A price",
     fields: &[
@@ -114,7 +114,7 @@ static FILTER_PRICE: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_PROPERTY_PRICE: Model = Model {
+static FILTER_PROPERTY_PRICE: FilterModel = FilterModel {
     name: "FilterPropertyPrice",
     about: "An amount and the listing that asks it",
     fields: &[
@@ -125,7 +125,7 @@ static FILTER_PROPERTY_PRICE: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_VARIATION: Model = Model {
+static FILTER_VARIATION: FilterModel = FilterModel {
     name: "FilterVariation",
     about: "How a price moved",
     fields: &[
@@ -135,7 +135,7 @@ static FILTER_VARIATION: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_META: Model = Model {
+static FILTER_META: FilterModel = FilterModel {
     name: "FilterMeta",
     about: "Since when an asset was seen",
     fields: &[
@@ -148,7 +148,7 @@ static FILTER_META: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_ADVERT_PRICE: Model = Model {
+static FILTER_ADVERT_PRICE: FilterModel = FilterModel {
     name: "FilterAdvertPrice",
     about: "Price of an advert",
     fields: &[
@@ -158,22 +158,22 @@ static FILTER_ADVERT_PRICE: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_LOCATION: Model = Model {
+static FILTER_LOCATION: FilterModel = FilterModel {
     name: "FilterLocation",
     about: "A place; several keys are combined with AND",
     fields: &[
         field("city", Ignored, "Ignored: use a code"),
         field("cityCoordinate", Point(CITY_POSITION), "Position of the centre of the commune"),
-        field("department", Coded(Code::of::<Department>("Department")), "Department"),
-        field("inseeCode", Coded(Code::of::<InseeCode>("InseeCode")), "Commune"),
-        field("irisCode", Coded(Code::of::<IrisCode>("IrisCode")), "IRIS district"),
+        field("department", Coded(CodeType::of::<Department>("Department")), "Department"),
+        field("inseeCode", Coded(CodeType::of::<InseeCode>("InseeCode")), "Commune"),
+        field("irisCode", Coded(CodeType::of::<IrisCode>("IrisCode")), "IRIS district"),
         field("locationCoordinate", Point(ASSET_POSITION), "Position of the asset"),
-        field("postalCode", Coded(Code::of::<PostalCode>("PostalCode")), "Postal code"),
+        field("postalCode", Coded(CodeType::of::<PostalCode>("PostalCode")), "Postal code"),
     ],
 };
 
 #[rustfmt::skip]
-static FILTER_TYPE_LAND: Model = Model {
+static FILTER_TYPE_LAND: FilterModel = FilterModel {
     name: "FilterTypeLand",
     about: "Land",
     fields: &[
@@ -191,7 +191,7 @@ static FILTER_TYPE_LAND: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_TYPE_PARKING: Model = Model {
+static FILTER_TYPE_PARKING: FilterModel = FilterModel {
     name: "FilterTypeParking",
     about: "Parking places",
     fields: &[
@@ -203,7 +203,7 @@ static FILTER_TYPE_PARKING: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_OFFER: Model = Model {
+static FILTER_OFFER: FilterModel = FilterModel {
     name: "FilterOffer",
     about: "What is offered",
     fields: &[
@@ -214,7 +214,7 @@ static FILTER_OFFER: Model = Model {
 };
 
 #[rustfmt::skip]
-static FILTER_OFFER_RENTING_CONTRACT: Model = Model {
+static FILTER_OFFER_RENTING_CONTRACT: FilterModel = FilterModel {
     name: "FilterOfferRentingContract",
     about: "Terms of a rent",
     fields: &[
@@ -226,19 +226,19 @@ static FILTER_OFFER_RENTING_CONTRACT: Model = Model {
 };
 
 #[rustfmt::skip]
-static LIGHT_SELLER: Model = Model {
+static LIGHT_SELLER: FilterModel = FilterModel {
     name: "FilterLightSeller",
     about: "The professional who sells or lets; several keys are combined with AND",
     fields: &[
         field("flxId", Coded(FLX_ID), "Identifier of the seller"),
         field("name", Text, "Name, compared exactly"),
-        field("siren", Coded(Code::of::<Siren>("Siren")), "SIREN number"),
+        field("siren", Coded(CodeType::of::<Siren>("Siren")), "SIREN number"),
         field("type", OneOf(EnumSellerType::TABLE), "Kind of seller"),
     ],
 };
 
 #[rustfmt::skip]
-static FILTER_SOURCE: Model = Model {
+static FILTER_SOURCE: FilterModel = FilterModel {
     name: "FilterSource",
     about: "A listing on a portal",
     fields: &[
@@ -250,7 +250,7 @@ static FILTER_SOURCE: Model = Model {
 
 /// FilterSource for adverts, whose records hold its three fields at the top level.
 #[rustfmt::skip]
-static FILTER_ADVERT_SOURCE: Model = Model {
+static FILTER_ADVERT_SOURCE: FilterModel = FilterModel {
     name: "FilterSource",
     about: "A listing on a portal",
     fields: &[

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::model::{Takes, leaves};
+use super::model::{FieldType, leaves};
 use super::*;
 use crate::cursor::CursorKey;
 use crate::enums::EnumSearchRequestSortBy;
 use crate::fault::Fault;
-use crate::filter::{Clause, Test};
-use crate::position::{Position, SortValue};
+use crate::filter::{Clause, ClauseTest};
+use crate::position::{CursorPosition, SortValue};
 
 fn key() -> CursorKey {
     CursorKey::new([7; 32])
@@ -20,14 +20,14 @@ fn search_of(filter: &str) -> String {
     )
 }
 
-fn parsed(part: Part, body: &str) -> Result<SearchRequest, Fault> {
+fn parsed(part: FieldSubset, body: &str) -> Result<PropertySearchRequest, Fault> {
     let body: Value = serde_json::from_str(body).unwrap();
     parse_search(part, &body, &key())
 }
 
 /// The filter of a search, or its fault with the path relative to the filter.
 fn filter(text: &str) -> Result<Vec<Clause>, String> {
-    match parsed(Part::Whole, &search_of(text)) {
+    match parsed(FieldSubset::Whole, &search_of(text)) {
         Ok(request) => Ok(request.search.filter),
         Err(fault) => {
             let message = fault.to_string();
@@ -39,13 +39,13 @@ fn filter(text: &str) -> Result<Vec<Clause>, String> {
 
 fn one_of(column: &'static str, texts: &[&str]) -> Clause {
     let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-    Clause::new(column, Test::OneOf(texts))
+    Clause::new(column, ClauseTest::OneOf(texts))
 }
 
 #[test]
 fn each_kind_of_field_gives_its_clause() {
     let at_least = |column: &'static str, min: f64| {
-        let test = Test::Number {
+        let test = ClauseTest::Number {
             min: Some(min),
             max: None,
         };
@@ -54,11 +54,11 @@ fn each_kind_of_field_gives_its_clause() {
     let cases = [
         (
             r#"{"isUrgent": false}"#,
-            vec![Clause::new("is_urgent", Test::Is(false))],
+            vec![Clause::new("is_urgent", ClauseTest::Is(false))],
         ),
         (
             r#"{"land": {"haveWater": true}}"#,
-            vec![Clause::new("land_has_water", Test::Is(true))],
+            vec![Clause::new("land_has_water", ClauseTest::Is(true))],
         ),
         (
             r#"{"habitation": {"surface": {"livingroom": {"min": 20.5}}, "type": "PROPERTY_TYPE_T2"}}"#,
@@ -75,7 +75,7 @@ fn each_kind_of_field_gives_its_clause() {
             r#"{"meta": {"firstSeenAt": {"min": "1970-01-01T01:00:00+01:00", "max": "1970-01-02"}}}"#,
             vec![Clause::new(
                 "meta_first_seen_at",
-                Test::Moment {
+                ClauseTest::Moment {
                     from: Some(0),
                     to: Some(2 * 86_400_000 - 1),
                 },
@@ -85,7 +85,7 @@ fn each_kind_of_field_gives_its_clause() {
             r#"{"adverts": [{"flxId": ["019A53C0-7A55-7C40-8A11-0A5E5F6B7C81"], "source": {"website": "a.example"}}]}"#,
             vec![Clause::new(
                 "adverts",
-                Test::SomeItem(vec![
+                ClauseTest::SomeItem(vec![
                     one_of("flx_id", &["019a53c0-7a55-7c40-8a11-0a5e5f6b7c81"]),
                     one_of("source", &["a.example"]),
                 ]),
@@ -101,11 +101,11 @@ fn each_kind_of_field_gives_its_clause() {
                     {"geoDistance": {"pin": {"lat": 44.5, "lon": 3.5}, "distanceKm": 0.5}}}}]}"#,
             vec![Clause::new(
                 "",
-                Test::Any(vec![
+                ClauseTest::Any(vec![
                     vec![one_of("location_department", &["2A"])],
                     vec![Clause::new(
                         "location",
-                        Test::Within {
+                        ClauseTest::Within {
                             lat: 44.5,
                             lon: 3.5,
                             radius_m: 500.0,
@@ -234,25 +234,25 @@ fn bodies_require_their_keys_and_limit_sizes_and_texts() {
         format!(r#"{{"size": {size}, "sortBy": "PRICE", "orderBy": "ASC", "search": {search}}}"#)
     };
     let cases = [
-        (Part::Whole, "{}".to_owned(), "size: is required"),
-        (Part::Whole, r#"{"size": 1, "orderBy": "ASC"}"#.to_owned(), "sortBy: is required"),
-        (Part::Whole, r#"{"size": 1, "sortBy": "PRICE", "orderBy": "asc"}"#.to_owned(),
+        (FieldSubset::Whole, "{}".to_owned(), "size: is required"),
+        (FieldSubset::Whole, r#"{"size": 1, "orderBy": "ASC"}"#.to_owned(), "sortBy: is required"),
+        (FieldSubset::Whole, r#"{"size": 1, "sortBy": "PRICE", "orderBy": "asc"}"#.to_owned(),
             "orderBy: must be one of: ASC, DESC"),
-        (Part::Whole, r#"{"sortBy": "price"}"#.to_owned(),
+        (FieldSubset::Whole, r#"{"sortBy": "price"}"#.to_owned(),
             "sortBy: must be one of: FIRST_SEEN_AT, PRICE, LAST_UPDATED_AT, LAST_SEEN_AT, RELEVANCE"),
-        (Part::Whole, whole("0", "{}"), "size: must be an integer between 1 and 100"),
-        (Part::Whole, whole("101", "{}"), "size: must be an integer between 1 and 100"),
-        (Part::Lite, whole("26", "{}"), "size: must be an integer between 1 and 25"),
-        (Part::Whole, whole("1", "{}"), "search.filterProperty: is required"),
-        (Part::Whole, whole("1", r#"{"filterAd": {}}"#),
+        (FieldSubset::Whole, whole("0", "{}"), "size: must be an integer between 1 and 100"),
+        (FieldSubset::Whole, whole("101", "{}"), "size: must be an integer between 1 and 100"),
+        (FieldSubset::Lite, whole("26", "{}"), "size: must be an integer between 1 and 25"),
+        (FieldSubset::Whole, whole("1", "{}"), "search.filterProperty: is required"),
+        (FieldSubset::Whole, whole("1", r#"{"filterAd": {}}"#),
             "search.filterAd: unknown field; must be one of: filterProperty, keywords, fullTexts"),
-        (Part::Whole, whole("1", &format!(r#"{{"keywords": [{}"a"]}}"#, r#""a","#.repeat(20))),
+        (FieldSubset::Whole, whole("1", &format!(r#"{{"keywords": [{}"a"]}}"#, r#""a","#.repeat(20))),
             "search.keywords: must hold at most 20 items"),
-        (Part::Whole, whole("1", r#"{"filterProperty": {}, "fullTexts": ["a", " "]}"#),
+        (FieldSubset::Whole, whole("1", r#"{"filterProperty": {}, "fullTexts": ["a", " "]}"#),
             "search.fullTexts[1]: must hold 1 to 200 characters, not only blanks"),
-        (Part::Whole, whole("1", &format!(r#"{{"filterProperty": {{}}, "fullTexts": ["{}l'été", "mer"]}}"#, "a ".repeat(62))),
+        (FieldSubset::Whole, whole("1", &format!(r#"{{"filterProperty": {{}}, "fullTexts": ["{}l'été", "mer"]}}"#, "a ".repeat(62))),
             "search.fullTexts: must hold at most 64 words in all; these are 65"),
-        (Part::Whole, r#"{"from": 1}"#.to_owned(),
+        (FieldSubset::Whole, r#"{"from": 1}"#.to_owned(),
             "from: unknown field; must be one of: size, sortBy, orderBy, search, searchAfterHash"),
     ];
     for (part, body, message) in cases {
@@ -262,7 +262,7 @@ fn bodies_require_their_keys_and_limit_sizes_and_texts() {
 
 #[test]
 fn lite_searches_accept_only_their_part_of_the_filter() {
-    let lite: Vec<String> = leaves(Listing::Property.filter_model(), Part::Lite)
+    let lite: Vec<String> = leaves(ListingKind::Property.filter_model(), FieldSubset::Lite)
         .into_iter()
         .map(|leaf| leaf.path)
         .filter(|path| !path.starts_with("habitation.characteristics."))
@@ -309,18 +309,22 @@ fn lite_searches_accept_only_their_part_of_the_filter() {
     assert_eq!(lite, expected);
     assert!(
         parsed(
-            Part::Lite,
+            FieldSubset::Lite,
             &search_of(r#"{"habitation": {"roomCount": {"min": 2}}}"#)
         )
         .is_ok()
     );
-    let fault = parsed(Part::Lite, &search_of(r#"{"habitation": {"wcCount": {}}}"#)).unwrap_err();
+    let fault = parsed(
+        FieldSubset::Lite,
+        &search_of(r#"{"habitation": {"wcCount": {}}}"#),
+    )
+    .unwrap_err();
     assert_eq!(
         fault.to_string(),
         "search.filterProperty.habitation.wcCount: unknown field; must be one of: bedroomCount, floor, \
          characteristics, climate, features, propertyCondition, roomCount, surface"
     );
-    let fault = parsed(Part::Lite, &search_of(r#"{"adverts": []}"#)).unwrap_err();
+    let fault = parsed(FieldSubset::Lite, &search_of(r#"{"adverts": []}"#)).unwrap_err();
     assert_eq!(fault.path, "search.filterProperty.adverts");
 }
 
@@ -328,10 +332,10 @@ fn lite_searches_accept_only_their_part_of_the_filter() {
 #[rustfmt::skip]
 fn advert_filters_have_one_place_and_lists_of_moments() {
     let query = |filter: Value| {
-        parse_search_query(Listing::Advert, &json!({ "filterAd": filter }))
+        parse_search_query(ListingKind::Advert, &json!({ "filterAd": filter }))
             .map_err(|fault| fault.to_string())
     };
-    let range = |day: i64| Test::Moment {
+    let range = |day: i64| ClauseTest::Moment {
         from: Some(day * 86_400_000),
         to: None,
     };
@@ -339,21 +343,21 @@ fn advert_filters_have_one_place_and_lists_of_moments() {
         query(json!({"firstSeenAt": [{"min": "1970-01-02"}, {"min": "1970-01-03"}],
             "location": {"department": "48", "city": "x"}, "currentPrice": {"value": {"max": 2}}})),
         Ok(vec![
-            Clause::new("", Test::Any(vec![
+            Clause::new("", ClauseTest::Any(vec![
                 vec![Clause::new("first_seen_at", range(1))],
                 vec![Clause::new("first_seen_at", range(2))],
             ])),
             one_of("location_department", &["48"]),
-            Clause::new("current_price_value", Test::Number { min: None, max: Some(2.0) }),
+            Clause::new("current_price_value", ClauseTest::Number { min: None, max: Some(2.0) }),
         ])
     );
     let fault = query(json!({"location": [{"department": "48"}]})).unwrap_err();
     assert_eq!(fault, "search_query.filterAd.location: must be an object");
     let fault = query(json!({"price": {}})).unwrap_err();
     assert!(fault.starts_with("search_query.filterAd.price: unknown field"), "{fault}");
-    let fault = parse_search_query(Listing::Property, &json!({"filterAd": {}})).unwrap_err();
+    let fault = parse_search_query(ListingKind::Property, &json!({"filterAd": {}})).unwrap_err();
     assert_eq!(fault.to_string(), "search_query.filterAd: unknown field; must be one of: filterProperty");
-    let fault = parse_search_query(Listing::Advert, &json!({})).unwrap_err();
+    let fault = parse_search_query(ListingKind::Advert, &json!({})).unwrap_err();
     assert_eq!(fault.to_string(), "search_query.filterAd: is required");
 }
 
@@ -386,7 +390,10 @@ fn identifiers_stay_in_the_order_of_the_request() {
 fn counts_and_analytics_contain_a_search() {
     let search = json!({"filterProperty": {"isUrgent": true}, "keywords": ["mer"]});
     let count = parse_count(&json!({ "search": search })).unwrap();
-    assert_eq!(count.filter, [Clause::new("is_urgent", Test::Is(true))]);
+    assert_eq!(
+        count.filter,
+        [Clause::new("is_urgent", ClauseTest::Is(true))]
+    );
     assert_eq!(count.keywords, ["mer"]);
     let body = json!({"search": search, "studiedData": "PRICE_PER_AREA"});
     assert_eq!(parse_analytics(&body).unwrap().search, count);
@@ -408,29 +415,30 @@ fn a_cursor_is_valid_only_for_its_own_query() {
     };
     let asked =
         json!({"filterProperty": {"type": ["CLASS_FLAT", "CLASS_HOUSE"]}, "keywords": ["mer"]});
-    let request = parse_search(Part::Whole, &body(asked.clone(), None), &key()).unwrap();
+    let request = parse_search(FieldSubset::Whole, &body(asked.clone(), None), &key()).unwrap();
     assert_eq!(request.sort_by, EnumSearchRequestSortBy::Price);
-    let position = Position {
+    let position = CursorPosition {
         value: Some(SortValue::Number(250_000.0)),
         id: "019a53c0-7a55-7c40-8a11-0a5e5f6b7c81".into(),
         state: None,
     };
-    let cursor = key().encode(&position, &request.digest(Listing::Property));
-    let again = parse_search(Part::Whole, &body(asked, Some(&cursor)), &key()).unwrap();
+    let cursor = key().encode(&position, &request.digest(ListingKind::Property));
+    let again = parse_search(FieldSubset::Whole, &body(asked, Some(&cursor)), &key()).unwrap();
     assert_eq!(again.after, Some(position));
     for other in [
         json!({"filterProperty": {"type": ["CLASS_FLAT"]}, "keywords": ["mer"]}),
         json!({"filterProperty": {"type": ["CLASS_FLAT", "CLASS_HOUSE"]}}),
         json!({"filterProperty": {"type": ["CLASS_FLAT", "CLASS_HOUSE"]}, "fullTexts": ["mer"]}),
     ] {
-        let fault = parse_search(Part::Whole, &body(other, Some(&cursor)), &key()).unwrap_err();
+        let fault =
+            parse_search(FieldSubset::Whole, &body(other, Some(&cursor)), &key()).unwrap_err();
         assert_eq!(fault.path, "searchAfterHash");
     }
 }
 
 #[test]
 fn leaves_give_the_column_they_constrain() {
-    let leaves = leaves(Listing::Property.filter_model(), Part::Whole);
+    let leaves = leaves(ListingKind::Property.filter_model(), FieldSubset::Whole);
     let column = |path: &str| {
         let leaf = leaves.iter().find(|leaf| leaf.path == path);
         leaf.unwrap_or_else(|| panic!("{path}")).column.as_str()
@@ -449,6 +457,6 @@ fn leaves_give_the_column_they_constrain() {
     assert!(
         leaves
             .iter()
-            .all(|leaf| !matches!(leaf.takes, Takes::Ignored))
+            .all(|leaf| !matches!(leaf.takes, FieldType::Ignored))
     );
 }

@@ -4,18 +4,18 @@ use serde_json::{Map, Value, json};
 
 use super::super::reference;
 use super::names;
-use toise_alerts::alert::Reason;
+use toise_alerts::alert::DeactivationReason;
 use toise_alerts::delivery::DeliveryStatus;
 use toise_alerts::request::queries::{PREVIEW_DAYS_MAX, REPLAY, preview_table};
 use toise_alerts::request::{alert_table, alerts_table, match_kinds};
 use toise_contract::fields::schema::{self, described};
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_listings::search::preview;
 
 /// Component schemas by name.
 pub fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
-    for listing in [Listing::Property, Listing::Advert] {
+    for listing in [ListingKind::Property, ListingKind::Advert] {
         let names = names(listing);
         let kinds = match_kinds(listing);
         let kind = serde_json::to_value(kinds.schema()).unwrap_or_default();
@@ -44,19 +44,19 @@ pub fn schemas() -> Map<String, Value> {
 }
 
 /// What an alert is made of.
-fn fields(listing: Listing) -> Value {
+fn fields(listing: ListingKind) -> Value {
     schema::properties(alert_table(listing), &mut Map::new())
 }
 
-fn example(listing: Listing) -> Value {
+fn example(listing: ListingKind) -> Value {
     let (filter, kinds) = match listing {
-        Listing::Property => (
+        ListingKind::Property => (
             json!({"type": ["CLASS_FLAT"], "offer": [{"type": "OFFER_BUY"}],
                 "location": [{"postalCode": "75011"}], "price": {"latest": {"value": {"max": 500_000}}},
                 "meta": {"isTotallyOffline": false}}),
             json!(["ALERT_MATCH_CREATED"]),
         ),
-        Listing::Advert => (
+        ListingKind::Advert => (
             json!({"type": ["CLASS_HOUSE"], "location": {"department": "48"},
                 "currentPrice": {"value": {"max": 300_000}}, "isOnline": true}),
             json!(["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"]),
@@ -106,26 +106,27 @@ fn alert(fields: Value) -> Value {
 
 /// An alert as operators see it, on whatever listings.
 fn operator_alert() -> Value {
-    let either = |part: fn(Listing) -> &'static str, about: &str| {
-        let parts = [Listing::Property, Listing::Advert].map(|listing| reference(part(listing)));
+    let either = |part: fn(ListingKind) -> &'static str, about: &str| {
+        let parts =
+            [ListingKind::Property, ListingKind::Advert].map(|listing| reference(part(listing)));
         json!({"oneOf": parts, "description": about})
     };
-    let mut schema = alert(fields(Listing::Property));
+    let mut schema = alert(fields(ListingKind::Property));
     let properties = &mut schema["properties"];
     properties["search_query"] = either(
         |listing| match listing {
-            Listing::Property => "FilterPropertyQuery",
-            Listing::Advert => "FilterAdvertQuery",
+            ListingKind::Property => "FilterPropertyQuery",
+            ListingKind::Advert => "FilterAdvertQuery",
         },
         "The search as it was sent",
     );
     properties["match"] = json!({"type": "array", "description": "What it tells",
         "items": either(|listing| match_kinds(listing).name, "Kind of match")});
     properties["account_id"] = id("Account it belongs to");
-    let about = [Listing::Property, Listing::Advert].map(Listing::table);
+    let about = [ListingKind::Property, ListingKind::Advert].map(ListingKind::table);
     properties["about"] =
         json!({"type": "string", "enum": about, "description": "What it is about"});
-    properties["deactivated_because"] = json!({"type": "string", "enum": Reason::ALL.map(Reason::as_str),
+    properties["deactivated_because"] = json!({"type": "string", "enum": DeactivationReason::ALL.map(DeactivationReason::as_str),
         "description": "Deleted by its owner, its receiver answered 410 or failed for days; absent: it is active"});
     if let Some(required) = schema["required"].as_array_mut() {
         required.extend(["account_id", "about"].map(Value::from));

@@ -5,12 +5,12 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
+use crate::response::ApiResponse;
 use toise_accounts::account::{self, Account};
 use toise_accounts::answers::account_answer;
 use toise_accounts::requests::parse_account;
@@ -74,7 +74,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 /// `GET /v2/protected/admin/accounts`: every account, oldest first.
-async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     on_store(call, |store, _| {
         let accounts = account::list(store)?;
         let answers = accounts
@@ -87,7 +87,7 @@ async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/admin/accounts`: makes an account and tells its signing secret.
-async fn create(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let body = call.body.clone();
     on_store(call, move |store, clock| {
         let name = parse_account(&read_json(&body)?)?;
@@ -97,7 +97,7 @@ async fn create(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `GET /v2/protected/admin/accounts/{accountId}`: one account.
-async fn get(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = call.uuid()?;
     on_store(call, move |store, _| {
         Ok(account_answer(&account::get(store, account_id)?, None))
@@ -106,7 +106,7 @@ async fn get(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/admin/accounts/{accountId}/secrets/rotate`: replaces the signing secret and tells the new one.
-async fn rotate_secret(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn rotate_secret(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = call.uuid()?;
     on_store(call, move |store, clock| {
         Ok(told(account::rotate_secret(store, clock, account_id)?))

@@ -9,12 +9,12 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::operator;
-use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Operation, reference};
+use crate::response::ApiResponse;
 use toise_listings::load::ingest::answer;
 use toise_listings::load::request::parse_adverts;
 
@@ -46,14 +46,14 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     handler: |call| take(call).boxed(),
     operation: Some(|| {
         Operation::new("advertsTake", "Take adverts")
-            .describing(ABOUT)
+            .with_description(ABOUT)
             .taking(reference("AdvertsRequest"))
             .answering(data_list_of("AdvertOutcome"))
     }),
 }];
 
 /// `POST /v2/protected/admin/adverts`: takes adverts, and tells of each in order once all are on disk.
-async fn take(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let turn = call.app.ingesting.clone().acquire_owned();
     let turn = tokio::time::timeout(INGEST_WAIT, turn)
         .await
@@ -74,7 +74,7 @@ async fn take(call: &Call<'_>) -> Result<Answer, ApiError> {
                 answer(&outcome.map_err(|fault| fault.within(&at)))
             })
             .collect();
-        Ok(Answer::data(items.into()))
+        Ok(ApiResponse::data(items.into()))
     })
     .await
 }

@@ -5,13 +5,13 @@ use serde_json::json;
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::answer::Answer;
 use crate::call::Call;
 use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::{list_parameters, page_parameters};
+use crate::response::ApiResponse;
 use toise_alerts::request::queries::{parse_alert_list, parse_page};
 use toise_alerts::{deliveries, overview};
 use toise_contract::Fault;
@@ -80,7 +80,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 "deadLettersRetry",
                 "Send a delivery that was given up again",
             )
-            .describing(
+            .with_description(
                 "Its schedule begins anew, under its identifier; only where its alert is active",
             )
             .answering(data_of("RetriedDelivery"))
@@ -89,7 +89,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 /// `GET /v2/protected/admin/alerts`: alerts of every account, or one's, newest first.
-async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account_id, page) = parse_alert_list(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
         let alerts = overview::list(store, account_id, page).map_err(ApiError::internal)?;
@@ -99,7 +99,7 @@ async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `GET /v2/protected/admin/alerts/{alertId}`: an alert of any account, and how it goes with it.
-async fn get(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = FlxId(call.uuid()?);
     on_store(call, move |store, _| {
         let found = overview::show(store, id).map_err(ApiError::internal)?;
@@ -109,7 +109,7 @@ async fn get(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `GET /v2/protected/admin/alerts/dead-letters`: deliveries that were given up, newest first.
-async fn list_dead(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn list_dead(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let page = parse_page(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
         let dead = deliveries::dead(store, page).map_err(ApiError::internal)?;
@@ -119,7 +119,7 @@ async fn list_dead(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/admin/alerts/dead-letters/{deliveryId}/retry`: has one sent again, under its identifier.
-async fn retry(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn retry(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.uuid()?;
     on_store(call, move |store, clock| {
         deliveries::retry(store, clock, id)?;

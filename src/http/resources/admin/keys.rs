@@ -5,12 +5,12 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::answer::Answer;
 use crate::call::{Call, read_json};
 use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
 use crate::openapi::{Operation, reference};
+use crate::response::ApiResponse;
 use toise_accounts::account;
 use toise_accounts::answers::key_answer;
 use toise_accounts::grants::Grants;
@@ -78,12 +78,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 /// `GET /v2/protected/admin/keys`: every key, or one account's, oldest first.
-async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = parse_key_list(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
         let records = match account_id {
             None => keys::list(store),
-            Some(account_id) => keys::list_of(store, account_id),
+            Some(account_id) => keys::list_for_account(store, account_id),
         };
         let records = records.map_err(ApiError::internal)?;
         let answers = records.iter().map(|record| key_answer(record, None));
@@ -93,7 +93,7 @@ async fn list(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `POST /v2/protected/admin/keys`: makes a key and tells its text.
-async fn create(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let caller_scope = call.key()?.scopes.contains(Scope::Admin);
     let (body, limits) = (call.body.clone(), call.app.limits);
     on_store(call, move |store, clock| {
@@ -102,7 +102,7 @@ async fn create(call: &Call<'_>) -> Result<Answer, ApiError> {
             refuse_more_than_held(caller_scope, grants)?;
         }
         let by_id = matches!(request.owner, Owner::Id(_));
-        let new = keys::make(store, clock, request).map_err(|error| match error {
+        let new = keys::issue(store, clock, request).map_err(|error| match error {
             keys::Error::Account(account::Error::NoAccount) if by_id => {
                 Fault::new("account_id", "must be the id of an account").into()
             }
@@ -115,7 +115,7 @@ async fn create(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `PATCH /v2/protected/admin/keys/{keyId}`: changes grants, limits or name.
-async fn update(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key_id = call.uuid()?.to_string();
     let caller_scope = call.key()?.scopes.contains(Scope::Admin);
     let body = call.body.clone();
@@ -133,7 +133,7 @@ async fn update(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// `DELETE /v2/protected/admin/keys/{keyId}`: revokes a key.
-async fn revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn revoke(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key_id = call.uuid()?.to_string();
     on_store(call, move |store, clock| {
         keys::revoke(store, clock, &key_id)?;
@@ -143,7 +143,7 @@ async fn revoke(call: &Call<'_>) -> Result<Answer, ApiError> {
 }
 
 fn refuse_more_than_held(caller_scope: bool, grants: Grants) -> Result<(), ApiError> {
-    if grants.hold_admin() && !caller_scope {
+    if grants.include_admin() && !caller_scope {
         return Err(ApiError::Forbidden {
             scope: Scope::Admin,
             endpoint: "admin",

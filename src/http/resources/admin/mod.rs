@@ -13,10 +13,10 @@ pub mod usage;
 use serde_json::Value;
 use warp::http::header::{CACHE_CONTROL, HeaderValue};
 
-use crate::answer::Answer;
 use crate::call::Call;
 use crate::endpoint::Access;
 use crate::error::ApiError;
+use crate::response::ApiResponse;
 use toise_accounts::scopes::Scope;
 use toise_base::clock::Clock;
 use toise_store::Store;
@@ -30,11 +30,11 @@ const fn operator(grant: &'static str) -> Access {
 async fn on_store(
     call: &Call<'_>,
     job: impl FnOnce(&Store, &Clock) -> Result<Value, ApiError> + Send + 'static,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     let data = call
         .blocking(move |app| job(&app.store, &app.clock))
         .await?;
-    let mut answer = Answer::data(data);
+    let mut answer = ApiResponse::data(data);
     answer
         .response
         .headers_mut()

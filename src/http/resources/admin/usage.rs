@@ -5,16 +5,16 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::answer::Answer;
 use crate::call::Call;
 use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, period_parameters};
+use crate::response::ApiResponse;
 use toise_accounts::account;
 use toise_accounts::answers::account_usage_answer;
 use toise_accounts::requests::parse_period;
-use toise_accounts::usage::{self, Consumer};
+use toise_accounts::usage::{self, UsageScope};
 use toise_contract::query::pairs;
 
 /// The report on every account.
@@ -34,12 +34,12 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
 }];
 
 /// `GET /v2/protected/admin/usage`: consumption of every account, those that consumed nothing included.
-async fn usage(call: &Call<'_>) -> Result<Answer, ApiError> {
+async fn usage(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     let period = parse_period(&pairs(call.query)?, today)?;
     on_store(call, move |store, _| {
         let accounts = account::list(store)?;
-        let parts = usage::by_key(store, Consumer::All, period).map_err(ApiError::internal)?;
+        let parts = usage::by_key(store, UsageScope::All, period).map_err(ApiError::internal)?;
         let answers = accounts.iter().map(|account| {
             let own = parts
                 .iter()

@@ -8,18 +8,18 @@ use warp::http::{Method, StatusCode};
 
 use super::{address, operations};
 use crate::App;
-use crate::answer::{Answer, list};
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
+use crate::response::{ApiResponse, list};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_alerts::deliveries;
-use toise_alerts::replay::{self, Window, replay};
+use toise_alerts::replay::{self, ReplayWindow, replay};
 use toise_alerts::request::queries::{parse_deliveries, parse_page, parse_preview, parse_replay};
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 
@@ -76,40 +76,44 @@ macro_rules! endpoints {
 }
 
 /// Matches of alerts on properties.
-pub const OF_PROPERTIES: &[Endpoint] =
-    endpoints!("properties", Listing::Property, PropertiesGetAlertHistory);
+pub const OF_PROPERTIES: &[Endpoint] = endpoints!(
+    "properties",
+    ListingKind::Property,
+    PropertiesGetAlertHistory
+);
 /// Matches of alerts on adverts.
-pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", Listing::Advert, AdvertsGetAlertHistory);
+pub const OF_ADVERTS: &[Endpoint] =
+    endpoints!("adverts", ListingKind::Advert, AdvertsGetAlertHistory);
 
 /// What an alert matched, as it is now; each record once, though its property may have been joined to another.
-async fn history(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn history(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     let page = parse_page(&pairs(call.query)?)?;
     call.blocking(move |app| {
         let ids = app.alerts.history(address, page.skip, page.take)?;
-        Ok(Answer::json(list(&records(app, listing, &ids)?)))
+        Ok(ApiResponse::json(list(&records(app, listing, &ids)?)))
     })
     .await
 }
 
-async fn list_deliveries(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn list_deliveries(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     let (status, page) = parse_deliveries(&pairs(call.query)?)?;
     call.blocking(move |app| {
         app.alerts.get(address)?;
-        let found = deliveries::of_alert(&app.store, address.id, status, page);
-        Ok(Answer::data(json!(found.map_err(ApiError::internal)?)))
+        let found = deliveries::list_for_alert(&app.store, address.id, status, page);
+        Ok(ApiResponse::data(json!(found.map_err(ApiError::internal)?)))
     })
     .await
 }
 
-async fn begin_replay(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     let body = call.body.clone();
     call.blocking(move |app| {
         let request = parse_replay(&read_json(&body)?)?;
         app.alerts.get(address)?;
-        let window = Window {
+        let window = ReplayWindow {
             from_ms: request.from_ms,
             to_ms: request.to_ms,
         };
@@ -121,12 +125,12 @@ async fn begin_replay(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiEr
             request.items_max,
         )?;
         let data = json!({"replay_id": begun.replay_id, "items": begun.items});
-        Ok(Answer::data(data).with_status(StatusCode::ACCEPTED))
+        Ok(ApiResponse::data(data).with_status(StatusCode::ACCEPTED))
     })
     .await
 }
 
-async fn preview(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_preview(listing, &read_json(body)?)?;
         let (filter, days) = (&request.filter, request.days);
@@ -145,11 +149,11 @@ async fn preview(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> 
 }
 
 /// The records of listings in order, each once: two properties may have become one since they were found.
-fn records(app: &App, listing: Listing, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
+fn records(app: &App, listing: ListingKind, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
     let listings = app.properties.listings();
     let found = match listing {
-        Listing::Property => listings.properties(ids)?,
-        Listing::Advert => listings.adverts(ids)?,
+        ListingKind::Property => listings.properties(ids)?,
+        ListingKind::Advert => listings.adverts(ids)?,
     };
     let mut records: Vec<Vec<u8>> = found.into_iter().flatten().collect();
     let mut seen = HashSet::with_capacity(records.len());

@@ -11,13 +11,13 @@ pub mod saved;
 
 use crate::call::Call;
 use crate::error::ApiError;
-use toise_alerts::registry::{Address, Error};
+use toise_alerts::registry::{AlertRef, Error};
 use toise_contract::Fault;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 
 /// The alert a path names, as the caller's account knows it.
-fn address(call: &Call<'_>, listing: Listing) -> Result<Address, ApiError> {
-    Ok(Address {
+fn address(call: &Call<'_>, listing: ListingKind) -> Result<AlertRef, ApiError> {
+    Ok(AlertRef {
         account: call.key()?.account_id,
         listing,
         id: call.flx_id("alert")?,

@@ -8,18 +8,18 @@ use crate::openapi::alerts::{delivery_parameters, names, page_parameters};
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_alerts::registry::LIST_BYTES_MAX;
 use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_listings::search::preview;
 
 fn operation(prefix: &str, name: &str, summary: String) -> Operation {
     Operation::new(format!("{prefix}{name}"), summary)
 }
 
-pub(super) fn create(listing: Listing) -> Operation {
+pub(super) fn create(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Create", format!("Save a search of {plural} as an alert"))
-        .describing(format!(
+        .with_description(format!(
             "It is active at once and judges what is written from now on; nothing of the past is matched. What it \
              matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
              {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
@@ -28,7 +28,7 @@ pub(super) fn create(listing: Listing) -> Operation {
         .answering(data_of("AlertName"))
 }
 
-pub(super) fn create_many(listing: Listing) -> Operation {
+pub(super) fn create_many(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(
@@ -36,7 +36,7 @@ pub(super) fn create_many(listing: Listing) -> Operation {
         "CreateMany",
         format!("Save many searches of {plural}"),
     )
-    .describing("Each is taken or refused by itself; answers are in the order of the request")
+    .with_description("Each is taken or refused by itself; answers are in the order of the request")
     .taking(reference(names.create_many))
     .answering(enveloped(json!({
         "type": "object",
@@ -46,11 +46,11 @@ pub(super) fn create_many(listing: Listing) -> Operation {
     })))
 }
 
-pub(super) fn list(listing: Listing) -> Operation {
+pub(super) fn list(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "All", format!("Every alert on {plural}, oldest first"))
-        .describing(format!(
+        .with_description(format!(
             "All of them, or with skip or take a page; all are refused where they exceed {} MiB, and asked for page \
              by page",
             LIST_BYTES_MAX >> 20
@@ -59,17 +59,17 @@ pub(super) fn list(listing: Listing) -> Operation {
         .answering(data_list_of(names.alert))
 }
 
-pub(super) fn get(listing: Listing) -> Operation {
+pub(super) fn get(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Get", format!("An alert on {plural}")).answering(data_of(names.alert))
 }
 
-pub(super) fn update(listing: Listing) -> Operation {
+pub(super) fn update(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Update", format!("Change an alert on {plural} in place"))
-        .describing(
+        .with_description(
             "It is active afterwards, also when it was not. What it matched stays matched: its history is kept, \
              and nothing is told as new a second time",
         )
@@ -77,15 +77,15 @@ pub(super) fn update(listing: Listing) -> Operation {
         .answering(data_of("AlertName"))
 }
 
-pub(super) fn delete(listing: Listing) -> Operation {
+pub(super) fn delete(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Delete", format!("End an alert on {plural}"))
-        .describing("It matches nothing any more; history and deliveries stay, and it can be taken up again")
+        .with_description("It matches nothing any more; history and deliveries stay, and it can be taken up again")
         .answering(data_of("AlertName"))
 }
 
-pub(super) fn activate(listing: Listing) -> Operation {
+pub(super) fn activate(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(
@@ -93,13 +93,13 @@ pub(super) fn activate(listing: Listing) -> Operation {
         "Activate",
         format!("Take up an alert on {plural} again"),
     )
-    .describing("What came while it was not active is not matched")
+    .with_description("What came while it was not active is not matched")
     .answering(data_of("AlertName"))
     // An account may have no room for another active alert.
     .failing(Failure::Refused)
 }
 
-pub(super) fn history(listing: Listing) -> Operation {
+pub(super) fn history(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(
@@ -107,12 +107,12 @@ pub(super) fn history(listing: Listing) -> Operation {
         "History",
         format!("The {plural} an alert matched"),
     )
-    .describing("As they are now, each once, the newest first match first")
+    .with_description("As they are now, each once, the newest first match first")
     .asking(page_parameters())
     .answering(data_list_of(names.record))
 }
 
-pub(super) fn deliveries(listing: Listing) -> Operation {
+pub(super) fn deliveries(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(
@@ -120,16 +120,16 @@ pub(super) fn deliveries(listing: Listing) -> Operation {
         "Deliveries",
         format!("Deliveries of an alert on {plural}"),
     )
-    .describing("Newest first; they are kept as long as the server's retention says")
+    .with_description("Newest first; they are kept as long as the server's retention says")
     .asking(delivery_parameters())
     .answering(data_list_of("Delivery"))
 }
 
-pub(super) fn replay(listing: Listing) -> Operation {
+pub(super) fn replay(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Replay", format!("Send what an alert on {plural} was told again"))
-        .describing(
+        .with_description(
             "What was delivered or given up in the window is posted once more, oldest first, in the same format, \
              as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
              waits the answer is 429",
@@ -139,11 +139,11 @@ pub(super) fn replay(listing: Listing) -> Operation {
         .with_status("202")
 }
 
-pub(super) fn preview(listing: Listing) -> Operation {
+pub(super) fn preview(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
     operation(names.prefix, "Preview", format!("The {plural} an alert would have matched lately"))
-        .describing(format!(
+        .with_description(format!(
             "Those first seen within the last days that pass the filter as they are now: how many, on which days \
              (UTC), and the last {}. Counts as a reading of a history",
             preview::ITEMS_MAX

@@ -9,17 +9,17 @@ use warp::http::Method;
 
 use super::{address, operations};
 use crate::App;
-use crate::answer::{Answer, list};
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
+use crate::response::{ApiResponse, list};
 use toise_accounts::scopes::Scope;
 use toise_alerts::registry::{self, Error};
 use toise_alerts::request::queries::parse_page;
 use toise_alerts::request::{NewAlert, parse_alert, parse_alerts, parse_patch};
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 
 /// Field an address stands in.
@@ -103,11 +103,11 @@ macro_rules! endpoints {
 }
 
 /// Alerts on properties.
-pub const OF_PROPERTIES: &[Endpoint] = endpoints!("properties", Listing::Property);
+pub const OF_PROPERTIES: &[Endpoint] = endpoints!("properties", ListingKind::Property);
 /// Alerts on adverts.
-pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", Listing::Advert);
+pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", ListingKind::Advert);
 
-async fn create(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn create(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
     let body = call.body.clone();
     let read = move |_: &App| Ok(parse_alert(listing, &read_json(&body)?)?);
@@ -120,7 +120,7 @@ async fn create(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
     .await
 }
 
-async fn create_many(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
     let body = call.body.clone();
     let read = move |_: &App| Ok(parse_alerts(listing, &read_json(&body)?)?);
@@ -139,7 +139,7 @@ async fn create_many(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiErr
         let made = made.into_iter().enumerate();
         let told: Result<Vec<Value>, ApiError> =
             made.map(|(place, made)| told(place, made)).collect();
-        Ok(Answer::data(json!({"alerts": told?})))
+        Ok(ApiResponse::data(json!({"alerts": told?})))
     })
     .await
 }
@@ -160,25 +160,25 @@ fn told(place: usize, made: Result<FlxId, Error>) -> Result<Value, ApiError> {
     }
 }
 
-async fn all(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn all(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
     let query = pairs(call.query)?;
     let page = parse_page(&query)?;
     let page = (!query.is_empty()).then_some(page);
     call.blocking(move |app| {
         let alerts = app.alerts.list(account, listing, page)?;
-        Ok(Answer::json(list(&alerts)))
+        Ok(ApiResponse::json(list(&alerts)))
     })
     .await
 }
 
-async fn get(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn get(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
-    call.blocking(move |app| Ok(Answer::data(app.alerts.get(address)?.answer())))
+    call.blocking(move |app| Ok(ApiResponse::data(app.alerts.get(address)?.answer())))
         .await
 }
 
-async fn update(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn update(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     let body = call.body.clone();
     let patch = call
@@ -195,13 +195,13 @@ async fn update(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
         .await
 }
 
-async fn delete(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn delete(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     call.blocking(move |app| named(address.id, app.alerts.delete(address)))
         .await
 }
 
-async fn activate(call: &Call<'_>, listing: Listing) -> Result<Answer, ApiError> {
+async fn activate(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     call.blocking(move |app| named(address.id, app.alerts.activate(address)))
         .await
@@ -216,7 +216,7 @@ async fn check_address(app: &App, url: &str) -> Result<(), ApiError> {
 }
 
 /// The answer that names an alert, once what was done to it is done.
-fn named(id: FlxId, done: registry::Result<()>) -> Result<Answer, ApiError> {
+fn named(id: FlxId, done: registry::Result<()>) -> Result<ApiResponse, ApiError> {
     done?;
-    Ok(Answer::data(json!({"alert_id": id, "flxId": id})))
+    Ok(ApiResponse::data(json!({"alert_id": id, "flxId": id})))
 }

@@ -13,11 +13,11 @@ use serde_json::json;
 use warp::http::header::{HeaderValue, LOCATION};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
-use crate::answer::Answer;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
 use crate::error::ApiError;
-use crate::files::{FILE_CACHE, File, PAGE_CACHE};
+use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::Operation;
+use crate::response::ApiResponse;
 
 /// A page of the guide.
 struct Page {
@@ -99,23 +99,23 @@ const fn endpoint(
 const SEND: Handler = |call| async { send(call.param(0), call.headers) }.boxed();
 
 /// Every page rendered, and their style.
-static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+static FILES: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
     let pages = PAGES.iter().filter_map(|page| {
         let html = Bytes::from(render::document(page));
-        File::new(page.name, "text/html", PAGE_CACHE, html)
+        DocsFile::new(page.name, "text/html", PAGE_CACHE, html)
     });
     let style = Bytes::from_static(STYLE.as_bytes());
-    let style = File::new(STYLE_NAME, "text/css", FILE_CACHE, style);
+    let style = DocsFile::new(STYLE_NAME, "text/css", FILE_CACHE, style);
     pages.chain(style).collect()
 });
 
-fn send(name: &str, headers: &HeaderMap) -> Result<Answer, ApiError> {
+fn send(name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
     let file = FILES.iter().find(|file| file.name == name);
     Ok(file.ok_or(ApiError::NoRoute)?.send(headers).into())
 }
 
 /// Sends to the index, from where relative links lead to its pages.
-fn to_index() -> Answer {
+fn to_index() -> ApiResponse {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
     let headers = response.headers_mut();

@@ -1,7 +1,7 @@
 //! Draws the true assets on the market, which portals then show with errors.
 
+use crate::synth::communes::{SynthAddress, SynthCommune};
 use crate::synth::dvf::price;
-use crate::synth::places::{Address, Place};
 use crate::synth::random::{Stream, mix2, to_unit};
 use crate::synth::text::Day;
 use toise_contract::enums::{
@@ -73,13 +73,13 @@ pub struct Amenities {
 
 /// A true asset on the market.
 #[derive(Clone, Debug)]
-pub struct Asset {
+pub struct SynthAsset {
     /// Class.
     pub class: Class,
     /// Kind of offer.
     pub offer: OfferType,
     /// Address of the asset.
-    pub address: Address,
+    pub address: SynthAddress,
     /// Random key that distinguishes its drawn values from those of other assets.
     pub key: u64,
     /// Key shared by similar assets of one building: layout, text, pictures of the facade.
@@ -114,7 +114,7 @@ pub struct Asset {
     pub to_renovate: bool,
 }
 
-impl Asset {
+impl SynthAsset {
     /// Whether it is a dwelling.
     pub fn is_dwelling(&self) -> bool {
         matches!(
@@ -124,15 +124,20 @@ impl Asset {
     }
 
     /// Draws an asset in a place, priced as of `day`.
-    pub fn draw(stream: &mut Stream, place: &'static Place, day: Day) -> Self {
+    pub fn draw(stream: &mut Stream, place: &'static SynthCommune, day: Day) -> Self {
         let weights = CLASSES.map(|(_, village, city)| village + (city - village) * place.urbanity);
         let class = CLASSES[stream.weighted(&weights)].0;
         Self::of_class(stream, place, day, class)
     }
 
     /// Draws an asset of a given class.
-    pub fn of_class(stream: &mut Stream, place: &'static Place, day: Day, class: Class) -> Self {
-        let address = Address::draw(place, stream.bits());
+    pub fn of_class(
+        stream: &mut Stream,
+        place: &'static SynthCommune,
+        day: Day,
+        class: Class,
+    ) -> Self {
+        let address = SynthAddress::draw(place, stream.bits());
         let building = address.building();
         let key = stream.bits();
         let dwelling = matches!(
@@ -325,7 +330,7 @@ fn offer(stream: &mut Stream, class: Class, urbanity: f64) -> OfferType {
     }
 }
 
-fn amenities(stream: &mut Stream, class: Class, address: &Address, floors: u32) -> Amenities {
+fn amenities(stream: &mut Stream, class: Class, address: &SynthAddress, floors: u32) -> Amenities {
     let house = class == Class::House;
     let urbanity = address.place.urbanity;
     Amenities {

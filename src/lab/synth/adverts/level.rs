@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How much adverts differ from the truth and from one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Level {
+pub enum DistortionLevel {
     /// Every portal copies what the seller wrote.
     Clean,
     /// Portals round areas, blur some positions and omit little.
@@ -17,27 +17,32 @@ pub enum Level {
     Heavy,
 }
 
-impl Level {
+impl DistortionLevel {
     /// All levels, mildest first.
-    pub const ALL: [Level; 4] = [Level::Clean, Level::Light, Level::Middle, Level::Heavy];
+    pub const ALL: [DistortionLevel; 4] = [
+        DistortionLevel::Clean,
+        DistortionLevel::Light,
+        DistortionLevel::Middle,
+        DistortionLevel::Heavy,
+    ];
 
     /// Name of the level on the command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Level::Clean => "clean",
-            Level::Light => "light",
-            Level::Middle => "middle",
-            Level::Heavy => "heavy",
+            DistortionLevel::Clean => "clean",
+            DistortionLevel::Light => "light",
+            DistortionLevel::Middle => "middle",
+            DistortionLevel::Heavy => "heavy",
         }
     }
 
     /// Noise parameters of the level.
     pub const fn noise(self) -> Noise {
         match self {
-            Level::Clean => CLEAN,
-            Level::Light => LIGHT,
-            Level::Middle => MIDDLE,
-            Level::Heavy => HEAVY,
+            DistortionLevel::Clean => CLEAN,
+            DistortionLevel::Light => LIGHT,
+            DistortionLevel::Middle => MIDDLE,
+            DistortionLevel::Heavy => HEAVY,
         }
     }
 }

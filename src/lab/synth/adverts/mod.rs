@@ -11,35 +11,35 @@
 //! is derived from the seed, with any number of threads; memory is limited to a few blocks.
 
 pub mod asset;
+pub mod descriptions;
 mod files;
 pub mod level;
-mod life;
+mod lifecycle;
 pub mod portal;
+mod presentation;
 pub mod seller;
-mod shown;
-pub mod words;
 
-use asset::Asset;
+use asset::SynthAsset;
 pub use files::{documents, labels};
-pub use level::Level;
+pub use level::DistortionLevel;
 use level::Noise;
-use life::{Course, Shift};
-use portal::{Listing, PORTALS, sighted};
-use seller::{Kind, Seller};
+use lifecycle::{MarketCourse, OnlineSpan};
+use portal::{PORTALS, PortalListing, apply_sighting};
+use seller::{Seller, SynthSellerKind};
 
 use super::blocks::BLOCK_ITEMS;
-use super::places::{self, Draw, Place};
+use super::communes::{self, CommuneSampler, SynthCommune};
 use super::random::{Stream, mix, mix2, to_unit};
 use super::text::Day;
 use toise_contract::enums::EnumPropertyClass as Class;
 use toise_contract::listings::Advert;
 
 /// Number of adverts per group.
-const GROUP_ADVERTS: u64 = 32;
+const ADVERTS_PER_GROUP: u64 = 32;
 /// Number of assets per group.
-const GROUP_ASSETS: u64 = 21;
+const ASSETS_PER_GROUP: u64 = 21;
 /// Number of adverts of each asset in a group.
-const ADVERTS_OF_ASSETS: [u8; GROUP_ASSETS as usize] = [
+const ADVERTS_OF_ASSETS: [u8; ASSETS_PER_GROUP as usize] = [
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4,
 ];
 /// Probability that a group starts with a pair of twins.
@@ -64,7 +64,7 @@ const DATASET: u64 = 4;
 
 /// Geographic distribution of the adverts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
+pub enum MarketDensity {
     /// All of France, at any density.
     Country,
     /// Only as many communes as give the density of the whole market, to measure deduplication.
@@ -73,27 +73,27 @@ pub enum Spread {
 
 /// Which adverts to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct AdvertsRequest {
     /// Number of adverts (distinct URLs). Each is seen once or more.
     pub adverts: u64,
     /// Random seed; equal seeds give equal bytes.
     pub seed: u64,
     /// Noise level.
-    pub level: Level,
+    pub level: DistortionLevel,
     /// Geographic distribution.
-    pub spread: Spread,
+    pub spread: MarketDensity,
     /// End of the market, seconds since 1970; no sighting is later.
     pub until_s: i64,
 }
 
-impl Request {
+impl AdvertsRequest {
     /// Adverts all over France until [`UNTIL_S`].
-    pub fn new(adverts: u64, seed: u64, level: Level) -> Self {
+    pub fn new(adverts: u64, seed: u64, level: DistortionLevel) -> Self {
         Self {
             adverts,
             seed,
             level,
-            spread: Spread::Country,
+            spread: MarketDensity::Country,
             until_s: UNTIL_S,
         }
     }
@@ -112,19 +112,19 @@ pub struct Observation {
 
 /// Generates adverts.
 #[derive(Debug)]
-pub struct Market {
-    request: Request,
-    places: Draw,
+pub struct MarketGenerator {
+    request: AdvertsRequest,
+    places: CommuneSampler,
 }
 
-impl Market {
+impl MarketGenerator {
     /// Creates the generator of a request.
-    pub fn new(request: Request) -> Self {
+    pub fn new(request: AdvertsRequest) -> Self {
         let chosen = match request.spread {
-            Spread::Country => None,
-            Spread::Dense => Some(dense(&request)),
+            MarketDensity::Country => None,
+            MarketDensity::Dense => Some(dense(&request)),
         };
-        let places = Draw::new(|place: &Place| match &chosen {
+        let places = CommuneSampler::new(|place: &SynthCommune| match &chosen {
             Some(chosen) if !chosen.contains(&place.insee) => 0.0,
             // Villages in the table represent the many small communes that it lacks.
             None if place.population < 5_000.0 => place.population.max(100.0) * 4.0,
@@ -148,7 +148,7 @@ impl Market {
         let from = block * BLOCK_ITEMS;
         let to = (from + BLOCK_ITEMS).min(self.request.adverts);
         let mut observed = Vec::with_capacity(2 * BLOCK_ITEMS as usize);
-        for group in from / GROUP_ADVERTS..to.div_ceil(GROUP_ADVERTS) {
+        for group in from / ADVERTS_PER_GROUP..to.div_ceil(ADVERTS_PER_GROUP) {
             self.group(group, &mut observed);
         }
         // Sightings in the same second are ordered by URL.
@@ -172,13 +172,13 @@ impl Market {
         let request = &self.request;
         let mut stream = Stream::new(request.seed, DATASET, group);
         let counts = shuffled(&mut stream);
-        let mut advert = group * GROUP_ADVERTS;
-        let mut made = Made::default();
+        let mut advert = group * ADVERTS_PER_GROUP;
+        let mut made = GroupMemory::default();
         for (rank, count) in counts.into_iter().enumerate() {
-            let number = group * GROUP_ASSETS + rank as u64;
+            let number = group * ASSETS_PER_GROUP + rank as u64;
             let start_s = self.start_s(number, &mut stream);
             let (asset, seller) = self.asset(&mut stream, &mut made, rank, start_s);
-            self.show(
+            self.publish_adverts(
                 &mut stream,
                 &asset,
                 seller,
@@ -194,8 +194,8 @@ impl Market {
     /// Moment when an asset comes to the market: assets are spread over two years, and the last one comes some time
     /// before the end.
     fn start_s(&self, number: u64, stream: &mut Stream) -> i64 {
-        let assets = (self.request.adverts * GROUP_ASSETS)
-            .div_ceil(GROUP_ADVERTS)
+        let assets = (self.request.adverts * ASSETS_PER_GROUP)
+            .div_ceil(ADVERTS_PER_GROUP)
             .max(1);
         let share = (number as f64 + stream.unit()) / assets as f64;
         let span_s = (MARKET_DAYS * DAY_S) as f64;
@@ -205,15 +205,15 @@ impl Market {
     fn asset(
         &self,
         stream: &mut Stream,
-        made: &mut Made,
+        made: &mut GroupMemory,
         rank: usize,
         start_s: i64,
-    ) -> (Asset, Seller) {
+    ) -> (SynthAsset, Seller) {
         let day = Day((start_s / DAY_S) as i32);
         let place = self.places.at(stream.unit());
         match rank {
             0 if stream.chance(TWINS) => {
-                let asset = Asset::of_class(stream, place, day, Class::Flat);
+                let asset = SynthAsset::of_class(stream, place, day, Class::Flat);
                 let seller = Seller::draw(stream, place);
                 made.twin = Some((asset.clone(), seller));
                 (asset, seller)
@@ -223,16 +223,19 @@ impl Market {
                     let twin = first.twin(stream);
                     // Usually the same agency; a private person rarely owns two.
                     let seller = match seller.kind {
-                        Kind::Private => Seller::draw(stream, first.address.place),
+                        SynthSellerKind::Private => Seller::draw(stream, first.address.place),
                         _ if stream.chance(0.7) => seller,
                         _ => Seller::draw(stream, first.address.place),
                     };
                     (twin, seller)
                 }
-                None => (Asset::draw(stream, place, day), Seller::draw(stream, place)),
+                None => (
+                    SynthAsset::draw(stream, place, day),
+                    Seller::draw(stream, place),
+                ),
             },
             2 if stream.chance(PROGRAMME) => {
-                let asset = Asset::of_class(stream, place, day, Class::Program);
+                let asset = SynthAsset::of_class(stream, place, day, Class::Program);
                 let seller = Seller::professional(stream, place, false);
                 made.programme = Some((asset.clone(), seller));
                 (asset, seller)
@@ -240,10 +243,16 @@ impl Market {
             rank if (3..3 + LOTS).contains(&rank) && made.programme.is_some() => {
                 match &made.programme {
                     Some((programme, seller)) => (programme.lot(stream, rank as u32 - 2), *seller),
-                    None => (Asset::draw(stream, place, day), Seller::draw(stream, place)),
+                    None => (
+                        SynthAsset::draw(stream, place, day),
+                        Seller::draw(stream, place),
+                    ),
                 }
             }
-            _ => (Asset::draw(stream, place, day), Seller::draw(stream, place)),
+            _ => (
+                SynthAsset::draw(stream, place, day),
+                Seller::draw(stream, place),
+            ),
         }
     }
 
@@ -251,10 +260,10 @@ impl Market {
         clippy::too_many_arguments,
         reason = "called once, with what was drawn just before"
     )]
-    fn show(
+    fn publish_adverts(
         &self,
         stream: &mut Stream,
-        asset: &Asset,
+        asset: &SynthAsset,
         seller: Seller,
         number: u64,
         start_s: i64,
@@ -262,15 +271,15 @@ impl Market {
         observed: &mut Vec<(i64, Observation)>,
     ) {
         let noise: Noise = self.request.level.noise();
-        let course = Course::draw(stream, asset, start_s);
+        let course = MarketCourse::draw(stream, asset, start_s);
         let mut portals = [0, 1, 2, 3];
         for place in (1..portals.len()).rev() {
             portals.swap(place, stream.below(place + 1));
         }
-        let mut last: Option<(usize, Shift)> = None;
+        let mut last: Option<(usize, OnlineSpan)> = None;
         for (turn, rank) in ranks.enumerate() {
             let first = turn == 0;
-            let mut shift = Shift::draw(stream, &course, &noise, first);
+            let mut shift = OnlineSpan::draw(stream, &course, &noise, first);
             let mut portal = portals[turn % PORTALS.len()];
             let mut by = seller;
             if let Some((last_portal, last_shift)) = last {
@@ -292,7 +301,7 @@ impl Market {
             shift.from_s = shift.from_s.min(self.request.until_s - 3_600);
             shift.to_s = shift.to_s.max(shift.from_s + 3_600);
             last = Some((portal, shift));
-            let listing = Listing {
+            let listing = PortalListing {
                 asset,
                 seller: by,
                 portal,
@@ -306,7 +315,7 @@ impl Market {
             }
             for (turn, sighting) in sightings.iter().enumerate() {
                 let mut advert = shown.clone();
-                sighted(&mut advert, shift.from_s, sighting);
+                apply_sighting(&mut advert, shift.from_s, sighting);
                 observed.push((
                     sighting.at_s,
                     Observation {
@@ -322,12 +331,12 @@ impl Market {
 
 /// What later assets of a group may be derived from.
 #[derive(Default)]
-struct Made {
-    twin: Option<(Asset, Seller)>,
-    programme: Option<(Asset, Seller)>,
+struct GroupMemory {
+    twin: Option<(SynthAsset, Seller)>,
+    programme: Option<(SynthAsset, Seller)>,
 }
 
-fn shuffled(stream: &mut Stream) -> [u8; GROUP_ASSETS as usize] {
+fn shuffled(stream: &mut Stream) -> [u8; ASSETS_PER_GROUP as usize] {
     let mut counts = ADVERTS_OF_ASSETS;
     for place in (1..counts.len()).rev() {
         counts.swap(place, stream.below(place + 1));
@@ -336,9 +345,9 @@ fn shuffled(stream: &mut Stream) -> [u8; GROUP_ASSETS as usize] {
 }
 
 /// Draws communes until they contain enough inhabitants.
-fn dense(request: &Request) -> Vec<&'static str> {
+fn dense(request: &AdvertsRequest) -> Vec<&'static str> {
     let wanted = request.adverts as f64 / ADVERTS_PER_INHABITANT;
-    let mut drawn: Vec<(f64, &Place)> = places::all()
+    let mut drawn: Vec<(f64, &SynthCommune)> = communes::all()
         .iter()
         .enumerate()
         .map(|(rank, place)| (to_unit(mix2(request.seed, rank as u64)), place))

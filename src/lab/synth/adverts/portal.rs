@@ -1,10 +1,10 @@
 //! An asset as a portal shows it: rounded, blurred, truncated, with recompressed pictures.
 
-use super::asset::{Amenities, Asset};
+use super::asset::{Amenities, SynthAsset};
+use super::descriptions::{ListingText, truncated};
 use super::level::Noise;
-use super::life::Sighting;
-use super::seller::{Kind, Seller};
-use super::words::{Writing, truncated};
+use super::lifecycle::SynthSighting;
+use super::seller::{Seller, SynthSellerKind};
 use crate::synth::random::{Stream, mix2};
 use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
@@ -37,9 +37,9 @@ const CLIMATE_LIMITS: [u32; 6] = [6, 11, 30, 50, 70, 100];
 
 /// An advert to be generated: an asset, its seller and its portal.
 #[derive(Debug)]
-pub struct Listing<'a> {
+pub struct PortalListing<'a> {
     /// The asset offered.
-    pub asset: &'a Asset,
+    pub asset: &'a SynthAsset,
     /// The seller.
     pub seller: Seller,
     /// Index of the portal in [`PORTALS`].
@@ -50,19 +50,19 @@ pub struct Listing<'a> {
     pub first: bool,
 }
 
-impl Listing<'_> {
-    /// The advert as first seen; [`sighted`] sets what changes later.
+impl PortalListing<'_> {
+    /// The advert as first seen; [`apply_sighting`] sets what changes later.
     pub fn advert(&self, stream: &mut Stream, noise: &Noise) -> Advert {
         let asset = self.asset;
         let dwelling = asset.is_dwelling();
-        let professional = self.seller.kind != Kind::Private;
+        let professional = self.seller.kind != SynthSellerKind::Private;
         let surface = self.surface(stream, noise);
         let rewritten = if !self.first && stream.chance(noise.text_rewritten) {
             0.65
         } else {
             0.0
         };
-        let writing = Writing {
+        let writing = ListingText {
             asset,
             seller: &self.seller,
             version: self.number,
@@ -253,7 +253,7 @@ impl Listing<'_> {
             siren: Siren::parse(&self.seller.siren())
                 .filter(|_| !stream.chance(0.2 + noise.field_missing)),
             seller_type: Some(match self.seller.kind {
-                Kind::Network => EnumSellerType::Network,
+                SynthSellerKind::Network => EnumSellerType::Network,
                 _ => EnumSellerType::Agency,
             }),
         }
@@ -261,7 +261,7 @@ impl Listing<'_> {
 
     fn contact(&self, stream: &mut Stream, noise: &Noise) -> Contact {
         let (first, last) = self.seller.person();
-        let private = self.seller.kind == Kind::Private;
+        let private = self.seller.kind == SynthSellerKind::Private;
         Contact {
             first_name: (!private).then(|| first.to_owned()),
             last_name: (!private).then(|| last.to_owned()),
@@ -275,7 +275,7 @@ impl Listing<'_> {
 
 /// Updates the advert to a later sighting. Only the fields set here differ between sightings of an advert, and callers
 /// that read only the changes rely on it.
-pub fn sighted(advert: &mut Advert, first_s: i64, sighting: &Sighting) {
+pub fn apply_sighting(advert: &mut Advert, first_s: i64, sighting: &SynthSighting) {
     let moment = |seconds: i64| chrono::DateTime::from_timestamp(seconds, 0).map(Timestamp::new);
     let surface = advert
         .habitation
@@ -333,7 +333,7 @@ fn characteristics(stream: &mut Stream, noise: &Noise, has: &Amenities) -> Chara
     }
 }
 
-fn climate(stream: &mut Stream, noise: &Noise, asset: &Asset, with_scores: bool) -> Climate {
+fn climate(stream: &mut Stream, noise: &Noise, asset: &SynthAsset, with_scores: bool) -> Climate {
     const ENERGY: [Energy; 7] = [
         Energy::A,
         Energy::B,
@@ -373,7 +373,7 @@ fn climate(stream: &mut Stream, noise: &Noise, asset: &Asset, with_scores: bool)
     }
 }
 
-fn habitation_types(asset: &Asset) -> Vec<HabitationType> {
+fn habitation_types(asset: &SynthAsset) -> Vec<HabitationType> {
     match (asset.class, asset.rooms) {
         (Class::Flat, 1) => vec![HabitationType::Studio],
         (Class::Flat, 2) => vec![HabitationType::T2],
@@ -386,7 +386,7 @@ fn habitation_types(asset: &Asset) -> Vec<HabitationType> {
     }
 }
 
-fn tags(asset: &Asset) -> Vec<String> {
+fn tags(asset: &SynthAsset) -> Vec<String> {
     let has = asset.amenities;
     [
         (has.terrace, "terrasse"),

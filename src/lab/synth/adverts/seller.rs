@@ -1,6 +1,6 @@
 //! Draws sellers: local agencies, agents of networks, private persons. All are invented.
 
-use crate::synth::places::Place;
+use crate::synth::communes::SynthCommune;
 use crate::synth::random::{Stream, mix, mix2, to_unit};
 
 /// Inhabitants per agency.
@@ -75,7 +75,7 @@ const LAST_NAMES: [&str; 16] = [
 
 /// Kind of seller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SynthSellerKind {
     /// Agency with a local address.
     Agency,
     /// Agent of a national network.
@@ -88,7 +88,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seller {
     /// Kind of seller.
-    pub kind: Kind,
+    pub kind: SynthSellerKind,
     /// Key of the agency, agent or person.
     pub key: u64,
     /// Key of the firm: the agency or the network.
@@ -97,12 +97,12 @@ pub struct Seller {
 
 impl Seller {
     /// Draws the seller of an asset.
-    pub fn draw(stream: &mut Stream, place: &Place) -> Self {
+    pub fn draw(stream: &mut Stream, place: &SynthCommune) -> Self {
         let quantile = stream.unit();
         if quantile < SHARES.0 {
             let key = stream.bits();
             return Self {
-                kind: Kind::Private,
+                kind: SynthSellerKind::Private,
                 key,
                 firm_key: key,
             };
@@ -111,13 +111,13 @@ impl Seller {
     }
 
     /// Draws a local agency, or an agent of a network.
-    pub fn professional(stream: &mut Stream, place: &Place, network: bool) -> Self {
+    pub fn professional(stream: &mut Stream, place: &SynthCommune, network: bool) -> Self {
         if network {
             let firm_key = mix(stream.below(NETWORKS.len()) as u64);
             let agents = 1 + (place.population / 6_000.0) as usize;
             let agent = mix2(place_key(place), stream.below(agents) as u64);
             return Self {
-                kind: Kind::Network,
+                kind: SynthSellerKind::Network,
                 key: mix2(firm_key, agent),
                 firm_key,
             };
@@ -127,7 +127,7 @@ impl Seller {
         let rank = (stream.unit().powf(1.7) * agencies as f64) as u64;
         let key = mix2(place_key(place), 1_000 + rank);
         Self {
-            kind: Kind::Agency,
+            kind: SynthSellerKind::Agency,
             key,
             firm_key: key,
         }
@@ -136,7 +136,7 @@ impl Seller {
     /// Name of the firm.
     pub fn name(&self) -> String {
         match self.kind {
-            Kind::Network => {
+            SynthSellerKind::Network => {
                 let rank = (0..NETWORKS.len()).find(|rank| mix(*rank as u64) == self.firm_key);
                 NETWORKS[rank.unwrap_or_default()].to_owned()
             }
@@ -187,7 +187,7 @@ impl Seller {
 
     /// Whether its adverts end with its logo as a picture.
     pub fn shows_logo(&self) -> bool {
-        self.kind != Kind::Private && to_unit(mix2(self.firm_key, 7)) < 0.3
+        self.kind != SynthSellerKind::Private && to_unit(mix2(self.firm_key, 7)) < 0.3
     }
 
     /// The reference it gives an asset; each agency has its own format.
@@ -201,7 +201,7 @@ impl Seller {
     }
 }
 
-fn place_key(place: &Place) -> u64 {
+fn place_key(place: &SynthCommune) -> u64 {
     place
         .insee
         .bytes()

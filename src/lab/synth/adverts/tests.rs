@@ -21,16 +21,20 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
             .num_threads(threads)
             .build()
             .unwrap();
-        pool.install(|| text(documents(Request::new(5_000, 7, Level::Middle)).unwrap()))
+        pool.install(|| {
+            text(documents(AdvertsRequest::new(5_000, 7, DistortionLevel::Middle)).unwrap())
+        })
     };
     let alone = made(1);
     assert!(alone == made(4));
-    assert!(alone != text(documents(Request::new(5_000, 8, Level::Middle)).unwrap()));
+    assert!(
+        alone != text(documents(AdvertsRequest::new(5_000, 8, DistortionLevel::Middle)).unwrap())
+    );
 }
 
 #[test]
 fn every_document_is_a_valid_advert_and_every_url_has_a_label() {
-    let request = Request::new(3_000, 5, Level::Heavy);
+    let request = AdvertsRequest::new(3_000, 5, DistortionLevel::Heavy);
     let labels = text(labels(request).unwrap());
     let labelled: HashMap<&str, &str> = labels
         .lines()
@@ -57,7 +61,7 @@ fn every_document_is_a_valid_advert_and_every_url_has_a_label() {
 
 #[test]
 fn the_sightings_of_an_asset_are_in_order_and_prices_and_presence_change() {
-    let market = Market::new(Request::new(4_096, 3, Level::Middle));
+    let market = MarketGenerator::new(AdvertsRequest::new(4_096, 3, DistortionLevel::Middle));
     let mut last_seen = HashMap::new();
     let mut adverts: HashMap<String, Vec<(f64, bool)>> = HashMap::new();
     for seen in market.observations() {
@@ -93,17 +97,19 @@ fn the_sightings_of_an_asset_are_in_order_and_prices_and_presence_change() {
 
 #[test]
 fn dense_adverts_are_in_few_communes_and_prices_depend_on_the_place() {
-    let request = Request {
-        spread: Spread::Dense,
-        ..Request::new(2_048, 9, Level::Clean)
+    let request = AdvertsRequest {
+        spread: MarketDensity::Dense,
+        ..AdvertsRequest::new(2_048, 9, DistortionLevel::Clean)
     };
-    let communes: HashSet<Option<String>> = Market::new(request)
+    let communes: HashSet<Option<String>> = MarketGenerator::new(request)
         .observations()
         .map(|seen| seen.advert.location.and_then(|place| place.city))
         .collect();
     assert!(communes.len() < 40, "{}", communes.len());
     let mut per_m2: HashMap<bool, Vec<f64>> = HashMap::new();
-    for seen in Market::new(Request::new(8_192, 2, Level::Clean)).observations() {
+    for seen in
+        MarketGenerator::new(AdvertsRequest::new(8_192, 2, DistortionLevel::Clean)).observations()
+    {
         let is_sale =
             seen.advert.scope.is_none() && seen.advert.class == Some(EnumPropertyClass::Flat);
         let department = seen

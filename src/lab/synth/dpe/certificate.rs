@@ -1,10 +1,10 @@
 //! Draws one energy diagnostic: dwelling, insulation, energies, dates.
 
-use super::super::places::{Address, Building};
+use super::super::communes::{Building, SynthAddress};
 use super::super::random::{Stream, weighted_at};
 use super::super::text::Day;
 use super::energy::{Balance, ENERGIES, NEED_BY_PERIOD, Needs, class_of, climate};
-use super::number::Number;
+use super::number::CertificateNumber;
 
 /// First and last year of each construction period.
 const PERIOD_YEARS: [(i64, i64); 10] = [
@@ -35,11 +35,11 @@ pub enum Dwelling {
 #[derive(Clone, Debug)]
 pub struct Certificate {
     /// Number of the diagnostic.
-    pub number: Number,
+    pub number: CertificateNumber,
     /// Number of the diagnostic it supersedes.
-    pub replaced: Option<Number>,
+    pub replaced: Option<CertificateNumber>,
     /// Number of the building's diagnostic that its values are taken from.
-    pub building_number: Option<Number>,
+    pub building_number: Option<CertificateNumber>,
     /// Whether a later diagnostic of the file supersedes it.
     pub superseded: bool,
     /// 64 random bits for values without a model.
@@ -47,7 +47,7 @@ pub struct Certificate {
     /// Kind of dwelling.
     pub dwelling: Dwelling,
     /// Address.
-    pub address: Address,
+    pub address: SynthAddress,
     /// Building at the address.
     pub building: Building,
     /// Day of the visit.
@@ -87,9 +87,9 @@ impl Certificate {
     pub fn draw(
         stream: &mut Stream,
         rank: u64,
-        address: Address,
+        address: SynthAddress,
         dwelling: Dwelling,
-        building_number: Option<Number>,
+        building_number: Option<CertificateNumber>,
     ) -> Self {
         let building = address.building();
         let period = building.period;
@@ -111,7 +111,7 @@ impl Certificate {
         let quality = stream.spread(0.26) * if renovated { 0.66 } else { 1.0 };
         let floor = stream.below(building.floors as usize + 1) as u32;
         let mut certificate = Self {
-            number: Number::of_rank(0, "", rank),
+            number: CertificateNumber::of_rank(0, "", rank),
             replaced: None,
             superseded: false,
             building_number,
@@ -159,7 +159,11 @@ impl Certificate {
         if certificate.replaced.is_none() && stream.chance(0.03) {
             let (year, _, _) = established.civil();
             let department = address.place.department;
-            certificate.replaced = Some(Number::elsewhere(year, department, stream.bits()));
+            certificate.replaced = Some(CertificateNumber::elsewhere(
+                year,
+                department,
+                stream.bits(),
+            ));
         }
         certificate
     }
@@ -224,7 +228,7 @@ impl Certificate {
     /// Sets the dates around the day of issue, and the number, which contains the year.
     fn date(&mut self, stream: &mut Stream, rank: u64, established: Day) {
         let (year, _, _) = established.civil();
-        self.number = Number::of_rank(year, self.address.place.department, rank);
+        self.number = CertificateNumber::of_rank(year, self.address.place.department, rank);
         self.established = established;
         self.visited =
             Day(established.0
@@ -269,7 +273,7 @@ impl Certificate {
 /// Draws the heating energy, by kind of dwelling, place and period.
 fn draw_heating(
     stream: &mut Stream,
-    address: &Address,
+    address: &SynthAddress,
     dwelling: Dwelling,
     period: usize,
 ) -> usize {

@@ -1,13 +1,13 @@
 //! The columns of a file of diagnostics and what fills each one: a modelled value or, at full width, a filler of the
 //! column's type where there is no model.
 
-use toise_lake::schema::Kind;
+use toise_lake::schema::ColumnKind;
 use toise_opendata::dpe::columns::all;
 
 use super::super::random::mix2;
-use super::super::text::{Cells, push_digits, push_number};
+use super::super::text::{CsvLine, push_digits, push_number};
 use super::certificate::Certificate;
-use super::writers::{Writer, writer};
+use super::writers::{CellWriter, writer};
 
 /// Text values of columns without a model.
 const FILLERS: [&str; 6] = [
@@ -21,18 +21,18 @@ const FILLERS: [&str; 6] = [
 
 #[derive(Clone, Copy, Debug)]
 enum Content {
-    Modelled(Writer),
+    Modelled(CellWriter),
     Number,
     Text,
 }
 
 /// The columns of a file.
 #[derive(Debug)]
-pub struct Layout {
+pub struct CertificateLayout {
     columns: Vec<(&'static str, Content)>,
 }
 
-impl Layout {
+impl CertificateLayout {
     /// The modelled columns, or with `full_width` every published one; both in the published order.
     pub fn new(full_width: bool) -> Self {
         let columns = all()
@@ -42,7 +42,7 @@ impl Layout {
                 let content = match modelled {
                     Some(writer) => Content::Modelled(writer),
                     None if !full_width => return None,
-                    None if column.kind == Kind::Number => Content::Number,
+                    None if column.kind == ColumnKind::Number => Content::Number,
                     None => Content::Text,
                 };
                 Some((column.name, content))
@@ -53,7 +53,7 @@ impl Layout {
 
     /// Appends the header line.
     pub fn write_header(&self, out: &mut Vec<u8>) {
-        let mut cells = Cells::new(out);
+        let mut cells = CsvLine::new(out);
         for (name, _) in &self.columns {
             cells.text(name);
         }
@@ -62,7 +62,7 @@ impl Layout {
 
     /// Appends the line of a diagnostic.
     pub fn write(&self, certificate: &Certificate, out: &mut Vec<u8>) {
-        let mut cells = Cells::new(out);
+        let mut cells = CsvLine::new(out);
         for (rank, (_, content)) in self.columns.iter().enumerate() {
             let cell = cells.cell();
             match content {

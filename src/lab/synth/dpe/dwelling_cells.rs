@@ -4,7 +4,7 @@ use super::super::lambert;
 use super::super::text::{Day, push_digits, push_integer, push_number};
 use super::certificate::{Certificate, Dwelling};
 use super::energy::climate;
-use super::writers::{Writer, flag, number, text};
+use super::writers::{CellWriter, flag, number, text};
 use toise_opendata::dpe::{CLASSES, CONSTRUCTION_PERIODS};
 
 /// Geocoding results: address found, and not found.
@@ -12,7 +12,7 @@ const GEOCODED: &str = "adresse géocodée ban à l'adresse";
 const NOT_GEOCODED: &str = "adresse non géocodée ban car aucune correspondance trouvée";
 
 /// Writers by column name.
-pub const WRITERS: [(&str, Writer); 50] = [
+pub const WRITERS: [(&str, CellWriter); 50] = [
     ("numero_dpe", |it, out| number(Some(it.number), out)),
     ("numero_dpe_remplace", |it, out| number(it.replaced, out)),
     ("numero_dpe_immeuble_associe", |it, out| {

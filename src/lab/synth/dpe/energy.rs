@@ -16,7 +16,7 @@ const PRIMARY_PER_ELECTRIC: f64 = 2.3;
 
 /// A heating system with its energy.
 #[derive(Clone, Copy, Debug)]
-pub struct Energy {
+pub struct HeatingEnergy {
     /// Name of the energy in the published columns.
     pub name: &'static str,
     /// Name of the heat generator in the published columns.
@@ -32,7 +32,7 @@ pub struct Energy {
 }
 
 /// Heating systems: resistance heating, heat pump, gas, oil, logs, pellets, district heating, liquefied gas.
-pub const ENERGIES: [Energy; 8] = [
+pub const ENERGIES: [HeatingEnergy; 8] = [
     energy(
         "Électricité",
         "Convecteur électrique NFC, NF** et NF***",
@@ -106,8 +106,8 @@ const fn energy(
     emission: f64,
     price: f64,
     electric: bool,
-) -> Energy {
-    Energy {
+) -> HeatingEnergy {
+    HeatingEnergy {
         name,
         generator,
         efficiency,
@@ -132,7 +132,7 @@ pub struct Balance {
 
 impl Balance {
     /// Computes the balance of a dwelling from its yearly needs in kWh and its two energies.
-    pub fn new(needs: Needs, heating: Energy, water: Energy) -> Self {
+    pub fn new(needs: Needs, heating: HeatingEnergy, water: HeatingEnergy) -> Self {
         let electric = ENERGIES[0];
         let water_efficiency = match water {
             // A storage tank loses a fifth; a heat pump heats water less efficiently than rooms.

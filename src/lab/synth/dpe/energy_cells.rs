@@ -3,11 +3,11 @@
 use super::super::text::{push_number, push_text};
 use super::certificate::{Certificate, Dwelling};
 use super::energy::ENERGIES;
-use super::writers::{Writer, flag, text};
+use super::writers::{CellWriter, flag, text};
 use toise_opendata::dpe::INSULATION_QUALITIES;
 
 /// Writers by column name.
-pub const WRITERS: [(&str, Writer); 54] = [
+pub const WRITERS: [(&str, CellWriter); 54] = [
     ("conso_5_usages_ep", |it, out| {
         push_number(out, it.balance.primary.iter().sum(), 1)
     }),

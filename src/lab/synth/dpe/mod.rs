@@ -15,25 +15,25 @@ mod writers;
 use std::io::{self, Write};
 
 pub use self::certificate::{Certificate, Dwelling};
-use self::columns::Layout;
+use self::columns::CertificateLayout;
 pub use self::energy::class_of;
 use super::blocks::{Generator, Summary, SynthReader};
-use super::places::{Address, Draw};
+use super::communes::{CommuneSampler, SynthAddress};
 use super::random::Stream;
 
 /// Generates diagnostics.
 #[derive(Debug)]
-pub struct Diagnostics {
+pub struct DiagnosticGenerator {
     count: u64,
     seed: u64,
-    places: Draw,
-    layout: Layout,
+    places: CommuneSampler,
+    layout: CertificateLayout,
 }
 
-impl Diagnostics {
+impl DiagnosticGenerator {
     /// Diagnostics of a seed; `full_width` fills all 230 columns instead of only the modelled ones.
     pub fn new(count: u64, seed: u64, full_width: bool) -> Self {
-        let places = Draw::new(|place| match place.population {
+        let places = CommuneSampler::new(|place| match place.population {
             // Diagnostics overseas are recent and few.
             population if place.department.starts_with("97") => population * 0.05,
             population if population < 5_000.0 => population.max(100.0) * 4.0,
@@ -43,7 +43,7 @@ impl Diagnostics {
             count,
             seed,
             places,
-            layout: Layout::new(full_width),
+            layout: CertificateLayout::new(full_width),
         }
     }
 
@@ -53,7 +53,7 @@ impl Diagnostics {
         let mut rank = from;
         while rank < to {
             let place = self.places.at(stream.unit());
-            let address = Address::draw(place, stream.bits());
+            let address = SynthAddress::draw(place, stream.bits());
             let flats = stream.chance(0.06 + 0.86 * place.urbanity);
             let mut building_number = None;
             let mut emit = |stream: &mut Stream, dwelling, building_number: Option<_>| {
@@ -90,7 +90,7 @@ impl Diagnostics {
     }
 }
 
-impl Generator for Diagnostics {
+impl Generator for DiagnosticGenerator {
     fn items(&self) -> u64 {
         self.count
     }
@@ -114,5 +114,5 @@ pub fn write(
     seed: u64,
     full_width: bool,
 ) -> io::Result<Summary> {
-    SynthReader::start(Diagnostics::new(rows, seed, full_width))?.copy_to(writer, |_| {})
+    SynthReader::start(DiagnosticGenerator::new(rows, seed, full_width))?.copy_to(writer, |_| {})
 }

@@ -2,9 +2,9 @@
 
 /// The number of a diagnostic, in ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Number([u8; 13]);
+pub struct CertificateNumber([u8; 13]);
 
-impl Number {
+impl CertificateNumber {
     /// The number of the diagnostic of this rank; unique for ranks below 260 million.
     pub fn of_rank(year: i32, department: &str, rank: u64) -> Self {
         // The multiplier and ten million are coprime, so ranks below ten million have distinct digits; above, the

@@ -2,14 +2,14 @@
 //! `dwelling_cells`, consumption and equipment in `energy_cells`.
 
 use super::certificate::Certificate;
-use super::number::Number;
+use super::number::CertificateNumber;
 use super::{dwelling_cells, energy_cells};
 
 /// Writes one cell; writes nothing if the value is missing.
-pub type Writer = fn(&Certificate, &mut Vec<u8>);
+pub type CellWriter = fn(&Certificate, &mut Vec<u8>);
 
 /// The writer of a column; `None` if the column is not modelled.
-pub fn writer(column: &str) -> Option<Writer> {
+pub fn writer(column: &str) -> Option<CellWriter> {
     dwelling_cells::WRITERS
         .iter()
         .chain(&energy_cells::WRITERS)
@@ -23,7 +23,7 @@ pub fn text(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends a number, if there is one.
-pub fn number(number: Option<Number>, out: &mut Vec<u8>) {
+pub fn number(number: Option<CertificateNumber>, out: &mut Vec<u8>) {
     if let Some(number) = number {
         out.extend_from_slice(number.as_bytes());
     }

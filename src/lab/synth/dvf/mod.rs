@@ -9,11 +9,11 @@ mod sale;
 
 use std::io::{self, Write};
 
-pub use self::sale::Sale;
+pub use self::sale::SynthSale;
 use super::blocks::{Generator, Summary, SynthReader};
-use super::places::{Draw, Place};
+use super::communes::{CommuneSampler, SynthCommune};
 use super::random::Stream;
-use super::text::Cells;
+use super::text::CsvLine;
 
 /// First year of the sales.
 pub const FIRST_YEAR: i32 = 2021;
@@ -70,17 +70,17 @@ pub const COLUMNS: [&str; 40] = [
 
 /// Generates sales.
 #[derive(Debug)]
-pub struct Sales {
+pub struct SaleGenerator {
     count: u64,
     seed: u64,
-    places: Draw,
+    places: CommuneSampler,
 }
 
-impl Sales {
+impl SaleGenerator {
     /// Creates a generator of `count` sales.
     pub fn new(count: u64, seed: u64) -> Self {
         // Villages in the table represent the many small communes that it lacks.
-        let places = Draw::new(|place: &Place| {
+        let places = CommuneSampler::new(|place: &SynthCommune| {
             if WITHOUT_SALES.contains(&place.department) {
                 0.0
             } else if place.population < 5_000.0 {
@@ -97,9 +97,9 @@ impl Sales {
     }
 
     /// Draws the sales of a block in order.
-    pub(super) fn draw(&self, block: u64, from: u64, to: u64, mut each: impl FnMut(&Sale)) {
+    pub(super) fn draw(&self, block: u64, from: u64, to: u64, mut each: impl FnMut(&SynthSale)) {
         let mut stream = Stream::new(self.seed, 1, block);
-        let mut sale = Sale::default();
+        let mut sale = SynthSale::default();
         for rank in from..to {
             let (year, place_in_year, year_count) = self.year_of(rank);
             let quantile = (place_in_year as f64 + stream.unit()) / year_count as f64;
@@ -130,13 +130,13 @@ impl Sales {
     }
 }
 
-impl Generator for Sales {
+impl Generator for SaleGenerator {
     fn items(&self) -> u64 {
         self.count
     }
 
     fn header(&self, out: &mut Vec<u8>) {
-        let mut cells = Cells::new(out);
+        let mut cells = CsvLine::new(out);
         for column in COLUMNS {
             cells.text(column);
         }
@@ -155,5 +155,5 @@ impl Generator for Sales {
 
 /// Writes a complete file of `sales` mutations.
 pub fn write(writer: &mut impl Write, sales: u64, seed: u64) -> io::Result<Summary> {
-    SynthReader::start(Sales::new(sales, seed))?.copy_to(writer, |_| {})
+    SynthReader::start(SaleGenerator::new(sales, seed))?.copy_to(writer, |_| {})
 }

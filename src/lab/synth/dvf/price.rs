@@ -1,12 +1,12 @@
 //! Prices of sales, from the level of the place, date, neighbourhood, size, age and noise.
 
-use super::super::places::Address;
+use super::super::communes::SynthAddress;
 use super::super::prices;
 use super::super::random::Stream;
 
 /// Price factor of a construction period relative to the average: higher for newer buildings, and for the oldest ones
 /// in cities.
-fn of_period(period: usize, urbanity: f64) -> f64 {
+fn period_factor(period: usize, urbanity: f64) -> f64 {
     const BY_PERIOD: [f64; 10] = [0.90, 0.92, 0.95, 0.97, 0.99, 1.02, 1.06, 1.12, 1.20, 1.28];
     let plain = BY_PERIOD.get(period).copied().unwrap_or(1.0);
     if period == 0 {
@@ -17,12 +17,17 @@ fn of_period(period: usize, urbanity: f64) -> f64 {
 }
 
 /// Price of a flat, EUR.
-pub fn flat(stream: &mut Stream, address: &Address, moment: (i32, u32), surface_m2: f64) -> f64 {
+pub fn flat(
+    stream: &mut Stream,
+    address: &SynthAddress,
+    moment: (i32, u32),
+    surface_m2: f64,
+) -> f64 {
     let place = address.place;
     let per_m2 = place.price_level
         * prices::trend(moment.0, moment.1, place.urbanity)
         * address.neighbourhood()
-        * of_period(address.building().period, place.urbanity)
+        * period_factor(address.building().period, place.urbanity)
         * (surface_m2 / 60.0).powf(-0.13)
         * stream.spread(0.19);
     per_m2 * surface_m2
@@ -31,7 +36,7 @@ pub fn flat(stream: &mut Stream, address: &Address, moment: (i32, u32), surface_
 /// Price of a house with its land, EUR.
 pub fn house(
     stream: &mut Stream,
-    address: &Address,
+    address: &SynthAddress,
     moment: (i32, u32),
     surface_m2: f64,
     land_m2: f64,
@@ -41,7 +46,7 @@ pub fn house(
         * prices::house_premium(place.department, place.urbanity)
         * prices::trend(moment.0, moment.1, place.urbanity)
         * address.neighbourhood()
-        * of_period(address.building().period, 0.0)
+        * period_factor(address.building().period, 0.0)
         * (surface_m2 / 100.0).powf(-0.32)
         * (land_m2.clamp(80.0, 5_000.0) / 500.0).powf(0.09)
         * stream.spread(0.25);
@@ -51,7 +56,7 @@ pub fn house(
 /// Price of business premises, EUR.
 pub fn premises(
     stream: &mut Stream,
-    address: &Address,
+    address: &SynthAddress,
     moment: (i32, u32),
     surface_m2: f64,
 ) -> f64 {
@@ -66,7 +71,7 @@ pub fn premises(
 }
 
 /// Price of land, EUR: building plots by the place's level, farmland by the hectare.
-pub fn land(stream: &mut Stream, address: &Address, buildable: bool, surface_m2: f64) -> f64 {
+pub fn land(stream: &mut Stream, address: &SynthAddress, buildable: bool, surface_m2: f64) -> f64 {
     if buildable {
         let level = 0.055 * address.place.price_level * (0.6 + address.place.urbanity);
         level * (surface_m2 / 700.0).powf(-0.45) * surface_m2 * stream.spread(0.4)
@@ -76,12 +81,12 @@ pub fn land(stream: &mut Stream, address: &Address, buildable: bool, surface_m2:
 }
 
 /// Price of a cellar or a parking space, EUR.
-pub fn outbuilding(stream: &mut Stream, address: &Address) -> f64 {
+pub fn outbuilding(stream: &mut Stream, address: &SynthAddress) -> f64 {
     (2_500.0 + 4.2 * address.place.price_level) * stream.spread(0.5)
 }
 
 /// The price as people write it: usually round, sometimes to the euro, rarely to the cent.
-pub fn as_agreed(stream: &mut Stream, price: f64) -> f64 {
+pub fn rounded_as_written(stream: &mut Stream, price: f64) -> f64 {
     let step = match stream.unit() {
         share if price < 20_000.0 => {
             if share < 0.8 {

@@ -1,7 +1,7 @@
 //! The source rows of a mutation, and how they are written as geo-dvf CSV lines.
 
-use super::super::text::{Cells, push_digits, push_integer, push_number};
-use super::sale::{NATURES, Sale};
+use super::super::text::{CsvLine, push_digits, push_integer, push_number};
+use super::sale::{NATURES, SynthSale};
 
 /// Land uses: code, name, and code and name of the special use.
 const LANDS: [(&str, &str, &str, &str); 8] = [
@@ -39,7 +39,7 @@ pub struct Land {
 
 /// One source row of a mutation.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct MutationRow {
     /// Type of building; `None` for bare land and for flats not yet built.
     pub premises: Option<Premises>,
     /// Built surface, square metres; 0 is written as an empty cell.
@@ -57,7 +57,7 @@ pub struct Row {
 }
 
 /// A row without any values.
-pub const NOTHING: Row = Row {
+pub const NOTHING: MutationRow = MutationRow {
     premises: None,
     surface_m2: 0,
     rooms: 0,
@@ -68,16 +68,16 @@ pub const NOTHING: Row = Row {
 };
 
 /// Appends the rows of a sale.
-pub fn write(sale: &Sale, out: &mut Vec<u8>) {
+pub fn write(sale: &SynthSale, out: &mut Vec<u8>) {
     for row in &sale.rows {
         write_row(sale, row, out);
     }
 }
 
-fn write_row(sale: &Sale, row: &Row, out: &mut Vec<u8>) {
+fn write_row(sale: &SynthSale, row: &MutationRow, out: &mut Vec<u8>) {
     let address = &sale.address;
     let place = address.place;
-    let mut cells = Cells::new(out);
+    let mut cells = CsvLine::new(out);
     let id = cells.cell();
     push_integer(id, i64::from(sale.year));
     id.push(b'-');
@@ -139,7 +139,7 @@ fn write_row(sale: &Sale, row: &Row, out: &mut Vec<u8>) {
     cells.end();
 }
 
-fn write_address(sale: &Sale, row: &Row, cells: &mut Cells<'_>) {
+fn write_address(sale: &SynthSale, row: &MutationRow, cells: &mut CsvLine<'_>) {
     let address = &sale.address;
     let numbered = sale.numbered && row.plot == 0;
     cells.integer_or_empty(numbered.then_some(i64::from(address.number)));
@@ -155,7 +155,7 @@ fn write_address(sale: &Sale, row: &Row, cells: &mut Cells<'_>) {
     push_digits(cells.cell(), address.street_code(), 4);
 }
 
-fn write_premises(row: &Row, cells: &mut Cells<'_>) {
+fn write_premises(row: &MutationRow, cells: &mut CsvLine<'_>) {
     let (code, name) = match row.premises {
         Some(Premises::House) => ("1", "Maison"),
         Some(Premises::Flat) => ("2", "Appartement"),

@@ -1,10 +1,10 @@
 //! Draws one mutation: what is sold, where and when, and the source rows that describe it.
 
-use super::super::places::{Address, Place, all};
+use super::super::communes::{SynthAddress, SynthCommune, all};
 use super::super::random::Stream;
 use super::super::text::Day;
 use super::price;
-use super::rows::{Land, NOTHING, Premises, Row};
+use super::rows::{Land, MutationRow, NOTHING, Premises};
 
 /// Natures of mutations, in the source's spelling.
 pub const NATURES: [&str; 5] = [
@@ -23,7 +23,7 @@ const WEEKDAYS: [f64; 7] = [19.0, 19.5, 15.5, 21.5, 24.0, 0.4, 0.02];
 
 /// One mutation.
 #[derive(Clone, Debug)]
-pub struct Sale {
+pub struct SynthSale {
     /// Year in the identifier.
     pub year: i32,
     /// Number within the year, from 1.
@@ -35,16 +35,16 @@ pub struct Sale {
     /// Price, EUR; `None` for about one sale in a thousand.
     pub price_eur: Option<f64>,
     /// Address of the first row.
-    pub address: Address,
+    pub address: SynthAddress,
     /// Whether the row has a house number.
     pub numbered: bool,
     /// Whether the parcel has a position.
     pub placed: bool,
     /// Source rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MutationRow>,
 }
 
-impl Default for Sale {
+impl Default for SynthSale {
     fn default() -> Self {
         Self {
             year: 0,
@@ -52,7 +52,7 @@ impl Default for Sale {
             day: Day(0),
             nature: 0,
             price_eur: None,
-            address: Address::draw(&all()[0], 0),
+            address: SynthAddress::draw(&all()[0], 0),
             numbered: true,
             placed: true,
             rows: Vec::new(),
@@ -60,14 +60,20 @@ impl Default for Sale {
     }
 }
 
-impl Sale {
+impl SynthSale {
     /// Replaces this sale by a newly drawn one.
-    pub fn draw(&mut self, stream: &mut Stream, place: &'static Place, year: i32, number: u64) {
+    pub fn draw(
+        &mut self,
+        stream: &mut Stream,
+        place: &'static SynthCommune,
+        year: i32,
+        number: u64,
+    ) {
         self.year = year;
         self.number = number;
         self.day = draw_day(stream, year);
         self.nature = 0;
-        self.address = Address::draw(place, stream.bits());
+        self.address = SynthAddress::draw(place, stream.bits());
         self.numbered = true;
         self.placed = !stream.chance(0.012);
         self.rows.clear();
@@ -111,13 +117,13 @@ impl Sale {
         self.price_eur = match stream.chance(0.0008) {
             true => None,
             false if gift => Some(1.0),
-            false => Some(price::as_agreed(stream, price * at_auction)),
+            false => Some(price::rounded_as_written(stream, price * at_auction)),
         };
     }
 
     /// Kind, surface in m² and main rooms of the only dwelling sold; `None` if several are sold, or premises with it.
     pub fn only_dwelling(&self) -> Option<(&'static str, u32, u32)> {
-        let mut only: Option<&Row> = None;
+        let mut only: Option<&MutationRow> = None;
         for row in &self.rows {
             match row.premises {
                 Some(Premises::Business) => return None,
@@ -151,7 +157,7 @@ impl Sale {
         for rank in 0..cellars {
             // The source either repeats the flat's lots in the row of the cellar or gives the cellar its own.
             let repeats = stream.chance(0.45);
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 premises: Some(Premises::Outbuilding),
                 surface_m2: 0,
                 rooms: 0,
@@ -176,7 +182,7 @@ impl Sale {
             .chance(0.42)
             .then(|| f64::from(surface_m2) * (1.0 + 0.03 * stream.normal()));
         let second_lot = if stream.chance(0.3) { lot + 31 } else { 0 };
-        self.rows.push(Row {
+        self.rows.push(MutationRow {
             premises: Some(Premises::Flat),
             surface_m2,
             rooms,
@@ -193,7 +199,7 @@ impl Sale {
             .round()
             .clamp(1.0, 12.0);
         let land_m2 = (780.0 * (1.25 - city) * stream.spread(0.85)).clamp(35.0, 30_000.0);
-        let house = Row {
+        let house = MutationRow {
             premises: Some(Premises::House),
             surface_m2: surface_m2 as u32,
             rooms: rooms as u32,
@@ -204,7 +210,7 @@ impl Sale {
             surface_m2: surface.max(1.0) as u32,
         };
         let soil_m2 = land_m2.min(500.0 + 200.0 * stream.unit());
-        self.rows.push(Row {
+        self.rows.push(MutationRow {
             land: Some(own_land(0, soil_m2)),
             ..house
         });
@@ -215,24 +221,24 @@ impl Sale {
             // house.
             let beside = stream.chance(0.5);
             let row = if beside {
-                Row { plot: 1, ..NOTHING }
+                MutationRow { plot: 1, ..NOTHING }
             } else {
                 house
             };
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 land: Some(own_land(nature, garden_m2)),
                 ..row
             });
         }
         if stream.chance(0.36) {
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 premises: Some(Premises::Outbuilding),
                 land: self.rows[0].land,
                 ..NOTHING
             });
         }
         if stream.chance(0.10 * (1.0 - city)) {
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 plot: 2,
                 land: Some(own_land(3 + stream.below(4), 400.0 * stream.spread(1.0))),
                 ..NOTHING
@@ -251,7 +257,7 @@ impl Sale {
         let mut price = 0.0;
         for rank in 0..1 + stream.weighted(&[90.0, 8.0, 2.0]) {
             let lot = stream.between(1, 400) as u32;
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 premises: Some(Premises::Outbuilding),
                 lots: [lot + rank as u32, 0],
                 ..NOTHING
@@ -266,7 +272,7 @@ impl Sale {
         for rank in 0..1 + stream.weighted(&[84.0, 12.0, 4.0]) {
             let surface_m2 = (62.0 * stream.spread(0.85)).clamp(8.0, 4_000.0) as u32;
             let lot = stream.between(1, 40) as u32;
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 premises: Some(Premises::Business),
                 surface_m2,
                 lots: [lot + 50 * rank as u32, 0],
@@ -288,7 +294,7 @@ impl Sale {
             let middle = if buildable { 650.0 } else { 2_600.0 };
             let surface_m2 = (middle * stream.spread(0.9)).clamp(5.0, 200_000.0);
             let nature = if buildable { 7 } else { 3 + stream.below(4) };
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 plot: plot as u64,
                 land: Some(Land {
                     nature,
@@ -307,7 +313,7 @@ impl Sale {
         let (surface_m2, _) = flat_size(stream, self.address.place.urbanity);
         for rank in 0..1 + stream.weighted(&[22.0, 56.0, 22.0]) {
             let lot = stream.between(1, 160) as u32;
-            self.rows.push(Row {
+            self.rows.push(MutationRow {
                 lots: [lot + 160 * rank as u32, 0],
                 ..NOTHING
             });
@@ -331,7 +337,7 @@ impl Sale {
             self.push_flat(stream, 1 + rank as u32, surface_m2, rooms);
             price += 0.85 * price::flat(stream, &self.address, moment, f64::from(surface_m2));
             if stream.chance(0.3) {
-                self.rows.push(Row {
+                self.rows.push(MutationRow {
                     premises: Some(Premises::Outbuilding),
                     lots: [300 + rank as u32, 0],
                     ..NOTHING
@@ -343,7 +349,7 @@ impl Sale {
 
     fn draw_volume(&mut self, stream: &mut Stream, moment: (i32, u32)) -> f64 {
         // `rows` writes a volume number for a row of plot 9 without lot, building or land.
-        self.rows.push(Row { plot: 9, ..NOTHING });
+        self.rows.push(MutationRow { plot: 9, ..NOTHING });
         self.numbered = false;
         price::premises(stream, &self.address, moment, 300.0)
     }

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 use toise_contract::read::read;
 
-fn completed(value: Value) -> (Value, Completed) {
+fn completed(value: Value) -> (Value, Completion) {
     let mut advert: Advert = read(&value).unwrap();
     let completed = complete(&mut advert, None);
     (serde_json::to_value(advert).unwrap(), completed)
@@ -22,7 +22,7 @@ fn a_postal_code_and_a_town_give_the_rest_of_the_place() {
         place["locationCoordinate"], place["cityCoordinate"],
         "precise to the commune"
     );
-    assert!(completed.derived.contains(Derived::POSITION));
+    assert!(completed.derived.contains(DerivedFields::POSITION));
     assert!(completed.warnings.is_empty());
 }
 
@@ -104,7 +104,7 @@ fn price_per_area_is_of_the_dwelling_or_of_the_land() {
     let (none, completed) =
         completed(json!({"currentPrice": {"value": 1}, "habitation": {"surface": {"total": 0}}}));
     assert!(none["currentPrice"].get("valuePerArea").is_none());
-    assert!(!completed.derived.contains(Derived::PRICE_PER_AREA));
+    assert!(!completed.derived.contains(DerivedFields::PRICE_PER_AREA));
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! leaves a table behind the store, which the next server brings up. Memory holds three blocks for each thread, and
 //! the buffers of store, records, table and index, whatever comes.
 
-mod made;
+mod build;
 mod spool;
 
 use std::io;
@@ -27,23 +27,23 @@ use serde_json::Value;
 
 use crate::columns::{self, adverts, properties};
 use crate::properties::record_key::RecordKey;
-use crate::records::percolation::Percolation;
+use crate::records::percolation::PercolationBuffer;
 use crate::records::rows;
 use crate::records::rows::checked_number;
-use crate::records::tables::Tables;
-use crate::search::texts::{self, Texts};
-use made::{Block, Workshop};
+use crate::records::tables::ListingsWriter;
+use crate::search::texts::{self, TextSearch};
+use build::{BlockBuilder, BuiltBlock};
 use spool::Spool;
 use toise_contract::Fault;
 use toise_dedup::BlockKey;
 use toise_geo::iris::IrisIndex;
-use toise_lake::import::Import;
+use toise_lake::import::TableImport;
 use toise_lake::{self as lake, Lake, RowSink};
 use toise_store::document;
 use toise_store::{self as store, Store};
 
 /// Keys of adverts put into the store together, in their own order: about 60 bytes each, with its outline.
-const KEYS_TOGETHER: usize = 4 << 20;
+const KEY_BATCH_SIZE: usize = 4 << 20;
 
 /// Why listings were not filled.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +99,7 @@ impl From<rusqlite::Error> for Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Adverts whose assets are known, in blocks that are made apart from each other.
-pub trait Assets: Sync {
+pub trait AssetSource: Sync {
     /// Number of blocks.
     fn blocks(&self) -> u64;
     /// The assets of a block in order of arrival: of each, the sightings of its adverts in time order, as ingestion takes
@@ -109,7 +109,7 @@ pub trait Assets: Sync {
 
 /// What came in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filled {
+pub struct BulkLoadSummary {
     /// Properties.
     pub properties: u64,
     /// Adverts.
@@ -127,28 +127,28 @@ pub struct Filled {
 /// [`Error::NotEmpty`]; [`store::Error::InUse`]; an advert that ingestion would refuse; a disk that fails.
 pub fn fill(
     data: &Path,
-    assets: &impl Assets,
+    assets: &impl AssetSource,
     iris: Option<&IrisIndex>,
     at: DateTime<Utc>,
     progress: &dyn Fn(u64),
-) -> Result<Filled> {
-    let texts = Texts::open(data)?;
+) -> Result<BulkLoadSummary> {
+    let texts = TextSearch::open(data)?;
     let lake = Lake::open(data)?;
-    let (filled, imports, words, through) = Store::alone(data, |transaction| {
+    let (filled, imports, words, through) = Store::exclusive(data, |transaction| {
         refuse_listings(data, &lake, transaction)?;
-        let workshop = Workshop {
+        let workshop = BlockBuilder {
             words: texts.fill()?,
             iris,
             at,
             numbers: AtomicI64::new(0),
         };
-        let mut writing = Writing {
-            tables: Tables::begin(transaction, Percolation::none())?,
+        let mut writing = BulkWriter {
+            tables: ListingsWriter::begin(transaction, PercolationBuffer::none())?,
             properties: lake.import(properties())?,
             adverts: lake.import(adverts())?,
             records: Spool::new(data),
             keys: Vec::new(),
-            filled: Filled::default(),
+            filled: BulkLoadSummary::default(),
         };
         let (making, made) = sync_channel(1);
         std::thread::scope(|scope| {
@@ -162,16 +162,16 @@ pub fn fill(
             }
             Ok::<_, Error>(())
         })?;
-        writing.put_keys()?;
+        writing.insert_keys()?;
         let (tables, records) = (&writing.tables, writing.records);
-        let put = |key, document: &[u8]| tables.put_record(key, document).map_err(Error::from);
+        let put = |key, document: &[u8]| tables.write_record(key, document).map_err(Error::from);
         records.drain(put)?;
         let through = tables.last_sequence();
         let imports = [writing.properties, writing.adverts];
         Ok::<_, Error>((writing.filled, imports, workshop.words, through))
     })?;
     for mut import in imports {
-        import.reaches(through);
+        import.set_through(through);
         import.publish(Vec::new(), Vec::new())?;
     }
     words.finish(through)?;
@@ -192,7 +192,11 @@ fn refuse_listings(data: &Path, lake: &Lake, transaction: &Transaction<'_>) -> R
 }
 
 /// Makes all blocks, as many at once as there are threads, until nobody takes them any more.
-fn make(assets: &impl Assets, workshop: &Workshop<'_>, making: SyncSender<Result<Vec<Block>>>) {
+fn make(
+    assets: &impl AssetSource,
+    workshop: &BlockBuilder<'_>,
+    making: SyncSender<Result<Vec<BuiltBlock>>>,
+) {
     let together = rayon::current_num_threads() as u64;
     let blocks = assets.blocks();
     for first in (0..blocks).step_by(together as usize) {
@@ -207,26 +211,28 @@ fn make(assets: &impl Assets, workshop: &Workshop<'_>, making: SyncSender<Result
 }
 
 /// What blocks are written to.
-struct Writing<'t> {
-    tables: Tables<'t>,
-    properties: Import,
-    adverts: Import,
+struct BulkWriter<'t> {
+    tables: ListingsWriter<'t>,
+    properties: TableImport,
+    adverts: TableImport,
     /// Records of the properties, to be put when all are there.
     records: Spool,
     keys: Vec<(BlockKey, i64, Arc<[u8]>)>,
-    filled: Filled,
+    filled: BulkLoadSummary,
 }
 
-impl Writing<'_> {
-    fn write(&mut self, block: Block) -> Result<()> {
+impl BulkWriter<'_> {
+    fn write(&mut self, block: BuiltBlock) -> Result<()> {
         self.filled.properties += block.assets.len() as u64;
         for asset in block.assets {
             let (property, made) = (asset.number, asset.made);
             let key = RecordKey::placed(checked_number(property)?, &made.record);
-            self.tables.insert_unkept_property(key, asset.id)?;
+            self.tables.insert_property_without_record(key, asset.id)?;
             self.records.push(key, made.document)?;
             for (digest, draft) in &asset.adverts {
-                let (advert, keys) = self.tables.insert_unfound_advert(digest, property, draft)?;
+                let (advert, keys) = self
+                    .tables
+                    .insert_advert_without_keys(digest, property, draft)?;
                 let outline: Arc<[u8]> = draft.fingerprint.outline().into();
                 let keys = keys
                     .into_iter()
@@ -242,17 +248,17 @@ impl Writing<'_> {
         self.filled.sightings += block.sightings;
         self.properties.push(block.properties)?;
         self.adverts.push(block.adverts)?;
-        if self.keys.len() >= KEYS_TOGETHER {
-            self.put_keys()?;
+        if self.keys.len() >= KEY_BATCH_SIZE {
+            self.insert_keys()?;
         }
         Ok(())
     }
 
     /// Has adverts be found by their keys. In order of the keys: each page of that table is written once, not at random.
-    fn put_keys(&mut self) -> Result<()> {
+    fn insert_keys(&mut self) -> Result<()> {
         self.keys.par_sort_unstable();
         for (key, advert, outline) in self.keys.drain(..) {
-            self.tables.put_keys(advert, &[key], &outline)?;
+            self.tables.insert_keys(advert, &[key], &outline)?;
         }
         Ok(())
     }

@@ -74,8 +74,8 @@ impl Spool {
     ) -> Result<(), E> {
         self.write_run()?;
         let runs = self.runs.into_iter();
-        let mut runs: Vec<Run> = runs
-            .map(|file| Run {
+        let mut runs: Vec<SpoolRun> = runs
+            .map(|file| SpoolRun {
                 from: BufReader::with_capacity(BUFFER_BYTES, file),
                 document: Vec::new(),
             })
@@ -94,13 +94,13 @@ impl Spool {
 }
 
 /// A run being read.
-struct Run {
+struct SpoolRun {
     from: BufReader<File>,
     /// The record it stands at.
     document: Vec<u8>,
 }
 
-impl Run {
+impl SpoolRun {
     /// Goes to the next record and gives its key; `None` at the end.
     fn advance(&mut self) -> io::Result<Option<RecordKey>> {
         let mut key = [0; 8];

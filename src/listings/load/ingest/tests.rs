@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use super::*;
 use toise_base::clock::Clock;
 use toise_base::splitmix;
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_contract::listings::{Advert, Property};
 use toise_store::Store;
 
 /// Listings in a folder of their own, at noon of a day in March.
-struct Desk {
+struct IngestFixture {
     listings: Listings,
     clock: Clock,
     _folder: tempfile::TempDir,
 }
 
-impl Desk {
+impl IngestFixture {
     fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::steered("2026-03-31T12:00:00Z".parse().unwrap());
@@ -29,11 +29,11 @@ impl Desk {
         }
     }
 
-    fn take(&self, adverts: Vec<Value>) -> Vec<Outcome> {
+    fn take(&self, adverts: Vec<Value>) -> Vec<IngestOutcome> {
         self.listings.ingest(adverts).unwrap()
     }
 
-    fn take_one(&self, advert: Value) -> Receipt {
+    fn take_one(&self, advert: Value) -> IngestReceipt {
         self.take(vec![advert]).remove(0).unwrap()
     }
 
@@ -91,7 +91,7 @@ fn with(mut advert: Value, fields: Value) -> Value {
     advert
 }
 
-fn types(receipt: &Receipt) -> Vec<&'static str> {
+fn types(receipt: &IngestReceipt) -> Vec<&'static str> {
     use toise_contract::enums::WireEnum;
     receipt
         .events
@@ -102,9 +102,9 @@ fn types(receipt: &Receipt) -> Vec<&'static str> {
 
 #[test]
 fn an_advert_is_read_back_complete_with_its_property() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let receipt = desk.take_one(flat("a", 1, 0));
-    assert_eq!(receipt.change, Change::Created);
+    assert_eq!(receipt.change, ContentChange::Created);
     assert_eq!(receipt.flx_id, receipt.property_flx_id);
     assert!(receipt.warnings.is_empty(), "{:?}", receipt.warnings);
     let advert = desk.advert(receipt.flx_id);
@@ -139,7 +139,7 @@ fn an_advert_is_read_back_complete_with_its_property() {
 
 #[test]
 fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let url = flat("a", 1, 0)["url"].clone();
     let first = desk.take_one(flat("a", 1, 0));
     let seen = |day: u32, fields: Value| {
@@ -147,11 +147,14 @@ fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
         desk.take_one(with(json!({"url": url, "lastSeenAt": moment}), fields))
     };
     let same = seen(2, json!({}));
-    assert_eq!((same.change, types(&same)), (Change::Unchanged, vec![]));
+    assert_eq!(
+        (same.change, types(&same)),
+        (ContentChange::Unchanged, vec![])
+    );
     let cheaper = seen(3, json!({"currentPrice": {"value": 249_999}}));
     assert_eq!(
         (cheaper.change, types(&cheaper)),
-        (Change::Updated, vec!["PRICE"])
+        (ContentChange::Updated, vec!["PRICE"])
     );
     let gone = seen(4, json!({"isOnline": false}));
     assert_eq!(types(&gone), ["UNPUBLISHED"]);
@@ -183,19 +186,22 @@ fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
     );
     assert_eq!(desk.count("advert_events"), 4);
     let text = seen(7, json!({"description": "Autre"}));
-    assert_eq!((text.change, types(&text)), (Change::Updated, vec![]));
+    assert_eq!(
+        (text.change, types(&text)),
+        (ContentChange::Updated, vec![])
+    );
     assert_eq!(text.flx_id, first.flx_id);
 }
 
 #[test]
 fn what_was_known_before_changes_nothing_and_what_came_twice_counts_once() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let first = desk.take_one(flat("a", 1, 0));
     let before = desk.listings.last_sequence().unwrap();
     let again = desk.take_one(flat("a", 1, 0));
     assert_eq!(
         (again.flx_id, again.change),
-        (first.flx_id, Change::Unchanged)
+        (first.flx_id, ContentChange::Unchanged)
     );
     assert_eq!(
         desk.listings.last_sequence().unwrap(),
@@ -209,7 +215,10 @@ fn what_was_known_before_changes_nothing_and_what_came_twice_counts_once() {
         }),
     );
     let older = desk.take_one(older);
-    assert_eq!((older.change, types(&older)), (Change::Unchanged, vec![]));
+    assert_eq!(
+        (older.change, types(&older)),
+        (ContentChange::Unchanged, vec![])
+    );
     let advert = desk.advert(first.flx_id);
     assert_eq!(advert["firstSeenAt"], "2026-02-01T00:00:00.000Z");
     assert_eq!(advert["lastSeenAt"], "2026-03-01T08:00:00.000Z");
@@ -234,7 +243,7 @@ fn what_was_known_before_changes_nothing_and_what_came_twice_counts_once() {
 
 #[test]
 fn a_derived_value_leaves_with_what_it_was_derived_from() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let first = desk.take_one(with(
         flat("a", 1, 0),
         json!({"location": {"postalCode": "69003", "city": "Lyon"}}),
@@ -255,7 +264,7 @@ fn a_derived_value_leaves_with_what_it_was_derived_from() {
 
 #[test]
 fn a_bad_advert_is_refused_with_its_path_and_the_rest_goes_on() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let without = |field: &str| {
         let mut advert = flat("b", 2, 1);
         advert.as_object_mut().unwrap().remove(field);
@@ -307,7 +316,7 @@ fn a_bad_advert_is_refused_with_its_path_and_the_rest_goes_on() {
 
 #[test]
 fn adverts_of_one_asset_make_one_property_and_others_their_own() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let first = desk.take_one(flat("a", 1, 0));
     let second = desk.take_one(flat("b", 7, 0));
     let other = desk.take_one(flat("b", 8, 5));
@@ -332,7 +341,7 @@ fn adverts_of_one_asset_make_one_property_and_others_their_own() {
 
 #[test]
 fn a_split_lasts_and_identifiers_stay_where_they_were() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let first = desk.take_one(flat("a", 1, 0));
     let second = desk.take_one(flat("b", 7, 0));
     let third = desk.take_one(flat("c", 9, 0));
@@ -389,7 +398,7 @@ fn a_split_lasts_and_identifiers_stay_where_they_were() {
 
 #[test]
 fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let first = desk.take_one(flat("a", 1, 0));
     let alone = desk.take_one(flat("b", 7, 5));
     assert_eq!(alone.property_flx_id, alone.flx_id);
@@ -403,7 +412,7 @@ fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
     );
     let changes = desk
         .listings
-        .changes_since(Listing::Property, 0, 100)
+        .changes_since(ListingKind::Property, 0, 100)
         .unwrap();
     let gone = changes.records.iter();
     let gone = gone.filter(|change| change.id == alone.flx_id && change.record.is_none());
@@ -418,7 +427,7 @@ fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
 
 #[test]
 fn adverts_split_off_together_take_the_identifiers_of_their_properties_along() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let [first, second, third] =
         [("a", 0), ("b", 5), ("c", 9)].map(|(portal, asset)| desk.take_one(flat(portal, 1, asset)));
     // Both turn out to be the first's, one after the other.
@@ -439,7 +448,7 @@ fn adverts_split_off_together_take_the_identifiers_of_their_properties_along() {
 
 #[test]
 fn a_relisting_between_the_last_sighting_and_the_one_that_missed_it_is_not_of_another_asset() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     // Without pictures, nothing outweighs that one portal shows both at once.
     let seen = |day: &str, is_online: bool| json!({"lastSeenAt": day, "isOnline": is_online, "medias": null});
     let first = desk.take_one(with(flat("a", 1, 0), seen("2026-03-01", true)));
@@ -455,11 +464,11 @@ fn a_relisting_between_the_last_sighting_and_the_one_that_missed_it_is_not_of_an
 
 #[test]
 fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let outcomes = desk.take((0..150).map(|n| flat("a", n, n * 3)).collect());
     assert!(outcomes.iter().all(|outcome| outcome.is_ok()));
     let last = desk.listings.last_sequence().unwrap();
-    for of in [Listing::Advert, Listing::Property] {
+    for of in [ListingKind::Advert, ListingKind::Property] {
         let (mut after, mut count) = (0, 0);
         while after < last {
             let changes = desk.listings.changes_since(of, after, 37).unwrap();
@@ -483,7 +492,7 @@ fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
         assert!(count >= 100, "{count}");
     }
     desk.take_one(with(flat("a", 3, 9), json!({"lastSeenAt": "2026-03-02"})));
-    for of in [Listing::Advert, Listing::Property] {
+    for of in [ListingKind::Advert, ListingKind::Property] {
         let changes = desk.listings.changes_since(of, last, 10).unwrap();
         assert_eq!(changes.records.len(), 1);
         assert_eq!(changes.through, desk.listings.last_sequence().unwrap());
@@ -492,7 +501,7 @@ fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
 
 #[test]
 fn many_who_take_the_same_adverts_at_once_make_each_once() {
-    let desk = Desk::open();
+    let desk = IngestFixture::open();
     let path = desk._folder.path();
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -561,8 +570,8 @@ proptest! {
             .prop_flat_map(|sightings| (Just(sightings.clone()), Just(sightings).prop_shuffle(), 1..8usize))
     ) {
         let end = |sightings: &[Value], group: usize| {
-            let desk = Desk::open();
-            let receipts: Vec<Receipt> = sightings
+            let desk = IngestFixture::open();
+            let receipts: Vec<IngestReceipt> = sightings
                 .chunks(group)
                 .flat_map(|group| desk.take(group.to_vec()))
                 .map(|outcome| outcome.unwrap())

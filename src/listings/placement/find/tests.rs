@@ -8,18 +8,18 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::Listings;
-use crate::records::recent::Basis;
+use crate::records::recent_changes::ChangeBaseline;
 use toise_base::clock::Clock;
-use toise_lab::synth::adverts::{Level, Market, Request, Spread};
+use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_store::{Store, document};
 
 /// Listings in a folder of their own, after the made-up market.
-struct Desk {
+struct PlacementFixture {
     listings: Listings,
     folder: TempDir,
 }
 
-impl Desk {
+impl PlacementFixture {
     fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
@@ -69,7 +69,7 @@ impl Desk {
                 let property = row.get(0)?;
                 let members = rows::members(connection, property)?;
                 let id = rows::property_id(connection, property)?;
-                let made = MadeProperty::of(id, members.iter().map(|(_, member)| member)).unwrap();
+                let made = BuiltProperty::build(id, members.iter().map(|(_, member)| member)).unwrap();
                 let text = document::decode(row.get_ref(1)?.as_blob()?).unwrap();
                 let expected = document::decode(&made.document).unwrap();
                 assert_eq!(String::from_utf8(text), String::from_utf8(expected));
@@ -113,20 +113,29 @@ fn listings(folder: &TempDir) -> Listings {
 }
 
 /// Sightings of adverts that lie close together.
-fn sightings(adverts: u64, seed: u64, level: Level, is_taken: impl Fn(bool) -> bool) -> Vec<Value> {
-    let request = Request {
-        spread: Spread::Dense,
-        ..Request::new(adverts, seed, level)
+fn sightings(
+    adverts: u64,
+    seed: u64,
+    level: DistortionLevel,
+    is_taken: impl Fn(bool) -> bool,
+) -> Vec<Value> {
+    let request = AdvertsRequest {
+        spread: MarketDensity::Dense,
+        ..AdvertsRequest::new(adverts, seed, level)
     };
-    let market = Market::new(request);
+    let market = MarketGenerator::new(request);
     let observed = market.observations().filter(|seen| is_taken(seen.first));
     observed
         .map(|seen| serde_json::to_value(seen.advert).unwrap())
         .collect()
 }
 
-fn levels() -> impl Strategy<Value = Level> {
-    proptest::sample::select(vec![Level::Clean, Level::Middle, Level::Heavy])
+fn levels() -> impl Strategy<Value = DistortionLevel> {
+    proptest::sample::select(vec![
+        DistortionLevel::Clean,
+        DistortionLevel::Middle,
+        DistortionLevel::Heavy,
+    ])
 }
 
 proptest! {
@@ -137,7 +146,7 @@ proptest! {
         seed in 0u64..10_000, level in levels(), cuts in proptest::collection::vec(1usize..300, 1..12),
     ) {
         let sightings = sightings(120, seed, level, |_| true);
-        let (alone, together, outlined_late) = (Desk::open(), Desk::open(), Desk::open());
+        let (alone, together, outlined_late) = (PlacementFixture::open(), PlacementFixture::open(), PlacementFixture::open());
         for advert in &sightings {
             alone.take(std::slice::from_ref(advert));
         }
@@ -161,7 +170,7 @@ proptest! {
         seed in 0u64..10_000, level in levels(), group in 1usize..60,
     ) {
         let sightings = sightings(240, seed, level, |is_first| is_first);
-        let at_once = Desk::open();
+        let at_once = PlacementFixture::open();
         std::thread::scope(|scope| {
             // Neighbours in the stream, often of one asset, come from different hands.
             for hand in 0..3 {
@@ -178,7 +187,7 @@ proptest! {
             }
         });
         at_once.is_sound();
-        let in_turn = Desk::open();
+        let in_turn = PlacementFixture::open();
         let by_address: std::collections::HashMap<String, &Value> = sightings
             .iter()
             .map(|advert| {
@@ -196,10 +205,10 @@ proptest! {
 
 /// Two adverts of unlike assets, and what each is under.
 fn unlike() -> (Fingerprint, Fingerprint) {
-    let sightings = sightings(64, 7, Level::Clean, |is_first| is_first);
+    let sightings = sightings(64, 7, DistortionLevel::Clean, |is_first| is_first);
     let mut fingerprints = sightings
         .iter()
-        .map(|advert| Fingerprint::of(&toise_contract::read::read(advert).unwrap()));
+        .map(|advert| Fingerprint::from_advert(&toise_contract::read::read(advert).unwrap()));
     let one = fingerprints.next().unwrap();
     let is_met = |other: &Fingerprint| {
         let keys = one.probes();
@@ -211,8 +220,8 @@ fn unlike() -> (Fingerprint, Fingerprint) {
 
 #[test]
 fn only_what_came_since_is_looked_at_unless_it_displaces_what_was_met() {
-    let desk = Desk::open();
-    let basis = desk.read(Basis::now);
+    let desk = PlacementFixture::open();
+    let basis = desk.read(ChangeBaseline::now);
     let (one, other) = unlike();
     // Found in no store, so that finding it again says who looked.
     let found = Some((7, vec![9]));
@@ -222,29 +231,29 @@ fn only_what_came_since_is_looked_at_unless_it_displaces_what_was_met() {
         weighed: vec![7, 8, 9],
         met,
     };
-    let (few, full) = (placement((3, 3)), placement((MET_PER_KEY_MAX, 600)));
-    let stands = |placement: &Placement, add: &dyn Fn(&mut Recent)| {
+    let (few, full) = (placement((3, 3)), placement((CANDIDATES_PER_KEY_MAX, 600)));
+    let stands = |placement: &Placement, add: &dyn Fn(&mut RecentChanges)| {
         desk.read(|connection| {
-            let mut recent = Recent::since(basis, connection)?.unwrap();
+            let mut recent = RecentChanges::since(basis, connection)?.unwrap();
             add(&mut recent);
             Ok(placement.now(connection, &one, None, &recent)? == found)
         })
     };
-    let nothing = |_: &mut Recent| {};
+    let nothing = |_: &mut RecentChanges| {};
     assert!(stands(&few, &nothing) && stands(&full, &nothing));
-    let elsewhere = |recent: &mut Recent| recent.add_property(10);
+    let elsewhere = |recent: &mut RecentChanges| recent.add_property(10);
     assert!(stands(&few, &elsewhere) && stands(&full, &elsewhere));
-    let weighed = |recent: &mut Recent| recent.add_property(8);
+    let weighed = |recent: &mut RecentChanges| recent.add_property(8);
     assert!(!stands(&few, &weighed) && !stands(&full, &weighed));
-    let unlike = |recent: &mut Recent| recent.add_advert(1, &other.blocks(), &other);
+    let unlike = |recent: &mut RecentChanges| recent.add_advert(1, &other.blocks(), &other);
     assert!(stands(&few, &unlike), "it is met and told apart");
     assert!(
         !stands(&full, &unlike),
         "it takes the place of one that was met"
     );
-    let far = |recent: &mut Recent| recent.add_advert(1, &[BlockKey(0)], &one);
+    let far = |recent: &mut RecentChanges| recent.add_advert(1, &[BlockKey(0)], &one);
     assert!(stands(&few, &far) && stands(&full, &far));
-    let left = |recent: &mut Recent| recent.add_advert(0, &[BlockKey(0)], &one);
+    let left = |recent: &mut RecentChanges| recent.add_advert(0, &[BlockKey(0)], &one);
     assert!(stands(&few, &left), "what it was under was told apart");
     assert!(!stands(&full, &left), "it may have left room");
 }

@@ -11,26 +11,30 @@ fn moment(day: u32) -> Timestamp {
 }
 
 /// A member seen from one day to another.
-fn member(id: u128, days: (u32, u32), mut record: Value) -> Member {
+fn member(id: u128, days: (u32, u32), mut record: Value) -> PropertyMember {
     record["flxId"] = json!(Uuid::from_u128(id));
     let advert: Advert = read(&record).unwrap();
-    let history = History::begin(Sighting::of(&advert, moment(days.1), moment(days.0)));
-    Member {
+    let history = AdvertHistory::begin(Sighting::from_advert(
+        &advert,
+        moment(days.1),
+        moment(days.0),
+    ));
+    PropertyMember {
         advert,
         history,
-        derived: Derived::default(),
+        derived: DerivedFields::default(),
     }
 }
 
-fn property(members: &[Member]) -> Value {
-    serde_json::to_value(of_members(FlxId(Uuid::from_u128(1)), members)).unwrap()
+fn property(members: &[PropertyMember]) -> Value {
+    serde_json::to_value(build_property(FlxId(Uuid::from_u128(1)), members)).unwrap()
 }
 
 fn image(id: &str, hash: &str) -> Value {
     json!({"imageId": id, "gaussianHash": hash, "meanHash": hash, "perceptualHash": hash})
 }
 
-fn three() -> [Member; 3] {
+fn three() -> [PropertyMember; 3] {
     [
         member(
             2,
@@ -115,7 +119,7 @@ fn values_come_from_the_adverts_online_and_gaps_from_the_others() {
 #[test]
 fn a_property_is_totally_offline_when_its_last_advert_is() {
     let mut members = three();
-    let meta = |members: &[Member]| property(members)["meta"].clone();
+    let meta = |members: &[PropertyMember]| property(members)["meta"].clone();
     assert_eq!(meta(&members)["isTotallyOffline"], false);
     assert!(meta(&members).get("totallyOfflineAt").is_none());
     members[0].advert.is_online = Some(false);
@@ -133,7 +137,8 @@ fn the_order_of_members_does_not_matter_and_the_record_reads_as_its_type() {
     let members = three();
     let expected = property(&members);
     for order in [[0, 2, 1], [1, 0, 2], [2, 1, 0]] {
-        let shuffled: Vec<Member> = order.iter().map(|index| members[*index].clone()).collect();
+        let shuffled: Vec<PropertyMember> =
+            order.iter().map(|index| members[*index].clone()).collect();
         assert_eq!(property(&shuffled), expected);
     }
     read::<Property>(&expected).unwrap();

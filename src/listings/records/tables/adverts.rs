@@ -3,9 +3,9 @@
 use rusqlite::params_from_iter;
 use rusqlite::types::ToSql;
 
-use super::Tables;
+use super::ListingsWriter;
 use crate::adverts::identity::UrlDigest;
-use crate::adverts::prepare::Draft;
+use crate::adverts::prepare::AdvertDraft;
 use crate::records::rows::{failed, fingerprint, key_bytes, keys_of};
 use toise_contract::enums::WireEnum;
 use toise_contract::listings::codes::Timestamp;
@@ -13,7 +13,7 @@ use toise_contract::listings::deliveries::AdvertEvent;
 use toise_contract::listings::scalars::Eur;
 use toise_dedup::BlockKey;
 
-impl Tables<'_> {
+impl ListingsWriter<'_> {
     /// Puts an advert under another property.
     pub(crate) fn move_advert(&mut self, advert: i64, property: i64) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
@@ -35,20 +35,20 @@ impl Tables<'_> {
         &mut self,
         digest: &UrlDigest,
         property: i64,
-        draft: &Draft,
+        draft: &AdvertDraft,
     ) -> rusqlite::Result<i64> {
-        let (advert, keys) = self.insert_unfound_advert(digest, property, draft)?;
-        self.put_keys(advert, &keys, &draft.fingerprint.outline())?;
+        let (advert, keys) = self.insert_advert_without_keys(digest, property, draft)?;
+        self.insert_keys(advert, &keys, &draft.fingerprint.outline())?;
         self.note_advert(advert, &keys, &draft.fingerprint);
         Ok(advert)
     }
 
     /// Inserts an advert that no other finds before its keys, given with its number, are put.
-    pub(crate) fn insert_unfound_advert(
+    pub(crate) fn insert_advert_without_keys(
         &mut self,
         digest: &UrlDigest,
         property: i64,
-        draft: &Draft,
+        draft: &AdvertDraft,
     ) -> rusqlite::Result<(i64, Vec<BlockKey>)> {
         let id = draft
             .member
@@ -74,7 +74,11 @@ impl Tables<'_> {
     }
 
     /// Replaces the record of an advert, its fingerprint, and adds its events.
-    pub(crate) fn update_advert(&mut self, advert: i64, draft: &Draft) -> rusqlite::Result<()> {
+    pub(crate) fn update_advert(
+        &mut self,
+        advert: i64,
+        draft: &AdvertDraft,
+    ) -> rusqlite::Result<()> {
         self.write_advert(
             "UPDATE adverts SET sequence = ?2, observed_at_ms = ?3, first_seen_at_ms = ?4, modified_at_ms = ?5,
                published_at_ms = ?6, online_at_ms = ?7, offline_at_ms = ?8, initial_price = ?9, previous_price = ?10,
@@ -105,7 +109,7 @@ impl Tables<'_> {
         }
         let outline = draft.fingerprint.outline();
         if known_keys != keys || known.outline() != outline {
-            self.put_keys(advert, &keys, &outline)?;
+            self.insert_keys(advert, &keys, &outline)?;
         }
         self.note_advert(advert, &keys, &draft.fingerprint);
         for event in &draft.events {
@@ -119,7 +123,7 @@ impl Tables<'_> {
         &mut self,
         sql: &str,
         advert: Option<i64>,
-        draft: &Draft,
+        draft: &AdvertDraft,
         more: &[&dyn ToSql],
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
@@ -145,7 +149,7 @@ impl Tables<'_> {
     }
 
     /// Has an advert be found by its keys, each with its outline.
-    pub(crate) fn put_keys(
+    pub(crate) fn insert_keys(
         &self,
         advert: i64,
         keys: &[BlockKey],
@@ -179,7 +183,7 @@ impl Tables<'_> {
     }
 
     /// Declares two adverts to be of different assets, for good.
-    pub(crate) fn keep_apart(&self, one: i64, other: i64) -> rusqlite::Result<()> {
+    pub(crate) fn mark_distinct(&self, one: i64, other: i64) -> rusqlite::Result<()> {
         for pair in [(one, other), (other, one)] {
             self.execute(
                 "INSERT OR IGNORE INTO apart (advert, other) VALUES (?1, ?2)",
@@ -190,7 +194,7 @@ impl Tables<'_> {
     }
 
     /// Forgets that adverts of two properties were declared to be of different assets.
-    pub(crate) fn forget_apart(&self, one: i64, other: i64) -> rusqlite::Result<()> {
+    pub(crate) fn clear_distinct(&self, one: i64, other: i64) -> rusqlite::Result<()> {
         let sql =
             "DELETE FROM apart WHERE advert IN (SELECT advert FROM adverts WHERE property = ?1)
              AND other IN (SELECT advert FROM adverts WHERE property = ?2)";

@@ -11,29 +11,29 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::adverts::identity::UrlDigest;
-use crate::records::percolation::Percolation;
-use crate::records::recent::{Basis, Recent};
+use crate::records::percolation::PercolationBuffer;
+use crate::records::recent_changes::{ChangeBaseline, RecentChanges};
 use crate::records::rows::{self, flx_id, last_sequence};
 use toise_alerts::percolate::AdvertWritten;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{BlockKey, Fingerprint};
 
 /// Changes the tables inside a transaction.
-pub(crate) struct Tables<'t> {
+pub(crate) struct ListingsWriter<'t> {
     transaction: &'t Transaction<'t>,
     last_sequence: i64,
-    percolation: Percolation<'t>,
+    percolation: PercolationBuffer<'t>,
     /// What changed since adverts were prepared; `None` when nothing prepared counts.
-    recent: Option<Recent>,
+    recent: Option<RecentChanges>,
     /// Adverts that came under another property, which the alerts have not looked at since.
     moved: BTreeSet<i64>,
 }
 
-impl<'t> Tables<'t> {
+impl<'t> ListingsWriter<'t> {
     /// Begins after the last change any process made; the alerts look at what is written.
     pub(crate) fn begin(
         transaction: &'t Transaction<'t>,
-        percolation: Percolation<'t>,
+        percolation: PercolationBuffer<'t>,
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             last_sequence: last_sequence(transaction)?,
@@ -45,18 +45,18 @@ impl<'t> Tables<'t> {
     }
 
     /// The same, with what was found out about places of adverts on the basis of a moment.
-    pub(crate) fn prepared_on(mut self, basis: Basis) -> rusqlite::Result<Self> {
-        self.recent = Recent::since(basis, self.transaction)?;
+    pub(crate) fn with_baseline(mut self, basis: ChangeBaseline) -> rusqlite::Result<Self> {
+        self.recent = RecentChanges::since(basis, self.transaction)?;
         Ok(self)
     }
 
     /// What changed since adverts were prepared; `None` when nothing prepared counts.
-    pub(crate) fn recent(&self) -> Option<&Recent> {
+    pub(crate) fn recent(&self) -> Option<&RecentChanges> {
         self.recent.as_ref()
     }
 
     /// Whether a property is as it was when adverts were prepared.
-    pub(crate) fn is_as_before(&self, property: i64) -> bool {
+    pub(crate) fn is_unchanged(&self, property: i64) -> bool {
         let recent = self.recent.as_ref();
         recent.is_some_and(|recent| !recent.has_property(property))
     }
@@ -90,7 +90,7 @@ impl<'t> Tables<'t> {
     /// `own`, which whoever writes it hands over.
     pub(crate) fn percolate_moved(&mut self, own: Option<i64>) -> rusqlite::Result<()> {
         for advert in std::mem::take(&mut self.moved) {
-            if Some(advert) != own && self.percolation.is_for_adverts() {
+            if Some(advert) != own && self.percolation.has_advert_alerts() {
                 let record = rows::told(self.transaction, advert)?;
                 self.percolate_advert(|| AdvertWritten {
                     advert,

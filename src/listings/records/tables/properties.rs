@@ -1,19 +1,19 @@
 //! What a transaction changes of the rows of properties and of their records.
 
-use super::Tables;
-use crate::adverts::member::Member;
-use crate::properties::made::MadeProperty;
+use super::ListingsWriter;
+use crate::adverts::member::PropertyMember;
+use crate::properties::made::BuiltProperty;
 use crate::properties::record_key::RecordKey;
 use crate::records::rows::{checked_number, failed, fingerprints_of, members, property_id};
-use toise_alerts::percolate::Occasion;
+use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 
-impl Tables<'_> {
+impl ListingsWriter<'_> {
     /// Inserts a property under the next number, which it gives.
     pub(crate) fn insert_property(
         &mut self,
         id: FlxId,
-        made: &MadeProperty,
+        made: &BuiltProperty,
     ) -> rusqlite::Result<i64> {
         let last = self
             .transaction
@@ -21,17 +21,17 @@ impl Tables<'_> {
             .query_row([], |row| row.get::<_, i64>(0))?;
         let property = checked_number(last + 1)?;
         let key = RecordKey::unplaced(property);
-        self.insert_unkept_property(key, id)?;
-        self.put_record(key, &made.document)?;
+        self.insert_property_without_record(key, id)?;
+        self.write_record(key, &made.document)?;
         self.note_property(property);
         let record = &made.record;
         self.percolation
-            .property(self.transaction, property, record, Occasion::Founded)?;
+            .property(self.transaction, property, record, PropertyTrigger::Created)?;
         Ok(property)
     }
 
     /// Inserts a property under the number of a key; its record, under that key, is still to be put.
-    pub(crate) fn insert_unkept_property(
+    pub(crate) fn insert_property_without_record(
         &mut self,
         key: RecordKey,
         id: FlxId,
@@ -45,7 +45,7 @@ impl Tables<'_> {
     }
 
     /// Keeps the record of a property under its key, in place of the one there is.
-    pub(crate) fn put_record(&self, key: RecordKey, document: &[u8]) -> rusqlite::Result<()> {
+    pub(crate) fn write_record(&self, key: RecordKey, document: &[u8]) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO records (record, document) VALUES (?1, ?2)
              ON CONFLICT (record) DO UPDATE SET document = excluded.document",
@@ -63,22 +63,22 @@ impl Tables<'_> {
             })
     }
 
-    /// Replaces the record of a property by what its adverts make; it must have one. `occasion` is what the alerts are
+    /// Replaces the record of a property by what its adverts make; it must have one. `trigger` is what the alerts are
     /// to look at it for, if they are.
     pub(crate) fn rebuild(
         &mut self,
         property: i64,
-        occasion: Option<Occasion>,
+        trigger: Option<PropertyTrigger>,
     ) -> rusqlite::Result<()> {
         let id = property_id(self.transaction, property)?;
-        let members: Vec<Member> = members(self.transaction, property)?
+        let members: Vec<PropertyMember> = members(self.transaction, property)?
             .into_iter()
             .map(|(_, member)| member)
             .collect();
         self.update_property(
             property,
-            &MadeProperty::of(id, &members).map_err(failed)?,
-            occasion,
+            &BuiltProperty::build(id, &members).map_err(failed)?,
+            trigger,
         )
     }
 
@@ -86,23 +86,23 @@ impl Tables<'_> {
     pub(crate) fn update_property(
         &mut self,
         property: i64,
-        made: &MadeProperty,
-        occasion: Option<Occasion>,
+        made: &BuiltProperty,
+        trigger: Option<PropertyTrigger>,
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
         let kept = self.record_key(property)?;
         let key = kept.unwrap_or(RecordKey::unplaced(property));
-        self.put_record(key, &made.document)?;
+        self.write_record(key, &made.document)?;
         self.execute(
             "UPDATE properties SET record = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
             (property, key.0, sequence),
         )?;
         self.note_property(property);
-        match occasion {
-            Some(occasion) => {
+        match trigger {
+            Some(trigger) => {
                 let record = &made.record;
                 self.percolation
-                    .property(self.transaction, property, record, occasion)
+                    .property(self.transaction, property, record, trigger)
             }
             None => Ok(()),
         }
@@ -133,7 +133,7 @@ impl Tables<'_> {
 
     /// Has the identifier of a property that was joined to one answer with another's record, which its first advert is
     /// of now.
-    pub(crate) fn answer_with(
+    pub(crate) fn redirect_identifier(
         &mut self,
         founded: FlxId,
         former: i64,

@@ -1,8 +1,8 @@
 //! The tables of listings, kept from the store: what the lake holds of them, and in memory what changed since.
 //!
 //! The store is the truth and numbers its changes. A table says through which number it reaches; the rows of later
-//! changes lie in batches in memory ([`tail`]), and a row that changed is hidden wherever it lay before. A
-//! [`view::View`] is both as they are at one moment and never changes. Searches of properties ask the [`state`] of a
+//! changes lie in batches in memory ([`memtable`]), and a row that changed is hidden wherever it lay before. A
+//! [`view::ProjectionView`] is both as they are at one moment and never changes. Searches of properties ask the [`state`] of a
 //! [`Projection`], a view with the words of its rows; [`Projection::refresh`] makes the next from the changes since, in
 //! less than a second after each is on disk. Where the words cannot be kept up, rows go on without them: only searches
 //! for words are refused. SQL asks views of its own ([`now`]). When much waits, it is folded into the table ([`mod@fold`]), on a thread of its own:
@@ -11,11 +11,11 @@
 //!
 //! A changed property costs what parsing its record and laying it out costs, whatever the size of the table.
 
-pub mod fold;
-pub mod now;
+pub mod compaction;
+pub mod memtable;
 mod rows;
-pub mod state;
-pub mod tail;
+pub mod snapshot;
+pub mod sql_tables;
 pub mod view;
 
 use std::sync::Arc;
@@ -28,31 +28,31 @@ use parking_lot::Mutex;
 use crate::Listings;
 use crate::columns::{self, adverts, properties, table_of};
 use crate::records::changes::CHANGES_MAX;
-use crate::search::texts::{self, Texts};
-use state::{Kept, State};
-use tail::Tail;
+use crate::search::texts::{self, TextSearch};
+use memtable::Memtable;
+use snapshot::{SearchSnapshot, SnapshotCache};
 use toise_base::supervise::{Supervisor, Worker};
-use toise_contract::listings::filters::Listing;
+use toise_contract::listings::filters::ListingKind;
 use toise_engine::Engine;
 use toise_engine::priority;
 use toise_lake::Lake;
-use view::View;
+use view::ProjectionView;
 
 /// How often the store is asked for changes: searches see them in less than a second, and committing the words of few
 /// properties costs nearly as much as those of many.
 const REFRESH_EVERY: Duration = Duration::from_millis(250);
 /// Changed records from which they are folded, at least: in memory they cost little.
-const FOLD_ROWS_MIN: usize = 65_536;
+const COMPACTION_ROWS_MIN: usize = 65_536;
 /// Changed adverts that are laid out for one question at most: some seconds on two cores.
-const ADVERTS_LAID_OUT_MAX: usize = 262_144;
+const ADVERT_ROWS_MAX: usize = 262_144;
 /// How long what was laid out of them is kept for the next question.
-const ADVERTS_KEPT_FOR: Duration = Duration::from_secs(10 * 60);
+const ADVERTS_CACHE_TTL: Duration = Duration::from_secs(10 * 60);
 /// How often it is looked whether a fold pays.
-const FOLD_EVERY: Duration = Duration::from_secs(1);
+const COMPACTION_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait at the end for a refresh that is under way.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after a failure it is tried again.
-const AGAIN_AFTER: Duration = Duration::from_secs(30);
+const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
 /// Why the projection is not what the store is.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ pub enum Error {
     },
     /// The words cannot be searched for now.
     #[error("the words of properties cannot be searched for now")]
-    NoWords,
+    TextIndexUnavailable,
     /// So many adverts changed since their table was written that a fold comes first.
     #[error("the table of adverts is being written")]
     Behind,
@@ -118,20 +118,20 @@ pub struct Projection {
     listings: Listings,
     engine: Arc<Engine>,
     lake: Lake,
-    texts: Texts,
-    state: ArcSwap<State>,
+    texts: TextSearch,
+    state: ArcSwap<SearchSnapshot>,
     /// States of which pages were given.
-    kept: Kept,
-    taking: Mutex<Taking>,
+    kept: SnapshotCache,
+    writer: Mutex<ProjectionWriter>,
     /// Of adverts, as they were when they were last asked for, and when that was.
-    adverts: Mutex<Option<(Duration, Tail)>>,
+    adverts: Mutex<Option<(Duration, Memtable)>>,
 }
 
 /// What is behind the next state.
-struct Taking {
-    tail: Tail,
+struct ProjectionWriter {
+    memtable: Memtable,
     /// When the words are tried again that could not be kept up; `None` while they are.
-    words_again_at: Option<Instant>,
+    index_retry_at: Option<Instant>,
 }
 
 impl Projection {
@@ -140,24 +140,29 @@ impl Projection {
     ///
     /// # Errors
     /// Table or store cannot be read, or the table is not of this store.
-    pub fn open(listings: Listings, engine: Arc<Engine>, lake: Lake, texts: Texts) -> Result<Self> {
-        let tail = Tail::over(Listing::Property, engine.view(properties())?);
-        fold::reaches(&listings, Listing::Property, Some(tail.through()))?;
-        let state = State {
+    pub fn open(
+        listings: Listings,
+        engine: Arc<Engine>,
+        lake: Lake,
+        texts: TextSearch,
+    ) -> Result<Self> {
+        let memtable = Memtable::new(ListingKind::Property, engine.view(properties())?);
+        compaction::reaches(&listings, ListingKind::Property, Some(memtable.through()))?;
+        let state = SearchSnapshot {
             number: rand::random(),
-            view: Arc::new(tail.view()),
+            view: Arc::new(memtable.view()),
             words: None,
         };
         let projection = Self {
-            kept: Kept::new(listings.clock().clone()),
+            kept: SnapshotCache::new(listings.clock().clone()),
             listings,
             engine,
             lake,
             texts,
             state: ArcSwap::from_pointee(state),
-            taking: Mutex::new(Taking {
-                tail,
-                words_again_at: None,
+            writer: Mutex::new(ProjectionWriter {
+                memtable,
+                index_retry_at: None,
             }),
             adverts: Mutex::default(),
         };
@@ -166,23 +171,23 @@ impl Projection {
     }
 
     /// The present state.
-    pub fn state(&self) -> Arc<State> {
+    pub fn state(&self) -> Arc<SearchSnapshot> {
         self.state.load_full()
     }
 
     /// The rows of the present state.
-    pub fn view(&self) -> Arc<View> {
+    pub fn view(&self) -> Arc<ProjectionView> {
         Arc::clone(&self.state.load().view)
     }
 
     /// The state of a number while it is kept, else the present one.
-    pub(crate) fn state_of(&self, number: Option<u64>) -> Arc<State> {
+    pub(crate) fn state_of(&self, number: Option<u64>) -> Arc<SearchSnapshot> {
         let kept = number.and_then(|number| self.kept.find(number));
         kept.unwrap_or_else(|| self.state())
     }
 
     /// Keeps a state for some minutes, for who goes on with a page of it.
-    pub(crate) fn keep(&self, state: &Arc<State>) {
+    pub(crate) fn keep(&self, state: &Arc<SearchSnapshot>) {
         self.kept.keep(state);
     }
 
@@ -194,53 +199,53 @@ impl Projection {
     ///
     /// # Errors
     /// Table or store cannot be read; [`Error::Behind`] while so much waits to be folded that it is better waited for.
-    pub fn adverts(&self) -> Result<View> {
+    pub fn adverts(&self) -> Result<ProjectionView> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("adverts".to_owned());
-            let laid = thread.spawn_scoped(scope, || self.adverts_laid_out())?;
-            laid.join().unwrap_or(Err(Error::Panicked))
+            let delta = thread.spawn_scoped(scope, || self.build_adverts_view())?;
+            delta.join().unwrap_or(Err(Error::Panicked))
         })
     }
 
-    fn adverts_laid_out(&self) -> Result<View> {
-        let of = Listing::Advert;
+    fn build_adverts_view(&self) -> Result<ProjectionView> {
+        let of = ListingKind::Advert;
         let base = self.engine.view(adverts())?;
         let mut kept = self.adverts.lock();
         // Taken out while it changes: one that failed midway is not gone on from.
-        let mut tail = match kept.take() {
-            Some((_, mut tail)) => {
-                tail.rebase(base)?;
-                tail
+        let mut memtable = match kept.take() {
+            Some((_, mut memtable)) => {
+                memtable.rebase(base)?;
+                memtable
             }
-            None => Tail::over(of, base),
+            None => Memtable::new(of, base),
         };
-        fold::reaches(&self.listings, of, Some(tail.through()))?;
+        compaction::reaches(&self.listings, of, Some(memtable.through()))?;
         let waiting = self
             .listings
-            .count_since(of, tail.through(), ADVERTS_LAID_OUT_MAX)?;
-        if waiting == ADVERTS_LAID_OUT_MAX {
+            .count_since(of, memtable.through(), ADVERT_ROWS_MAX)?;
+        if waiting == ADVERT_ROWS_MAX {
             return Err(Error::Behind);
         }
         loop {
             let changes = self
                 .listings
-                .changes_since(of, tail.through(), CHANGES_MAX)?;
-            if changes.through == tail.through() {
+                .changes_since(of, memtable.through(), CHANGES_MAX)?;
+            if changes.through == memtable.through() {
                 break;
             }
-            tail.take(&changes)?;
+            memtable.take(&changes)?;
         }
-        let view = tail.view();
-        *kept = Some((self.listings.clock().monotonic(), tail));
+        let view = memtable.view();
+        *kept = Some((self.listings.clock().monotonic(), memtable));
         Ok(view)
     }
 
     /// Lets go of the adverts in memory that nobody asked for lately.
-    fn forget_idle_adverts(&self) {
+    fn evict_idle_adverts(&self) {
         // Who holds the lock asks for them.
         if let Some(mut kept) = self.adverts.try_lock() {
             let now = self.listings.clock().monotonic();
-            kept.take_if(|(asked_at, _)| now.saturating_sub(*asked_at) > ADVERTS_KEPT_FOR);
+            kept.take_if(|(asked_at, _)| now.saturating_sub(*asked_at) > ADVERTS_CACHE_TTL);
         }
     }
 
@@ -260,67 +265,71 @@ impl Projection {
     /// # Errors
     /// Table or store cannot be read; the former state stays.
     pub fn refresh(&self) -> Result<()> {
-        self.kept.forget_old();
-        let mut taking = self.taking.lock();
-        let taking = &mut *taking;
+        self.kept.evict_idle();
+        let mut writer = self.writer.lock();
+        let writer = &mut *writer;
         let base = self.engine.view(properties())?;
-        taking.tail.rebase(base)?;
+        writer.memtable.rebase(base)?;
         let shown = self.view();
-        let least = match taking.tail.is_over(&shown) {
+        let least = match writer.memtable.is_over(&shown) {
             true => shown.through(),
             // A record that changed while its table was written is in no file before its change is taken.
             false => self.listings.last_sequence()?,
         };
-        self.keep_words_up(taking, |texts| texts.take_up_newer(&self.listings));
+        self.update_text_index(writer, |texts| texts.switch_to_newer(&self.listings));
         loop {
-            let through = taking.tail.through();
-            self.keep_words_up(taking, |texts| texts.bring_up(&self.listings, through));
-            let of = Listing::Property;
+            let through = writer.memtable.through();
+            self.update_text_index(writer, |texts| texts.catch_up_to(&self.listings, through));
+            let of = ListingKind::Property;
             let changes = self.listings.changes_since(of, through, CHANGES_MAX)?;
             if changes.through == through {
                 break;
             }
-            self.keep_words_up(taking, |texts| texts.take(through, &changes));
-            taking.tail.take(&changes)?;
-            if taking.tail.through() >= least {
-                self.show(taking);
+            self.update_text_index(writer, |texts| texts.take(through, &changes));
+            writer.memtable.take(&changes)?;
+            if writer.memtable.through() >= least {
+                self.show(writer);
             }
         }
-        if taking.tail.through() >= least {
-            self.show(taking);
+        if writer.memtable.through() >= least {
+            self.show(writer);
         }
         Ok(())
     }
 
     /// Does something about the words. One that fails is tried again later; meanwhile there are none.
-    fn keep_words_up(&self, taking: &mut Taking, job: impl FnOnce(&Texts) -> texts::Result<()>) {
-        match taking.words_again_at {
+    fn update_text_index(
+        &self,
+        writer: &mut ProjectionWriter,
+        job: impl FnOnce(&TextSearch) -> texts::Result<()>,
+    ) {
+        match writer.index_retry_at {
             Some(again_at) if Instant::now() < again_at => return,
-            _ => taking.words_again_at = None,
+            _ => writer.index_retry_at = None,
         }
         if let Err(error) = job(&self.texts) {
             tracing::error!(%error, "words of properties cannot be searched for now");
-            taking.words_again_at = Some(Instant::now() + AGAIN_AFTER);
+            writer.index_retry_at = Some(Instant::now() + RETRY_AFTER_FAILURE);
         }
     }
 
     /// Has searches see what was taken, if that is not what they see.
-    fn show(&self, taking: &Taking) {
-        let words = match taking.words_again_at {
+    fn show(&self, writer: &ProjectionWriter) {
+        let words = match writer.index_retry_at {
             None => Some(self.texts.found()),
             Some(_) => None,
         };
         let shown = self.state();
-        let is_shown = taking.tail.is_over(&shown.view)
-            && taking.tail.through() == shown.view.through()
+        let is_shown = writer.memtable.is_over(&shown.view)
+            && writer.memtable.through() == shown.view.through()
             && match (&words, &shown.words) {
                 (Some(words), Some(shown)) => words.is(shown),
                 (words, shown) => words.is_none() && shown.is_none(),
             };
         if !is_shown {
-            self.state.store(Arc::new(State {
+            self.state.store(Arc::new(SearchSnapshot {
                 number: shown.number().wrapping_add(1),
-                view: Arc::new(taking.tail.view()),
+                view: Arc::new(writer.memtable.view()),
                 words,
             }));
         }
@@ -332,16 +341,16 @@ impl Projection {
         let through = self.listings.last_sequence()?;
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                if let Err(error) = self.fold_if_due(Listing::Property) {
+                if let Err(error) = self.compact_if_due(ListingKind::Property) {
                     tracing::warn!(%error, "changed properties stay in memory for now");
                 }
             });
-            self.keep_words_up(&mut self.taking.lock(), |texts| {
+            self.update_text_index(&mut self.writer.lock(), |texts| {
                 if texts.through() > through {
                     // They are of another store.
                     texts.clear()?;
                 }
-                texts.bring_up(&self.listings, through)
+                texts.catch_up_to(&self.listings, through)
             });
         });
         self.refresh()
@@ -351,19 +360,19 @@ impl Projection {
     ///
     /// # Errors
     /// The table cannot be written, or another process writes it.
-    pub fn fold(&self, listing: Listing) -> Result<()> {
+    pub fn compact(&self, listing: ListingKind) -> Result<()> {
         self.write_table(listing)?;
         self.refresh()
     }
 
-    fn write_table(&self, listing: Listing) -> Result<()> {
-        fold::fold(&self.listings, &self.lake, listing, &|_| {})?;
-        self.engine.look_again(table_of(listing))?;
+    fn write_table(&self, listing: ListingKind) -> Result<()> {
+        compaction::compact(&self.listings, &self.lake, listing, &|_| {})?;
+        self.engine.refresh_now(table_of(listing))?;
         Ok(())
     }
 
-    fn fold_if_due(&self, listing: Listing) -> Result<()> {
-        match fold::is_due(&self.listings, &self.lake, listing, FOLD_ROWS_MIN)? {
+    fn compact_if_due(&self, listing: ListingKind) -> Result<()> {
+        match compaction::is_due(&self.listings, &self.lake, listing, COMPACTION_ROWS_MIN)? {
             true => self.write_table(listing),
             false => Ok(()),
         }
@@ -373,35 +382,38 @@ impl Projection {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn keep_up(self: &Arc<Self>, supervisor: &Supervisor) -> std::io::Result<Keeping> {
+    pub fn start_workers(
+        self: &Arc<Self>,
+        supervisor: &Supervisor,
+    ) -> std::io::Result<ProjectionWorkers> {
         let stop = Arc::default();
         let refresh = |projection: &Projection| match projection.refresh() {
             Ok(()) => REFRESH_EVERY,
             Err(error) => {
                 tracing::error!(%error, "properties cannot be brought up to date");
-                AGAIN_AFTER
+                RETRY_AFTER_FAILURE
             }
         };
         let fold = |projection: &Projection| {
             // Writing a large table anew takes a core for seconds: questions go first.
             priority::lower();
-            let folded = [Listing::Property, Listing::Advert].map(|listing| {
-                let folded = projection.fold_if_due(listing);
+            let folded = [ListingKind::Property, ListingKind::Advert].map(|listing| {
+                let folded = projection.compact_if_due(listing);
                 if let Err(error) = &folded {
                     let table = listing.table();
                     tracing::warn!(%error, table, "changed listings are not folded into their table for now");
                 }
                 folded
             });
-            projection.forget_idle_adverts();
+            projection.evict_idle_adverts();
             match folded.iter().all(Result::is_ok) {
-                true => FOLD_EVERY,
-                false => AGAIN_AFTER,
+                true => COMPACTION_CHECK_EVERY,
+                false => RETRY_AFTER_FAILURE,
             }
         };
-        Ok(Keeping {
-            refreshing: self.repeat(supervisor, "projection", &stop, refresh)?,
-            folding: self.repeat(supervisor, "fold", &stop, fold)?,
+        Ok(ProjectionWorkers {
+            refresh_thread: self.repeat(supervisor, "projection", &stop, refresh)?,
+            compaction_thread: self.repeat(supervisor, "fold", &stop, fold)?,
             stop,
         })
     }
@@ -428,19 +440,19 @@ impl Projection {
 /// Keeps a projection up while it lives. A fold under way when it is dropped is not waited for: it publishes whole or not
 /// at all.
 #[derive(Debug)]
-pub struct Keeping {
+pub struct ProjectionWorkers {
     stop: Arc<AtomicBool>,
-    refreshing: Worker,
-    folding: Worker,
+    refresh_thread: Worker,
+    compaction_thread: Worker,
 }
 
-impl Drop for Keeping {
+impl Drop for ProjectionWorkers {
     fn drop(&mut self) {
-        self.refreshing.release();
-        self.folding.release();
+        self.refresh_thread.release();
+        self.compaction_thread.release();
         self.stop.store(true, Ordering::Relaxed);
-        self.folding.unpark();
-        self.refreshing.unpark();
-        self.refreshing.join_within(STOP_TIMEOUT);
+        self.compaction_thread.unpark();
+        self.refresh_thread.unpark();
+        self.refresh_thread.join_within(STOP_TIMEOUT);
     }
 }

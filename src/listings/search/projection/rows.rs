@@ -11,15 +11,15 @@ use uuid::Uuid;
 use super::{Error, Result};
 use crate::columns::{self, AdvertRows, PropertyRows, table_of};
 use crate::properties::record_key::RecordKey;
-use crate::records::changes::Change;
-use toise_contract::listings::filters::Listing;
+use crate::records::changes::ListingChange;
+use toise_contract::listings::filters::ListingKind;
 
 /// Records one core lays out at a time.
 const RECORDS_AT_ONCE: usize = 512;
 
 /// Which keys the rows of properties take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keys {
+pub(super) enum RecordKeyMode {
     /// Those the records are kept under.
     Kept,
     /// Those at the places of the properties.
@@ -27,7 +27,7 @@ pub(super) enum Keys {
 }
 
 /// Changed records as rows.
-pub(super) struct Laid {
+pub(super) struct RowDelta {
     /// A row for each record that is there, in the order given.
     pub rows: RecordBatch,
     /// The identifiers of the rows.
@@ -40,31 +40,35 @@ pub(super) struct Laid {
 ///
 /// # Errors
 /// A record cannot be read.
-pub(super) fn lay_out(listing: Listing, keys: Keys, changes: &[Change]) -> Result<Laid> {
+pub(super) fn build_rows(
+    listing: ListingKind,
+    keys: RecordKeyMode,
+    changes: &[ListingChange],
+) -> Result<RowDelta> {
     let batches: Result<Vec<RecordBatch>> = changes
         .par_chunks(RECORDS_AT_ONCE)
         .map(|changes| match listing {
-            Listing::Property => batch(
+            ListingKind::Property => batch(
                 changes,
                 |rows: &mut PropertyRows, change, property| {
                     let key = match keys {
-                        Keys::Kept => change.key,
-                        Keys::Placed => RecordKey::placed(change.number, property),
+                        RecordKeyMode::Kept => change.key,
+                        RecordKeyMode::Placed => RecordKey::placed(change.number, property),
                     };
                     rows.push(key, property)
                 },
                 PropertyRows::finish,
             ),
-            Listing::Advert => batch(
+            ListingKind::Advert => batch(
                 changes,
                 |rows: &mut AdvertRows, _, advert| rows.push(advert),
                 AdvertRows::finish,
             ),
         })
         .collect();
-    let (there, gone): (Vec<&Change>, Vec<&Change>) =
+    let (there, gone): (Vec<&ListingChange>, Vec<&ListingChange>) =
         changes.iter().partition(|change| change.record.is_some());
-    Ok(Laid {
+    Ok(RowDelta {
         rows: concat_batches(table_of(listing).arrow(), &batches?)?,
         ids: there.iter().map(|change| change.id.0).collect(),
         gone: gone
@@ -75,8 +79,8 @@ pub(super) fn lay_out(listing: Listing, keys: Keys, changes: &[Change]) -> Resul
 }
 
 fn batch<R: DeserializeOwned, B: Default>(
-    changes: &[Change],
-    push: impl Fn(&mut B, &Change, &R) -> std::result::Result<(), columns::Error>,
+    changes: &[ListingChange],
+    push: impl Fn(&mut B, &ListingChange, &R) -> std::result::Result<(), columns::Error>,
     finish: impl Fn(&mut B) -> std::result::Result<RecordBatch, ArrowError>,
 ) -> Result<RecordBatch> {
     let mut rows = B::default();

@@ -8,34 +8,34 @@ use arrow::compute::filter_record_batch;
 use arrow::error::ArrowError;
 
 use toise_engine::batch::DecodedBatch;
-use toise_engine::decoded::Decoded;
-use toise_engine::interrupt::Interrupt;
+use toise_engine::cancellation::Interrupt;
+use toise_engine::decoded::DecodedColumn;
 use toise_engine::predicate::Predicate;
-use toise_engine::scan::{Selected, Visited};
-use toise_engine::select::Columns;
-use toise_engine::session::ChangedTable;
-use toise_engine::view::{Chunk, TableView};
+use toise_engine::scan::{ScannedChunk, Selection};
+use toise_engine::select::ColumnSource;
+use toise_engine::session::MergeOnReadTable;
+use toise_engine::view::{RowGroup, TableView};
 use toise_engine::{Engine, Error};
 
 /// Files, batches, and what is hidden in them.
 #[derive(Debug)]
-pub struct View {
+pub struct ProjectionView {
     pub(super) base: Arc<TableView>,
     /// Hidden rows of each file, one bit a row; `None`: none.
     pub(super) hidden: Vec<Option<BooleanBuffer>>,
-    pub(super) tail: Vec<Shown>,
+    pub(super) memtable: Vec<VisibleBatch>,
     /// Number of the last change it shows.
     pub(super) through: i64,
 }
 
 /// A batch in memory with its hidden rows.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct VisibleBatch {
     pub batch: Arc<DecodedBatch>,
     pub hidden: Option<BooleanBuffer>,
 }
 
-impl Shown {
+impl VisibleBatch {
     /// The rows that are not hidden.
     pub fn alive_rows(&self) -> Result<RecordBatch, ArrowError> {
         let rows = self.batch.rows();
@@ -47,20 +47,20 @@ impl Shown {
 }
 
 /// Selected rows of a chunk of a view.
-pub struct Rows<'a> {
+pub struct SelectedRows<'a> {
     /// Number of the chunk in the view: row groups of files first, then batches.
     pub index: usize,
     /// The rows, at least one.
-    pub selected: Selected,
-    source: Source<'a>,
+    pub selected: Selection,
+    source: ChunkSource<'a>,
 }
 
-enum Source<'a> {
-    File(&'a Visited<'a>),
+enum ChunkSource<'a> {
+    File(&'a ScannedChunk<'a>),
     Memory(&'a DecodedBatch),
 }
 
-impl Rows<'_> {
+impl SelectedRows<'_> {
     /// Those of the rows on which a test holds; rows are counted in the chunk.
     pub fn only(self, holds: impl Fn(usize) -> bool) -> Self {
         let selected = self.selected.only(holds);
@@ -71,15 +71,15 @@ impl Rows<'_> {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn column(&self, column: usize) -> Result<Arc<Decoded>, Error> {
+    pub fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error> {
         match self.source {
-            Source::File(visited) => visited.column(column),
-            Source::Memory(batch) => batch.column(column),
+            ChunkSource::File(visited) => visited.column(column),
+            ChunkSource::Memory(batch) => batch.column(column),
         }
     }
 }
 
-impl View {
+impl ProjectionView {
     /// Number of the last change of the store it shows.
     pub fn through(&self) -> i64 {
         self.through
@@ -89,9 +89,9 @@ impl View {
     ///
     /// # Errors
     /// Arrow refuses to leave rows out, which it does for no batch made here.
-    pub fn in_sql(self) -> Result<ChangedTable, ArrowError> {
-        let rows: Result<_, _> = self.tail.iter().map(Shown::alive_rows).collect();
-        Ok(ChangedTable {
+    pub fn into_merge_on_read(self) -> Result<MergeOnReadTable, ArrowError> {
+        let rows: Result<_, _> = self.memtable.iter().map(VisibleBatch::alive_rows).collect();
+        Ok(MergeOnReadTable {
             view: self.base,
             hidden: self.hidden,
             rows: rows?,
@@ -108,17 +108,17 @@ impl View {
         predicate: &Predicate,
         interrupt: &Interrupt,
         start: impl Fn() -> S + Sync,
-        visit: impl Fn(&mut S, Rows<'_>) -> Result<(), Error> + Sync,
+        visit: impl Fn(&mut S, SelectedRows<'_>) -> Result<(), Error> + Sync,
     ) -> Result<Vec<S>, Error> {
-        let in_file = |state: &mut S, visited: &Visited| {
+        let in_file = |state: &mut S, visited: &ScannedChunk| {
             let selected = match self.hidden_in(visited.chunk) {
                 Some(hidden) => visited.selected.clone().without(&hidden),
                 None => visited.selected.clone(),
             };
-            let rows = Rows {
+            let rows = SelectedRows {
                 index: visited.index,
                 selected,
-                source: Source::File(visited),
+                source: ChunkSource::File(visited),
             };
             match rows.selected.runs.is_empty() {
                 true => Ok(()),
@@ -127,17 +127,17 @@ impl View {
         };
         let mut states = engine.scan(&self.base, predicate, interrupt, &start, in_file)?;
         let mut state = start();
-        for (nth, shown) in self.tail.iter().enumerate() {
+        for (nth, shown) in self.memtable.iter().enumerate() {
             interrupt.check()?;
             let mut selected = shown.batch.select(predicate)?;
             if let Some(hidden) = &shown.hidden {
                 selected = selected.without(hidden);
             }
             if !selected.runs.is_empty() {
-                let rows = Rows {
+                let rows = SelectedRows {
                     index: self.base.chunks().len() + nth,
                     selected,
-                    source: Source::Memory(&shown.batch),
+                    source: ChunkSource::Memory(&shown.batch),
                 };
                 visit(&mut state, rows)?;
             }
@@ -155,17 +155,17 @@ impl View {
         engine: &Engine,
         index: usize,
         column: usize,
-    ) -> Result<Arc<Decoded>, Error> {
+    ) -> Result<Arc<DecodedColumn>, Error> {
         if let Some(chunk) = self.base.chunks().get(index) {
             return Ok(self.base.column(engine.cache(), chunk, column)?);
         }
         let nth = index - self.base.chunks().len();
-        let shown = self.tail.get(nth);
+        let shown = self.memtable.get(nth);
         let shown = shown.ok_or_else(|| Error::UnknownTable(format!("chunk {index}")))?;
         shown.batch.column(column)
     }
 
-    fn hidden_in(&self, chunk: &Chunk) -> Option<BooleanBuffer> {
+    fn hidden_in(&self, chunk: &RowGroup) -> Option<BooleanBuffer> {
         let hidden = self.hidden.get(chunk.part as usize)?.as_ref()?;
         Some(hidden.slice(chunk.first_row as usize, chunk.rows as usize))
     }

@@ -3,16 +3,16 @@
 //! The index is derived: one that cannot be read is made anew from the store, and a restart goes on from the number of
 //! the last change it holds. It lies in a numbered folder, and the one with the greatest number counts. So
 //! [`rebuild`] makes the next beside it, whoever has the present one open, and gives it its number when it is whole;
-//! [`Texts::take_up_newer`] then goes over to it and deletes the former.
+//! [`TextSearch::switch_to_newer`] then goes over to it and deletes the former.
 
-mod asked;
-mod fill;
+mod bitset;
+mod bulk_indexer;
+mod index;
 #[cfg(test)]
-mod find_tests;
-mod kept;
+mod index_tests;
+mod postings_cache;
+mod query;
 mod segments;
-mod sets;
-mod words;
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use segments::Present;
+use segments::IndexSnapshot;
 use tantivy::TantivyError;
 
 use crate::Listings;
-use crate::records::changes::{CHANGES_MAX, Changes};
-pub use asked::Fits;
-pub use fill::Filling;
-use toise_contract::listings::filters::{Listing, Search};
-use toise_engine::interrupt::Interrupt;
-pub use words::Words;
+use crate::records::changes::{CHANGES_MAX, ListingChanges};
+pub use bulk_indexer::BulkIndexer;
+pub use index::TextIndex;
+pub use query::TextMatches;
+use toise_contract::listings::filters::{ListingKind, ListingSearch};
+use toise_engine::cancellation::Interrupt;
 
 /// Folder of the indexes under a data folder.
 pub const FOLDER: &str = "index/properties";
@@ -83,19 +83,19 @@ impl Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The present index. Shared by all questions.
-pub struct Texts {
+pub struct TextSearch {
     folder: PathBuf,
-    present: ArcSwap<Numbered>,
+    present: ArcSwap<NumberedIndex>,
     /// Held while many changes, or a newer index, are taken up.
     catching_up: Mutex<()>,
 }
 
-struct Numbered {
+struct NumberedIndex {
     number: u64,
-    words: Words,
+    words: TextIndex,
 }
 
-impl Texts {
+impl TextSearch {
     /// Opens the index under a data folder; one that cannot be read is made anew.
     ///
     /// # Errors
@@ -104,18 +104,18 @@ impl Texts {
         let folder = data.join(FOLDER);
         let number = latest(&folder)?.unwrap_or(1);
         let path = folder.join(name(number));
-        let words = match Words::open(&path) {
+        let words = match TextIndex::open(&path) {
             Ok(words) => words,
             Err(error) => {
                 tracing::warn!(%error, "the index of words is made anew");
                 fs::remove_dir_all(&path).map_err(|error| Error::folder(&path, error))?;
-                Words::open(&path)?
+                TextIndex::open(&path)?
             }
         };
         delete_before(&folder, number)?;
         Ok(Self {
             folder,
-            present: ArcSwap::from_pointee(Numbered { number, words }),
+            present: ArcSwap::from_pointee(NumberedIndex { number, words }),
             catching_up: Mutex::default(),
         })
     }
@@ -130,9 +130,9 @@ impl Texts {
     ///
     /// # Errors
     /// The index cannot be written.
-    pub fn take(&self, after: i64, changes: &Changes) -> Result<()> {
+    pub fn take(&self, after: i64, changes: &ListingChanges) -> Result<()> {
         let words = &self.present.load().words;
-        if !words.may_write()? || words.through() != after {
+        if !words.acquire_writer()? || words.through() != after {
             return Ok(());
         }
         let taken = words.take(changes);
@@ -151,10 +151,10 @@ impl Texts {
     }
 
     /// What is found now, for good.
-    pub fn found(&self) -> Moment {
+    pub fn found(&self) -> TextSnapshot {
         let index = self.present.load_full();
         let present = index.words.present();
-        Moment { index, present }
+        TextSnapshot { index, present }
     }
 
     /// Has the index hold every change through a number: it may have been left behind, or made anew. Only one process
@@ -162,9 +162,9 @@ impl Texts {
     ///
     /// # Errors
     /// Store or index cannot be used.
-    pub fn bring_up(&self, listings: &Listings, through: i64) -> Result<()> {
+    pub fn catch_up_to(&self, listings: &Listings, through: i64) -> Result<()> {
         let _catching_up = self.catching_up.lock();
-        bring_up(&self.present.load().words, listings, through, &|_| {})
+        catch_up_to(&self.present.load().words, listings, through, &|_| {})
     }
 
     /// Goes over to an index that was made anew, once it holds what the present one does. Costs one look into a folder
@@ -172,30 +172,31 @@ impl Texts {
     ///
     /// # Errors
     /// Store or index cannot be used; the present one stays.
-    pub fn take_up_newer(&self, listings: &Listings) -> Result<()> {
+    pub fn switch_to_newer(&self, listings: &Listings) -> Result<()> {
         let _catching_up = self.catching_up.lock();
         let former = self.present.load_full();
         let Some(number) = latest(&self.folder)?.filter(|number| *number > former.number) else {
             return Ok(());
         };
-        let words = Words::open(&self.folder.join(name(number)))?;
-        bring_up(&words, listings, former.words.through(), &|_| {})?;
+        let words = TextIndex::open(&self.folder.join(name(number)))?;
+        catch_up_to(&words, listings, former.words.through(), &|_| {})?;
         if words.through() < former.words.through() {
             // Another process brings it up.
             return Ok(());
         }
-        self.present.store(Arc::new(Numbered { number, words }));
+        self.present
+            .store(Arc::new(NumberedIndex { number, words }));
         delete_before(&self.folder, number)
     }
 }
 
 /// The words as one commit left them: what is found in it stays the same, whatever is written meanwhile.
-pub struct Moment {
-    index: Arc<Numbered>,
-    present: Arc<Present>,
+pub struct TextSnapshot {
+    index: Arc<NumberedIndex>,
+    present: Arc<IndexSnapshot>,
 }
 
-impl Moment {
+impl TextSnapshot {
     /// Whether both are of one commit.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.present, &other.present)
@@ -207,10 +208,10 @@ impl Moment {
     /// The index cannot be read, or nobody waits any more.
     pub fn find(
         &self,
-        search: &Search,
+        search: &ListingSearch,
         is_compared: bool,
         interrupt: &Interrupt,
-    ) -> Result<Option<Fits>> {
+    ) -> Result<Option<TextMatches>> {
         let words = &self.index.words;
         words.find(&self.present, search, is_compared, interrupt)
     }
@@ -238,8 +239,8 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
         }
         _ => {}
     }
-    let words = Words::open(&draft)?;
-    bring_up(&words, listings, listings.last_sequence()?, progress)?;
+    let words = TextIndex::open(&draft)?;
+    catch_up_to(&words, listings, listings.last_sequence()?, progress)?;
     words.close()?;
     drop(words);
     let next = folder.join(name(latest(&folder)?.unwrap_or(0) + 1));
@@ -248,13 +249,13 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
     synced.map_err(|error| Error::folder(&folder, error))
 }
 
-fn bring_up(
-    words: &Words,
+fn catch_up_to(
+    words: &TextIndex,
     listings: &Listings,
     through: i64,
     progress: &dyn Fn(u64),
 ) -> Result<()> {
-    let taken = take_through(words, listings, through, progress);
+    let taken = apply_through(words, listings, through, progress);
     if taken.is_err() {
         // Tried again, it starts from what is committed.
         words.roll_back();
@@ -262,13 +263,13 @@ fn bring_up(
     taken
 }
 
-fn take_through(
-    words: &Words,
+fn apply_through(
+    words: &TextIndex,
     listings: &Listings,
     through: i64,
     progress: &dyn Fn(u64),
 ) -> Result<()> {
-    if words.through() >= through || !words.may_write()? {
+    if words.through() >= through || !words.acquire_writer()? {
         return Ok(());
     }
     let mut reached = words.through();
@@ -279,7 +280,7 @@ fn take_through(
     };
     let mut gathered = 0;
     while reached < through {
-        let changes = listings.changes_since(Listing::Property, reached, CHANGES_MAX)?;
+        let changes = listings.changes_since(ListingKind::Property, reached, CHANGES_MAX)?;
         words.gather(&changes, new_through)?;
         progress(changes.records.len() as u64);
         reached = changes.through;
@@ -340,10 +341,10 @@ mod tests {
     #[test]
     fn a_damaged_index_is_made_anew() {
         let folder = tempfile::tempdir().unwrap();
-        drop(Texts::open(folder.path()).unwrap());
+        drop(TextSearch::open(folder.path()).unwrap());
         let damaged = folder.path().join(FOLDER).join(name(1)).join("meta.json");
         fs::write(damaged, "{").unwrap();
-        assert_eq!(Texts::open(folder.path()).unwrap().through(), 0);
+        assert_eq!(TextSearch::open(folder.path()).unwrap().through(), 0);
     }
 
     #[test]
@@ -360,8 +361,8 @@ mod tests {
             assert!(listings.ingest(vec![advert]).unwrap()[0].is_ok());
             listings.last_sequence().unwrap()
         };
-        let count = |texts: &Texts, keyword: &str| {
-            let search = Search {
+        let count = |texts: &TextSearch, keyword: &str| {
+            let search = ListingSearch {
                 filter: Vec::new(),
                 keywords: vec![keyword.to_owned()],
                 full_texts: Vec::new(),
@@ -372,19 +373,19 @@ mod tests {
                 .filter(|number| fits.score(*number).is_some())
                 .count()
         };
-        let texts = Texts::open(data).unwrap();
-        texts.bring_up(&listings, take(1, "Loft")).unwrap();
+        let texts = TextSearch::open(data).unwrap();
+        texts.catch_up_to(&listings, take(1, "Loft")).unwrap();
         rebuild(data, &listings, &|_| {}).unwrap();
         // The present index goes on, and the next is no older once it is taken up.
         let through = take(2, "Villa");
-        texts.bring_up(&listings, through).unwrap();
-        texts.take_up_newer(&listings).unwrap();
+        texts.catch_up_to(&listings, through).unwrap();
+        texts.switch_to_newer(&listings).unwrap();
         assert_eq!(texts.through(), through);
         assert_eq!((count(&texts, "loft"), count(&texts, "villa")), (1, 1));
         assert_eq!(numbers(&data.join(FOLDER)).unwrap(), [2]);
-        texts.bring_up(&listings, take(3, "Loft")).unwrap();
+        texts.catch_up_to(&listings, take(3, "Loft")).unwrap();
         assert_eq!(count(&texts, "loft"), 2);
         drop(texts);
-        assert_eq!(count(&Texts::open(data).unwrap(), "loft"), 2);
+        assert_eq!(count(&TextSearch::open(data).unwrap(), "loft"), 2);
     }
 }

@@ -10,7 +10,7 @@ use fixedbitset::FixedBitSet;
 use tantivy::index::{SegmentId, SegmentReader};
 use tantivy::{DocId, Searcher};
 
-use super::sets::add_from;
+use super::bitset::add_from;
 use super::{Error, Result};
 
 /// Sets of a segment are laid out by the numbers of properties where these lie no further apart, on average: they are
@@ -18,21 +18,21 @@ use super::{Error, Result};
 const SPREAD_MAX: usize = 4;
 
 /// What one commit left.
-pub(super) struct Present {
+pub(super) struct IndexSnapshot {
     /// Asks all of it.
     pub searcher: Searcher,
     /// Each by itself, in the searcher's order.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<IndexSegment>,
     /// Number of the last change in it.
     pub through: i64,
 }
 
-impl Present {
+impl IndexSnapshot {
     /// What a searcher sees, which holds every change through a number, given what an earlier one saw.
-    pub fn open(searcher: Searcher, former: &[Segment], through: i64) -> Result<Self> {
+    pub fn open(searcher: Searcher, former: &[IndexSegment], through: i64) -> Result<Self> {
         let segments = searcher.segment_readers().iter().map(|reader| {
             let mut former = former.iter();
-            Segment::open(
+            IndexSegment::open(
                 reader,
                 former.find(|segment| segment.id() == reader.segment_id()),
             )
@@ -63,15 +63,15 @@ impl Present {
 
 /// A segment, and which of its documents are left.
 #[derive(Clone)]
-pub(super) struct Segment {
+pub(super) struct IndexSegment {
     /// Reads it.
     pub reader: SegmentReader,
-    layout: Arc<Layout>,
+    layout: Arc<SegmentLayout>,
     alive: Arc<FixedBitSet>,
 }
 
 /// Where the documents of a segment stand in sets.
-struct Layout {
+struct SegmentLayout {
     /// Number of the property of each document.
     numbers: Vec<u32>,
     /// The number a set begins with, a multiple of 64, where sets are laid out by number; else they are by document.
@@ -82,9 +82,9 @@ struct Layout {
     number_bound: usize,
 }
 
-impl Layout {
+impl SegmentLayout {
     fn of(reader: &SegmentReader) -> Result<Self> {
-        let column = reader.fast_fields().u64(super::words::NUMBER)?;
+        let column = reader.fast_fields().u64(super::index::NUMBER)?;
         let mut numbers = vec![0; reader.max_doc() as usize];
         column.first_or_default_col(0).get_range(0, &mut numbers);
         let numbers = numbers
@@ -124,11 +124,11 @@ impl Layout {
     }
 }
 
-impl Segment {
+impl IndexSegment {
     fn open(reader: &SegmentReader, former: Option<&Self>) -> Result<Self> {
         let layout = match former {
             Some(former) => Arc::clone(&former.layout),
-            None => Arc::new(Layout::of(reader)?),
+            None => Arc::new(SegmentLayout::of(reader)?),
         };
         let alive = match former {
             Some(former) if former.reader.delete_opstamp() == reader.delete_opstamp() => {
@@ -192,7 +192,7 @@ mod tests {
             (vec![7, 7, 8], None),
             (vec![1, 1_000_000], None),
         ] {
-            let layout = Layout::over(numbers.clone());
+            let layout = SegmentLayout::over(numbers.clone());
             assert_eq!(layout.first, first, "{numbers:?}");
             let places = (0..numbers.len()).map(|document| layout.place(document as DocId));
             assert!(places.clone().all(|place| place < layout.bound));

@@ -1,6 +1,6 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
-use super::{Bodies, IRIS_TYPES, filter, items, many, matching, search, target};
+use super::{DatasetBodies, IRIS_TYPES, filter, items, many, matching, search, target};
 use crate::{dpe, dvf};
 use toise_contract::fields::{Field, FieldKind, ListOf};
 
@@ -199,7 +199,7 @@ static DPE_MATCH: [Field; 3] = matching(DPE_MATCH_FILTERS, DPE_TARGETS);
 static DPE_ITEMS: ListOf = items(FieldKind::Model("DpeMatchRequest", &DPE_MATCH));
 static DPE_MATCH_MANY: [Field; 1] = many(&DPE_ITEMS);
 
-pub(super) static DPE: Bodies = Bodies {
+pub(super) static DPE: DatasetBodies = DatasetBodies {
     search: &DPE_SEARCH,
     matching: &DPE_MATCH,
     matching_many: &DPE_MATCH_MANY,
@@ -297,7 +297,7 @@ static DVF_MATCH: [Field; 3] = matching(DVF_MATCH_FILTERS, DVF_TARGETS);
 static DVF_ITEMS: ListOf = items(FieldKind::Model("DvfMatchRequest", &DVF_MATCH));
 static DVF_MATCH_MANY: [Field; 1] = many(&DVF_ITEMS);
 
-pub(super) static DVF: Bodies = Bodies {
+pub(super) static DVF: DatasetBodies = DatasetBodies {
     search: &DVF_SEARCH,
     matching: &DVF_MATCH,
     matching_many: &DVF_MATCH_MANY,

@@ -1,0 +1,134 @@
+//! Destinations and credentials of deliveries, read once per turn.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::HeaderValue;
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use super::state::{ReceiverKey, SharedReceiverKey};
+use crate::alert::listing_of;
+use crate::payload::PayloadSubject;
+use toise_accounts::account::{self, ActiveSecret};
+use toise_contract::listings::codes::FlxId;
+
+/// The credentials on an account's deliveries.
+pub(super) struct Credentials {
+    pub webhook_key: HeaderValue,
+    pub secrets: Vec<ActiveSecret>,
+}
+
+/// The fields of an alert that deliveries need.
+pub(super) struct Destination {
+    pub subject: PayloadSubject,
+    pub account_id: Uuid,
+    pub is_active: bool,
+    url: String,
+}
+
+/// Cache of what was read in one turn.
+pub(super) struct DestinationCache<'c> {
+    connection: &'c Connection,
+    now: DateTime<Utc>,
+    destinations: HashMap<i64, Option<Arc<Destination>>>,
+    credentials: HashMap<Uuid, Option<Arc<Credentials>>>,
+}
+
+impl<'c> DestinationCache<'c> {
+    pub(super) fn new(connection: &'c Connection, now: DateTime<Utc>) -> Self {
+        Self {
+            connection,
+            now,
+            destinations: HashMap::new(),
+            credentials: HashMap::new(),
+        }
+    }
+
+    /// The credentials on an account's deliveries; `None` for an unknown account.
+    pub(super) fn credentials(
+        &mut self,
+        account_id: Uuid,
+    ) -> rusqlite::Result<Option<Arc<Credentials>>> {
+        if let Some(known) = self.credentials.get(&account_id) {
+            return Ok(known.clone());
+        }
+        let found = account::credentials(self.connection, account_id, self.now)?;
+        let credentials = found.and_then(|(key, secrets)| {
+            let mut webhook_key = HeaderValue::from_str(key.reveal()).ok()?;
+            webhook_key.set_sensitive(true);
+            Some(Arc::new(Credentials {
+                webhook_key,
+                secrets,
+            }))
+        });
+        self.credentials.insert(account_id, credentials.clone());
+        Ok(credentials)
+    }
+
+    /// The receiver of an alert's deliveries; `None` if the alert is not active.
+    pub(super) fn receiver_of(
+        &mut self,
+        alert: i64,
+    ) -> rusqlite::Result<Option<SharedReceiverKey>> {
+        let destination = self.destination(alert)?;
+        let active = destination.filter(|destination| destination.is_active);
+        Ok(active.map(|destination| destination.receiver()))
+    }
+
+    /// The destination of an alert, active or not; `None` for an unknown alert.
+    pub(super) fn destination(&mut self, alert: i64) -> rusqlite::Result<Option<Arc<Destination>>> {
+        if let Some(known) = self.destinations.get(&alert) {
+            return Ok(known.clone());
+        }
+        let found = self
+            .connection
+            .prepare_cached(
+                "SELECT alert_id, account_id, kind, activated, webhook_url, context FROM alerts WHERE alert = ?1",
+            )?
+            .query_row([alert], Destination::read)
+            .optional()?
+            .map(Arc::new);
+        self.destinations.insert(alert, found.clone());
+        Ok(found)
+    }
+}
+
+impl Destination {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            subject: PayloadSubject {
+                alert_id: FlxId(Uuid::from_bytes(row.get(0)?)),
+                listing: listing_of(row, 2)?,
+                context: row.get(5)?,
+            },
+            account_id: parse_account(1, row.get(1)?)?,
+            is_active: row.get(3)?,
+            url: row.get(4)?,
+        })
+    }
+
+    pub(super) fn receiver(&self) -> SharedReceiverKey {
+        Arc::new(ReceiverKey {
+            account_id: self.account_id,
+            url: self.url.clone(),
+        })
+    }
+}
+
+/// The receiver for an account and a URL, from their columns in the store.
+pub(super) fn receiver(account_id: String, url: String) -> rusqlite::Result<SharedReceiverKey> {
+    let account_id = parse_account(0, account_id)?;
+    Ok(Arc::new(ReceiverKey { account_id, url }))
+}
+
+fn parse_account(column: usize, text: String) -> rusqlite::Result<Uuid> {
+    Uuid::try_parse(&text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::new(error),
+        )
+    })
+}

@@ -1,0 +1,176 @@
+//! Distributes slots for deliveries in flight fairly, so that no account takes all of them.
+//!
+//! There is one pool of slots for all deliveries, one for deliveries to unhealthy endpoints (whose last attempt failed
+//! or that are unknown), and one for retries; a delivery takes a slot in each pool that applies. An account may hold at
+//! most as many slots as its pool has free, or twice as many. A single account therefore gets half or two thirds of a
+//! pool, several accounts get less each, and one slot is always left for the next account. Neither hanging receivers
+//! nor slow ones that respond with 200 can take the slots that another account needs, and retries leave slots for new
+//! deliveries.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+/// Maximum deliveries in flight.
+const UNDER_WAY_MAX: usize = 384;
+/// Maximum deliveries in flight to unhealthy endpoints.
+pub(super) const UNHEALTHY_MAX: usize = 192;
+/// Maximum retries in flight.
+const RETRIES_MAX: usize = 96;
+
+/// Which slots a delivery takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotClaim {
+    pub account: Uuid,
+    /// Whether its endpoint is unhealthy.
+    pub is_unhealthy: bool,
+    /// Whether it is a retry.
+    pub is_retry: bool,
+}
+
+/// The slots of all deliveries.
+#[derive(Debug)]
+pub(super) struct DeliverySlots {
+    all: SlotPool,
+    unhealthy: SlotPool,
+    retries: SlotPool,
+}
+
+impl Default for DeliverySlots {
+    fn default() -> Self {
+        Self {
+            all: SlotPool::new(UNDER_WAY_MAX, 2),
+            unhealthy: SlotPool::new(UNHEALTHY_MAX, 1),
+            retries: SlotPool::new(RETRIES_MAX, 1),
+        }
+    }
+}
+
+impl DeliverySlots {
+    /// Whether there is a slot for a delivery.
+    pub fn has_room(&self, claim: SlotClaim) -> bool {
+        self.all.has_room(claim.account)
+            && (!claim.is_unhealthy || self.unhealthy.has_room(claim.account))
+            && (!claim.is_retry || self.retries.has_room(claim.account))
+    }
+
+    /// Takes the slots of a delivery that starts.
+    pub fn acquire(&mut self, claim: SlotClaim) {
+        self.pools_of(claim)
+            .for_each(|pool| pool.acquire(claim.account));
+    }
+
+    /// Releases the slots of a delivery that ended.
+    pub fn release_slot(&mut self, claim: SlotClaim) {
+        self.pools_of(claim)
+            .for_each(|pool| pool.release_slot(claim.account));
+    }
+
+    fn pools_of(&mut self, claim: SlotClaim) -> impl Iterator<Item = &mut SlotPool> {
+        [
+            (true, &mut self.all),
+            (claim.is_unhealthy, &mut self.unhealthy),
+            (claim.is_retry, &mut self.retries),
+        ]
+        .into_iter()
+        .filter_map(|(concerns, pool)| concerns.then_some(pool))
+    }
+}
+
+/// A number of slots, and how many each account holds.
+#[derive(Debug)]
+struct SlotPool {
+    max: usize,
+    /// Multiple of the free slots that an account may hold.
+    share: usize,
+    taken: usize,
+    of: HashMap<Uuid, usize>,
+}
+
+impl SlotPool {
+    fn new(max: usize, share: usize) -> Self {
+        Self {
+            max,
+            share,
+            taken: 0,
+            of: HashMap::new(),
+        }
+    }
+
+    fn has_room(&self, account: Uuid) -> bool {
+        let own = self.of.get(&account).copied().unwrap_or_default();
+        own < self.share * self.max.saturating_sub(self.taken)
+    }
+
+    fn acquire(&mut self, account: Uuid) {
+        self.taken += 1;
+        *self.of.entry(account).or_default() += 1;
+    }
+
+    fn release_slot(&mut self, account: Uuid) {
+        self.taken = self.taken.saturating_sub(1);
+        if let Some(own) = self.of.get_mut(&account) {
+            *own -= 1;
+            if *own == 0 {
+                self.of.remove(&account);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(account: u128, is_unhealthy: bool, is_retry: bool) -> SlotClaim {
+        SlotClaim {
+            account: Uuid::from_u128(account),
+            is_unhealthy,
+            is_retry,
+        }
+    }
+
+    /// Takes all slots that an account can get.
+    fn take_all(places: &mut DeliverySlots, claim: SlotClaim) -> usize {
+        let mut taken = 0;
+        while places.has_room(claim) {
+            places.acquire(claim);
+            taken += 1;
+        }
+        taken
+    }
+
+    #[test]
+    fn there_is_always_a_slot_for_the_next_account() {
+        for (is_unhealthy, is_retry, alone) in [
+            (false, false, 256),
+            (true, false, 96),
+            (false, true, 48),
+            (true, true, 48),
+        ] {
+            let mut places = DeliverySlots::default();
+            let first = take_all(&mut places, claim(0, is_unhealthy, is_retry));
+            assert_eq!(first, alone);
+            for account in 1..6 {
+                assert!(take_all(&mut places, claim(account, is_unhealthy, is_retry)) > 0);
+            }
+            for _ in 0..alone {
+                places.release_slot(claim(0, is_unhealthy, is_retry));
+            }
+            assert!(places.has_room(claim(0, is_unhealthy, is_retry)));
+        }
+    }
+
+    #[test]
+    fn retries_leave_slots_for_new_deliveries_and_unhealthy_endpoints_for_healthy_ones() {
+        let mut places = DeliverySlots::default();
+        for account in 0..8 {
+            take_all(&mut places, claim(account, true, true));
+        }
+        assert!(places.has_room(claim(0, true, false)));
+        for account in 0..8 {
+            take_all(&mut places, claim(account, true, false));
+        }
+        assert!(places.has_room(claim(0, false, false)));
+    }
+}

@@ -1,0 +1,223 @@
+//! Percolates what one transaction wrote, in order, and writes the resulting notifications.
+//!
+//! Changes are evaluated as if adverts had arrived one by one:
+//! - The filter decides only on the first match. From then on the alert follows the item, whatever its record becomes.
+//! - A property alert is notified of a property once as created, when its record first matches; and as updated, if it
+//!   subscribed to that, whenever an advert joins a property it has matched.
+//! - After a merge, alerts that matched either property have matched the surviving one: they are notified of it as
+//!   updated, under the surviving identifier, never as created. After a split, each property is followed by the alerts
+//!   that matched it under its own identifier; a new one is evaluated like any new property.
+//! - An advert alert is notified of an advert once as created, if it subscribed to that, and of events on adverts it
+//!   matched before they happened.
+//!
+//! An item is evaluated when it is new or its content changes. A sighting without content change is ignored; otherwise
+//! everything that an alert could have matched before its creation would be announced when it is seen again. An
+//! inactive alert is not notified and records no matches.
+
+use std::sync::MutexGuard;
+
+use arrow::array::RecordBatch;
+use rusqlite::{Error, Transaction};
+use serde::Serialize;
+
+use super::CompiledAlerts;
+use super::index::{AlertIndex, AlertMatch};
+use crate::matches;
+use crate::outbox::{Branch, enqueue, snapshot};
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::deliveries::{AdvertEvent, AdvertUpdate};
+use toise_engine::batch::DecodedBatch;
+
+/// What happened to a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PropertyTrigger {
+    /// It is new.
+    Created,
+    /// An advert joined it, alone or in a merge with another property.
+    AdvertJoined,
+    /// One of its adverts changed or was removed.
+    AdvertChanged,
+}
+
+/// A property that is new or whose content changed.
+#[derive(Clone, Debug)]
+pub struct PropertyWritten {
+    /// Row number in the store.
+    pub property: i64,
+    /// Identifier of the property.
+    pub id: FlxId,
+    /// What happened to the property.
+    pub trigger: PropertyTrigger,
+}
+
+/// An advert that is new or whose content changed.
+#[derive(Clone, Debug)]
+pub struct AdvertWritten {
+    /// Row number in the store.
+    pub advert: i64,
+    /// Whether the advert is new.
+    pub is_new: bool,
+    /// The record as delivered: with the identifier of its property, without charges.
+    pub record: Advert,
+    /// Events on the advert.
+    pub events: Vec<AdvertEvent>,
+}
+
+/// The alerts as they are inside one transaction.
+pub struct TransactionPercolator<'p> {
+    state: MutexGuard<'p, CompiledAlerts>,
+}
+
+impl<'p> TransactionPercolator<'p> {
+    pub(super) fn new(state: MutexGuard<'p, CompiledAlerts>) -> Self {
+        Self { state }
+    }
+
+    /// Whether there is an active alert on properties.
+    pub fn has_property_alerts(&self) -> bool {
+        !self.state.properties.is_empty()
+    }
+
+    /// Whether there is an active alert on adverts.
+    pub fn has_advert_alerts(&self) -> bool {
+        !self.state.adverts.is_empty()
+    }
+
+    /// Percolates properties: `rows` holds their records, one for each of `written`. Matches and notifications are
+    /// written in `transaction`.
+    ///
+    /// # Errors
+    /// The store fails, or the rows are not a batch of at most [`super::index::ROWS_MAX`] properties.
+    pub fn properties(
+        &mut self,
+        transaction: &Transaction<'_>,
+        rows: RecordBatch,
+        written: &[PropertyWritten],
+        at_ms: i64,
+    ) -> rusqlite::Result<()> {
+        let index = &mut self.state.properties;
+        let matched = matched(index, rows)?;
+        for (row, property) in written.iter().enumerate() {
+            let firsts = of_row(&matched, row);
+            let known = match property.trigger {
+                PropertyTrigger::Created => Vec::new(),
+                PropertyTrigger::AdvertChanged if firsts.is_empty() => Vec::new(),
+                _ => matches::alerts_for_property(transaction, property.property)?,
+            };
+            let tell =
+                |alert, branch| enqueue(transaction, alert, branch, property.id, None, at_ms);
+            if property.trigger == PropertyTrigger::AdvertJoined {
+                for alert in followers(index, &known) {
+                    tell(alert, Branch::Updated)?;
+                }
+            }
+            for alert in newly_matched(firsts, &known) {
+                matches::record_property_match(transaction, property.property, alert, at_ms)?;
+                if index.wants(alert).is_some_and(|wants| wants.created) {
+                    tell(alert, Branch::Created)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Percolates adverts: `rows` holds their records, one for each of `written`. Matches and notifications are written
+    /// in `transaction`.
+    ///
+    /// # Errors
+    /// The store fails, a record cannot be serialised, or the rows are not a batch of at most
+    /// [`super::index::ROWS_MAX`] adverts.
+    pub fn adverts(
+        &mut self,
+        transaction: &Transaction<'_>,
+        rows: RecordBatch,
+        written: &[AdvertWritten],
+        at_ms: i64,
+    ) -> rusqlite::Result<()> {
+        let index = &mut self.state.adverts;
+        let matched = matched(index, rows)?;
+        for (row, advert) in written.iter().enumerate() {
+            let firsts = of_row(&matched, row);
+            let known = match (advert.is_new, firsts, advert.events.as_slice()) {
+                (true, ..) | (false, [], []) => Vec::new(),
+                _ => matches::alerts_for_advert(transaction, advert.advert)?,
+            };
+            let id = required(advert.record.flx_id)?;
+            let tell = |alert, branch, record| {
+                enqueue(transaction, alert, branch, id, Some(record), at_ms)
+            };
+            let mut following = followers(index, &known).peekable();
+            if following.peek().is_some() {
+                let following: Vec<i64> = following.collect();
+                for event in &advert.events {
+                    let record = store_snapshot(transaction, &update(advert, event)?)?;
+                    for alert in &following {
+                        tell(*alert, Branch::Updated, record)?;
+                    }
+                }
+            }
+            let mut told = None;
+            for alert in newly_matched(firsts, &known) {
+                matches::record_advert_match(transaction, advert.advert, alert, at_ms)?;
+                if index.wants(alert).is_some_and(|wants| wants.created) {
+                    let record = match told {
+                        Some(record) => record,
+                        None => store_snapshot(transaction, &advert.record)?,
+                    };
+                    told = Some(record);
+                    tell(alert, Branch::Created, record)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::ToSqlConversionFailure(Box::new(error))
+}
+
+fn required(id: Option<FlxId>) -> rusqlite::Result<FlxId> {
+    id.ok_or_else(|| Error::ToSqlConversionFailure("an advert has no identifier".into()))
+}
+
+fn matched(index: &mut AlertIndex, rows: RecordBatch) -> rusqlite::Result<Vec<AlertMatch>> {
+    let batch = DecodedBatch::new(index.schema(), rows).map_err(failed)?;
+    index.matches(&batch).map_err(failed)
+}
+
+/// The matches of one row; `matched` is sorted by row.
+fn of_row(matched: &[AlertMatch], row: usize) -> &[AlertMatch] {
+    let first = matched.partition_point(|one| one.row < row);
+    let after = matched.partition_point(|one| one.row <= row);
+    &matched[first..after]
+}
+
+/// The alerts that match now and did not match before.
+fn newly_matched<'a>(firsts: &'a [AlertMatch], known: &'a [i64]) -> impl Iterator<Item = i64> {
+    let alerts = firsts.iter().map(|one| one.alert);
+    alerts.filter(|alert| known.binary_search(alert).is_err())
+}
+
+/// The alerts in `known` that are active and want to be notified of events.
+fn followers(index: &AlertIndex, known: &[i64]) -> impl Iterator<Item = i64> {
+    let wants = |alert: &i64| index.wants(*alert).is_some_and(|wants| wants.followed);
+    known.iter().copied().filter(wants)
+}
+
+fn store_snapshot(transaction: &Transaction<'_>, record: &impl Serialize) -> rusqlite::Result<i64> {
+    snapshot(transaction, &serde_json::to_vec(record).map_err(failed)?)
+}
+
+/// An advert as delivered with an event on it.
+fn update(advert: &AdvertWritten, event: &AdvertEvent) -> rusqlite::Result<AdvertUpdate> {
+    let record = &advert.record;
+    Ok(AdvertUpdate {
+        flx_id: required(record.flx_id)?,
+        property_flx_id: required(record.property_flx_id)?,
+        current_price: record.current_price.clone(),
+        is_online: record.is_online.unwrap_or(true),
+        event: event.clone(),
+    })
+}

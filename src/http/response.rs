@@ -1,0 +1,101 @@
+//! What an endpoint gives back: the answer, and how much of it is paid for.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::{Value, json};
+use warp::http::header::{CONTENT_TYPE, HeaderValue};
+use warp::http::{Response, StatusCode};
+
+use super::error::ApiError;
+
+/// Bytes of an answer beside its records.
+const ENVELOPE_BYTES: usize = 16;
+
+/// An endpoint's answer.
+#[derive(Debug)]
+pub struct ApiResponse {
+    /// Status, headers, body.
+    pub response: Response<Bytes>,
+    /// Units of the endpoint's consumption: credits are their number times the price.
+    pub units: u64,
+    /// Whether the call counts at all.
+    pub counts: bool,
+}
+
+impl ApiResponse {
+    /// A 200 answer with a JSON text, one unit.
+    pub fn json(body: impl Into<Bytes>) -> Self {
+        Self::typed("application/json", body)
+    }
+
+    /// A 200 answer `{"data": …}`.
+    pub fn data(data: Value) -> Self {
+        Self::json(json!({ "data": data }).to_string())
+    }
+
+    /// A 200 answer `{"data": …}` with a record as it is stored; 404 where there is none.
+    pub fn record(record: Option<Vec<u8>>, what: &'static str) -> Result<Self, ApiError> {
+        let record = record.ok_or(ApiError::NotFound(what))?;
+        let mut bytes = BytesMut::with_capacity(record.len() + ENVELOPE_BYTES);
+        bytes.put_slice(br#"{"data":"#);
+        bytes.put_slice(&record);
+        bytes.put_u8(b'}');
+        Ok(Self::json(bytes))
+    }
+
+    /// The same with another status.
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        *self.response.status_mut() = status;
+        self
+    }
+
+    /// A 200 answer of another media type, one unit.
+    pub fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let mut response = Response::new(body.into());
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        Self::from(response)
+    }
+
+    /// The same with another number of units.
+    pub fn with_units(mut self, units: u64) -> Self {
+        self.units = units;
+        self
+    }
+
+    /// The same, neither priced nor counted.
+    pub fn free_of_charge(mut self) -> Self {
+        self.counts = false;
+        self
+    }
+
+    /// Whether asking again would give the same: anything but "not yet".
+    pub fn is_final(&self) -> bool {
+        self.response.status() != StatusCode::ACCEPTED
+    }
+}
+
+/// `{"data": […]}` of records as they are stored.
+pub fn list(records: &[Vec<u8>]) -> Bytes {
+    let length: usize = records.iter().map(|record| record.len() + 1).sum();
+    let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
+    bytes.put_slice(br#"{"data":["#);
+    for (place, record) in records.iter().enumerate() {
+        if place > 0 {
+            bytes.put_u8(b',');
+        }
+        bytes.put_slice(record);
+    }
+    bytes.put_slice(b"]}");
+    bytes.freeze()
+}
+
+impl From<Response<Bytes>> for ApiResponse {
+    fn from(response: Response<Bytes>) -> Self {
+        Self {
+            response,
+            units: 1,
+            counts: true,
+        }
+    }
+}

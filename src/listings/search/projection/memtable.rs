@@ -1,0 +1,291 @@
+//! What changed since the table was written, as batches of rows, and where each changed record lies now.
+//!
+//! Batches are merged like runs of the lake: a new one with those before it while they are no more than twice as large.
+//! So n changes make about log2(n) batches, and a row is copied as often.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{BooleanBufferBuilder, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::concat_batches;
+use uuid::Uuid;
+
+use super::Result;
+use super::rows::{RecordKeyMode, RowDelta, build_rows};
+use super::view::{ProjectionView, VisibleBatch};
+use crate::columns::table_of;
+use crate::records::changes::ListingChanges;
+use toise_contract::listings::filters::ListingKind;
+use toise_engine::batch::DecodedBatch;
+use toise_engine::decoded::CHUNK_ROWS_MAX;
+use toise_engine::view::TableView;
+use toise_lake::schema::TableSchema;
+
+/// Changes since the table was written.
+pub struct Memtable {
+    listing: ListingKind,
+    base: Arc<TableView>,
+    /// Change the table reaches through.
+    base_through: i64,
+    /// Rows of the table's files that changed since, one bit a row; empty where none did.
+    hidden: Vec<BooleanBufferBuilder>,
+    batches: Vec<MemtableBatch>,
+    /// Where each record that changed since lies now.
+    places: HashMap<Uuid, RecordLocation>,
+    through: i64,
+    next_serial: u64,
+}
+
+/// Rows that came together, or were merged.
+struct MemtableBatch {
+    serial: u64,
+    /// Number of the last change in it.
+    through: i64,
+    ids: Vec<Uuid>,
+    rows: Arc<DecodedBatch>,
+    /// Rows that changed again since, one bit a row.
+    dead: BooleanBufferBuilder,
+    dead_count: usize,
+}
+
+/// Where a changed record lies.
+#[derive(Clone, Copy)]
+enum RecordLocation {
+    /// In a batch.
+    Row { serial: u64, row: usize },
+    /// Nowhere: this change joined the property to another.
+    Gone { sequence: i64 },
+}
+
+impl MemtableBatch {
+    fn alive(&self) -> usize {
+        self.ids.len() - self.dead_count
+    }
+
+    fn hidden(&self) -> Option<BooleanBuffer> {
+        (self.dead_count > 0).then(|| self.dead.finish_cloned())
+    }
+
+    fn shown(&self) -> VisibleBatch {
+        VisibleBatch {
+            batch: Arc::clone(&self.rows),
+            hidden: self.hidden(),
+        }
+    }
+
+    /// Its rows that did not change again.
+    fn alive_rows(&self) -> Result<RecordBatch> {
+        Ok(self.shown().alive_rows()?)
+    }
+}
+
+fn zero_bits(count: usize) -> BooleanBufferBuilder {
+    let mut bits = BooleanBufferBuilder::new(count);
+    bits.append_n(count, false);
+    bits
+}
+
+impl Memtable {
+    /// Nothing changed since this table was written.
+    pub fn new(listing: ListingKind, base: Arc<TableView>) -> Self {
+        let base_through = base.snapshot().through.unwrap_or(0);
+        Self {
+            listing,
+            hidden: empty_sets(&base),
+            base,
+            base_through,
+            batches: Vec::new(),
+            places: HashMap::new(),
+            through: base_through,
+            next_serial: 0,
+        }
+    }
+
+    /// Number of the last change it holds.
+    pub fn through(&self) -> i64 {
+        self.through
+    }
+
+    /// Whether a view is over the same table.
+    pub fn is_over(&self, view: &ProjectionView) -> bool {
+        Arc::ptr_eq(&self.base, &view.base)
+    }
+
+    fn table(&self) -> &'static TableSchema {
+        table_of(self.listing)
+    }
+
+    /// The state questions see.
+    pub fn view(&self) -> ProjectionView {
+        let hidden = self.hidden.iter();
+        ProjectionView {
+            base: Arc::clone(&self.base),
+            hidden: hidden
+                .map(|bits| (!bits.is_empty()).then(|| bits.finish_cloned()))
+                .collect(),
+            memtable: self.batches.iter().map(MemtableBatch::shown).collect(),
+            through: self.through,
+        }
+    }
+
+    /// Goes over to a table that was written anew, if it is another one. What changed while that was written is in it as
+    /// it was before, or not at all: to be shown once every change committed until now is taken.
+    ///
+    /// # Errors
+    /// Its id indexes cannot be read; the tail then stays on the former table.
+    pub fn rebase(&mut self, base: Arc<TableView>) -> Result<()> {
+        if Arc::ptr_eq(&base, &self.base) {
+            return Ok(());
+        }
+        let base_through = base.snapshot().through.unwrap_or(0);
+        if base_through > self.through || base_through < self.base_through {
+            // Written by who saw more, or put back: what lies here says nothing about it.
+            self.reset(base);
+            return Ok(());
+        }
+        let mut hidden = empty_sets(&base);
+        let is_kept = |batch: &MemtableBatch| batch.through > base_through;
+        let kept: Vec<u64> = self
+            .batches
+            .iter()
+            .filter(|batch| is_kept(batch))
+            .map(|batch| batch.serial)
+            .collect();
+        let mut places = HashMap::new();
+        for (id, place) in &self.places {
+            let stays = match place {
+                RecordLocation::Row { serial, .. } => kept.contains(serial),
+                RecordLocation::Gone { sequence } => *sequence > base_through,
+            };
+            if stays {
+                hide(&base, &mut hidden, *id)?;
+                places.insert(*id, *place);
+            }
+        }
+        self.batches.retain(is_kept);
+        self.places = places;
+        self.hidden = hidden;
+        self.base = base;
+        self.base_through = base_through;
+        Ok(())
+    }
+
+    /// Takes the changes after those it holds.
+    ///
+    /// # Errors
+    /// A record, or the table's id indexes, cannot be read. Where that was found out midway, nothing is held any more,
+    /// and all since the table was written is to be taken again.
+    pub fn take(&mut self, changes: &ListingChanges) -> Result<()> {
+        let delta = build_rows(self.listing, RecordKeyMode::Kept, &changes.records)?;
+        let taken = self.take_rows(changes, delta);
+        if taken.is_err() {
+            self.reset(Arc::clone(&self.base));
+        }
+        taken
+    }
+
+    fn take_rows(&mut self, changes: &ListingChanges, delta: RowDelta) -> Result<()> {
+        if !delta.ids.is_empty() {
+            let rows = DecodedBatch::new(self.table(), delta.rows)?;
+            self.push(rows, delta.ids, changes.through)?;
+        }
+        for (id, sequence) in delta.gone {
+            self.replace(id, RecordLocation::Gone { sequence })?;
+        }
+        self.through = changes.through;
+        self.merge()
+    }
+
+    /// Holds nothing but a table.
+    fn reset(&mut self, base: Arc<TableView>) {
+        let next_serial = self.next_serial;
+        *self = Self::new(self.listing, base);
+        self.next_serial = next_serial;
+    }
+
+    fn push(&mut self, rows: DecodedBatch, ids: Vec<Uuid>, through: i64) -> Result<()> {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        for (row, id) in ids.iter().enumerate() {
+            self.replace(*id, RecordLocation::Row { serial, row })?;
+        }
+        self.batches.push(MemtableBatch {
+            serial,
+            through,
+            dead: zero_bits(ids.len()),
+            dead_count: 0,
+            ids,
+            rows: Arc::new(rows),
+        });
+        Ok(())
+    }
+
+    /// Notes where a record lies from now on, and hides it where it lay before.
+    fn replace(&mut self, id: Uuid, place: RecordLocation) -> Result<()> {
+        match self.places.insert(id, place) {
+            None => hide(&self.base, &mut self.hidden, id)?,
+            Some(RecordLocation::Gone { .. }) => {}
+            Some(RecordLocation::Row { serial, row }) => {
+                let mut batches = self.batches.iter_mut();
+                if let Some(batch) = batches.find(|batch| batch.serial == serial) {
+                    batch.dead.set_bit(row, true);
+                    batch.dead_count += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges the last batches while the one before is no more than twice as large.
+    fn merge(&mut self) -> Result<()> {
+        while let [.., one, other] = &self.batches[..] {
+            let rows = one.alive() + other.alive();
+            if one.ids.len() > 2 * other.ids.len() || rows > CHUNK_ROWS_MAX {
+                return Ok(());
+            }
+            let through = one.through.max(other.through);
+            let table = self.table();
+            let joined = concat_batches(table.arrow(), [&one.alive_rows()?, &other.alive_rows()?])?;
+            let joined = DecodedBatch::new(table, joined)?;
+            let ids: Vec<Uuid> = [one, other]
+                .into_iter()
+                .flat_map(|batch| {
+                    let ids = batch.ids.iter().enumerate();
+                    ids.filter(|(row, _)| !batch.dead.get_bit(*row))
+                        .map(|(_, id)| *id)
+                })
+                .collect();
+            self.batches.truncate(self.batches.len() - 2);
+            if !ids.is_empty() {
+                // Both are gone already, so that nothing of them is marked.
+                self.push(joined, ids, through)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn empty_sets(base: &TableView) -> Vec<BooleanBufferBuilder> {
+    base.parts()
+        .iter()
+        .map(|_| BooleanBufferBuilder::new(0))
+        .collect()
+}
+
+/// Hides a row of the table, if it holds the record.
+fn hide(base: &TableView, hidden: &mut [BooleanBufferBuilder], id: Uuid) -> Result<()> {
+    let Some(row) = base
+        .row_of(&id.to_string())
+        .map_err(toise_engine::Error::from)?
+    else {
+        return Ok(());
+    };
+    let part = row.part as usize;
+    let bits = &mut hidden[part];
+    if bits.is_empty() {
+        *bits = zero_bits(base.parts()[part].part.entry().rows as usize);
+    }
+    bits.set_bit(row.row as usize, true);
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The wait before another attempt: what the server demands, otherwise exponential backoff with jitter.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+
+use super::RetryPolicy;
+
+/// The wait after a number of failed attempts: it doubles with each attempt up to the maximum of the policy, times a
+/// random factor from 0.5 to 1.
+pub(super) fn backoff(policy: &RetryPolicy, attempts: u32) -> Duration {
+    let doubled = policy
+        .backoff_first
+        .saturating_mul(2u32.saturating_pow(attempts.saturating_sub(1)));
+    doubled
+        .min(policy.backoff_max)
+        .mul_f64(rand::random_range(0.5..=1.0))
+}
+
+/// The wait that `Retry-After` demands from `now` on, given in seconds or as a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = DateTime::<Utc>::from(httpdate::parse_http_date(value).ok()?);
+    Some((date - now).to_std().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_and_stay_bounded() {
+        let policy = RetryPolicy::default();
+        assert!(backoff(&policy, 1) <= policy.backoff_first);
+        assert!(backoff(&policy, 3) >= policy.backoff_first * 2);
+        assert!(backoff(&policy, 60) <= policy.backoff_max);
+    }
+
+    #[test]
+    fn retry_after_is_read_in_seconds_or_as_a_date() {
+        let asked = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, value.parse().unwrap());
+            retry_after(&headers, "2015-10-21T07:27:30Z".parse().unwrap())
+        };
+        assert_eq!(asked("7"), Some(Duration::from_secs(7)));
+        let date = asked("Wed, 21 Oct 2015 07:28:00 GMT");
+        assert_eq!(date, Some(Duration::from_secs(30)));
+        assert_eq!(asked("Wed, 21 Oct 2015 07:27:00 GMT"), Some(Duration::ZERO));
+        // The two obsolete forms that recipients must accept (RFC 9110, section 5.6.7).
+        assert_eq!(asked("Wednesday, 21-Oct-15 07:28:00 GMT"), date);
+        assert_eq!(asked("Wed Oct 21 07:28:00 2015"), date);
+        assert_eq!(asked("soon"), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! One great change of the store by who has it to himself: millions of rows in one transaction.
+//!
+//! The write-ahead log would hold every row before the file does. Here the file takes new pages as they come, and a
+//! rollback journal holds only the pages there were before: few, in a store that is filled for the first time. So the
+//! change costs little more than writing its rows once, and is whole or not there at all, whenever the process or the
+//! machine stops: whoever opens the file next takes back what was not committed.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+
+use super::database::open_writer;
+use super::{Error, FILE_NAME, Result, Store, migrations};
+
+/// How long others may take to close the file.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long between two looks.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+/// Memory for pages, KiB: the indexes in no order of arrival stay in it.
+const CACHE_KIB: i64 = 256 * 1024;
+
+impl Store {
+    /// Runs a change on the store of a data folder while nobody else has it open; durable on return, and nothing of it is
+    /// there when it fails. References between tables are not checked. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] while anybody else has the file open; what the change ends with.
+    pub fn exclusive<T, E: From<Error>>(
+        data: &Path,
+        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let mut connection = open_exclusive(data)?;
+        let begin = TransactionBehavior::Exclusive;
+        let transaction = connection
+            .transaction_with_behavior(begin)
+            .map_err(Error::from)?;
+        let outcome = change(&transaction)?;
+        transaction.commit().map_err(Error::from)?;
+        Ok(outcome)
+    }
+}
+
+/// A connection that keeps everybody else out until it is closed.
+fn open_exclusive(data: &Path) -> Result<Connection> {
+    let (path, connection) = open_writer(data, FILE_NAME, &migrations::STORE)?;
+    let began = Instant::now();
+    while !use_rollback_journal(&connection)? {
+        if began.elapsed() >= CLOSE_TIMEOUT {
+            return Err(Error::InUse { path });
+        }
+        thread::sleep(POLL_EVERY);
+    }
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    Ok(connection)
+}
+
+/// Goes over from the write-ahead log to a rollback journal, which only the one connection to a file can; says whether
+/// this is it. Whoever opens the file next goes back to the log.
+fn use_rollback_journal(connection: &Connection) -> Result<bool> {
+    let mode = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| {
+        row.get::<_, String>(0)
+    });
+    match mode {
+        Ok(mode) => Ok(mode == "delete"),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INSERT: &str = "INSERT INTO accounts VALUES (?1, ?1, 0)";
+
+    fn accounts(store: &Store) -> Vec<String> {
+        let reading = |connection: &Connection| {
+            let mut statement = connection.prepare("SELECT name FROM accounts ORDER BY name")?;
+            let names = statement.query_map([], |row| row.get(0))?;
+            names.collect()
+        };
+        store.read(reading).unwrap()
+    }
+
+    #[test]
+    fn a_change_alone_is_whole_or_not_there_and_what_was_there_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let store = Store::open(data).unwrap();
+        store
+            .write(|transaction| transaction.execute(INSERT, ["before"]))
+            .unwrap();
+        drop(store);
+        let failed: Result<()> = Store::exclusive(data, |transaction| {
+            transaction.execute(INSERT, ["lost"])?;
+            Err(Error::Closed)
+        });
+        assert!(matches!(failed, Err(Error::Closed)), "{failed:?}");
+        Store::exclusive(data, |transaction| -> Result<()> {
+            transaction.execute(INSERT, ["kept"])?;
+            Ok(())
+        })
+        .unwrap();
+        let store = Store::open(data).unwrap();
+        assert_eq!(accounts(&store), ["before", "kept"]);
+        store
+            .write(|transaction| transaction.execute(INSERT, ["later"]))
+            .unwrap();
+        let mode: String = store
+            .read(|connection| connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)))
+            .unwrap();
+        assert_eq!(mode, "wal");
+    }
+
+    #[test]
+    fn who_is_stopped_on_the_way_leaves_the_store_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, left) = (folder.path().join("data"), folder.path().join("left"));
+        let store = Store::open(&data).unwrap();
+        store
+            .write(|transaction| transaction.execute(INSERT, ["before"]))
+            .unwrap();
+        drop(store);
+        let empty = std::fs::metadata(data.join(FILE_NAME)).unwrap().len();
+        Store::exclusive(&data, |transaction| -> Result<()> {
+            // So little memory that most pages are in the file before the change ends.
+            transaction.pragma_update(None, "cache_size", 10)?;
+            for number in 0..20_000 {
+                transaction.execute(INSERT, [format!("account {number}")])?;
+            }
+            // What lies on disk now is what a killed process would leave.
+            std::fs::create_dir(&left).unwrap();
+            for file in std::fs::read_dir(&data).unwrap() {
+                let file = file.unwrap();
+                std::fs::copy(file.path(), left.join(file.file_name())).unwrap();
+            }
+            Ok(())
+        })
+        .unwrap();
+        let grown = std::fs::metadata(left.join(FILE_NAME)).unwrap().len();
+        assert!(grown > 2 * empty, "{grown} bytes");
+        assert_eq!(accounts(&Store::open(&left).unwrap()), ["before"]);
+        assert_eq!(accounts(&Store::open(&data).unwrap()).len(), 20_001);
+    }
+
+    #[test]
+    fn a_store_that_is_open_elsewhere_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let _store = Store::open(folder.path()).unwrap();
+        let refused: Result<()> = Store::exclusive(folder.path(), |_| Ok(()));
+        assert!(matches!(refused, Err(Error::InUse { .. })), "{refused:?}");
+    }
+}

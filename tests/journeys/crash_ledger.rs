@@ -1,0 +1,118 @@
+//! A server killed under a load of free and charged calls: every answer received was paid for once, and nobody paid twice.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use toise::store::Store;
+
+use crate::support::draw::Draw;
+use crate::support::process::{Server, run};
+
+/// Kills, unless `TOISE_KILLS` says otherwise.
+const KILLS: usize = 8;
+/// Milliseconds the first answers of a server may take.
+const FIRST_ANSWER_TIMEOUT_MS: usize = 20_000;
+/// Clients, each with one call in flight.
+const CLIENTS: usize = 8;
+const PATH: &str = "/v2/protected/opendata/dvf/search";
+
+/// Asks without pause until the server is gone; notes the request id of each answer received.
+async fn load(url: String, key: String, received: Arc<Mutex<Vec<String>>>) {
+    let client = crate::support::http_client();
+    loop {
+        let request = client.post(&url).header("x-api-key", &key).body("{}");
+        let Ok(response) = request.timeout(Duration::from_secs(5)).send().await else {
+            return;
+        };
+        if response.status() != 200 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            continue;
+        }
+        let request_id = response.headers()["x-request-id"]
+            .to_str()
+            .unwrap()
+            .replace('-', "");
+        received.lock().unwrap().push(request_id);
+        if response.bytes().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Calls of each request id in the ledger.
+fn rows(data: &Path) -> HashMap<String, usize> {
+    let ids: Vec<String> = Store::open(data)
+        .unwrap()
+        .ledger()
+        .read(|connection| {
+            connection
+                .prepare("SELECT lower(hex(request_id)) FROM ledger")?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })
+        .unwrap();
+    let mut rows = HashMap::new();
+    for id in ids {
+        *rows.entry(id).or_default() += 1;
+    }
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_received_has_one_row_and_few_rows_have_no_answer() {
+    let kills = std::env::var("TOISE_KILLS").ok();
+    let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let keys: Vec<String> = (0..CLIENTS)
+        .map(|_| {
+            let made = run(data, &["keys", "create", "--scopes", "search"]);
+            made["key"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let received: Arc<Mutex<Vec<String>>> = Arc::default();
+    let mut draw = Draw::new(std::process::id().into());
+    let (mut answers_before, mut rows_before, mut unanswered_in_all) = (0, 0, 0);
+    for kill in 0..kills {
+        // Free calls and charged ones wait for their rows in different ways.
+        let price = [
+            "--price",
+            ["API_OPENDATA_DVF_SEARCH=0", "API_OPENDATA_DVF_SEARCH=1"][kill % 2],
+        ];
+        let server = Server::start_with(data, "serve", &price, Stdio::null());
+        let url = format!("{}{PATH}", server.address);
+        let clients: Vec<_> = keys
+            .iter()
+            .map(|key| tokio::spawn(load(url.clone(), key.clone(), Arc::clone(&received))))
+            .collect();
+        let enough = answers_before + CLIENTS;
+        for _ in 0..FIRST_ANSWER_TIMEOUT_MS {
+            if received.lock().unwrap().len() >= enough {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_micros(draw.below(100_000) as u64)).await;
+        drop(server);
+        for client in clients {
+            client.await.unwrap();
+        }
+        let rows = rows(data);
+        let received = received.lock().unwrap();
+        for request_id in received.iter() {
+            assert_eq!(rows.get(request_id), Some(&1), "{request_id}");
+        }
+        let unanswered = (rows.len() - rows_before) - (received.len() - answers_before);
+        assert!(unanswered <= CLIENTS, "{unanswered} rows without an answer");
+        unanswered_in_all += unanswered;
+        (answers_before, rows_before) = (received.len(), rows.len());
+    }
+    assert!(answers_before >= kills * CLIENTS);
+    println!(
+        "{kills} kills: {answers_before} answers received, each with one row of {rows_before} in the ledger; \
+         {unanswered_in_all} rows without an answer, never more than the {CLIENTS} calls in flight"
+    );
+}
