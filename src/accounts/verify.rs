@@ -33,6 +33,18 @@ pub struct KeyVerifier {
     /// Cached records, each with the key change count when it was read.
     cached: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
     watch: Arc<KeyChangeWatch>,
+    store_reads: Arc<Semaphore>,
+}
+
+/// Why a key could not be verified. Says nothing about the key.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The runtime is shutting down.
+    #[error("verification was cut off by the shutdown of the server")]
+    Stopped,
 }
 
 /// Detects whether keys have changed since the last check.
@@ -285,12 +297,17 @@ mod tests {
     async fn a_flood_of_unknown_keys_leaves_blocking_threads_free() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        let verifier = Verifier::new(store, Clock::system()).unwrap();
+        let verifier = KeyVerifier::new(store, Clock::system()).unwrap();
         let mut held = Vec::new();
         for _ in 0..STORE_READS_MAX {
-            held.push(Arc::clone(&verifier.store_reads).acquire_owned().await.unwrap());
+            held.push(
+                Arc::clone(&verifier.store_reads)
+                    .acquire_owned()
+                    .await
+                    .unwrap(),
+            );
         }
-        let (unknown, _) = secret::generate_with_hash(Kind::Production);
+        let (unknown, _) = secret::generate_with_hash(KeyKind::Production);
         let waiting = tokio::spawn({
             let verifier = verifier.clone();
             async move { verifier.verify(&unknown).await }

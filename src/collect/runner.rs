@@ -131,7 +131,7 @@ struct RunnerLoop {
 }
 
 impl Duty for RunnerLoop {
-    type RunnerMessage = RunnerMessage;
+    type Message = RunnerMessage;
     type Error = store::Error;
 
     fn take(&mut self, message: RunnerMessage) {

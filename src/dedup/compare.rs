@@ -6,8 +6,8 @@ use super::blocks::compatible;
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, amenities, apart, building, description, energy, figures,
-    land, photos, place, portal, price, reference, seller, surface,
+    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, amenities, building, count_difference, description,
+    energy, figures, land, photos, place, portal, price, reference, seller, surface,
 };
 use super::weights::{ComparedField, DIFFERENT_BITS, FIELDS, PRIOR_BITS, SAME_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;

@@ -82,7 +82,7 @@ pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 }
 
 /// Counts and storeys: equal, one apart, more.
-pub fn apart<T: Into<i64>>(one: Option<T>, other: Option<T>) -> Option<u8> {
+pub fn count_difference<T: Into<i64>>(one: Option<T>, other: Option<T>) -> Option<u8> {
     let apart = (one?.into() - other?.into()).abs();
     Some(apart.min(2) as u8)
 }

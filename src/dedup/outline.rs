@@ -10,7 +10,7 @@ use super::codec::{ByteReader, numbers};
 use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::inline_vec::InlineVec;
-use super::levels::{amenities, apart, building, energy, land, place, price, surface};
+use super::levels::{amenities, building, count_difference, energy, land, place, price, surface};
 use super::seller::SELLER_KEYS_MAX;
 use super::text::TextFigures;
 use super::weights::{ComparedField, DIFFERENT_BITS, PRIOR_BITS, WEIGHTS};
@@ -96,12 +96,18 @@ impl Fingerprint {
             (ComparedField::Place, place(self, known)),
             (ComparedField::Surface, surface(self, known)),
             (ComparedField::Land, land(self, known)),
-            (ComparedField::Rooms, apart(self.rooms, known.rooms)),
+            (
+                ComparedField::Rooms,
+                count_difference(self.rooms, known.rooms),
+            ),
             (
                 ComparedField::Bedrooms,
-                apart(self.bedrooms, known.bedrooms),
+                count_difference(self.bedrooms, known.bedrooms),
             ),
-            (ComparedField::Floor, apart(self.floor, known.floor)),
+            (
+                ComparedField::Floor,
+                count_difference(self.floor, known.floor),
+            ),
             (ComparedField::Building, building(self, known)),
             (ComparedField::Price, price(self, known)),
             (ComparedField::Energy, energy(self, known)),

@@ -278,7 +278,7 @@ mod tests {
     fn a_heavy_client_stays_heavy_for_a_while() {
         let pool = QueryPool::new(2, 8).unwrap();
         let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
-        let set_out = |client| pool.admit(client, Load::Single);
+        let admit = |client| pool.admit(client, Load::Single);
         let at_once = [admit(greedy), admit(greedy), admit(greedy)];
         assert_eq!(at_once.map(|(is_modest, _)| is_modest), [true, true, false]);
         assert_eq!(pool.depth(), 0);

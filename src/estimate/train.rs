@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::clean::{self, Funnel};
 use super::features::ALL;
 use super::features::own_features_of;
-use super::fit::{self, FittedEstimator, RawValuation, Scratch, chance};
+use super::fit::{self, FittedEstimator, RawValuation, Scratch, hash_unit};
 use super::home::HomeClass;
 use super::interval::{COVERAGE, CalibrationError, Interval, SegmentFeatures, WIDTH_MIN};
 use super::model::{self, Error, Model, ModelMetadata};

@@ -7,14 +7,14 @@ use warp::http::HeaderMap;
 use super::endpoint::Access;
 use super::error::ApiError;
 use toise_accounts::key::KeyRecord;
-use toise_accounts::verify::{KeyVerifier, Recalled};
+use toise_accounts::verify::KeyVerifier;
 
 /// Header that carries the key.
 pub const KEY_HEADER: &str = "x-api-key";
 
 /// Returns the valid key that a request names.
 pub async fn authenticate(
-    verifier: &Verifier,
+    verifier: &KeyVerifier,
     headers: &HeaderMap,
 ) -> Result<Arc<KeyRecord>, ApiError> {
     let text = headers

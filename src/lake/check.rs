@@ -144,10 +144,7 @@ impl TableVerification {
         if let Ok(Err(error)) = named {
             self.found.damaged.push(error.into());
         }
-        for file in [
-            parquet,
-            open(&id_index::file_name(&entry.file), sums.id_index),
-        ] {
+        for file in [parquet, open(&id_index::file_name(&entry.file), sums.ids)] {
             match file {
                 Ok(file) => self.files.push(file),
                 Err(error) => self.found.damaged.push(error.into()),

@@ -80,7 +80,7 @@ impl DataFile {
             group_starts.push(last + group.num_rows() as u32);
         }
         let id_index = folder.join(id_index::file_name(&entry.file));
-        let id_index = IdIndex::open(&id_index, entry.rows, sums.id_index)?;
+        let id_index = IdIndex::open(&id_index, entry.rows, sums.ids)?;
         let record_column = leaf_of(&metadata, RECORD);
         if record_column.is_none() && schema.column(RECORD).is_some() {
             return Err(Error::damaged(&path, "no record column"));

@@ -136,7 +136,7 @@ impl TableImport {
         let mut named: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
         let mut kept = entries.len() as u64;
         for (index, data_file) in parts.iter().enumerate() {
-            join(&entries, &data_file.ids().entries()?, |new, old| {
+            join(&entries, &data_file.id_index().entries()?, |new, old| {
                 named[index].insert(old.row);
                 let wins =
                     !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
@@ -156,7 +156,7 @@ impl TableImport {
         gone.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
         for (index, data_file) in parts.iter().enumerate() {
             for id in &gone {
-                if let Some(row) = data_file.ids().row(*id)? {
+                if let Some(row) = data_file.id_index().row(*id)? {
                     outcome.removed += u64::from(dead[index].insert(row));
                 }
             }

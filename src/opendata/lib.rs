@@ -46,7 +46,7 @@ impl OpenData {
     /// Opens the open-data tables under a data folder, with caches limited by `budget`.
     pub fn open(data: &Path, budget: Budget) -> Result<Self, engine::Error> {
         let engine = Engine::open(data, &[dvf::schema(), dpe::schema()], budget)?;
-        Ok(Self::over(Arc::new(engine)))
+        Ok(Self::new(Arc::new(engine)))
     }
 
     /// Uses the open-data tables of an engine that was opened with them.

@@ -124,7 +124,7 @@ impl OpenData {
             view,
             &predicate,
             self.interrupt(),
-            || page.data_file(),
+            || page.part(),
             |data_file, visited| {
                 let mut rows = Vec::with_capacity(visited.selected.count() as usize);
                 visited.selected.for_each(|row| {

@@ -78,7 +78,7 @@ fn page(
         view,
         predicate,
         open_data.interrupt(),
-        || page.data_file(),
+        || page.part(),
         |data_file, visited| {
             let (sort, ids) = (visited.column(sort)?, visited.column(id)?);
             let sort = SortColumn::new(&sort, ids.values.as_string::<i32>(), request.descending);

@@ -88,7 +88,7 @@ fn each_worker_that_dies_ends_the_server_with_an_error_that_names_it() {
         "collector",
         "page-reader",
         "projection",
-        "fold",
+        "compaction",
         "model",
         "metrics-upkeep",
         "certificate-reload",

@@ -50,7 +50,7 @@ pub(super) struct DispatchWorker {
 }
 
 impl Duty for DispatchWorker {
-    type DispatcherMessage = DispatcherMessage;
+    type Message = DispatcherMessage;
     type Error = store::Error;
 
     /// Takes over from the process that dispatched before.

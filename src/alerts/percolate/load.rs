@@ -45,8 +45,8 @@ pub(super) fn catch_up(
             return Ok(());
         };
         let meanings: Vec<_> = match changed.len() < ALL_CORES_MIN {
-            true => changed.iter().map(meaning).collect(),
-            false => changed.par_iter().map(meaning).collect(),
+            true => changed.iter().map(parse_stored).collect(),
+            false => changed.par_iter().map(parse_stored).collect(),
         };
         for (stored, meaning) in changed.iter().zip(meanings) {
             apply(state, stored, meaning);

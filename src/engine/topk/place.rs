@@ -17,7 +17,7 @@ pub struct SortKey {
 
 impl SortKey {
     /// The place of a cursor's position.
-    pub fn of(position: &CursorPosition, descending: bool) -> Self {
+    pub fn from_position(position: &CursorPosition, descending: bool) -> Self {
         let (key, text) = match &position.value {
             None => (MISSING, None),
             Some(value) => {
@@ -86,7 +86,7 @@ impl Hit {
     pub fn row_in(&self, view: &TableView) -> RowRef {
         let chunk = &view.chunks()[self.chunk];
         RowRef {
-            part: chunk.part,
+            data_file: chunk.data_file,
             row: chunk.first_row + self.row as u32,
         }
     }

@@ -30,8 +30,8 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
             "analyticsPropertySearch",
             "Figures over the properties a search finds",
         )
-        .taking(reference("PropertyAnalyticsPayload"))
-        .answering(enveloped(figures()))
+        .with_request(reference("PropertyAnalyticsPayload"))
+        .with_answer(enveloped(figures()))
     }),
 }];
 

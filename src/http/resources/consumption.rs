@@ -41,8 +41,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
 
 fn operation(id: &str) -> Operation {
     Operation::new(id, "What the account of the key consumed in a period")
-        .asking(period_parameters())
-        .answering(data_of("Consumption"))
+        .with_query(period_parameters())
+        .with_answer(data_of("Consumption"))
 }
 
 /// Answers with what the account consumed in a period, by type.

@@ -78,8 +78,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
 fn lite_operation() -> Operation {
     Operation::new("estimatePropertyLite", "The value of a home")
         .with_description(ABOUT)
-        .taking(reference("EstimateRequest"))
-        .answering(enveloped(reference("Estimate")))
+        .with_request(reference("EstimateRequest"))
+        .with_answer(enveloped(reference("Estimate")))
         .failing(Failure::NoModel)
 }
 
@@ -88,8 +88,8 @@ fn lite_many_operation() -> Operation {
         .with_description(format!(
             "{ABOUT}. A home that cannot be valued has an error in its place and costs nothing"
         ))
-        .taking(estimate::many_request())
-        .answering(enveloped(json!({
+        .with_request(estimate::many_request())
+        .with_answer(enveloped(json!({
             "type": "array",
             "items": {"anyOf": [reference("Estimate"), reference("Error")]},
             "description": "One answer per item, in order",

@@ -96,8 +96,8 @@ fn search_operation(dataset: Dataset) -> Operation {
         id(dataset, "Search"),
         format!("Filtered, sorted list of {}", of(dataset)),
     )
-    .taking(schema(dataset, "SearchRequest"))
-    .answering(schema(dataset, "SearchAnswer"))
+    .with_request(schema(dataset, "SearchRequest"))
+    .with_answer(schema(dataset, "SearchAnswer"))
 }
 
 fn match_operation(dataset: Dataset) -> Operation {
@@ -106,8 +106,8 @@ fn match_operation(dataset: Dataset) -> Operation {
         format!("Ranked candidates among {}", of(dataset)),
     )
     .with_description(score::reference(dataset))
-    .taking(schema(dataset, "MatchRequest"))
-    .answering(schema(dataset, "MatchAnswer"))
+    .with_request(schema(dataset, "MatchRequest"))
+    .with_answer(schema(dataset, "MatchAnswer"))
 }
 
 fn match_many_operation(dataset: Dataset) -> Operation {
@@ -115,8 +115,8 @@ fn match_many_operation(dataset: Dataset) -> Operation {
         id(dataset, "MatchMany"),
         format!("Ranked candidates among {} for many requests", of(dataset)),
     )
-    .taking(match_many_request(dataset))
-    .answering(enveloped(json!({
+    .with_request(match_many_request(dataset))
+    .with_answer(enveloped(json!({
         "type": "array",
         "items": schema(dataset, "MatchAnswer"),
         "description": "One answer per item, in order",

@@ -104,8 +104,8 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
              longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
              again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
         )
-        .asking(schemas::url_parameters())
-        .answering(data_of(record))
+        .with_query(schemas::url_parameters())
+        .with_answer(data_of(record))
         .or_answering("202", schemas::pending())
         .or_answering("422", schemas::rejected(reference("Error")))
 }
@@ -117,7 +117,7 @@ fn check_operation(id: &str, of: &str) -> Operation {
              property the adverts on line are looked at, {CHECKED_MAX} at most, those seen longest ago. \
              `nothing_to_check` costs the same"
         ))
-        .answering(enveloped(schemas::check()))
+        .with_answer(enveloped(schemas::check()))
 }
 
 fn report_operation(id: &str, of: &str) -> Operation {
@@ -126,8 +126,8 @@ fn report_operation(id: &str, of: &str) -> Operation {
             "Free. Reports about being on line or not, and about what is wrong, have the pages looked at again; \
              an operator looks at duplicates and at what is wrong",
         )
-        .taking(schemas::report_request())
-        .answering(enveloped(schemas::report()))
+        .with_request(schemas::report_request())
+        .with_answer(enveloped(schemas::report()))
 }
 
 /// `GET /v2/protected/{adverts,properties}/url`: the listing of a page, known or collected now.

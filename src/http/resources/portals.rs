@@ -19,7 +19,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     time: Time::Request,
     handler: |call| async { Ok(portals(call.app)) }.boxed(),
     operation: Some(|| {
-        Operation::new("portals", "Portals there are rules for").answering(enveloped(json!({
+        Operation::new("portals", "Portals there are rules for").with_answer(enveloped(json!({
             "type": "array",
             "items": {"type": "string"},
             "description": "Hosts, by name",

@@ -70,7 +70,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |_| async { Ok(version()) }.boxed(),
         operation: Some(|| {
-            Operation::new("version", "Version of the service").answering(enveloped(json!({
+            Operation::new("version", "Version of the service").with_answer(enveloped(json!({
                 "type": "object",
                 "required": ["version"],
                 "properties": {"version": {"type": "string"}},

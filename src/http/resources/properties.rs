@@ -75,8 +75,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| count(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesCount", "How many properties a search finds")
-                .taking(reference("CountPropertiesPayload"))
-                .answering(enveloped(json!({
+                .with_request(reference("CountPropertiesPayload"))
+                .with_answer(enveloped(json!({
                     "type": "object",
                     "required": ["count"],
                     "properties": {"count": {"type": "integer", "minimum": 0, "description": "Properties that match"}},
@@ -94,8 +94,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("propertiesSimilars", "Properties similar to one")
                 .with_description(similars_description())
-                .taking(reference("SimilarPropertiesPayload"))
-                .answering(data_list_of("Property"))
+                .with_request(reference("SimilarPropertiesPayload"))
+                .with_answer(data_list_of("Property"))
                 .failing(Failure::NoRecord)
         }),
     },
@@ -120,8 +120,8 @@ fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Opera
              by French stem and with tolerance to typing errors. Without either, sorting by relevance sorts by the \
              last sighting",
         )
-        .taking(reference(payload))
-        .answering(enveloped(page_of(record)))
+        .with_request(reference(payload))
+        .with_answer(enveloped(page_of(record)))
 }
 
 /// A page of records, with how many there are in all.

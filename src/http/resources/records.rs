@@ -28,7 +28,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("propertiesGet", "A property by its identifier")
                 .with_description("The identifier of a property that was joined to another answers with that other")
-                .answering(data_of("Property"))
+                .with_answer(data_of("Property"))
         }),
     },
     Endpoint {
@@ -41,7 +41,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| property_of_advert(call).boxed(),
         operation: Some(|| {
             Operation::new("propertiesGetByAdvert", "The property that holds an advert")
-                .answering(data_of("Property"))
+                .with_answer(data_of("Property"))
         }),
     },
     Endpoint {
@@ -55,8 +55,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         operation: Some(|| {
             Operation::new("propertiesMany", "Properties by their identifiers")
                 .with_description("In the order asked for; identifiers that name none are left out and cost nothing")
-                .taking(reference("ManyPropertiesPayload"))
-                .answering(data_list_of("Property"))
+                .with_request(reference("ManyPropertiesPayload"))
+                .with_answer(data_list_of("Property"))
         }),
     },
     Endpoint {
@@ -68,7 +68,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| advert(call).boxed(),
         operation: Some(|| {
-            Operation::new("advertsGet", "An advert by its identifier").answering(data_of("Advert"))
+            Operation::new("advertsGet", "An advert by its identifier")
+                .with_answer(data_of("Advert"))
         }),
     },
 ];

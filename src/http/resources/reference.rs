@@ -22,7 +22,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     endpoint(
         DOCUMENT_PATH,
         |_| async { Ok(ApiResponse::json(openapi::document_bytes())) }.boxed(),
-        Some(|| Operation::new("openapi", "This document").answering(json!({"type": "object"}))),
+        Some(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))),
     ),
     endpoint(
         PAGE_PATH,

@@ -75,7 +75,7 @@ const fn endpoint(sample: Sample, handler: Handler, operation: fn() -> Operation
 }
 
 fn operation(sample: Sample, id: &str, summary: &str) -> Operation {
-    Operation::new(id, summary).answering(reference(sample.schema()))
+    Operation::new(id, summary).with_answer(reference(sample.schema()))
 }
 
 /// Which sample is asked for.

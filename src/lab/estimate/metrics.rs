@@ -9,7 +9,7 @@ use chrono::Datelike;
 use serde::Serialize;
 
 use super::baselines::median;
-use super::{class_name, off};
+use super::{class_name, relative_error};
 use toise_estimate::answer::Estimate;
 use toise_estimate::interval::{COVERAGE, SURFACE_BANDS};
 use toise_estimate::model;
@@ -81,13 +81,14 @@ impl ErrorMetrics {
     ) -> Self {
         let errors: Vec<f64> = rows
             .iter()
-            .map(|row| off(&judged[*row].sale, prices[*row]))
+            .map(|row| relative_error(&judged[*row].sale, prices[*row]))
             .collect();
         let share = |holds: &dyn Fn(usize) -> bool| {
             let held = rows.iter().filter(|row| holds(**row)).count();
             100.0 * held as f64 / rows.len() as f64
         };
-        let within = |limit: f64| share(&|row| off(&judged[row].sale, prices[row]) <= limit);
+        let within =
+            |limit: f64| share(&|row| relative_error(&judged[row].sale, prices[row]) <= limit);
         let ratios = rows
             .iter()
             .map(|row| prices[*row] / judged[*row].sale.price - 1.0);

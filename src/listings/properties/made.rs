@@ -17,7 +17,7 @@ pub struct BuiltProperty {
 
 impl BuiltProperty {
     /// The property that adverts make under an identifier.
-    pub(crate) fn of<'m>(
+    pub(crate) fn build<'m>(
         id: FlxId,
         members: impl IntoIterator<Item = &'m PropertyMember>,
     ) -> Result<Self, document::Error> {

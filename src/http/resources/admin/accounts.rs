@@ -29,7 +29,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| list(call).boxed(),
         operation: Some(|| {
             Operation::new("accountsList", "Every account, oldest first")
-                .answering(data_list_of("Account"))
+                .with_answer(data_list_of("Account"))
         }),
     },
     Endpoint {
@@ -42,8 +42,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| create(call).boxed(),
         operation: Some(|| {
             Operation::new("accountsCreate", "Make an account")
-                .taking(reference("AccountRequest"))
-                .answering(data_of("AccountWithSecret"))
+                .with_request(reference("AccountRequest"))
+                .with_answer(data_of("AccountWithSecret"))
         }),
     },
     Endpoint {
@@ -55,7 +55,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         time: Time::Request,
         handler: |call| get(call).boxed(),
         operation: Some(|| {
-            Operation::new("accountsGet", "One account").answering(data_of("Account"))
+            Operation::new("accountsGet", "One account").with_answer(data_of("Account"))
         }),
     },
     Endpoint {
@@ -68,7 +68,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| rotate_secret(call).boxed(),
         operation: Some(|| {
             Operation::new("secretsRotate", "Replace an account's signing secret")
-                .answering(data_of("AccountWithSecret"))
+                .with_answer(data_of("AccountWithSecret"))
         }),
     },
 ];

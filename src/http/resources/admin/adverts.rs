@@ -47,8 +47,8 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     operation: Some(|| {
         Operation::new("advertsTake", "Take adverts")
             .with_description(ABOUT)
-            .taking(reference("AdvertsRequest"))
-            .answering(data_list_of("AdvertOutcome"))
+            .with_request(reference("AdvertsRequest"))
+            .with_answer(data_list_of("AdvertOutcome"))
     }),
 }];
 

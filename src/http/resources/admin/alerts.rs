@@ -30,8 +30,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| list(call).boxed(),
         operation: Some(|| {
             Operation::new("alertsList", "Alerts of every account, newest first")
-                .asking(list_parameters())
-                .answering(data_list_of("OperatorAlert"))
+                .with_query(list_parameters())
+                .with_answer(data_list_of("OperatorAlert"))
         }),
     },
     Endpoint {
@@ -47,7 +47,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 "alertsGet",
                 "An alert of any account, and how it goes with it",
             )
-            .answering(data_of("AlertOverview"))
+            .with_answer(data_of("AlertOverview"))
         }),
     },
     Endpoint {
@@ -63,8 +63,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 "deadLettersList",
                 "Deliveries that were given up, newest first",
             )
-            .asking(page_parameters())
-            .answering(data_list_of("Delivery"))
+            .with_query(page_parameters())
+            .with_answer(data_list_of("Delivery"))
         }),
     },
     Endpoint {
@@ -83,7 +83,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
             .with_description(
                 "Its schedule begins anew, under its identifier; only where its alert is active",
             )
-            .answering(data_of("RetriedDelivery"))
+            .with_answer(data_of("RetriedDelivery"))
         }),
     },
 ];

@@ -33,8 +33,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| list(call).boxed(),
         operation: Some(|| {
             Operation::new("keysList", "Every key, oldest first")
-                .asking(key_list_parameters())
-                .answering(data_list_of("Key"))
+                .with_query(key_list_parameters())
+                .with_answer(data_list_of("Key"))
         }),
     },
     Endpoint {
@@ -47,8 +47,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| create(call).boxed(),
         operation: Some(|| {
             Operation::new("keysCreate", "Make a key")
-                .taking(reference("KeyRequest"))
-                .answering(data_of("NewKey"))
+                .with_request(reference("KeyRequest"))
+                .with_answer(data_of("NewKey"))
         }),
     },
     Endpoint {
@@ -61,8 +61,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| update(call).boxed(),
         operation: Some(|| {
             Operation::new("keysUpdate", "Change a key's grants or limits")
-                .taking(reference("KeyChange"))
-                .answering(data_of("Key"))
+                .with_request(reference("KeyChange"))
+                .with_answer(data_of("Key"))
         }),
     },
     Endpoint {
@@ -73,7 +73,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| revoke(call).boxed(),
-        operation: Some(|| Operation::new("keysRevoke", "Revoke a key").answering(data_of("Key"))),
+        operation: Some(|| {
+            Operation::new("keysRevoke", "Revoke a key").with_answer(data_of("Key"))
+        }),
     },
 ];
 

@@ -28,8 +28,8 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     handler: |call| usage(call).boxed(),
     operation: Some(|| {
         Operation::new("usage", "What every account consumed in a period")
-            .asking(period_parameters())
-            .answering(data_list_of("AccountUsage"))
+            .with_query(period_parameters())
+            .with_answer(data_list_of("AccountUsage"))
     }),
 }];
 

@@ -24,8 +24,8 @@ pub(super) fn create(listing: ListingKind) -> Operation {
              matches is posted to its webhook_url, see the webhooks of this document. Its search_query holds \
              {SEARCH_QUERY_BYTES_MAX} bytes of JSON at most"
         ))
-        .taking(reference(names.create))
-        .answering(data_of("AlertName"))
+        .with_request(reference(names.create))
+        .with_answer(data_of("AlertName"))
 }
 
 pub(super) fn create_many(listing: ListingKind) -> Operation {
@@ -37,8 +37,8 @@ pub(super) fn create_many(listing: ListingKind) -> Operation {
         format!("Save many searches of {plural}"),
     )
     .with_description("Each is taken or refused by itself; answers are in the order of the request")
-    .taking(reference(names.create_many))
-    .answering(enveloped(json!({
+    .with_request(reference(names.create_many))
+    .with_answer(enveloped(json!({
         "type": "object",
         "required": ["alerts"],
         "properties": {"alerts": {"type": "array", "items": reference("AlertOutcome"),
@@ -55,14 +55,15 @@ pub(super) fn list(listing: ListingKind) -> Operation {
              by page",
             LIST_BYTES_MAX >> 20
         ))
-        .asking(page_parameters())
-        .answering(data_list_of(names.alert))
+        .with_query(page_parameters())
+        .with_answer(data_list_of(names.alert))
 }
 
 pub(super) fn get(listing: ListingKind) -> Operation {
     let names = names(listing);
     let plural = names.plural;
-    operation(names.prefix, "Get", format!("An alert on {plural}")).answering(data_of(names.alert))
+    operation(names.prefix, "Get", format!("An alert on {plural}"))
+        .with_answer(data_of(names.alert))
 }
 
 pub(super) fn update(listing: ListingKind) -> Operation {
@@ -73,8 +74,8 @@ pub(super) fn update(listing: ListingKind) -> Operation {
             "It is active afterwards, also when it was not. What it matched stays matched: its history is kept, \
              and nothing is told as new a second time",
         )
-        .taking(reference(names.change))
-        .answering(data_of("AlertName"))
+        .with_request(reference(names.change))
+        .with_answer(data_of("AlertName"))
 }
 
 pub(super) fn delete(listing: ListingKind) -> Operation {
@@ -82,7 +83,7 @@ pub(super) fn delete(listing: ListingKind) -> Operation {
     let plural = names.plural;
     operation(names.prefix, "Delete", format!("End an alert on {plural}"))
         .with_description("It matches nothing any more; history and deliveries stay, and it can be taken up again")
-        .answering(data_of("AlertName"))
+        .with_answer(data_of("AlertName"))
 }
 
 pub(super) fn activate(listing: ListingKind) -> Operation {
@@ -94,7 +95,7 @@ pub(super) fn activate(listing: ListingKind) -> Operation {
         format!("Take up an alert on {plural} again"),
     )
     .with_description("What came while it was not active is not matched")
-    .answering(data_of("AlertName"))
+    .with_answer(data_of("AlertName"))
     // An account may have no room for another active alert.
     .failing(Failure::Refused)
 }
@@ -108,8 +109,8 @@ pub(super) fn history(listing: ListingKind) -> Operation {
         format!("The {plural} an alert matched"),
     )
     .with_description("As they are now, each once, the newest first match first")
-    .asking(page_parameters())
-    .answering(data_list_of(names.record))
+    .with_query(page_parameters())
+    .with_answer(data_list_of(names.record))
 }
 
 pub(super) fn deliveries(listing: ListingKind) -> Operation {
@@ -121,8 +122,8 @@ pub(super) fn deliveries(listing: ListingKind) -> Operation {
         format!("Deliveries of an alert on {plural}"),
     )
     .with_description("Newest first; they are kept as long as the server's retention says")
-    .asking(delivery_parameters())
-    .answering(data_list_of("Delivery"))
+    .with_query(delivery_parameters())
+    .with_answer(data_list_of("Delivery"))
 }
 
 pub(super) fn replay(listing: ListingKind) -> Operation {
@@ -134,8 +135,8 @@ pub(super) fn replay(listing: ListingKind) -> Operation {
              as new deliveries with identifiers of their own. While something of an earlier replay of the alert \
              waits the answer is 429",
         )
-        .taking(reference("ReplayRequest"))
-        .answering(data_of("Replay"))
+        .with_request(reference("ReplayRequest"))
+        .with_answer(data_of("Replay"))
         .with_status("202")
 }
 
@@ -148,6 +149,6 @@ pub(super) fn preview(listing: ListingKind) -> Operation {
              (UTC), and the last {}. Counts as a reading of a history",
             preview::ITEMS_MAX
         ))
-        .taking(reference(names.preview))
-        .answering(enveloped(preview_answer(names.record)))
+        .with_request(reference(names.preview))
+        .with_answer(enveloped(preview_answer(names.record)))
 }

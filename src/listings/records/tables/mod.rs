@@ -75,7 +75,7 @@ impl<'t> ListingsWriter<'t> {
 
     /// Ends: the alerts have looked at everything that was written.
     pub(crate) fn end(mut self) -> rusqlite::Result<()> {
-        self.percolation.tell(self.transaction)
+        self.percolation.flush(self.transaction)
     }
 
     /// Hands an advert that was written to the alerts, if there are any on adverts; its record names its property.
@@ -91,7 +91,7 @@ impl<'t> ListingsWriter<'t> {
     pub(crate) fn percolate_moved(&mut self, own: Option<i64>) -> rusqlite::Result<()> {
         for advert in std::mem::take(&mut self.moved) {
             if Some(advert) != own && self.percolation.has_advert_alerts() {
-                let record = rows::told(self.transaction, advert)?;
+                let record = rows::notified_advert(self.transaction, advert)?;
                 self.percolate_advert(|| AdvertWritten {
                     advert,
                     is_new: false,

@@ -111,7 +111,7 @@ impl ListingsWriter<'_> {
     /// Makes one property's identifier answer with another's record; its adverts move there.
     pub(crate) fn redirect(&mut self, property: i64, survivor: i64) -> rusqlite::Result<()> {
         // What was written of both so far was still of two.
-        self.percolation.tell(self.transaction)?;
+        self.percolation.flush(self.transaction)?;
         for (advert, _) in fingerprints_of(self.transaction, property)? {
             self.move_advert(advert, survivor)?;
         }

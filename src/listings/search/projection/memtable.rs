@@ -281,10 +281,10 @@ fn hide(base: &TableView, hidden: &mut [BooleanBufferBuilder], id: Uuid) -> Resu
     else {
         return Ok(());
     };
-    let part = row.part as usize;
-    let bits = &mut hidden[part];
+    let data_file = row.data_file as usize;
+    let bits = &mut hidden[data_file];
     if bits.is_empty() {
-        *bits = zero_bits(base.parts()[part].part.entry().rows as usize);
+        *bits = zero_bits(base.parts()[data_file].data_file.entry().rows as usize);
     }
     bits.set_bit(row.row as usize, true);
     Ok(())

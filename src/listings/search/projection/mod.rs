@@ -413,7 +413,7 @@ impl Projection {
         };
         Ok(ProjectionWorkers {
             refresh_thread: self.repeat(supervisor, "projection", &stop, refresh)?,
-            compaction_thread: self.repeat(supervisor, "fold", &stop, fold)?,
+            compaction_thread: self.repeat(supervisor, "compaction", &stop, fold)?,
             stop,
         })
     }

@@ -166,7 +166,7 @@ impl ProjectionView {
     }
 
     fn hidden_in(&self, chunk: &RowGroup) -> Option<BooleanBuffer> {
-        let hidden = self.hidden.get(chunk.part as usize)?.as_ref()?;
+        let hidden = self.hidden.get(chunk.data_file as usize)?.as_ref()?;
         Some(hidden.slice(chunk.first_row as usize, chunk.rows as usize))
     }
 }
