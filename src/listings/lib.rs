@@ -1,14 +1,15 @@
-//! Listings: adverts of many portals, and the properties they stand for.
+//! Listings: adverts from many portals, and the properties they describe.
 //!
-//! An advert's way in: [`adverts`] reads it, completes it and says what changed, on all cores; [`load`] then takes it into
-//! the store with others in one transaction ([`records`]), where [`placement`] finds the property it belongs to by
-//! [`toise_dedup`], [`properties`] makes that property from its adverts, and the alerts look at both. [`search`] keeps
-//! tables of [`columns`] and an index of words from the store and answers questions from them.
+//! Ingestion: [`adverts`] reads an advert, completes it and finds what changed, on all cores. [`load`] writes groups
+//! of adverts to the store ([`records`]), one transaction per group. In it, [`placement`] finds each advert's
+//! property with [`toise_dedup`], [`properties`] builds the property's record from its adverts, and both are tested
+//! against the alerts. [`search`] derives tables of [`columns`] and a text index from the store and answers queries
+//! from them.
 //!
-//! The store is the truth about listings; what is made from it is kept up through [`Listings::changes_since`].
+//! The store is the source of truth; what is derived from it catches up through [`Listings::changes_since`].
 //!
-//! Folders use each other in one direction: search and load, placement, records, columns, properties, adverts
-//! (`docs/modules.py --check`).
+//! Folders depend on each other in one direction: search and load, then placement, records, columns, properties,
+//! adverts (`docs/modules.py --check`).
 
 pub mod adverts;
 pub mod columns;

@@ -1,7 +1,8 @@
-//! What in an advert contradicts itself or is absurd: `hasAnomaly`, with the reasons behind it.
+//! Anomalies: contradictions and absurd values in an advert, the reasons behind `hasAnomaly`.
 //!
-//! Bounds are wide: they catch a price without its thousands or a rent given for a sale, not a bargain. Each reason is
-//! one row of a table: a bit (stored), a text and a check.
+//! Called when a record is built for the store ([`super::prepare`]). Bounds are wide: they catch a price without its
+//! thousands or a rent given for a sale, not a bargain. Each anomaly is one row of a table: a bit (stored), a text
+//! and a check. It flags the advert and never rejects it.
 
 use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
 use toise_contract::listings::Advert;
@@ -10,34 +11,34 @@ use toise_geo::communes;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::price_levels;
 
-/// How far a position may be from its commune's centre, metres; the largest commune of France reaches 30 km.
+/// Maximum distance of a position from its commune's centre, metres; the largest commune of France reaches 30 km.
 const COMMUNE_REACH_M: f64 = 40_000.0;
-/// Yearly rent of a dwelling as a part of its price, roughly.
+/// Approximate yearly rent of a dwelling as a share of its price.
 const YEARLY_YIELD: f64 = 0.05;
-/// Level of prices where the department is not known, EUR per square metre.
+/// Price level where the department is unknown, EUR per m².
 const LEVEL_DEFAULT: f64 = 2_500.0;
-/// How many times below the level of its department a dwelling's price per area may be; a ruin costs little.
+/// How many times below its department's level a dwelling's price per area may be; a ruin costs little.
 const BELOW_LEVEL_MAX: f64 = 25.0;
-/// How many times above the level of its department it may be.
+/// How many times above its department's level a dwelling's price per area may be.
 const ABOVE_LEVEL_MAX: f64 = 8.0;
-/// Greatest habitable area of a flat, square metres.
+/// Maximum habitable area of a flat, m².
 const FLAT_AREA_MAX: f64 = 1_500.0;
-/// Greatest habitable area of a house, square metres: castles are sold too.
+/// Maximum habitable area of a house, m²; castles are sold too.
 const HOUSE_AREA_MAX: f64 = 6_000.0;
-/// Least habitable area of a dwelling, square metres.
+/// Minimum habitable area of a dwelling, m².
 const DWELLING_AREA_MIN: f64 = 5.0;
-/// Least and greatest habitable area per main room, square metres.
+/// Minimum and maximum habitable area per main room, m².
 const AREA_PER_ROOM: (f64, f64) = (5.0, 150.0);
-/// Most main rooms of a dwelling.
+/// Maximum main rooms of a dwelling.
 const ROOMS_MAX: f64 = 60.0;
 
-/// Why an advert is doubted: bit `n` stands for the `n`-th of the table below.
+/// The anomalies of an advert; bit `n` stands for the `n`-th row of the table below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies(pub u32);
 
 type Check = fn(&Advert) -> bool;
 
-/// Every reason: its text and when it holds. Bits are stored: a new one is added at the end.
+/// Every anomaly: its text and its check. Bits are stored: append new rows at the end.
 const REASONS: [(&str, Check); 6] = [
     (
         "price is absurd for the place and surface",
@@ -57,26 +58,24 @@ const REASONS: [(&str, Check); 6] = [
 ];
 
 impl Anomalies {
-    /// Looks for reasons to doubt an advert whose place and price per area are complete.
+    /// Finds the anomalies of an advert whose place and price per area are complete.
     pub fn detect(advert: &Advert) -> Self {
         let mut found = 0;
-        for (place, (_, holds)) in REASONS.iter().enumerate() {
-            found |= u32::from(holds(advert)) << place;
+        for (bit, (_, holds)) in REASONS.iter().enumerate() {
+            found |= u32::from(holds(advert)) << bit;
         }
         Self(found)
     }
 
-    /// Whether there is none.
+    /// Whether there are no anomalies.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The reasons in words.
+    /// The texts of the anomalies.
     pub fn reasons(self) -> impl Iterator<Item = &'static str> {
-        let held = move |place: &usize| self.0 & (1 << place) != 0;
-        (0..REASONS.len())
-            .filter(held)
-            .map(|place| REASONS[place].0)
+        let held = move |bit: &usize| self.0 & (1 << bit) != 0;
+        (0..REASONS.len()).filter(held).map(|bit| REASONS[bit].0)
     }
 }
 
@@ -104,7 +103,7 @@ fn has_absurd_price(advert: &Advert) -> bool {
         (Some(EnumPropertyOfferType::Rent), Some(EnumPropertyClass::Parking)) => (5.0, 5_000.0),
         (Some(EnumPropertyOfferType::Rent), Some(EnumPropertyClass::Land)) => (1.0, 1e6),
         (Some(EnumPropertyOfferType::Rent), _) => (50.0, 1e6),
-        // Life annuities, auctions and holidays have prices of their own kinds.
+        // Life annuities, auctions and holiday lets have price scales of their own.
         _ => return false,
     };
     if value < total.0 || value > total.1 {
@@ -140,12 +139,12 @@ fn level(advert: &Advert) -> f64 {
 }
 
 fn has_absurd_surface(advert: &Advert) -> bool {
-    let greatest = match advert.class {
+    let area_max = match advert.class {
         Some(EnumPropertyClass::House) => HOUSE_AREA_MAX,
         Some(EnumPropertyClass::Flat | EnumPropertyClass::Room) => FLAT_AREA_MAX,
         _ => return false,
     };
-    habitable_area(advert).is_some_and(|area| !(DWELLING_AREA_MIN..=greatest).contains(&area))
+    habitable_area(advert).is_some_and(|area| !(DWELLING_AREA_MIN..=area_max).contains(&area))
 }
 
 fn has_incoherent_rooms(advert: &Advert) -> bool {
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_advert_is_not_doubted() {
+    fn an_ordinary_advert_has_no_anomaly() {
         assert!(reasons(json!({})).is_empty());
         assert!(reasons(json!({"/currentPrice": null})).is_empty());
         assert!(
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_is_told_in_words() {
+    fn each_anomaly_has_its_text() {
         for (change, reason) in [
             (
                 json!({"/currentPrice/value": 250}),

@@ -1,6 +1,7 @@
-//! From one sighting of an advert to the next: which moments move, and which events that makes.
+//! The history of an advert: which timestamps a sighting moves, and which events it causes.
 //!
-//! An advert's content is what its last sighting says; its [`AdvertHistory`] is what no sighting alone can say.
+//! Called by [`super::prepare`]. The content of an advert is that of its last sighting; its [`AdvertHistory`] holds
+//! what no single sighting can show.
 
 use toise_contract::enums::EnumAdvertEvent;
 use toise_contract::listings::Advert;
@@ -8,42 +9,42 @@ use toise_contract::listings::codes::Timestamp;
 use toise_contract::listings::deliveries::{AdvertEvent, PreviousState};
 use toise_contract::listings::scalars::Eur;
 
-/// What is remembered of an advert beside its content.
+/// What is stored about an advert in addition to its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdvertHistory {
-    /// The sighting its content comes from, the latest one.
+    /// The latest sighting, which the content comes from.
     pub observed_at: Timestamp,
     /// The earliest sighting.
     pub first_seen_at: Timestamp,
     /// The sighting that last changed its content.
     pub modified_at: Timestamp,
-    /// When it appeared, or last came back online.
+    /// When the advert appeared, or last came back online.
     pub published_at: Timestamp,
     /// The last sighting that found it online.
     pub online_at: Option<Timestamp>,
-    /// Since when it is offline.
+    /// Since when it has been offline.
     pub offline_at: Option<Timestamp>,
-    /// The first price known.
+    /// The first known price.
     pub initial_price: Option<Eur>,
     /// The price before its last change.
     pub previous_price: Option<Eur>,
 }
 
-/// What a sighting found, as far as history goes.
+/// The part of a sighting that the history needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting {
-    /// When.
+    /// When the advert was seen.
     pub observed_at: Timestamp,
-    /// The earliest sighting it knows of.
+    /// The earliest sighting the sender knows of.
     pub first_seen_at: Timestamp,
-    /// Whether the listing was online.
+    /// Whether the advert was online.
     pub is_online: bool,
-    /// What it asked; `None` for a price on request.
+    /// The asking price; `None` for a price on request.
     pub price: Option<Eur>,
 }
 
 impl Sighting {
-    /// The sighting of an advert's content.
+    /// The sighting that gave this content.
     pub fn from_advert(content: &Advert, observed_at: Timestamp, first_seen_at: Timestamp) -> Self {
         Self {
             observed_at,
@@ -55,7 +56,7 @@ impl Sighting {
 }
 
 impl AdvertHistory {
-    /// The history of an advert seen once.
+    /// The history after the first sighting.
     pub fn begin(sighting: Sighting) -> Self {
         let Sighting {
             observed_at,
@@ -75,12 +76,12 @@ impl AdvertHistory {
         }
     }
 
-    /// Whether a sighting is older than what is known, so that of it only an earlier beginning counts.
+    /// Whether a sighting at `observed_at` is older than the latest known one; only its `first_seen_at` then counts.
     pub fn is_later_than(&self, observed_at: Timestamp) -> bool {
         self.observed_at > observed_at
     }
 
-    /// The history after a sighting that is older than what is known.
+    /// The history after a sighting that is older than the latest known one.
     pub fn with_earlier(self, first_seen_at: Timestamp) -> Self {
         Self {
             first_seen_at: self.first_seen_at.min(first_seen_at),
@@ -88,9 +89,9 @@ impl AdvertHistory {
         }
     }
 
-    /// The history after a later sighting, and its events: coming and going first, then the price.
+    /// The history after a later sighting, and the events it causes: availability first, then the price.
     ///
-    /// `was` is the stored content, `is_changed` whether anything of it changed.
+    /// `was` is the stored content; `is_changed` says whether the sighting changed any of it.
     pub fn after(
         self,
         was: &Advert,
@@ -101,7 +102,7 @@ impl AdvertHistory {
         let at = sighting.observed_at;
         let mut next = self.with_earlier(sighting.first_seen_at);
         let mut events = Vec::new();
-        let mut tell = |event_type, previous| {
+        let mut push_event = |event_type, previous| {
             events.push(AdvertEvent {
                 event_type,
                 occurred_at: at,
@@ -123,10 +124,10 @@ impl AdvertHistory {
             };
             if sighting.is_online {
                 next.published_at = at;
-                tell(EnumAdvertEvent::Republished, previous);
+                push_event(EnumAdvertEvent::Republished, previous);
             } else {
                 next.offline_at = Some(at);
-                tell(EnumAdvertEvent::Unpublished, previous);
+                push_event(EnumAdvertEvent::Unpublished, previous);
             }
         }
         if sighting.price != was.price {
@@ -138,7 +139,7 @@ impl AdvertHistory {
                 price: was.price,
                 ..PreviousState::default()
             };
-            tell(EnumAdvertEvent::Price, previous);
+            push_event(EnumAdvertEvent::Price, previous);
         }
         (next, events)
     }
@@ -167,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn a_price_of_one_euro_less_is_an_event_with_the_former_price() {
+    fn a_price_cut_of_one_euro_is_an_event_with_the_previous_price() {
         let (was, is) = (advert(json!(200_000), true), advert(json!(199_999), true));
-        let (next, told) =
+        let (next, caused) =
             begin(&was).after(&was, Sighting::from_advert(&is, day(2), day(2)), true);
         assert_eq!(
-            events(&told),
+            events(&caused),
             json!([{"type": "PRICE", "occurredAt": "2026-03-02T00:00:00.000Z", "previous": {"price": 200_000}}])
         );
         assert_eq!(next.initial_price, Eur::new(200_000.0));
@@ -182,36 +183,36 @@ mod tests {
     }
 
     #[test]
-    fn going_and_coming_back_at_another_price_are_three_events() {
+    fn unpublished_then_republished_at_another_price_gives_three_events() {
         let (online, offline) = (advert(json!(900), true), advert(json!(900), false));
-        let (gone, told) = begin(&online).after(
+        let (gone, caused) = begin(&online).after(
             &online,
             Sighting::from_advert(&offline, day(2), day(2)),
             true,
         );
-        assert_eq!(events(&told)[0]["type"], "UNPUBLISHED");
-        assert_eq!(events(&told)[0]["previous"], json!({"isOnline": true}));
+        assert_eq!(events(&caused)[0]["type"], "UNPUBLISHED");
+        assert_eq!(events(&caused)[0]["previous"], json!({"isOnline": true}));
         assert_eq!(
             (gone.offline_at, gone.online_at),
             (Some(day(2)), Some(day(1)))
         );
         let back = advert(json!(950), true);
-        let (back_again, told) =
+        let (republished, caused) =
             gone.after(&offline, Sighting::from_advert(&back, day(5), day(5)), true);
-        assert_eq!(events(&told)[0]["type"], "REPUBLISHED");
-        assert_eq!(events(&told)[1]["type"], "PRICE");
+        assert_eq!(events(&caused)[0]["type"], "REPUBLISHED");
+        assert_eq!(events(&caused)[1]["type"], "PRICE");
         assert_eq!(
-            (back_again.offline_at, back_again.published_at),
+            (republished.offline_at, republished.published_at),
             (None, day(5))
         );
     }
 
     #[test]
-    fn seeing_the_same_again_is_no_event() {
+    fn an_unchanged_sighting_causes_no_event() {
         let same = advert(json!(900), true);
-        let (next, told) =
+        let (next, caused) =
             begin(&same).after(&same, Sighting::from_advert(&same, day(9), day(9)), false);
-        assert!(told.is_empty());
+        assert!(caused.is_empty());
         assert_eq!(
             (next.observed_at, next.modified_at, next.online_at),
             (day(9), day(1), Some(day(9)))
@@ -221,21 +222,21 @@ mod tests {
     #[test]
     fn a_price_that_becomes_known_or_unknown_is_an_event() {
         let (unknown, known) = (advert(Value::Null, true), advert(json!(900), true));
-        let (next, told) = begin(&unknown).after(
+        let (next, caused) = begin(&unknown).after(
             &unknown,
             Sighting::from_advert(&known, day(2), day(2)),
             true,
         );
-        assert_eq!(events(&told)[0]["previous"], json!({}));
+        assert_eq!(events(&caused)[0]["previous"], json!({}));
         assert_eq!(
             (next.initial_price, next.previous_price),
             (Eur::new(900.0), None)
         );
-        let (_, told) = next.after(
+        let (_, caused) = next.after(
             &known,
             Sighting::from_advert(&unknown, day(3), day(3)),
             true,
         );
-        assert_eq!(events(&told)[0]["previous"], json!({"price": 900}));
+        assert_eq!(events(&caused)[0]["previous"], json!({"price": 900}));
     }
 }

@@ -1,8 +1,9 @@
-//! What an advert leaves unsaid and the rest of it tells: commune, department, coordinates, price per area, defaults.
+//! Completion: commune, department, position, price per area and defaults, derived from the advert's other fields.
 //!
-//! Derived values are remembered as such ([`DerivedFields`]): they leave before an update is laid over the record, so that a
-//! new postal code is not contradicted by the INSEE code derived from the former one. A position that is a commune's
-//! centre equals `cityCoordinate`: that is how a record says how precise it is.
+//! Called when a record is built for the store ([`super::prepare`]). Derived fields are recorded ([`DerivedFields`])
+//! and removed before the next update is merged, so that the INSEE code derived from an old postal code does not
+//! contradict a new one. A position that is only a commune's centre equals `cityCoordinate`: readers see its
+//! precision from that.
 
 use std::borrow::Cow;
 
@@ -20,18 +21,18 @@ use toise_geo::communes::{self, Commune};
 use toise_geo::departments;
 use toise_geo::iris::IrisIndex;
 
-/// Fields of an advert that were derived: bit `n` stands for the `n`-th of its paths.
+/// Fields of an advert that were derived; bit `n` stands for the `n`-th path of the table below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DerivedFields(pub u32);
 
 macro_rules! derived {
-    ($($name:ident = $place:literal: $path:expr;)+) => {
+    ($($name:ident = $bit:literal: $path:expr;)+) => {
         impl DerivedFields {
             $(
                 #[doc = concat!("`", stringify!($path), "` was derived.")]
-                pub const $name: DerivedFields = DerivedFields(1 << $place);
+                pub const $name: DerivedFields = DerivedFields(1 << $bit);
             )+
-            /// Where each bit's field stands. Bits are stored: a new one is added at the end.
+            /// The path of each bit's field. Bits are stored: append new ones at the end.
             const PATHS: &'static [&'static [&'static str]] = &[$(&$path),+];
         }
     };
@@ -60,10 +61,10 @@ impl DerivedFields {
         self.0 |= field.0;
     }
 
-    /// Takes the derived fields out of a record: what remains was given.
+    /// Removes the derived fields from a record; what remains was given by the sender.
     pub fn remove_from(self, record: &mut Map<String, Value>) {
-        for (place, path) in Self::PATHS.iter().enumerate() {
-            if self.0 & (1 << place) == 0 {
+        for (bit, path) in Self::PATHS.iter().enumerate() {
+            if self.0 & (1 << bit) == 0 {
                 continue;
             }
             match path {
@@ -81,16 +82,16 @@ impl DerivedFields {
     }
 }
 
-/// What completing an advert came to.
+/// The result of completing an advert.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// What was filled in.
+    /// The fields that were filled in.
     pub derived: DerivedFields,
-    /// What could not be, for whoever sent the advert.
+    /// What could not be derived, for the sender.
     pub warnings: Vec<Cow<'static, str>>,
 }
 
-/// Fills in what is missing and can be told from the rest.
+/// Fills in the missing fields that the others determine.
 pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completion {
     let mut completed = Completion::default();
     let derived = &mut completed.derived;
@@ -138,7 +139,7 @@ fn fill<T>(
     }
 }
 
-/// Completes a place; what remains unknown of it, in words.
+/// Completes a place; returns a warning when its commune is unknown.
 fn complete_place(
     location: &mut AdLocation,
     iris: Option<&IrisIndex>,
@@ -188,7 +189,7 @@ fn complete_place(
         DerivedFields::POSTAL_CODE,
         derived,
         || {
-            // Several codes: which one it is cannot be told.
+            // One of several codes: it is unknown which.
             match commune?.postal_codes.as_slice() {
                 [only] => PostalCode::parse(only),
                 _ => None,
@@ -219,7 +220,7 @@ fn complete_place(
     );
     let is_named =
         location.insee_code.is_some() || location.postal_code.is_some() || location.city.is_some();
-    // A postal code alone may be that of several communes.
+    // A postal code alone may cover several communes: it needs no warning.
     let is_known = commune.is_some()
         || location.insee_code.is_none()
             && location.city.is_none()
@@ -227,7 +228,7 @@ fn complete_place(
     (!is_known && is_named).then(|| unknown_commune(location))
 }
 
-/// An empty point is as good as none.
+/// Fills a point; an empty one counts as missing.
 fn fill_point(
     slot: &mut Option<AdCompleteLatLng>,
     field: DerivedFields,
@@ -273,7 +274,7 @@ fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
             })
         }
         (Some(postal_code), None) => {
-            // Several communes: which one it is cannot be told.
+            // One of several communes: it is unknown which.
             let mut found = communes::find_by_postal_code(postal_code.as_str());
             let first = found.next()?;
             found.next().is_none().then_some(first)
@@ -297,7 +298,7 @@ fn department_of(location: &AdLocation, position: Option<Position>) -> Option<De
     Department::parse(code)
 }
 
-/// The area a price is divided by: of the land for land, else habitable; square metres, above 0.
+/// The area a price is divided by: the plot for land, else the habitable area; m², above 0.
 pub fn priced_area(advert: &Advert) -> Option<f64> {
     let habitable = || advert.habitation.as_ref()?.surface.as_ref()?.total;
     let land = || advert.land.as_ref()?.surface;
@@ -308,7 +309,7 @@ pub fn priced_area(advert: &Advert) -> Option<f64> {
     area.map(|area| area.get()).filter(|area| *area > 0.0)
 }
 
-/// Leaves out a price per area that is not the sender's to say, because it follows from price and area.
+/// Removes the sender's price per area when price and area determine it.
 pub fn forget_price_per_area(advert: &mut Advert) {
     if price_per_area(advert).is_some()
         && let Some(price) = &mut advert.current_price
@@ -324,7 +325,7 @@ fn price_per_area(advert: &Advert) -> Option<EurPerSquareMetre> {
     )
 }
 
-/// An amount per area, to the cent.
+/// An amount per area, rounded to cents.
 pub fn per_area(amount: f64, area: f64) -> Option<EurPerSquareMetre> {
     EurPerSquareMetre::new((amount / area * 100.0).round() / 100.0)
 }

@@ -1,27 +1,27 @@
-//! What makes an advert the same advert: its address on the portal, without what does not identify it.
+//! The identity of an advert: its URL on the portal, without the parts that do not identify it.
 //!
 //! `http://www.portail.example/annonce/12/?utm_source=mail#photos` and `https://m.portail.example/annonce/12` are one
-//! listing. Set aside: scheme, case of the host, `www.` and `m.`, the default port, tracking parameters, the order of
-//! the others, the fragment, trailing slashes, the spelling of percent-escapes. The case of the path counts.
+//! advert. Ignored: scheme, case of the host, `www.` and `m.`, the default port, tracking parameters, the order of the
+//! others, the fragment, trailing slashes, the spelling of percent-escapes. The case of the path is significant.
 
 use url::Url;
 
-/// Longest address of a listing, bytes.
+/// Maximum length of an advert's URL, in bytes.
 pub const URL_BYTES_MAX: usize = 2_048;
 
-/// What an address must be.
+/// The rule that an advert's URL must follow, as error messages quote it.
 pub const URL_RULE: &str =
     "must be an http or https address of at most 2048 bytes, without user name";
 
-/// Labels in front of a host that name the same portal.
+/// Host prefixes that do not change the portal.
 const HOST_PREFIXES: [&str; 2] = ["www.", "m."];
 
-/// Parameters that say where a visitor came from, by how they begin.
+/// Prefixes of the names of tracking parameters.
 const TRACKING_PREFIXES: [&str; 9] = [
     "utm_", "at_", "mtm_", "pk_", "mc_", "_hs", "hsa_", "matomo_", "piwik_",
 ];
 
-/// Parameters that say where a visitor came from, by their whole name.
+/// Full names of tracking parameters.
 const TRACKING_NAMES: [&str; 21] = [
     "gclid",
     "gclsrc",
@@ -46,7 +46,7 @@ const TRACKING_NAMES: [&str; 21] = [
     "_gl",
 ];
 
-/// An address of a listing, read once.
+/// The parsed URL of an advert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListingUrl {
     key: String,
@@ -54,7 +54,7 @@ pub struct ListingUrl {
 }
 
 impl ListingUrl {
-    /// Reads an address; `None` when it breaks [`URL_RULE`].
+    /// Parses a URL; `None` when it breaks [`URL_RULE`].
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.len() > URL_BYTES_MAX {
@@ -86,17 +86,17 @@ impl ListingUrl {
         })
     }
 
-    /// The address without tracking parameters and fragment: what records carry.
+    /// The URL without tracking parameters and fragment, as records carry it.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The part that identifies: host, path, parameters in order of name.
+    /// The identifying part: host, path, and parameters sorted by name.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Digest of [`ListingUrl::key`], 128 bits: two listings never share one in practice.
+    /// Digest of [`ListingUrl::key`]; with 128 bits, two adverts never share one in practice.
     pub fn digest(&self) -> UrlDigest {
         let mut digest = [0; 16];
         digest.copy_from_slice(&blake3::hash(self.key.as_bytes()).as_bytes()[..16]);
@@ -104,7 +104,7 @@ impl ListingUrl {
     }
 }
 
-/// Digest of the identifying part of an address.
+/// Digest of the identifying part of a URL.
 pub type UrlDigest = [u8; 16];
 
 fn is_tracking_parameter(name: &str) -> bool {
@@ -116,7 +116,7 @@ fn is_tracking_parameter(name: &str) -> bool {
 }
 
 fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
-    // The parser has lowered the case of the host and written international names in ASCII.
+    // The parser has already lower-cased the host and encoded international names in ASCII.
     let mut host = url.host_str()?.trim_end_matches('.');
     for prefix in HOST_PREFIXES {
         // `m.fr` is a host, not the mobile side of `fr`.
@@ -131,8 +131,8 @@ fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
     key.push_str(&normalise_escapes(url.path().trim_end_matches('/')));
     let mut sorted: Vec<&(String, String)> = parameters.iter().collect();
     sorted.sort_by(|one, other| one.0.cmp(&other.0));
-    for (place, (name, value)) in sorted.into_iter().enumerate() {
-        key.push(if place == 0 { '?' } else { '&' });
+    for (index, (name, value)) in sorted.into_iter().enumerate() {
+        key.push(if index == 0 { '?' } else { '&' });
         key.extend(url::form_urlencoded::byte_serialize(name.as_bytes()));
         key.push('=');
         key.extend(url::form_urlencoded::byte_serialize(value.as_bytes()));
@@ -142,27 +142,27 @@ fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
 
 /// The path with escapes of unreserved characters undone and the others in upper case (RFC 3986, 6.2.2).
 fn normalise_escapes(path: &str) -> String {
-    let mut same = String::with_capacity(path.len());
+    let mut normalised = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(at) = rest.find('%') {
-        same.push_str(&rest[..at]);
+        normalised.push_str(&rest[..at]);
         let digits = rest.get(at + 1..at + 3);
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match (byte, digits) {
             (Some(byte), _) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
-                same.push(char::from(byte));
+                normalised.push(char::from(byte));
             }
-            (Some(byte), _) => same.push_str(&format!("%{byte:02X}")),
+            (Some(byte), _) => normalised.push_str(&format!("%{byte:02X}")),
             (None, _) => {
-                same.push('%');
+                normalised.push('%');
                 rest = &rest[at + 1..];
                 continue;
             }
         }
         rest = &rest[at + 3..];
     }
-    same.push_str(rest);
-    same
+    normalised.push_str(rest);
+    normalised
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn one_listing_has_one_key_however_its_address_is_written() {
+    fn one_advert_has_one_key_however_its_url_is_written() {
         let spellings = [
             "https://portail.example/annonce/12",
             "http://www.portail.example/annonce/12/",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_identifies_is_kept() {
+    fn identifying_parts_are_kept() {
         let different = [
             "https://portail.example/annonce/12",
             "https://portail.example/annonce/13",
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn records_carry_the_address_without_what_tracks() {
+    fn records_carry_the_url_without_tracking_parameters() {
         let url =
             ListingUrl::parse("https://www.portail.example/12/?utm_source=a&ref=7#x").unwrap();
         assert_eq!(url.address(), "https://www.portail.example/12/?ref=7");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_a_listing_is_refused() {
+    fn invalid_urls_are_refused() {
         let long = format!("https://portail.example/{}", "a".repeat(URL_BYTES_MAX));
         for text in [
             "",
@@ -244,7 +244,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_cleaned_address_has_the_key_it_came_from(text in "https?://(www\\.)?[a-z]{1,5}\\.fr(:80)?/[a-zA-Z0-9%/]{0,12}(\\?(utm_a|id|b)=[a-z%+]{0,3}(&gclid=1)?)?(#[a-z]*)?") {
+        fn a_cleaned_url_keeps_its_key(text in "https?://(www\\.)?[a-z]{1,5}\\.fr(:80)?/[a-zA-Z0-9%/]{0,12}(\\?(utm_a|id|b)=[a-z%+]{0,3}(&gclid=1)?)?(#[a-z]*)?") {
             if let Some(url) = ListingUrl::parse(&text) {
                 let again = ListingUrl::parse(url.address()).unwrap();
                 proptest::prop_assert_eq!(&again.key, &url.key);

@@ -1,7 +1,7 @@
-//! An advert as it arrives: read against the wire type, rid of what is ours to say, laid over what is stored.
+//! An incoming advert: validated against the wire type, without derived fields, and merged into the stored record.
 //!
-//! A field that is absent says nothing, an explicit null says "unknown now". The typed record cannot tell the two
-//! apart, so the JSON is kept beside it and merged as JSON (RFC 7396): objects field by field, lists whole.
+//! Called by `load`. An absent field means "unchanged", an explicit null means "unknown now". The typed record cannot
+//! distinguish the two, so the JSON is kept with it and merged as JSON (RFC 7396): objects field by field, lists whole.
 
 use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
@@ -12,10 +12,10 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::Timestamp;
 use toise_contract::read::read;
 
-/// How far in the future an observation may lie: clocks differ, but one set to next year would block every update.
+/// How far in the future an observation may lie. Clocks differ, but one set to next year would block later updates.
 const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
 
-/// Fields that are derived here and ignored on arrival, so that a record read from the service can be sent back.
+/// Fields that toise derives. They are ignored on arrival, so that a record read from the service can be sent back.
 const DERIVED_FIELDS: [&str; 6] = [
     "flxId",
     "propertyFlxId",
@@ -25,28 +25,28 @@ const DERIVED_FIELDS: [&str; 6] = [
     "lastModifiedAt",
 ];
 
-/// Fields that say which listing was seen and when; kept apart from its content.
+/// Fields that say which advert was seen and when; they are stored apart from its content.
 const SIGHTING: [&str; 3] = ["url", "firstSeenAt", "lastSeenAt"];
 
-/// An advert that was read: a sighting of a listing and what it says of it.
+/// A validated advert: one sighting, with the content it reports.
 #[derive(Clone, Debug)]
 pub struct IncomingAdvert {
-    /// Which listing.
+    /// The identity of the advert.
     pub url: ListingUrl,
-    /// When it was seen: `lastSeenAt`, or now.
+    /// When it was seen: `lastSeenAt`, or the time of arrival.
     pub observed_at: Timestamp,
-    /// The earliest sighting it knows of, not after `observed_at`.
+    /// The earliest sighting the sender knows of, never after `observed_at`.
     pub first_seen_at: Timestamp,
-    /// Whether it says what the price is, null for a price on request included.
+    /// Whether it states a price; an explicit null (price on request) counts.
     pub states_price: bool,
-    /// Its content as JSON, nulls included.
+    /// The content as JSON, nulls included.
     pub patch: Map<String, Value>,
-    /// Its content, nulls read as unknown.
+    /// The content, with nulls read as unknown.
     pub content: Advert,
 }
 
 impl IncomingAdvert {
-    /// Reads an advert that arrives at `now`.
+    /// Validates an advert that arrives at `now`.
     ///
     /// # Errors
     /// The first fault in document order, then a missing `url`.
@@ -91,10 +91,10 @@ impl IncomingAdvert {
         })
     }
 
-    /// The content after this sighting of a listing whose content was `stored`.
+    /// The content after this sighting is merged into the `stored` content.
     ///
     /// # Errors
-    /// What the two together cannot be; the incoming part alone was read before.
+    /// The merged record is invalid; the incoming part alone was validated before.
     pub fn over(&self, stored: Map<String, Value>) -> Result<Advert, Fault> {
         let mut merged = stored;
         merge_patch(&mut merged, &self.patch);
@@ -110,17 +110,17 @@ fn states_price(patch: &Map<String, Value>) -> bool {
     }
 }
 
-/// The floor has two names: one that is given alone gives the other its value, else an update would leave them apart.
+/// Copies the floor to its other name when only one of the two is given; otherwise an update would make them differ.
 fn sync_floor_names(patch: &mut Map<String, Value>) {
     let Some(Value::Object(habitation)) = patch.get_mut("habitation") else {
         return;
     };
     let features = habitation.get("features");
-    let of_features = features
+    let features_floor = features
         .and_then(|features| features.get("propertyFloor"))
         .cloned();
     let floor = habitation.get("floor").cloned();
-    match (floor, of_features) {
+    match (floor, features_floor) {
         (None, Some(floor)) => {
             habitation.insert("floor".into(), floor);
         }
@@ -136,7 +136,7 @@ fn sync_floor_names(patch: &mut Map<String, Value>) {
     }
 }
 
-/// Merges a patch into an object: null removes, objects merge, everything else replaces.
+/// Applies a merge patch to an object: null removes, objects merge, everything else replaces.
 fn merge_patch(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
     for (field, value) in patch {
         match value {
@@ -144,14 +144,14 @@ fn merge_patch(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
                 target.shift_remove(field);
             }
             Value::Object(inner) => {
-                let here = target
+                let existing = target
                     .entry(field.as_str())
                     .or_insert_with(|| Value::Object(Map::new()));
-                if !here.is_object() {
-                    *here = Value::Object(Map::new());
+                if !existing.is_object() {
+                    *existing = Value::Object(Map::new());
                 }
-                if let Value::Object(here) = here {
-                    merge_patch(here, inner);
+                if let Value::Object(existing) = existing {
+                    merge_patch(existing, inner);
                 }
             }
             other => {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_the_service_comes_back_without_what_is_ours() {
+    fn derived_fields_of_a_record_sent_back_are_ignored() {
         let first = incoming(json!({
             "flxId": "not even an id", "propertyFlxId": 1, "mainPropertyAdFlxId": [], "meta": 7,
             "hasAnomaly": "x", "lastModifiedAt": 3, "title": "T3",
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sighting_is_now_unless_told_and_never_before_the_first() {
+    fn a_sighting_defaults_to_now_and_is_never_before_the_first() {
         let seen = incoming(json!({}));
         assert_eq!(seen.observed_at.get(), now());
         let seen = incoming(json!({"lastSeenAt": null, "firstSeenAt": "2026-12-01"}));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn both_names_of_the_floor_say_the_same() {
+    fn both_names_of_the_floor_get_the_same_value() {
         for habitation in [
             json!({"floor": 3}),
             json!({"features": {"propertyFloor": 3}}),

@@ -1,4 +1,4 @@
-//! An advert as its property is made of it: the record, and what is kept beside it.
+//! A member: an advert as its property is built from it, the record with its history and derived fields.
 
 use super::change::AdvertHistory;
 use super::complete::DerivedFields;
@@ -7,16 +7,16 @@ use toise_contract::listings::Advert;
 /// An advert of a property.
 #[derive(Clone, Debug)]
 pub struct PropertyMember {
-    /// Its record, complete.
+    /// The advert's record, completed.
     pub advert: Advert,
-    /// What is remembered beside it.
+    /// The advert's history.
     pub history: AdvertHistory,
-    /// What of it was derived.
+    /// Which fields of the record were derived.
     pub derived: DerivedFields,
 }
 
 impl PropertyMember {
-    /// Whether it is offered still; one that does not say so is.
+    /// Whether the advert is online; true when the record does not say.
     pub(crate) fn is_online(&self) -> bool {
         self.advert.is_online.unwrap_or(true)
     }

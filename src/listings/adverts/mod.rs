@@ -1,8 +1,8 @@
-//! One advert: which listing it is, what it says, what it leaves unsaid, what changed since it was seen last.
+//! One advert: its identity, content, derived values and changes since the last sighting.
 //!
-//! The way in: [`incoming`] reads it, [`identity`] tells which listing it is, [`prepare`] lays it over what is stored,
-//! completes it ([`complete`]), doubts it ([`anomaly`]) and says what changed ([`change`]). Pure functions: nothing here
-//! reads the store or a clock.
+//! [`crate::load`] runs the steps: [`incoming`] reads the advert, [`identity`] derives its key from the URL,
+//! [`prepare`] merges it into the stored record, completes it ([`complete`]), checks it for anomalies ([`anomaly`])
+//! and reports what changed ([`change`]). Pure functions: nothing here reads the store or a clock.
 
 pub mod anomaly;
 pub mod change;

@@ -1,8 +1,9 @@
-//! What an incoming advert makes of a stored one: the next record with its history and events, or nothing, or a fault.
+//! Prepares an incoming advert: from the stored one, a record to write with its events, or nothing, or a fault.
 //!
-//! A pure function of both, so it runs on all cores before the transaction, and again inside it in the rare case that
-//! another writer came first. In two steps: a [`AdvertState`] advert and a sighting make the next, which is all that counts
-//! while sightings follow each other in memory; a [`AdvertDraft`] is what is made of it to be stored.
+//! A pure function of both, so ingestion runs it on all cores before the transaction, and again inside it in the rare
+//! case that another writer came first. It has two steps. An [`AdvertState`] and a sighting give the next state; a bulk
+//! load, whose sightings follow each other in memory, repeats only this one. An [`AdvertDraft`] is then built from the
+//! last state, ready to be written.
 
 use std::borrow::Cow;
 
@@ -24,7 +25,7 @@ use toise_dedup::Fingerprint;
 use toise_geo::iris::IrisIndex;
 use toise_store::document;
 
-/// Fields of a stored record that no sighting gives.
+/// Fields of a stored record that are not content: identity, history and derived flags.
 const HISTORY_FIELDS: [&str; 7] = [
     "flxId",
     "url",
@@ -38,28 +39,28 @@ const HISTORY_FIELDS: [&str; 7] = [
 /// A stored advert.
 #[derive(Clone, Debug)]
 pub struct StoredAdvert {
-    /// Its number in the store.
+    /// The number of the advert in the store.
     pub advert: i64,
     /// The number of its property.
     pub property: i64,
-    /// The number of its last change.
+    /// The sequence of its last change.
     pub sequence: i64,
-    /// What is remembered beside the record.
+    /// The advert's history.
     pub history: AdvertHistory,
-    /// What of the record was derived.
+    /// Which fields of the record were derived.
     pub derived: DerivedFields,
-    /// JSON text of the record.
+    /// The record as JSON text.
     pub text: Vec<u8>,
 }
 
-/// What happened to the content of an advert.
+/// How a sighting changed the content of an advert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChange {
-    /// It is new.
+    /// The advert is new.
     Created,
-    /// Its content changed.
+    /// The content changed.
     Updated,
-    /// It says what it said before.
+    /// The content is the same as before.
     Unchanged,
 }
 
@@ -74,37 +75,37 @@ impl ContentChange {
     }
 }
 
-/// A record to store.
+/// A record ready to be written.
 #[derive(Clone, Debug)]
 pub struct AdvertDraft {
-    /// The record, complete but for the property's identifier, and what is kept beside it.
+    /// The record, complete except for the property's identifier, with its history and derived fields.
     pub member: PropertyMember,
-    /// Why it is doubted.
+    /// The anomalies of the record.
     pub anomalies: Anomalies,
-    /// What comparisons need of it.
+    /// The fingerprint for comparisons.
     pub fingerprint: Fingerprint,
-    /// What happened to it.
+    /// The events that the sighting caused.
     pub events: Vec<AdvertEvent>,
-    /// What happened to its content.
+    /// How the content changed.
     pub change: ContentChange,
-    /// What whoever sent it should know.
+    /// Warnings for the sender.
     pub warnings: Vec<Cow<'static, str>>,
-    /// The record as the store keeps it.
+    /// The record encoded for the store.
     pub document: Vec<u8>,
 }
 
-/// What to do about an incoming advert.
+/// What to do with an incoming advert.
 #[derive(Clone, Debug)]
 pub enum IngestDecision {
-    /// Store a record.
+    /// Write this record.
     Write(Box<AdvertDraft>),
-    /// Nothing: everything it says is known, or older than what is known. The advert it is about.
+    /// Write nothing: everything it reports is known, or older than what is known. Holds the advert's identifier.
     Unchanged(FlxId),
-    /// It is not taken.
+    /// Refuse it.
     Reject(Fault),
 }
 
-/// What sightings said of an advert so far: its content, without what was derived from it, and its history.
+/// The content of an advert after its sightings, without derived fields, and its history.
 #[derive(Clone, Debug)]
 pub struct AdvertState {
     flx_id: FlxId,
@@ -113,45 +114,45 @@ pub struct AdvertState {
     history: AdvertHistory,
 }
 
-/// What is known of an advert after a sighting, and what that changed.
+/// The state of an advert after a sighting, and what the sighting changed.
 #[derive(Clone, Debug)]
 pub struct AdvertDelta {
-    /// What is known now.
+    /// The state after the sighting.
     pub known: AdvertState,
-    /// What happened to it.
+    /// The events that the sighting caused.
     pub events: Vec<AdvertEvent>,
-    /// What happened to its content.
+    /// How the content changed.
     pub change: ContentChange,
 }
 
-/// What a sighting comes to.
+/// The effect of a sighting on the state of an advert.
 #[derive(Clone, Debug)]
 pub enum SightingOutcome {
-    /// It says something new.
+    /// It reports something new.
     Changed(Box<AdvertDelta>),
-    /// Everything it says is known, or older than what is known.
+    /// Everything it reports is known, or older than what is known. Holds the advert's identifier.
     Unchanged(FlxId),
-    /// It is not taken.
+    /// It is refused.
     Refused(Fault),
 }
 
-/// Decides what to do about an incoming advert, given what is stored under its address.
+/// Decides what to do with an incoming advert, given the advert stored under its URL.
 ///
 /// # Errors
-/// A stored record that cannot be read, a record that cannot be written.
+/// The stored record cannot be decoded, or the new one cannot be encoded.
 pub fn prepare(
     incoming: &IncomingAdvert,
     stored: Option<&StoredAdvert>,
     iris: Option<&IrisIndex>,
 ) -> Result<IngestDecision, document::Error> {
-    let seen = match stored {
+    let outcome = match stored {
         None => AdvertState::begin(incoming),
         Some(stored) => {
             let (known, given) = AdvertState::read(stored)?;
             known.update(given, incoming)
         }
     };
-    Ok(match seen {
+    Ok(match outcome {
         SightingOutcome::Unchanged(flx_id) => IngestDecision::Unchanged(flx_id),
         SightingOutcome::Refused(fault) => IngestDecision::Reject(fault),
         SightingOutcome::Changed(delta) => {
@@ -161,7 +162,7 @@ pub fn prepare(
 }
 
 impl AdvertState {
-    /// What the first sighting of an advert says of it; it gets its identifier here.
+    /// The state after the first sighting of an advert; creates its identifier.
     pub fn begin(incoming: &IncomingAdvert) -> SightingOutcome {
         let mut content = incoming.content.clone();
         content.is_online.get_or_insert(true);
@@ -186,23 +187,23 @@ impl AdvertState {
         known.delta(ContentChange::Created, Vec::new())
     }
 
-    /// What is known after a further sighting of the advert.
+    /// The state after a further sighting of the advert.
     pub fn then(&self, incoming: &IncomingAdvert) -> SightingOutcome {
         match serde_json::to_value(&self.content) {
             Ok(Value::Object(given)) => self.update(given, incoming),
-            // Every advert is written as an object.
+            // Not reached: every advert serialises to an object.
             _ => SightingOutcome::Unchanged(self.flx_id),
         }
     }
 
-    /// What is known of a stored advert; its content also as JSON.
+    /// The state of a stored advert, with its content also as JSON.
     fn read(stored: &StoredAdvert) -> Result<(Self, Map<String, Value>), document::Error> {
         let damaged = |error: &dyn std::fmt::Display| document::Error::Damaged(error.to_string());
         let mut given: Map<String, Value> =
             serde_json::from_slice(&stored.text).map_err(|error| damaged(&error))?;
         let text_of = |field: &str| given.get(field).and_then(Value::as_str);
         let flx_id = text_of("flxId").and_then(FlxId::parse);
-        let flx_id = flx_id.ok_or_else(|| damaged(&"it has no flxId"))?;
+        let flx_id = flx_id.ok_or_else(|| damaged(&"the record has no flxId"))?;
         let url = text_of("url").map(str::to_owned);
         stored.derived.remove_from(&mut given);
         given.retain(|field, _| !HISTORY_FIELDS.contains(&field.as_str()));
@@ -217,11 +218,11 @@ impl AdvertState {
         };
         match given {
             Value::Object(given) => Ok((known, given)),
-            _ => Err(damaged(&"it is no object")),
+            _ => Err(damaged(&"the record is not an object")),
         }
     }
 
-    /// The same as [`AdvertState::then`], its content given as JSON.
+    /// Does what [`AdvertState::then`] does, with the content already given as JSON.
     fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
         if self.history.is_later_than(incoming.observed_at) {
@@ -272,9 +273,9 @@ impl AdvertState {
     }
 }
 
-/// What every advert must say, whatever else it leaves open.
+/// Checks the fields that every advert must have.
 fn require(content: &Advert) -> Result<(), Fault> {
-    let required = |is_there: bool, path: &str| match is_there {
+    let required = |is_present: bool, path: &str| match is_present {
         true => Ok(()),
         false => Err(Fault::new(path, "is required")),
     };
@@ -302,10 +303,10 @@ fn require(content: &Advert) -> Result<(), Fault> {
 }
 
 impl AdvertDraft {
-    /// The record made of content and history: completed, doubted, and written as the store keeps it.
+    /// Builds the record from content and history: completed, checked for anomalies and encoded for the store.
     ///
     /// # Errors
-    /// The record cannot be written.
+    /// The record cannot be encoded.
     pub fn build(delta: AdvertDelta, iris: Option<&IrisIndex>) -> Result<Self, document::Error> {
         let AdvertDelta {
             known,

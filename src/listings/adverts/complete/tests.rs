@@ -1,4 +1,4 @@
-//! What is filled in, and what is not.
+//! Which fields completion derives, and which it leaves missing.
 
 use super::*;
 use serde_json::json;
@@ -11,13 +11,13 @@ fn completed(value: Value) -> (Value, Completion) {
 }
 
 #[test]
-fn a_postal_code_and_a_town_give_the_rest_of_the_place() {
+fn a_postal_code_and_a_town_complete_the_location() {
     let (advert, completed) =
         completed(json!({"location": {"postalCode": "75013", "city": "PARIS"}}));
     let place = &advert["location"];
     assert_eq!(place["inseeCode"], "75113");
     assert_eq!(place["department"], "75");
-    assert_eq!(place["city"], "PARIS", "what is given stays");
+    assert_eq!(place["city"], "PARIS", "given values stay");
     assert_eq!(
         place["locationCoordinate"], place["cityCoordinate"],
         "precise to the commune"
@@ -27,7 +27,7 @@ fn a_postal_code_and_a_town_give_the_rest_of_the_place() {
 }
 
 #[test]
-fn an_insee_code_gives_the_rest_of_the_place() {
+fn an_insee_code_completes_the_location() {
     let (advert, _) = completed(json!({"location": {"inseeCode": "48095"}}));
     let place = &advert["location"];
     assert_eq!(
@@ -37,7 +37,7 @@ fn an_insee_code_gives_the_rest_of_the_place() {
 }
 
 #[test]
-fn a_postal_code_of_several_communes_tells_the_department_alone() {
+fn a_postal_code_of_several_communes_gives_only_the_department() {
     let (advert, completed) = completed(json!({"location": {"postalCode": "48000"}}));
     let place = advert["location"].as_object().unwrap();
     assert_eq!(place["department"], "48");
@@ -45,7 +45,7 @@ fn a_postal_code_of_several_communes_tells_the_department_alone() {
         assert!(!place.contains_key(derived), "{place:?}");
     }
     assert!(completed.warnings.is_empty(), "{:?}", completed.warnings);
-    // A village whose centre is not known is known all the same.
+    // A village is a known commune even if its centre is unknown.
     let (advert, completed) =
         self::completed(json!({"location": {"postalCode": "10200", "city": "AILLEVILLE"}}));
     assert_eq!(advert["location"]["inseeCode"], "10002");
@@ -54,7 +54,7 @@ fn a_postal_code_of_several_communes_tells_the_department_alone() {
 }
 
 #[test]
-fn an_unknown_commune_is_told_and_its_department_kept() {
+fn an_unknown_commune_gives_a_warning_and_its_department() {
     let (advert, completed) =
         completed(json!({"location": {"postalCode": "48190", "city": "Nullepart"}}));
     assert_eq!(
@@ -66,7 +66,7 @@ fn an_unknown_commune_is_told_and_its_department_kept() {
 }
 
 #[test]
-fn contours_tell_quarter_and_commune_of_a_position() {
+fn contours_give_the_iris_and_commune_of_a_position() {
     let contours = json!({"type": "FeatureCollection", "features": [{
         "type": "Feature", "properties": {"code_iris": "751135125", "typ_iris": "H"},
         "geometry": {"type": "Polygon", "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]]},
@@ -91,7 +91,7 @@ fn contours_tell_quarter_and_commune_of_a_position() {
 }
 
 #[test]
-fn price_per_area_is_of_the_dwelling_or_of_the_land() {
+fn price_per_area_uses_the_dwelling_or_the_land() {
     let (flat, _) = completed(
         json!({"currentPrice": {"value": 250_000}, "habitation": {"surface": {"total": 61.35}}}),
     );
@@ -108,7 +108,7 @@ fn price_per_area_is_of_the_dwelling_or_of_the_land() {
 }
 
 #[test]
-fn what_was_derived_leaves_and_what_was_given_stays() {
+fn derived_fields_are_removed_and_given_ones_stay() {
     let given = json!({"offer": {"type": "OFFER_RENT"}, "location": {"postalCode": "75013", "city": "Paris"}, "tags": []});
     let (advert, completed) = completed(given.clone());
     assert_eq!(advert["scope"], "PRICING_MENSUAL");
