@@ -144,7 +144,7 @@ fn what_cannot_be_done_says_what_can() {
         (&["explain", nobody, nobody], "no advert 019bb126"),
         (
             &["explain", "x", nobody],
-            "must be the identifier or the address of an advert",
+            "must be the identifier or the URL of an advert",
         ),
         (&["properties", "show", nobody], "no property 019bb126"),
         (

@@ -1,4 +1,6 @@
-//! What a person decides about properties: that two are one, or that adverts of one are of another.
+//! Merges and splits of properties that a person orders.
+//!
+//! Called by the CLI. A merge clears earlier splits between the two properties; a split outlasts all later sightings.
 
 use std::sync::Arc;
 
@@ -12,11 +14,11 @@ use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 
 impl Listings {
-    /// Joins two properties that a person says are one; the one that was there first stays, and its identifier is
-    /// given. What was said before of their being different is forgotten. Durable on return. Blocks.
+    /// Joins two properties that a person says are one; the older one stays, and its identifier is returned. Earlier
+    /// splits between them are cleared. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Refused`] when one is not there, or they are one already.
+    /// [`Error::Refused`] when one does not exist, or they are already one.
     pub fn merge(&self, one: FlxId, other: FlxId) -> Result<FlxId> {
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
@@ -30,7 +32,7 @@ impl Listings {
             };
             let (first, second) = match (number(one)?, number(other)?) {
                 (Some(first), Some(second)) if first == second => {
-                    return Ok(Err(format!("{one} and {other} are one property already")));
+                    return Ok(Err(format!("{one} and {other} are already one property")));
                 }
                 (Some(first), Some(second)) => (first.min(second), first.max(second)),
                 (None, _) => return Ok(Err(format!("no property {one}"))),
@@ -50,17 +52,18 @@ impl Listings {
         merged?.map_err(Error::Refused)
     }
 
-    /// Moves adverts out of a property into one of their own, whose identifier is given; they are never joined to those
-    /// they leave again. Durable on return. Blocks.
+    /// Moves adverts out of a property into one of their own and returns its identifier; they are never joined to the
+    /// remaining adverts again. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Refused`] when the property is not there, does not hold an advert, or none would stay.
+    /// [`Error::Refused`] when the property does not exist or lacks one of the adverts, or when none would leave or
+    /// stay.
     pub fn split(&self, property: FlxId, adverts: &[FlxId]) -> Result<FlxId> {
         let adverts = adverts.to_vec();
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
         self.load_alerts()?;
-        let parted = self.store.write(move |transaction| {
+        let split = self.store.write(move |transaction| {
             let number = transaction
                 .prepare_cached(
                     "SELECT coalesce(merged_into, property) FROM properties WHERE property_id = ?1",
@@ -78,7 +81,7 @@ impl Listings {
                     .find(|(_, member)| member.advert.flx_id == Some(*id))
                 {
                     Some((advert, _)) => leaving.push(*advert),
-                    None => return Ok(Err(format!("property {property} holds no advert {id}"))),
+                    None => return Ok(Err(format!("property {property} has no advert {id}"))),
                 }
             }
             leaving.sort_unstable();
@@ -93,9 +96,9 @@ impl Listings {
             tables.end()?;
             Ok(Ok(id))
         });
-        if parted.is_err() {
+        if split.is_err() {
             self.percolator.forget();
         }
-        parted?.map_err(Error::Refused)
+        split?.map_err(Error::Refused)
     }
 }

@@ -1,8 +1,8 @@
-//! What becomes of properties: an advert under the one it belongs to, two that turn out to be one joined, that undone.
+//! Applies placements to properties: stores an advert in its property, joins properties and splits them.
 //!
-//! A property keeps its identifier for life, the first advert's. When two properties turn out to be one asset the one
-//! that was there first stays and the other's identifier answers with its record. What a person splits is never joined
-//! again: those pairs are remembered advert by advert.
+//! Called inside the transaction. A property keeps its identifier for life: that of its first advert. When two
+//! properties turn out to be one asset, the older one stays and the other's identifier redirects to it. What a person
+//! splits is never joined again: those pairs of adverts are stored as distinct.
 
 use rusqlite::OptionalExtension;
 use uuid::Uuid;
@@ -17,12 +17,12 @@ use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{DedupVerdict, Fingerprint, compare};
 
-/// Adverts a property may hold: no asset has so many, and each is looked at when one changes.
+/// Maximum adverts of a property: no asset has so many, and all are read when one changes.
 pub const MEMBERS_MAX: usize = 200;
 
 impl ListingsWriter<'_> {
-    /// Stores a new advert under the property it belongs to, or one of its own; gives its number and the property's
-    /// identifier. What was foreseen counts as far as it still holds.
+    /// Stores a new advert in the property it belongs to, or in a new one; returns the advert's number and the
+    /// property's identifier. The plan is used as far as it still holds.
     pub(crate) fn place(
         &mut self,
         digest: &UrlDigest,
@@ -47,7 +47,7 @@ impl ListingsWriter<'_> {
         Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
-    /// Stores a known advert's new record; one that is alone in its property may turn out to belong to another.
+    /// Stores the new record of a known advert; one that is alone in its property may turn out to belong to another.
     pub(crate) fn replace(
         &mut self,
         advert: i64,
@@ -74,7 +74,7 @@ impl ListingsWriter<'_> {
         rows::property_id(self.connection(), property)
     }
 
-    /// The property that an advert, if it is alone in its own, belongs to by what it says now.
+    /// The other property that an advert with this fingerprint belongs to, if it is alone in its own.
     fn find_other_property(
         &self,
         advert: i64,
@@ -93,7 +93,7 @@ impl ListingsWriter<'_> {
         }
     }
 
-    /// Where an advert belongs; `before` is what was found beforehand. `own` is as for [`Placement::find`].
+    /// Where an advert belongs; `before` was found before the transaction, `own` is as for [`Placement::find`].
     fn find(
         &self,
         fingerprint: &Fingerprint,
@@ -106,7 +106,7 @@ impl ListingsWriter<'_> {
         }
     }
 
-    /// Replaces the record of a property by what its adverts make: by what was foreseen, if the property is as it was.
+    /// Replaces a property's record by one built from its adverts: the planned one, if the property is unchanged since.
     fn refresh_property(
         &mut self,
         property: i64,
@@ -121,13 +121,13 @@ impl ListingsWriter<'_> {
         }
     }
 
-    /// Joins to a property those that turn out to be the same, as far as nothing speaks against it; gives the one
-    /// that stays, whose record is to be rebuilt.
+    /// Joins `others` to a property where nothing contradicts it; returns the property that stays, whose record the
+    /// caller must rebuild.
     fn join(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<i64> {
         Ok(self.join_any(property, others)?.unwrap_or(property))
     }
 
-    /// The same; `None` when none was joined.
+    /// Joins `others` as [`Self::join`] does; `None` when none was joined.
     fn join_any(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<Option<i64>> {
         let mut joined = None;
         for other in others {
@@ -142,7 +142,7 @@ impl ListingsWriter<'_> {
         Ok(joined)
     }
 
-    /// Whether two properties may be one: none of their adverts contradict each other, and nobody split them.
+    /// Whether two properties may be joined: none of their adverts contradict each other, and no person split them.
     fn may_join(&self, one: i64, other: i64) -> rusqlite::Result<bool> {
         let ones = fingerprints_of(self.connection(), one)?;
         let others = fingerprints_of(self.connection(), other)?;
@@ -163,8 +163,8 @@ impl ListingsWriter<'_> {
         Ok(true)
     }
 
-    /// Moves adverts out of their property into one of their own, for good; the numbers must be some, but not all, of
-    /// the property's. Gives the new property's identifier.
+    /// Moves adverts out of their property into one of their own, permanently; returns the new property's identifier.
+    /// `leaving` must name some, but not all, of the property's adverts.
     pub(crate) fn split(&mut self, property: i64, leaving: &[i64]) -> rusqlite::Result<FlxId> {
         let members = rows::members(self.connection(), property)?;
         let (leave, stay): (Vec<_>, Vec<_>) = members
@@ -177,9 +177,9 @@ impl ListingsWriter<'_> {
         }
         let ids = leave.iter().filter_map(|(_, member)| member.advert.flx_id);
         let (id, former) = self.identifier_for(ids)?;
-        let parting: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
-        let made = BuiltProperty::build(id, &parting).map_err(failed)?;
-        let parted = match former {
+        let moved_members: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
+        let made = BuiltProperty::build(id, &moved_members).map_err(failed)?;
+        let new_property = match former {
             Some(former) => {
                 self.update_property(former, &made, Some(PropertyTrigger::AdvertChanged))?;
                 former
@@ -187,9 +187,9 @@ impl ListingsWriter<'_> {
             None => self.insert_property(id, &made)?,
         };
         for (advert, member) in &leave {
-            self.move_advert(*advert, parted)?;
+            self.move_advert(*advert, new_property)?;
             if let Some(founded) = member.advert.flx_id {
-                self.redirect_identifier(founded, property, parted)?;
+                self.redirect_identifier(founded, property, new_property)?;
             }
         }
         self.rebuild(property, Some(PropertyTrigger::AdvertChanged))?;
@@ -197,21 +197,21 @@ impl ListingsWriter<'_> {
         Ok(id)
     }
 
-    /// The identifier of a property of these adverts: that of one of them, unless a property of other adverts bears it
-    /// still. It may have been a property's that was joined to another, which then is that property again.
+    /// The identifier for a property of these adverts: the first of theirs that no live property bears, else a new one.
+    /// If it belonged to a property that was joined to another, the number of that property is returned for reuse.
     fn identifier_for(
         &self,
         adverts: impl Iterator<Item = FlxId>,
     ) -> rusqlite::Result<(FlxId, Option<i64>)> {
         for id in adverts {
-            let borne = self
+            let existing = self
                 .connection()
                 .prepare_cached(
                     "SELECT property, merged_into IS NULL FROM properties WHERE property_id = ?1",
                 )?
                 .query_row([id.0.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            match borne {
+            match existing {
                 None => return Ok((id, None)),
                 Some((former, false)) => return Ok((id, Some(former))),
                 Some((_, true)) => {}

@@ -1,4 +1,4 @@
-//! Why two adverts are, or are not, one asset: the comparison field by field, and what was decided about them.
+//! Explains why two adverts are, or are not, one asset: the comparison field by field, and earlier decisions.
 
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
@@ -11,17 +11,17 @@ use toise_contract::listings::codes::FlxId;
 use toise_dedup::{Comparison, Fingerprint, compare};
 use toise_store::document;
 
-/// One of the two adverts.
+/// One of the two compared adverts.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedAdvert {
-    /// The advert.
+    /// The advert's identifier.
     pub flx_id: FlxId,
-    /// The property it belongs to.
+    /// The identifier of its property.
     pub property_flx_id: FlxId,
     /// The portal.
     pub source: Option<String>,
-    /// Its address.
+    /// Its URL.
     pub url: Option<String>,
     /// Its title.
     pub title: Option<String>,
@@ -31,25 +31,25 @@ pub struct ExplainedAdvert {
     fingerprint: Fingerprint,
 }
 
-/// Two adverts side by side.
+/// The comparison of two adverts.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// Both adverts.
     pub adverts: [ExplainedAdvert; 2],
-    /// Whether they belong to one property now.
+    /// Whether they are in one property now.
     pub together: bool,
-    /// Whether a person declared them to be of different assets.
+    /// Whether a person declared them to be different assets.
     pub split: bool,
-    /// What comparing them alone comes to; a property's other adverts have their say too.
+    /// The comparison of these two alone; placement also compares a property's other adverts.
     pub comparison: Comparison,
 }
 
 impl Listings {
-    /// Compares two adverts, each named by its identifier or its address. Blocks.
+    /// Compares two adverts, each named by its identifier or its URL. Blocks.
     ///
     /// # Errors
-    /// [`Error::Refused`] when one of them is not there.
+    /// [`Error::Refused`] when one of them does not exist.
     pub fn explain(&self, one: &str, other: &str) -> Result<Explanation> {
         let (one, other) = (self.side(one)?, self.side(other)?);
         let pair = (one.number, other.number);
@@ -70,7 +70,7 @@ impl Listings {
             (Some(id), _) => ("advert_id", *id.0.as_bytes()),
             (None, Some(url)) => ("url_digest", url.digest()),
             (None, None) => {
-                let rule = "must be the identifier or the address of an advert";
+                let rule = "must be the identifier or the URL of an advert";
                 return Err(Error::Refused(format!("{name:?} {rule}")));
             }
         };

@@ -1,9 +1,9 @@
-//! Where an advert belongs: the property its asset has already, looked for among the adverts near it.
+//! Finds the property an advert belongs to, among the adverts that share a block key with it.
 //!
-//! That is most of what taking an advert costs, so readers do it on all cores before the transaction
-//! ([`PlannedPlacement::plan`]). Inside it, only what changed in between is looked at again ([`Placement::now`]), and the outcome is
-//! that of looking for everything again. An advert meets about 130 others at two million properties; their outlines are
-//! read in runs of neighbours, and the one in ten that remains by its fingerprint.
+//! Ingestion calls it, and spends most of its time here, so readers search on all cores before the transaction
+//! ([`PlannedPlacement::plan`]). Inside the transaction only what changed since is checked ([`Placement::now`]); the
+//! result is the same as that of a full search there. At two million properties an advert has about 130 candidates.
+//! Their outlines are read in runs of neighbours; the one in ten that remains is compared by its fingerprint.
 
 use std::collections::BTreeSet;
 
@@ -21,29 +21,30 @@ use toise_dedup::{
     assign_known, compare,
 };
 
-/// Adverts of one key that a new one meets at most, the latest first.
+/// Maximum candidates under one block key, latest first.
 const CANDIDATES_PER_KEY_MAX: usize = 500;
-/// Adverts a new one meets at most, the latest first.
+/// Maximum candidates in all, latest first.
 const CANDIDATES_MAX: usize = 2_000;
 
-/// The property an advert belongs to, by number, and those it shows to be the same; `None` when to one of its own.
+/// The number of the property an advert belongs to, and of others that it shows to be the same asset; `None` when it
+/// founds a new property.
 pub(crate) type PlacementTarget = Option<(i64, Vec<i64>)>;
 
-/// Where an advert belongs as the store stood, and what that depends on.
+/// Where an advert belongs as of one state of the store, and what that result depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
-    /// Where it belongs.
+    /// Where the advert belongs.
     pub found: PlacementTarget,
-    /// Adverts met that are not plainly different.
+    /// Candidates that are not clearly different.
     alike: Vec<i64>,
-    /// Their properties: those that were weighed.
+    /// The properties of those candidates, which were compared in full.
     weighed: Vec<i64>,
-    /// Adverts met, under the fullest key and in all.
+    /// Number of candidates, under the fullest key and in all.
     met: (usize, usize),
 }
 
 impl Placement {
-    /// Looks for the property an advert belongs to; `own` is the advert's number and property when it is known already.
+    /// Searches for the property an advert belongs to; `own` is the number and property of an advert already stored.
     pub fn find(
         connection: &Connection,
         fingerprint: &Fingerprint,
@@ -58,7 +59,7 @@ impl Placement {
             let (property, other) = statement.query_row([advert], |row| {
                 Ok((row.get(0)?, rows::fingerprint(row, 1)?))
             })?;
-            // Most of those met are plainly different: their properties need not be read whole.
+            // Most candidates are clearly different: their properties need not be read in full.
             if !is_different(fingerprint, &other) {
                 alike.push(advert);
                 weighed.insert(property);
@@ -72,7 +73,7 @@ impl Placement {
         })
     }
 
-    /// What [`Placement::find`] finds now, after what changed since.
+    /// What [`Placement::find`] would find now, given what changed since it ran.
     pub fn now(
         &self,
         connection: &Connection,
@@ -84,7 +85,7 @@ impl Placement {
         let (of_key, in_all) = (self.met.0 + met_since.len(), self.met.1 + met_since.len());
         let is_full = of_key >= CANDIDATES_PER_KEY_MAX || in_all >= CANDIDATES_MAX;
         if is_full && (!met_since.is_empty() || recent.has_changed_adverts()) {
-            // The latest are met: who came may have displaced others, who left may have let others in.
+            // Only the latest are candidates: new adverts may have displaced some, removed ones made room for others.
             return Ok(Self::find(connection, fingerprint, own)?.found);
         }
         let alike_since: Vec<i64> = met_since
@@ -111,13 +112,13 @@ fn is_different(one: &Fingerprint, other: &Fingerprint) -> bool {
     compare(one, other).verdict() == DedupVerdict::Different
 }
 
-/// Adverts under any key that an advert looks up, each once, without those their outlines rule out; and how many were
-/// met, under the fullest key and in all.
+/// Adverts under any block key that the fingerprint probes, each once, without those their outlines rule out; and the
+/// number of candidates, under the fullest key and in all.
 fn find_nearby(
     connection: &Connection,
     fingerprint: &Fingerprint,
 ) -> rusqlite::Result<(Vec<i64>, (usize, usize))> {
-    // A limit bound as a parameter would have the statement planned anew for each key.
+    // The loop stops reading at the limit: a LIMIT bound as a parameter would make SQLite plan again for each key.
     let mut statement = connection
         .prepare_cached("SELECT advert, outline FROM blocks WHERE key = ?1 ORDER BY advert DESC")?;
     let mut met: Vec<(i64, bool)> = Vec::new();
@@ -128,7 +129,7 @@ fn find_nearby(
         while met.len() - before < CANDIDATES_PER_KEY_MAX
             && let Some(row) = rows.next()?
         {
-            // Blocks of an older version have no outlines.
+            // Blocks written by an older version have no outlines.
             let outline = row.get_ref(1)?.as_blob_or_null()?.and_then(Outline::decode);
             let is_ruled_out = outline.is_some_and(|other| fingerprint.certainly_differs(&other));
             met.push((row.get(0)?, is_ruled_out));
@@ -143,7 +144,7 @@ fn find_nearby(
     Ok((near.map(|(advert, _)| advert).collect(), (fullest, in_all)))
 }
 
-/// Decides between properties, by all adverts each of them holds.
+/// Chooses between properties by comparing with all adverts of each.
 fn choose_property(
     connection: &Connection,
     fingerprint: &Fingerprint,
@@ -169,7 +170,7 @@ fn choose_property(
                 .into_iter()
                 .map(|(number, fingerprint)| AssignmentCandidate {
                     property: id,
-                    // Numbers follow arrival as identifiers do: enough to break ties.
+                    // Numbers grow with arrival as identifiers do, which is enough to break ties.
                     advert: FlxId(Uuid::from_u128(number as u128)),
                     fingerprint,
                 }),
@@ -191,17 +192,18 @@ fn choose_property(
     })
 }
 
-/// What becomes of properties when a draft is stored, found out before its transaction.
+/// What storing a draft does to properties, worked out before its transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedPlacement {
-    /// Where the advert belongs; `None` of a known one that stays where it is.
+    /// Where the advert belongs; `None` for a known advert that stays in its property.
     pub placement: Option<Placement>,
-    /// The number of the property that its adverts make with this one, and what they make; no number of a new one.
+    /// The property rebuilt with this advert, and its number; no number for a new property. `None` when properties are
+    /// to be joined.
     pub made: Option<(Option<i64>, BuiltProperty)>,
 }
 
 impl PlannedPlacement {
-    /// Finds out, for a draft made from a stored advert or from none.
+    /// Plans for a draft that updates the stored advert, or is new.
     pub fn plan(
         connection: &Connection,
         draft: &AdvertDraft,
@@ -224,7 +226,7 @@ impl PlannedPlacement {
                 let made = BuiltProperty::build(id, members.chain([&draft.member]));
                 Some((Some(*property), made.map_err(failed)?))
             }
-            // What is joined to it is found out when it is.
+            // Joins are decided inside the transaction, and the record is built after them.
             Some(_) => None,
         };
         Ok(Self {
@@ -262,7 +264,7 @@ impl PlannedPlacement {
     }
 }
 
-/// The property that a new advert makes alone.
+/// The property that a new advert founds.
 pub(crate) fn own_property(draft: &AdvertDraft) -> rusqlite::Result<BuiltProperty> {
     let id = draft.member.advert.flx_id;
     let id = id.ok_or_else(|| failed("an advert has no identifier"))?;

@@ -1,8 +1,8 @@
-//! Which property an advert belongs to.
+//! Placement: which property an advert belongs to.
 //!
-//! `find` looks for it among the adverts near it, by [`toise_dedup`]; `cluster` stores the advert there, joins
-//! properties that turn out to be one, and undoes that; `by_hand` takes a person's word for either, and [`explain`]
-//! says why two adverts are, or are not, one asset.
+//! `find` searches among the adverts near it, with [`toise_dedup`]. `cluster` stores the advert there, joins properties
+//! that turn out to be one asset, and splits them. `by_hand` applies a person's merge or split. [`explain`] reports why
+//! two adverts are, or are not, one asset.
 
 mod by_hand;
 mod cluster;

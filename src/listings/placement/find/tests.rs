@@ -1,4 +1,4 @@
-//! Adverts belong where they would if each came alone, whatever came between their preparation and their transaction.
+//! Adverts are placed as if ingested one by one, whatever is written between their preparation and their transaction.
 
 use proptest::prelude::{Strategy, prop_assert_eq, proptest};
 use proptest::test_runner::Config;
@@ -13,7 +13,7 @@ use toise_base::clock::Clock;
 use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_store::{Store, document};
 
-/// Listings in a folder of their own, after the made-up market.
+/// Listings in a folder of their own, with a clock set after the synthetic market.
 struct PlacementFixture {
     listings: Listings,
     folder: TempDir,
@@ -28,7 +28,7 @@ impl PlacementFixture {
         }
     }
 
-    fn take(&self, adverts: &[Value]) {
+    fn ingest(&self, adverts: &[Value]) {
         let outcomes = self.listings.ingest(adverts.to_vec()).unwrap();
         assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
     }
@@ -37,7 +37,7 @@ impl PlacementFixture {
         self.listings.store.read(reading).unwrap()
     }
 
-    /// Digests of the addresses of all adverts in order of arrival, each with that of its property's first advert.
+    /// URL digests of all adverts in order of arrival, each with the digest of its property's first advert.
     fn clusters(&self) -> Vec<(String, String)> {
         let sql = "SELECT hex(url_digest), first_value(hex(url_digest)) OVER (PARTITION BY property ORDER BY advert)
                    FROM adverts ORDER BY advert";
@@ -48,15 +48,15 @@ impl PlacementFixture {
         })
     }
 
-    /// The same in the order of addresses, for adverts that arrived otherwise.
+    /// The clusters in order of URL digests, to compare different orders of arrival.
     fn clusters_by_address(&self) -> Vec<(String, String)> {
         let mut clusters = self.clusters();
         clusters.sort();
         clusters
     }
 
-    /// Every property is what its adverts make, and every advert is found under its keys with its outline.
-    fn is_sound(&self) {
+    /// Asserts that every property equals what its adverts build and every advert has its keys and outlines.
+    fn assert_sound(&self) {
         self.read(|connection| {
             let sql = "SELECT count(*) FROM records FULL JOIN (SELECT record FROM properties WHERE merged_into IS NULL)
                        of_properties USING (record) WHERE document IS NULL OR of_properties.record IS NULL";
@@ -97,7 +97,7 @@ impl PlacementFixture {
         });
     }
 
-    /// Has all blocks be as a store from before outlines has them.
+    /// Removes the outlines, as in a store written by a version without them.
     fn forget_outlines(&self) {
         let sql = "UPDATE blocks SET outline = NULL";
         let store = &self.listings.store;
@@ -112,19 +112,19 @@ fn listings(folder: &TempDir) -> Listings {
     Listings::new(Store::open(folder.path()).unwrap(), clock)
 }
 
-/// Sightings of adverts that lie close together.
+/// Sightings from a dense market, filtered by whether each is the first of its advert.
 fn sightings(
     adverts: u64,
     seed: u64,
     level: DistortionLevel,
-    is_taken: impl Fn(bool) -> bool,
+    is_wanted: impl Fn(bool) -> bool,
 ) -> Vec<Value> {
     let request = AdvertsRequest {
         spread: MarketDensity::Dense,
         ..AdvertsRequest::new(adverts, seed, level)
     };
     let market = MarketGenerator::new(request);
-    let observed = market.observations().filter(|seen| is_taken(seen.first));
+    let observed = market.observations().filter(|seen| is_wanted(seen.first));
     observed
         .map(|seen| serde_json::to_value(seen.advert).unwrap())
         .collect()
@@ -142,51 +142,51 @@ proptest! {
     #![proptest_config(Config::with_cases(4))]
 
     #[test]
-    fn adverts_taken_together_belong_where_they_would_if_each_came_alone(
+    fn adverts_ingested_in_groups_are_placed_as_if_one_by_one(
         seed in 0u64..10_000, level in levels(), cuts in proptest::collection::vec(1usize..300, 1..12),
     ) {
         let sightings = sightings(120, seed, level, |_| true);
-        let (alone, together, outlined_late) = (PlacementFixture::open(), PlacementFixture::open(), PlacementFixture::open());
+        let (alone, together, without_outlines) = (PlacementFixture::open(), PlacementFixture::open(), PlacementFixture::open());
         for advert in &sightings {
-            alone.take(std::slice::from_ref(advert));
+            alone.ingest(std::slice::from_ref(advert));
         }
         let (mut rest, mut cuts) = (&sightings[..], cuts.iter().cycle());
         while !rest.is_empty() {
             let (group, after) = rest.split_at((*cuts.next().unwrap()).min(rest.len()));
-            together.take(group);
-            outlined_late.take(group);
-            outlined_late.forget_outlines();
+            together.ingest(group);
+            without_outlines.ingest(group);
+            without_outlines.forget_outlines();
             rest = after;
         }
         let clusters = alone.clusters();
         prop_assert_eq!(&together.clusters(), &clusters);
-        prop_assert_eq!(&outlined_late.clusters(), &clusters);
-        alone.is_sound();
-        together.is_sound();
+        prop_assert_eq!(&without_outlines.clusters(), &clusters);
+        alone.assert_sound();
+        together.assert_sound();
     }
 
     #[test]
-    fn adverts_taken_at_once_by_several_belong_where_they_would_one_after_the_other(
+    fn concurrent_writers_place_adverts_as_if_one_after_the_other(
         seed in 0u64..10_000, level in levels(), group in 1usize..60,
     ) {
         let sightings = sightings(240, seed, level, |is_first| is_first);
         let at_once = PlacementFixture::open();
         std::thread::scope(|scope| {
-            // Neighbours in the stream, often of one asset, come from different hands.
-            for hand in 0..3 {
-                let own: Vec<Value> = sightings.iter().skip(hand).step_by(3).cloned().collect();
-                let listings = match hand {
+            // Neighbours in the stream, often of one asset, go to different writers.
+            for writer in 0..3 {
+                let own: Vec<Value> = sightings.iter().skip(writer).step_by(3).cloned().collect();
+                let listings = match writer {
                     0 => at_once.listings.clone(),
                     _ => listings(&at_once.folder),
                 };
                 scope.spawn(move || {
-                    for some in own.chunks(group) {
-                        listings.ingest(some.to_vec()).unwrap();
+                    for batch in own.chunks(group) {
+                        listings.ingest(batch.to_vec()).unwrap();
                     }
                 });
             }
         });
-        at_once.is_sound();
+        at_once.assert_sound();
         let in_turn = PlacementFixture::open();
         let by_address: std::collections::HashMap<String, &Value> = sightings
             .iter()
@@ -197,13 +197,13 @@ proptest! {
             })
             .collect();
         for (address, _) in at_once.clusters() {
-            in_turn.take(std::slice::from_ref(by_address[&address]));
+            in_turn.ingest(std::slice::from_ref(by_address[&address]));
         }
         prop_assert_eq!(at_once.clusters_by_address(), in_turn.clusters_by_address());
     }
 }
 
-/// Two adverts of unlike assets, and what each is under.
+/// Fingerprints of two different assets that share a block key.
 fn unlike() -> (Fingerprint, Fingerprint) {
     let sightings = sightings(64, 7, DistortionLevel::Clean, |is_first| is_first);
     let mut fingerprints = sightings
@@ -219,11 +219,11 @@ fn unlike() -> (Fingerprint, Fingerprint) {
 }
 
 #[test]
-fn only_what_came_since_is_looked_at_unless_it_displaces_what_was_met() {
-    let desk = PlacementFixture::open();
-    let basis = desk.read(ChangeBaseline::now);
+fn only_later_changes_are_checked_unless_they_displace_candidates() {
+    let fixture = PlacementFixture::open();
+    let basis = fixture.read(ChangeBaseline::now);
     let (one, other) = unlike();
-    // Found in no store, so that finding it again says who looked.
+    // No store holds this target, so a result equal to it proves that nothing was searched again.
     let found = Some((7, vec![9]));
     let placement = |met: (usize, usize)| Placement {
         found: found.clone(),
@@ -233,7 +233,7 @@ fn only_what_came_since_is_looked_at_unless_it_displaces_what_was_met() {
     };
     let (few, full) = (placement((3, 3)), placement((CANDIDATES_PER_KEY_MAX, 600)));
     let stands = |placement: &Placement, add: &dyn Fn(&mut RecentChanges)| {
-        desk.read(|connection| {
+        fixture.read(|connection| {
             let mut recent = RecentChanges::since(basis, connection)?.unwrap();
             add(&mut recent);
             Ok(placement.now(connection, &one, None, &recent)? == found)
@@ -246,14 +246,14 @@ fn only_what_came_since_is_looked_at_unless_it_displaces_what_was_met() {
     let weighed = |recent: &mut RecentChanges| recent.add_property(8);
     assert!(!stands(&few, &weighed) && !stands(&full, &weighed));
     let unlike = |recent: &mut RecentChanges| recent.add_advert(1, &other.blocks(), &other);
-    assert!(stands(&few, &unlike), "it is met and told apart");
     assert!(
-        !stands(&full, &unlike),
-        "it takes the place of one that was met"
+        stands(&few, &unlike),
+        "it is a candidate, but clearly different"
     );
+    assert!(!stands(&full, &unlike), "it displaces a candidate");
     let far = |recent: &mut RecentChanges| recent.add_advert(1, &[BlockKey(0)], &one);
     assert!(stands(&few, &far) && stands(&full, &far));
     let left = |recent: &mut RecentChanges| recent.add_advert(0, &[BlockKey(0)], &one);
-    assert!(stands(&few, &left), "what it was under was told apart");
-    assert!(!stands(&full, &left), "it may have left room");
+    assert!(stands(&few, &left), "it was no similar candidate");
+    assert!(!stands(&full, &left), "it may have made room for another");
 }
