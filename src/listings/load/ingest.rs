@@ -1,10 +1,11 @@
-//! Adverts into the store: read and prepared on all cores, taken in groups of one transaction each.
+//! Ingestion: adverts are prepared on all cores and written in groups, one transaction each.
 //!
-//! A group's records, properties and events become durable together, or none of them. Before the transaction each
-//! advert is prepared against what readers see, and where it belongs is found out (`placement`). Inside it the version
-//! it was prepared against is compared with the present one, and the rare one that another writer overtook, or that came
-//! twice in the group, is prepared again; where it belongs is weighed again if something near it changed. So any number
-//! of servers and commands may take adverts at once, and what comes out does not depend on how they were grouped.
+//! Called by the HTTP API, the collector and the CLI. A group's records, properties and events become durable together,
+//! or none of them. Before the transaction each advert is prepared against what readers see, and its property is
+//! searched (`placement`). Inside it, the version an advert was prepared against is compared with the current one. The
+//! rare advert that another writer changed, or that occurs twice in the group, is prepared again; its placement is
+//! checked again if something near it changed. So any number of servers and commands may ingest at once, and the result
+//! does not depend on how adverts were grouped.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -31,31 +32,31 @@ use toise_contract::listings::deliveries::AdvertEvent;
 use toise_geo::iris::IrisIndex;
 use toise_store::document;
 
-/// Adverts of one transaction: enough to share its fsync, few enough that others who write do not wait long.
+/// Adverts per transaction: enough to share its fsync, few enough that other writers do not wait long.
 pub const GROUP_MAX: usize = 128;
 
-/// What became of an advert that was taken.
+/// The result for an advert that was ingested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IngestReceipt {
-    /// The advert.
+    /// The advert's identifier.
     pub flx_id: FlxId,
-    /// The property it belongs to.
+    /// The identifier of its property.
     pub property_flx_id: FlxId,
-    /// What happened to its content.
+    /// How its content changed.
     pub change: ContentChange,
-    /// What happened to it.
+    /// The events that the sighting caused.
     pub events: Vec<AdvertEvent>,
-    /// What whoever sent it should know: why it is doubted, what could not be completed.
+    /// Warnings for the sender: anomalies, and what could not be completed.
     pub warnings: Vec<Cow<'static, str>>,
 }
 
-/// What became of an advert: taken, or refused with the reason.
+/// The outcome for an advert: ingested, or refused with the reason.
 pub type IngestOutcome = std::result::Result<IngestReceipt, Fault>;
 
-/// The contract's code of an advert that is refused.
+/// The contract's error code for a refused advert.
 const FAULT_CODE: u32 = 10_002;
 
-/// What became of an advert, as answers tell it.
+/// The outcome for an advert as JSON, for responses.
 pub fn answer(outcome: &IngestOutcome) -> Value {
     let receipt = match outcome {
         Ok(receipt) => receipt,
@@ -76,32 +77,32 @@ pub fn answer(outcome: &IngestOutcome) -> Value {
     answer
 }
 
-/// An advert on its way.
+/// A validated advert; `plan` is `None` for one that occurs earlier in its group.
 struct PreparedAdvert {
     incoming: IncomingAdvert,
     plan: Option<WritePlan>,
 }
 
-/// What to do about an advert, as long as the stored one is of the version it was made for.
+/// What to do with an advert, valid while the stored one still has this version.
 struct WritePlan {
     version: Option<(i64, i64)>,
     step: IngestDecision,
     planned: Option<PlannedPlacement>,
 }
 
-/// Adverts of one transaction.
+/// The adverts of one transaction.
 struct IngestGroup {
-    /// Before anything of it was looked up.
+    /// The last change before anything was looked up for the group.
     basis: ChangeBaseline,
-    /// Each read or refused.
+    /// Each advert, or why it was refused.
     adverts: Vec<std::result::Result<PreparedAdvert, Fault>>,
 }
 
 impl Listings {
-    /// Takes adverts in, in order; on disk on return. While one group is written the next is prepared. Blocks.
+    /// Ingests adverts in order. While one group is written the next is prepared. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// A store that fails. The groups before the one that failed are taken; taking an advert again does no harm.
+    /// The store fails. Groups before the failed one stay written; ingesting an advert again does no harm.
     pub fn ingest(&self, mut adverts: Vec<Value>) -> Result<Vec<IngestOutcome>> {
         if adverts.len() <= GROUP_MAX {
             return self.write_group(self.prepare_group(adverts)?);
@@ -113,7 +114,7 @@ impl Listings {
                 while !adverts.is_empty() {
                     let rest = adverts.split_off(adverts.len().min(GROUP_MAX));
                     let group = self.prepare_group(std::mem::replace(&mut adverts, rest));
-                    // Nobody waits any more when a group before this one failed.
+                    // The receiver is gone when an earlier group failed.
                     if prepared.send(group).is_err() {
                         return;
                     }
@@ -126,7 +127,7 @@ impl Listings {
         })
     }
 
-    /// Reads adverts and prepares each against what is stored now.
+    /// Validates adverts and prepares each against what is stored now.
     fn prepare_group(&self, adverts: Vec<Value>) -> Result<IngestGroup> {
         let now = self.clock.now();
         let read: Vec<std::result::Result<IncomingAdvert, Fault>> = adverts
@@ -138,13 +139,13 @@ impl Listings {
             ChangeBaseline::now(connection)
         })?;
         let iris = self.contours.get()?;
-        let mut met = HashSet::with_capacity(read.len());
+        let mut seen = HashSet::with_capacity(read.len());
         let adverts: Vec<(std::result::Result<IncomingAdvert, Fault>, bool)> = read
             .into_iter()
             .map(|read| {
                 let is_first = read
                     .as_ref()
-                    .is_ok_and(|read| met.insert(read.url.digest()));
+                    .is_ok_and(|read| seen.insert(read.url.digest()));
                 (read, is_first)
             })
             .collect();
@@ -153,7 +154,7 @@ impl Listings {
                 Ok(incoming) => incoming,
                 Err(fault) => return Ok(Err(fault)),
             };
-            // What comes twice is prepared in its turn, when the first is stored.
+            // A second sighting of one advert is prepared inside the transaction, after the first is stored.
             let plan = match is_first {
                 true => Some(self.plan(&incoming, iris.as_deref())?),
                 false => None,
@@ -166,7 +167,7 @@ impl Listings {
         })
     }
 
-    /// Prepares an advert against what is stored now, and finds out where it belongs.
+    /// Prepares an advert against what is stored now, and plans its placement.
     fn plan(&self, incoming: &IncomingAdvert, iris: Option<&IrisIndex>) -> Result<WritePlan> {
         let digest = incoming.url.digest();
         let stored = self
@@ -182,12 +183,12 @@ impl Listings {
         Ok(plan)
     }
 
-    /// Takes a group; on disk on return.
+    /// Writes a group. Returns once durable.
     fn write_group(&self, group: IngestGroup) -> Result<Vec<IngestOutcome>> {
         let iris = self.contours.get()?;
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
-        let taken = self.store.write(move |transaction| {
+        let written = self.store.write(move |transaction| {
             let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
             let mut tables =
                 ListingsWriter::begin(transaction, percolation)?.with_baseline(group.basis)?;
@@ -198,14 +199,14 @@ impl Listings {
             });
             let outcomes = outcomes.collect::<rusqlite::Result<Vec<IngestOutcome>>>()?;
             tables.end()?;
-            // Taking a group apart costs time that others wait for here, and nobody where it came from.
+            // Dropping a group takes time: it is returned, because other writers would wait for a drop in here.
             Ok((outcomes, group))
         });
-        if taken.is_err() {
-            // The alerts it saw may be none: what else it was committed with failed too.
+        if written.is_err() {
+            // The alerts it saw may not exist: other writes of the same group commit failed with it.
             self.percolator.forget();
         }
-        let (outcomes, _) = taken?;
+        let (outcomes, _) = written?;
         Ok(outcomes)
     }
 }
@@ -233,10 +234,10 @@ fn write_one(
     let version = tables.version(&digest)?;
     let plan = match &mut prepared.plan {
         Some(plan) if plan.version == version => plan,
-        overtaken => {
+        outdated => {
             let stored = rows::by_url(tables.connection(), &digest)?;
             let plan = WritePlan::new(&prepared.incoming, stored.as_ref(), iris);
-            overtaken.insert(plan.map_err(failed)?)
+            outdated.insert(plan.map_err(failed)?)
         }
     };
     let draft = match &mut plan.step {

@@ -1,5 +1,5 @@
-//! Adverts on their way into the store: sighting by sighting ([`ingest`], whose body [`request`] reads), or millions at
-//! once when it is known which of them show one asset ([`bulk`]).
+//! Loads adverts into the store: sighting by sighting ([`ingest`], whose request body [`request`] reads), or millions
+//! at once when it is known which of them show one asset ([`bulk`]).
 
 pub mod bulk;
 pub mod ingest;

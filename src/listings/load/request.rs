@@ -1,4 +1,4 @@
-//! The body that brings adverts.
+//! The request body of an ingestion.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use toise_contract::fault::Fault;
 use toise_contract::fields::{Field, FieldKind, ListOf, read};
 use toise_contract::walk::JsonPath;
 
-/// Adverts one call may bring.
+/// Maximum adverts per call.
 pub const ADVERTS_MAX: usize = 1_000;
 
 const ADVERTS_KEY: &str = "adverts";
@@ -17,14 +17,14 @@ static ITEMS: ListOf = ListOf {
     most: Some(ADVERTS_MAX),
 };
 
-/// The body of an ingestion.
+/// The fields of the request body.
 pub static ADVERTS: [Field; 1] = [Field::required(
     ADVERTS_KEY,
     FieldKind::List(&ITEMS),
     "Adverts in order; each is taken or refused by itself",
 )];
 
-/// Reads the body of an ingestion: `{adverts: […]}`. The adverts themselves are read one by one, later.
+/// Reads the request body, `{adverts: […]}`. The adverts themselves are validated one by one, later.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -42,7 +42,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_batch_is_a_list_of_adverts_that_are_looked_at_later() {
+    fn a_body_is_a_list_of_adverts_that_are_validated_later() {
         assert_eq!(parse_adverts(json!({"adverts": [1, {}]})).unwrap().len(), 2);
         for (body, message) in [
             (json!([]), "body: must be an object"),

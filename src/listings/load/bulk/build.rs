@@ -1,4 +1,4 @@
-//! From the sightings of assets to what is written of them, on all cores.
+//! Builds the records and rows of a bulk load from the sightings of assets, on all cores.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -33,26 +33,26 @@ pub(super) struct BuiltBlock {
     pub assets: Vec<BuiltAsset>,
     /// The properties as rows of their table.
     pub properties: RecordBatch,
-    /// The adverts as rows of theirs.
+    /// The adverts as rows of their table.
     pub adverts: RecordBatch,
     pub sightings: u64,
 }
 
-/// What blocks are made with.
+/// What building a block needs.
 pub(super) struct BlockBuilder<'w> {
-    /// Where the words of properties go.
+    /// Indexes the texts of properties.
     pub words: BulkIndexer,
     pub iris: Option<&'w IrisIndex>,
-    /// When all of it arrives.
+    /// The time of arrival of all sightings.
     pub at: DateTime<Utc>,
-    /// Numbers of properties given away: each block takes its own before it is written.
+    /// The last property number assigned; each block takes a range before it is written.
     pub numbers: AtomicI64,
 }
 
 impl BlockBuilder<'_> {
-    /// Makes the block of these assets; each is sightings in time order.
+    /// Builds the block of these assets; each is its sightings in time order.
     pub fn make(&self, assets: Vec<Vec<Value>>) -> Result<BuiltBlock> {
-        let mut made = Vec::with_capacity(assets.len());
+        let mut built = Vec::with_capacity(assets.len());
         let (mut properties, mut adverts) = (PropertyRows::default(), AdvertRows::default());
         let mut sightings = 0;
         let count = assets.len() as i64;
@@ -73,17 +73,17 @@ impl BlockBuilder<'_> {
                 })?;
             }
             self.words.add(number, &asset.made.record)?;
-            made.push(asset);
+            built.push(asset);
         }
         Ok(BuiltBlock {
-            assets: made,
+            assets: built,
             properties: properties.finish()?,
             adverts: adverts.finish()?,
             sightings,
         })
     }
 
-    /// An asset as it is written; `None` when nothing was seen.
+    /// Builds one asset; `None` when it has no sightings.
     fn asset(&self, number: i64, sightings: Vec<Value>) -> Result<Option<BuiltAsset>> {
         let mut adverts = Vec::with_capacity(4);
         for sighting in sightings {
@@ -106,7 +106,7 @@ impl BlockBuilder<'_> {
         }))
     }
 
-    /// Lays a sighting over what is known of its advert.
+    /// Merges a sighting into the state of its advert.
     fn see(&self, adverts: &mut Vec<(UrlDigest, AdvertDelta)>, sighting: Value) -> Result<()> {
         let url = sighting["url"].as_str().unwrap_or_default().to_owned();
         let refused = |fault: Fault| Error::Advert { url, fault };

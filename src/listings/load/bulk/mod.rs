@@ -1,14 +1,15 @@
-//! Many adverts at once into empty listings, when it is known which of them show one asset.
+//! Bulk load: fills an empty data folder with adverts whose assets are known.
 //!
-//! Ordinary ingestion looks, for each sighting, for what is stored and for what it resembles, and waits for the disk.
-//! Here whoever brings the adverts brings them asset by asset with all their sightings, so none of that is needed:
-//! sightings are laid over each other in memory (`made`), and only what comes out is written, to the store in one
-//! transaction (records last, in the order of their keys: `spool`) and at the same time to their tables and the index
-//! of words. It is what ordinary ingestion would have written, for the same functions decide it; no alert is asked.
+//! Synthetic data is loaded this way. Ordinary ingestion looks up, for each sighting, the stored advert and those it
+//! resembles, and waits for the disk. Here the caller supplies the adverts asset by asset with all their sightings, so
+//! none of that is needed: sightings are merged in memory (`build`), and only the results are written, to the store in
+//! one transaction (records last, in the order of their keys: `spool`) and at the same time to their tables and the
+//! text index. The result equals that of ordinary ingestion, because the same functions decide it; no alert is
+//! percolated.
 //!
-//! The store is committed first, table and words follow. Who is stopped before leaves nothing; who is stopped after
-//! leaves a table behind the store, which the next server brings up. Memory holds three blocks for each thread, and
-//! the buffers of store, records, table and index, whatever comes.
+//! The store is committed first; tables and text index follow. A load stopped before the commit leaves nothing. One
+//! stopped after it leaves tables behind the store, which the next server brings up to date. Memory is bounded: three
+//! blocks per thread, and the buffers of store, records, tables and index.
 
 mod build;
 mod spool;
@@ -42,49 +43,45 @@ use toise_lake::{self as lake, Lake, RowSink};
 use toise_store::document;
 use toise_store::{self as store, Store};
 
-/// Keys of adverts put into the store together, in their own order: about 60 bytes each, with its outline.
+/// Block keys inserted into the store together, in key order; about 60 bytes each, with the outline.
 const KEY_BATCH_SIZE: usize = 4 << 20;
 
-/// Why listings were not filled.
+/// Why a bulk load failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There are listings already.
-    #[error(
-        "{0} holds adverts already: so many at once go into a folder without any, name another"
-    )]
+    /// The data folder already holds listings.
+    #[error("{0} holds adverts already: a bulk load needs a folder without any; name another")]
     NotEmpty(String),
-    /// The table is of another store.
-    #[error(
-        "{0} holds listings that the store knows nothing of: it is of another store, remove it"
-    )]
+    /// A table belongs to another store.
+    #[error("{0} holds listings that are not in the store: it belongs to another store; remove it")]
     ForeignTable(String),
-    /// An advert is not one.
+    /// An advert is invalid.
     #[error("advert {url}: {fault}")]
     Advert {
-        /// Its address.
+        /// Its URL.
         url: String,
         /// What is wrong with it.
         fault: Fault,
     },
-    /// A record cannot be written.
+    /// A record cannot be encoded.
     #[error(transparent)]
     Document(#[from] document::Error),
-    /// Records that wait for the others cannot be written to the data folder, or read again.
+    /// Spooled records cannot be written to the data folder, or read back.
     #[error("data folder: {0}")]
     Spool(#[from] io::Error),
-    /// The store refused.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The table could not be written.
+    /// A table could not be written.
     #[error(transparent)]
     Lake(#[from] lake::Error),
-    /// The words could not be written.
+    /// The text index could not be written.
     #[error(transparent)]
     Texts(#[from] texts::Error),
-    /// A record is no row.
+    /// A record cannot be converted to a row.
     #[error(transparent)]
     Row(#[from] columns::Error),
-    /// Rows could not be put together.
+    /// Rows could not be assembled into a batch.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
 }
@@ -95,36 +92,36 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// Result of a filling.
+/// Result of a bulk load.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Adverts whose assets are known, in blocks that are made apart from each other.
+/// Adverts whose assets are known, in blocks that can be built independently.
 pub trait AssetSource: Sync {
     /// Number of blocks.
     fn blocks(&self) -> u64;
-    /// The assets of a block in order of arrival: of each, the sightings of its adverts in time order, as ingestion takes
-    /// them. What a sighting leaves out is unchanged.
+    /// The assets of a block in order of arrival. Each is the list of its adverts' sightings in time order, in the form
+    /// that ingestion reads. Fields that a sighting leaves out are unchanged.
     fn block(&self, block: u64) -> Vec<Vec<Value>>;
 }
 
-/// What came in.
+/// Counts of what was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkLoadSummary {
     /// Properties.
     pub properties: u64,
     /// Adverts.
     pub adverts: u64,
-    /// Sightings of them.
+    /// Sightings of those adverts.
     pub sightings: u64,
-    /// What happened to them.
+    /// Events that the sightings caused.
     pub events: u64,
 }
 
-/// Fills the listings of a data folder that has none with what is known `at` a moment; `progress` is told how many
-/// adverts were written. Durable on return, and a server that then starts on the folder is ready at once. Blocks.
+/// Fills a data folder that has no listings, as if all sightings arrived `at` one moment; `progress` is called with the
+/// number of adverts written. Returns once durable; a server that then starts on the folder is ready at once. Blocks.
 ///
 /// # Errors
-/// [`Error::NotEmpty`]; [`store::Error::InUse`]; an advert that ingestion would refuse; a disk that fails.
+/// [`Error::NotEmpty`]; [`store::Error::InUse`]; an advert that ingestion would refuse; a disk failure.
 pub fn fill(
     data: &Path,
     assets: &impl AssetSource,
@@ -136,13 +133,13 @@ pub fn fill(
     let lake = Lake::open(data)?;
     let (filled, imports, words, through) = Store::exclusive(data, |transaction| {
         refuse_listings(data, &lake, transaction)?;
-        let workshop = BlockBuilder {
+        let builder = BlockBuilder {
             words: texts.fill()?,
             iris,
             at,
             numbers: AtomicI64::new(0),
         };
-        let mut writing = BulkWriter {
+        let mut writer = BulkWriter {
             tables: ListingsWriter::begin(transaction, PercolationBuffer::none())?,
             properties: lake.import(properties())?,
             adverts: lake.import(adverts())?,
@@ -150,25 +147,25 @@ pub fn fill(
             keys: Vec::new(),
             filled: BulkLoadSummary::default(),
         };
-        let (making, made) = sync_channel(1);
+        let (sender, built) = sync_channel(1);
         std::thread::scope(|scope| {
-            scope.spawn(|| make(assets, &workshop, making));
-            for blocks in made {
+            scope.spawn(|| build_blocks(assets, &builder, sender));
+            for blocks in built {
                 for block in blocks? {
-                    let before = writing.filled.adverts;
-                    writing.write(block)?;
-                    progress(writing.filled.adverts - before);
+                    let before = writer.filled.adverts;
+                    writer.write(block)?;
+                    progress(writer.filled.adverts - before);
                 }
             }
             Ok::<_, Error>(())
         })?;
-        writing.insert_keys()?;
-        let (tables, records) = (&writing.tables, writing.records);
+        writer.insert_keys()?;
+        let (tables, records) = (&writer.tables, writer.records);
         let put = |key, document: &[u8]| tables.write_record(key, document).map_err(Error::from);
         records.drain(put)?;
         let through = tables.last_sequence();
-        let imports = [writing.properties, writing.adverts];
-        Ok::<_, Error>((writing.filled, imports, workshop.words, through))
+        let imports = [writer.properties, writer.adverts];
+        Ok::<_, Error>((writer.filled, imports, builder.words, through))
     })?;
     for mut import in imports {
         import.set_through(through);
@@ -191,31 +188,31 @@ fn refuse_listings(data: &Path, lake: &Lake, transaction: &Transaction<'_>) -> R
     Ok(())
 }
 
-/// Makes all blocks, as many at once as there are threads, until nobody takes them any more.
-fn make(
+/// Builds all blocks, one per thread at a time, until the receiver is gone.
+fn build_blocks(
     assets: &impl AssetSource,
-    workshop: &BlockBuilder<'_>,
-    making: SyncSender<Result<Vec<BuiltBlock>>>,
+    builder: &BlockBuilder<'_>,
+    sender: SyncSender<Result<Vec<BuiltBlock>>>,
 ) {
-    let together = rayon::current_num_threads() as u64;
+    let threads = rayon::current_num_threads() as u64;
     let blocks = assets.blocks();
-    for first in (0..blocks).step_by(together as usize) {
-        let made = (first..blocks.min(first + together))
+    for first in (0..blocks).step_by(threads as usize) {
+        let built = (first..blocks.min(first + threads))
             .into_par_iter()
-            .map(|block| workshop.make(assets.block(block)))
+            .map(|block| builder.make(assets.block(block)))
             .collect();
-        if making.send(made).is_err() {
+        if sender.send(built).is_err() {
             return;
         }
     }
 }
 
-/// What blocks are written to.
+/// The destinations that blocks are written to.
 struct BulkWriter<'t> {
     tables: ListingsWriter<'t>,
     properties: TableImport,
     adverts: TableImport,
-    /// Records of the properties, to be put when all are there.
+    /// Records of the properties, written once all are collected.
     records: Spool,
     keys: Vec<(BlockKey, i64, Arc<[u8]>)>,
     filled: BulkLoadSummary,
@@ -254,7 +251,7 @@ impl BulkWriter<'_> {
         Ok(())
     }
 
-    /// Has adverts be found by their keys. In order of the keys: each page of that table is written once, not at random.
+    /// Inserts the collected block keys in key order, so that each page of their table is written once, not at random.
     fn insert_keys(&mut self) -> Result<()> {
         self.keys.par_sort_unstable();
         for (key, advert, outline) in self.keys.drain(..) {

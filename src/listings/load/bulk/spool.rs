@@ -1,8 +1,8 @@
-//! Stored records on their way into the store: gathered as they are made, given back in the order of their keys.
+//! A spool of property records: collected as they are built, returned in the order of their keys.
 //!
-//! Put in that order, records that lie together come to lie together in the file, and each page is written once. Memory
-//! holds one run while they come and a buffer of each while they are merged; runs are files without a name, which are
-//! gone when the process is.
+//! Written in that order, neighbouring records become neighbours in the store's file, and each page is written once.
+//! Memory holds one run while records are collected, and one buffer per run while they are merged. Runs are unnamed
+//! files, which disappear with the process.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,12 +14,12 @@ use rayon::slice::ParallelSliceMut;
 
 use crate::properties::record_key::RecordKey;
 
-/// Bytes of records that are sorted together.
+/// Bytes of records that are sorted together into one run.
 const RUN_BYTES_MAX: usize = 256 << 20;
-/// Bytes that are written to and read from a run at once.
+/// Bytes written to or read from a run at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Records being gathered.
+/// Records being collected.
 pub(super) struct Spool {
     folder: PathBuf,
     run_bytes_max: usize,
@@ -29,7 +29,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// With nothing in it; runs go to `folder`.
+    /// An empty spool whose runs are written to `folder`.
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -40,7 +40,7 @@ impl Spool {
         }
     }
 
-    /// Adds a record; its key is of no other one.
+    /// Adds a record; no two records have the same key.
     pub fn push(&mut self, key: RecordKey, document: Vec<u8>) -> io::Result<()> {
         self.bytes += document.len();
         self.gathered.push((key, document));
@@ -67,7 +67,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Gives all records to `put`, in the order of their keys.
+    /// Passes all records to `put`, in the order of their keys.
     pub fn drain<E: From<io::Error>>(
         mut self,
         mut put: impl FnMut(RecordKey, &[u8]) -> Result<(), E>,
@@ -81,13 +81,13 @@ impl Spool {
             })
             .collect();
         let mut next = BinaryHeap::with_capacity(runs.len());
-        for (place, run) in runs.iter_mut().enumerate() {
-            next.extend(run.advance()?.map(|key| Reverse((key, place))));
+        for (index, run) in runs.iter_mut().enumerate() {
+            next.extend(run.advance()?.map(|key| Reverse((key, index))));
         }
-        while let Some(Reverse((key, place))) = next.pop() {
-            let run = &mut runs[place];
+        while let Some(Reverse((key, index))) = next.pop() {
+            let run = &mut runs[index];
             put(key, &run.document)?;
-            next.extend(run.advance()?.map(|key| Reverse((key, place))));
+            next.extend(run.advance()?.map(|key| Reverse((key, index))));
         }
         Ok(())
     }
@@ -96,12 +96,12 @@ impl Spool {
 /// A run being read.
 struct SpoolRun {
     from: BufReader<File>,
-    /// The record it stands at.
+    /// The current record.
     document: Vec<u8>,
 }
 
 impl SpoolRun {
-    /// Goes to the next record and gives its key; `None` at the end.
+    /// Moves to the next record and returns its key; `None` at the end.
     fn advance(&mut self) -> io::Result<Option<RecordKey>> {
         let mut key = [0; 8];
         match self.from.read_exact(&mut key) {
@@ -128,7 +128,7 @@ mod tests {
                 run_bytes_max,
                 ..Spool::new(folder.path())
             };
-            // 7 is a generator modulo 101: each key once, in no order.
+            // 7 is a generator modulo 101: each key occurs once, out of order.
             let keys: Vec<i64> = (0..100)
                 .scan(1, |key, _| {
                     *key = *key * 7 % 101;

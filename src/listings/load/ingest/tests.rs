@@ -1,4 +1,4 @@
-//! Lives of adverts and properties, as the store ends up telling them.
+//! What the store holds of adverts and properties after sequences of sightings.
 
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use toise_contract::listings::filters::ListingKind;
 use toise_contract::listings::{Advert, Property};
 use toise_store::Store;
 
-/// Listings in a folder of their own, at noon of a day in March.
+/// Listings in a folder of their own, with the clock at noon of 31 March 2026.
 struct IngestFixture {
     listings: Listings,
     clock: Clock,
@@ -29,12 +29,12 @@ impl IngestFixture {
         }
     }
 
-    fn take(&self, adverts: Vec<Value>) -> Vec<IngestOutcome> {
+    fn ingest(&self, adverts: Vec<Value>) -> Vec<IngestOutcome> {
         self.listings.ingest(adverts).unwrap()
     }
 
-    fn take_one(&self, advert: Value) -> IngestReceipt {
-        self.take(vec![advert]).remove(0).unwrap()
+    fn ingest_one(&self, advert: Value) -> IngestReceipt {
+        self.ingest(vec![advert]).remove(0).unwrap()
     }
 
     fn advert(&self, id: FlxId) -> Value {
@@ -53,7 +53,7 @@ impl IngestFixture {
     }
 }
 
-/// A flat of 61 square metres in Lyon; its words and pictures are those of one number.
+/// A flat in Lyon, of 61.5 m² for asset 0; `asset` determines its texts, pictures, price, position and surface.
 fn flat(portal: &str, number: u64, asset: u64) -> Value {
     let hash = |salt: u64| {
         format!(
@@ -102,12 +102,12 @@ fn types(receipt: &IngestReceipt) -> Vec<&'static str> {
 
 #[test]
 fn an_advert_is_read_back_complete_with_its_property() {
-    let desk = IngestFixture::open();
-    let receipt = desk.take_one(flat("a", 1, 0));
+    let fixture = IngestFixture::open();
+    let receipt = fixture.ingest_one(flat("a", 1, 0));
     assert_eq!(receipt.change, ContentChange::Created);
     assert_eq!(receipt.flx_id, receipt.property_flx_id);
     assert!(receipt.warnings.is_empty(), "{:?}", receipt.warnings);
-    let advert = desk.advert(receipt.flx_id);
+    let advert = fixture.advert(receipt.flx_id);
     assert_eq!(advert["propertyFlxId"], json!(receipt.property_flx_id));
     assert_eq!(advert["mainPropertyAdFlxId"], advert["propertyFlxId"]);
     assert_eq!(advert["location"]["inseeCode"], "69383");
@@ -119,10 +119,10 @@ fn an_advert_is_read_back_complete_with_its_property() {
         "2026-03-01T08:00:00.000Z"
     );
     let _: Advert = serde_json::from_value(advert).unwrap();
-    let property = desk.property(receipt.property_flx_id);
+    let property = fixture.property(receipt.property_flx_id);
     assert_eq!(property["adverts"][0]["flxId"], json!(receipt.flx_id));
     let _: Property = serde_json::from_value(property.clone()).unwrap();
-    let of_advert = desk
+    let of_advert = fixture
         .listings
         .property_of_advert(receipt.flx_id)
         .unwrap()
@@ -132,19 +132,19 @@ fn an_advert_is_read_back_complete_with_its_property() {
         property
     );
     assert_eq!(
-        desk.listings.advert(FlxId(uuid::Uuid::nil())).unwrap(),
+        fixture.listings.advert(FlxId(uuid::Uuid::nil())).unwrap(),
         None
     );
 }
 
 #[test]
-fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
-    let desk = IngestFixture::open();
+fn only_price_and_availability_changes_cause_events() {
+    let fixture = IngestFixture::open();
     let url = flat("a", 1, 0)["url"].clone();
-    let first = desk.take_one(flat("a", 1, 0));
+    let first = fixture.ingest_one(flat("a", 1, 0));
     let seen = |day: u32, fields: Value| {
         let moment = format!("2026-03-{day:02}T08:00:00Z");
-        desk.take_one(with(json!({"url": url, "lastSeenAt": moment}), fields))
+        fixture.ingest_one(with(json!({"url": url, "lastSeenAt": moment}), fields))
     };
     let same = seen(2, json!({}));
     assert_eq!(
@@ -158,7 +158,7 @@ fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
     );
     let gone = seen(4, json!({"isOnline": false}));
     assert_eq!(types(&gone), ["UNPUBLISHED"]);
-    let property = desk.property(first.property_flx_id);
+    let property = fixture.property(first.property_flx_id);
     assert_eq!(property["meta"]["isTotallyOffline"], true);
     assert_eq!(
         property["meta"]["totallyOfflineAt"],
@@ -169,14 +169,14 @@ fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
         json!({"isOnline": true, "currentPrice": {"value": 240_000}}),
     );
     assert_eq!(types(&back), ["REPUBLISHED", "PRICE"]);
-    let advert = desk.advert(first.flx_id);
+    let advert = fixture.advert(first.flx_id);
     assert_eq!(advert["firstSeenAt"], "2026-03-01T08:00:00.000Z");
     assert_eq!(advert["lastModifiedAt"], "2026-03-06T08:00:00.000Z");
     assert_eq!(
         advert["meta"]["lastPublishedAt"],
         "2026-03-06T08:00:00.000Z"
     );
-    let property = desk.property(first.property_flx_id);
+    let property = fixture.property(first.property_flx_id);
     assert_eq!(property["meta"]["isTotallyOffline"], false);
     assert_eq!(property["price"]["initial"]["value"], 250_000);
     assert_eq!(property["price"]["latest"]["value"], 240_000);
@@ -184,7 +184,7 @@ fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
         property["price"]["variation"]["absoluteSinceLastModified"],
         -9_999
     );
-    assert_eq!(desk.count("advert_events"), 4);
+    assert_eq!(fixture.count("advert_events"), 4);
     let text = seen(7, json!({"description": "Autre"}));
     assert_eq!(
         (text.change, types(&text)),
@@ -194,17 +194,17 @@ fn a_life_of_price_and_absence_makes_its_events_and_nothing_else_does() {
 }
 
 #[test]
-fn what_was_known_before_changes_nothing_and_what_came_twice_counts_once() {
-    let desk = IngestFixture::open();
-    let first = desk.take_one(flat("a", 1, 0));
-    let before = desk.listings.last_sequence().unwrap();
-    let again = desk.take_one(flat("a", 1, 0));
+fn repeated_and_older_sightings_change_nothing_and_two_in_one_group_both_apply() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(flat("a", 1, 0));
+    let before = fixture.listings.last_sequence().unwrap();
+    let again = fixture.ingest_one(flat("a", 1, 0));
     assert_eq!(
         (again.flx_id, again.change),
         (first.flx_id, ContentChange::Unchanged)
     );
     assert_eq!(
-        desk.listings.last_sequence().unwrap(),
+        fixture.listings.last_sequence().unwrap(),
         before,
         "nothing was written"
     );
@@ -214,19 +214,19 @@ fn what_was_known_before_changes_nothing_and_what_came_twice_counts_once() {
             "lastSeenAt": "2026-02-01T00:00:00Z", "currentPrice": {"value": 300_000}, "isOnline": false, "title": "Ancien",
         }),
     );
-    let older = desk.take_one(older);
+    let older = fixture.ingest_one(older);
     assert_eq!(
         (older.change, types(&older)),
         (ContentChange::Unchanged, vec![])
     );
-    let advert = desk.advert(first.flx_id);
+    let advert = fixture.advert(first.flx_id);
     assert_eq!(advert["firstSeenAt"], "2026-02-01T00:00:00.000Z");
     assert_eq!(advert["lastSeenAt"], "2026-03-01T08:00:00.000Z");
     assert_eq!(
         (&advert["title"], &advert["currentPrice"]["value"]),
         (&json!("Appartement 0"), &json!(250_000))
     );
-    let twice = desk.take(vec![
+    let twice = fixture.ingest(vec![
         with(
             flat("a", 1, 0),
             json!({"lastSeenAt": "2026-03-02", "currentPrice": {"value": 1_000_000}}),
@@ -238,39 +238,42 @@ fn what_was_known_before_changes_nothing_and_what_came_twice_counts_once() {
     ]);
     assert_eq!(types(twice[0].as_ref().unwrap()), ["PRICE"]);
     assert_eq!(types(twice[1].as_ref().unwrap()), ["PRICE"]);
-    assert_eq!(desk.count("adverts"), 1);
+    assert_eq!(fixture.count("adverts"), 1);
 }
 
 #[test]
-fn a_derived_value_leaves_with_what_it_was_derived_from() {
-    let desk = IngestFixture::open();
-    let first = desk.take_one(with(
+fn a_derived_value_is_replaced_with_its_source() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(with(
         flat("a", 1, 0),
         json!({"location": {"postalCode": "69003", "city": "Lyon"}}),
     ));
-    assert_eq!(desk.advert(first.flx_id)["location"]["inseeCode"], "69383");
+    assert_eq!(
+        fixture.advert(first.flx_id)["location"]["inseeCode"],
+        "69383"
+    );
     let url = flat("a", 1, 0)["url"].clone();
-    desk.take_one(json!({"url": url, "location": {"postalCode": "48000", "city": "Mende"}}));
-    let place = desk.advert(first.flx_id)["location"].clone();
+    fixture.ingest_one(json!({"url": url, "location": {"postalCode": "48000", "city": "Mende"}}));
+    let place = fixture.advert(first.flx_id)["location"].clone();
     assert_eq!(
         (&place["inseeCode"], &place["department"]),
         (&json!("48095"), &json!("48"))
     );
     assert_eq!(place["locationCoordinate"], place["cityCoordinate"]);
-    desk.clock.advance_ms(1);
-    desk.take_one(json!({"url": url, "currentPrice": null}));
-    assert!(desk.advert(first.flx_id).get("currentPrice").is_none());
+    fixture.clock.advance_ms(1);
+    fixture.ingest_one(json!({"url": url, "currentPrice": null}));
+    assert!(fixture.advert(first.flx_id).get("currentPrice").is_none());
 }
 
 #[test]
-fn a_bad_advert_is_refused_with_its_path_and_the_rest_goes_on() {
-    let desk = IngestFixture::open();
+fn an_invalid_advert_is_refused_with_its_path_and_the_others_are_ingested() {
+    let fixture = IngestFixture::open();
     let without = |field: &str| {
         let mut advert = flat("b", 2, 1);
         advert.as_object_mut().unwrap().remove(field);
         advert
     };
-    let outcomes = desk.take(vec![
+    let outcomes = fixture.ingest(vec![
         json!("x"),
         without("url"),
         without("source"),
@@ -311,22 +314,22 @@ fn a_bad_advert_is_refused_with_its_path_and_the_rest_goes_on() {
         ]
     );
     assert!(outcomes[9].is_ok() && outcomes[11].is_ok(), "{outcomes:?}");
-    assert_eq!(desk.count("adverts"), 2);
+    assert_eq!(fixture.count("adverts"), 2);
 }
 
 #[test]
-fn adverts_of_one_asset_make_one_property_and_others_their_own() {
-    let desk = IngestFixture::open();
-    let first = desk.take_one(flat("a", 1, 0));
-    let second = desk.take_one(flat("b", 7, 0));
-    let other = desk.take_one(flat("b", 8, 5));
+fn adverts_of_one_asset_form_one_property_and_others_their_own() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(flat("a", 1, 0));
+    let second = fixture.ingest_one(flat("b", 7, 0));
+    let other = fixture.ingest_one(flat("b", 8, 5));
     assert_eq!(
         second.property_flx_id, first.flx_id,
         "the first advert's identifier is inherited"
     );
     assert_ne!(second.flx_id, first.flx_id);
     assert_eq!(other.property_flx_id, other.flx_id);
-    let property = desk.property(first.property_flx_id);
+    let property = fixture.property(first.property_flx_id);
     assert_eq!(property["adverts"].as_array().unwrap().len(), 2);
     assert_eq!(
         property["medias"]["images"].as_array().unwrap().len(),
@@ -334,32 +337,38 @@ fn adverts_of_one_asset_make_one_property_and_others_their_own() {
         "each picture once"
     );
     assert_eq!(
-        desk.advert(second.flx_id)["propertyFlxId"],
+        fixture.advert(second.flx_id)["propertyFlxId"],
         json!(first.flx_id)
     );
 }
 
 #[test]
-fn a_split_lasts_and_identifiers_stay_where_they_were() {
-    let desk = IngestFixture::open();
-    let first = desk.take_one(flat("a", 1, 0));
-    let second = desk.take_one(flat("b", 7, 0));
-    let third = desk.take_one(flat("c", 9, 0));
+fn a_split_is_permanent_and_identifiers_stay() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(flat("a", 1, 0));
+    let second = fixture.ingest_one(flat("b", 7, 0));
+    let third = fixture.ingest_one(flat("c", 9, 0));
     assert_eq!(third.property_flx_id, first.flx_id);
-    let parted = desk.listings.split(first.flx_id, &[second.flx_id]).unwrap();
+    let split_off = fixture
+        .listings
+        .split(first.flx_id, &[second.flx_id])
+        .unwrap();
     assert_eq!(
-        parted, second.flx_id,
-        "a property bears its first advert's identifier"
+        split_off, second.flx_id,
+        "a property has its first advert's identifier"
     );
     assert_eq!(
-        desk.property(first.flx_id)["adverts"]
+        fixture.property(first.flx_id)["adverts"]
             .as_array()
             .unwrap()
             .len(),
         2
     );
     assert_eq!(
-        desk.property(parted)["adverts"].as_array().unwrap().len(),
+        fixture.property(split_off)["adverts"]
+            .as_array()
+            .unwrap()
+            .len(),
         1
     );
     let seen_again = with(
@@ -367,111 +376,120 @@ fn a_split_lasts_and_identifiers_stay_where_they_were() {
         json!({"lastSeenAt": "2026-03-09", "title": "Autre titre"}),
     );
     assert_eq!(
-        desk.take_one(seen_again).property_flx_id,
-        parted,
+        fixture.ingest_one(seen_again).property_flx_id,
+        split_off,
         "never joined again"
     );
-    let explanation = desk
+    let explanation = fixture
         .listings
         .explain(&first.flx_id.to_string(), "http://www.b.example/annonce/7/")
         .unwrap();
     assert!(explanation.split && !explanation.together);
-    // The founder leaves: the property it founded keeps the identifier.
-    let parted = desk.listings.split(first.flx_id, &[first.flx_id]).unwrap();
-    assert!(parted != first.flx_id && parted != third.flx_id);
+    // The founding advert leaves: the property it founded keeps the identifier.
+    let split_off = fixture
+        .listings
+        .split(first.flx_id, &[first.flx_id])
+        .unwrap();
+    assert!(split_off != first.flx_id && split_off != third.flx_id);
     assert_eq!(
-        desk.property(first.flx_id)["adverts"][0]["flxId"],
+        fixture.property(first.flx_id)["adverts"][0]["flxId"],
         json!(third.flx_id)
     );
-    assert_eq!(desk.advert(first.flx_id)["propertyFlxId"], json!(parted));
+    assert_eq!(
+        fixture.advert(first.flx_id)["propertyFlxId"],
+        json!(split_off)
+    );
     for (property, adverts) in [
-        (parted, vec![first.flx_id]),
-        (parted, vec![]),
-        (parted, vec![third.flx_id]),
+        (split_off, vec![first.flx_id]),
+        (split_off, vec![]),
+        (split_off, vec![third.flx_id]),
     ] {
         assert!(matches!(
-            desk.listings.split(property, &adverts),
+            fixture.listings.split(property, &adverts),
             Err(crate::Error::Refused(_))
         ));
     }
 }
 
 #[test]
-fn an_advert_that_turns_out_to_be_another_asset_s_brings_its_property_along() {
-    let desk = IngestFixture::open();
-    let first = desk.take_one(flat("a", 1, 0));
-    let alone = desk.take_one(flat("b", 7, 5));
+fn an_advert_corrected_to_another_asset_moves_with_its_property() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(flat("a", 1, 0));
+    let alone = fixture.ingest_one(flat("b", 7, 5));
     assert_eq!(alone.property_flx_id, alone.flx_id);
     let corrected = with(flat("b", 7, 0), json!({"lastSeenAt": "2026-03-05"}));
-    let corrected = desk.take_one(corrected);
+    let corrected = fixture.ingest_one(corrected);
     assert_eq!(corrected.property_flx_id, first.flx_id);
     assert_eq!(
-        desk.property(alone.flx_id),
-        desk.property(first.flx_id),
-        "the former identifier goes on answering"
+        fixture.property(alone.flx_id),
+        fixture.property(first.flx_id),
+        "the former identifier redirects"
     );
-    let changes = desk
+    let changes = fixture
         .listings
         .changes_since(ListingKind::Property, 0, 100)
         .unwrap();
     let gone = changes.records.iter();
     let gone = gone.filter(|change| change.id == alone.flx_id && change.record.is_none());
     assert_eq!(gone.count(), 1);
-    // Undone, the identifier is that property's again.
+    // Once split, the property has its identifier back.
     assert_eq!(
-        desk.listings.split(first.flx_id, &[alone.flx_id]).unwrap(),
+        fixture
+            .listings
+            .split(first.flx_id, &[alone.flx_id])
+            .unwrap(),
         alone.flx_id
     );
-    assert_eq!(desk.property(alone.flx_id)["flxId"], json!(alone.flx_id));
+    assert_eq!(fixture.property(alone.flx_id)["flxId"], json!(alone.flx_id));
 }
 
 #[test]
-fn adverts_split_off_together_take_the_identifiers_of_their_properties_along() {
-    let desk = IngestFixture::open();
-    let [first, second, third] =
-        [("a", 0), ("b", 5), ("c", 9)].map(|(portal, asset)| desk.take_one(flat(portal, 1, asset)));
-    // Both turn out to be the first's, one after the other.
+fn adverts_split_off_together_keep_the_identifiers_of_their_properties() {
+    let fixture = IngestFixture::open();
+    let [first, second, third] = [("a", 0), ("b", 5), ("c", 9)]
+        .map(|(portal, asset)| fixture.ingest_one(flat(portal, 1, asset)));
+    // Both turn out to show the first asset, one after the other.
     for (portal, day) in [("b", "2026-03-05"), ("c", "2026-03-06")] {
         let corrected = with(flat(portal, 1, 0), json!({"lastSeenAt": day}));
-        assert_eq!(desk.take_one(corrected).property_flx_id, first.flx_id);
+        assert_eq!(fixture.ingest_one(corrected).property_flx_id, first.flx_id);
     }
     let leaving = [second.flx_id, third.flx_id];
-    let parted = desk.listings.split(first.flx_id, &leaving).unwrap();
-    assert_eq!(parted, second.flx_id);
+    let split_off = fixture.listings.split(first.flx_id, &leaving).unwrap();
+    assert_eq!(split_off, second.flx_id);
     assert_eq!(
-        desk.property(third.flx_id),
-        desk.property(parted),
-        "the identifier goes where its advert is"
+        fixture.property(third.flx_id),
+        fixture.property(split_off),
+        "the identifier follows its advert"
     );
-    assert_eq!(desk.property(first.flx_id)["flxId"], json!(first.flx_id));
+    assert_eq!(fixture.property(first.flx_id)["flxId"], json!(first.flx_id));
 }
 
 #[test]
-fn a_relisting_between_the_last_sighting_and_the_one_that_missed_it_is_not_of_another_asset() {
-    let desk = IngestFixture::open();
-    // Without pictures, nothing outweighs that one portal shows both at once.
+fn a_relisting_before_the_first_advert_was_found_offline_is_not_vetoed() {
+    let fixture = IngestFixture::open();
+    // Without pictures, nothing would outweigh one portal showing both adverts at the same time.
     let seen = |day: &str, is_online: bool| json!({"lastSeenAt": day, "isOnline": is_online, "medias": null});
-    let first = desk.take_one(with(flat("a", 1, 0), seen("2026-03-01", true)));
-    // Gone on some day before the tenth, and back under another address on the third.
-    desk.take_one(with(flat("a", 1, 0), seen("2026-03-10", false)));
+    let first = fixture.ingest_one(with(flat("a", 1, 0), seen("2026-03-01", true)));
+    // Offline since some day before the 10th, and relisted under another URL on the 3rd.
+    fixture.ingest_one(with(flat("a", 1, 0), seen("2026-03-10", false)));
     let relisted = with(flat("a", 2, 0), seen("2026-03-12", true));
     let relisted = with(relisted, json!({"firstSeenAt": "2026-03-03"}));
-    let relisted = desk.take_one(relisted);
+    let relisted = fixture.ingest_one(relisted);
     let [one, other] = [first.flx_id, relisted.flx_id].map(|id| id.to_string());
-    let comparison = desk.listings.explain(&one, &other).unwrap().comparison;
+    let comparison = fixture.listings.explain(&one, &other).unwrap().comparison;
     assert_eq!(comparison.bar, None, "{comparison:?}");
 }
 
 #[test]
-fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
-    let desk = IngestFixture::open();
-    let outcomes = desk.take((0..150).map(|n| flat("a", n, n * 3)).collect());
+fn changes_are_numbered_and_a_reader_that_continues_misses_none() {
+    let fixture = IngestFixture::open();
+    let outcomes = fixture.ingest((0..150).map(|n| flat("a", n, n * 3)).collect());
     assert!(outcomes.iter().all(|outcome| outcome.is_ok()));
-    let last = desk.listings.last_sequence().unwrap();
+    let last = fixture.listings.last_sequence().unwrap();
     for of in [ListingKind::Advert, ListingKind::Property] {
         let (mut after, mut count) = (0, 0);
         while after < last {
-            let changes = desk.listings.changes_since(of, after, 37).unwrap();
+            let changes = fixture.listings.changes_since(of, after, 37).unwrap();
             let numbers: Vec<i64> = changes
                 .records
                 .iter()
@@ -488,25 +506,28 @@ fn changes_are_numbered_and_a_reader_that_goes_on_misses_none() {
             after = changes.through;
         }
         assert_eq!(after, last);
-        assert_eq!(count, desk.listings.count_since(of, 0, usize::MAX).unwrap());
+        assert_eq!(
+            count,
+            fixture.listings.count_since(of, 0, usize::MAX).unwrap()
+        );
         assert!(count >= 100, "{count}");
     }
-    desk.take_one(with(flat("a", 3, 9), json!({"lastSeenAt": "2026-03-02"})));
+    fixture.ingest_one(with(flat("a", 3, 9), json!({"lastSeenAt": "2026-03-02"})));
     for of in [ListingKind::Advert, ListingKind::Property] {
-        let changes = desk.listings.changes_since(of, last, 10).unwrap();
+        let changes = fixture.listings.changes_since(of, last, 10).unwrap();
         assert_eq!(changes.records.len(), 1);
-        assert_eq!(changes.through, desk.listings.last_sequence().unwrap());
+        assert_eq!(changes.through, fixture.listings.last_sequence().unwrap());
     }
 }
 
 #[test]
-fn many_who_take_the_same_adverts_at_once_make_each_once() {
-    let desk = IngestFixture::open();
-    let path = desk._folder.path();
+fn concurrent_ingestion_of_the_same_adverts_creates_each_once() {
+    let fixture = IngestFixture::open();
+    let path = fixture._folder.path();
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let listings = Listings::new(Store::open(path).unwrap(), desk.clock.clone());
+                let listings = Listings::new(Store::open(path).unwrap(), fixture.clock.clone());
                 for start in 0..4 {
                     let group = (start * 5..start * 5 + 10)
                         .map(|n| flat("a", n, n * 3))
@@ -516,11 +537,11 @@ fn many_who_take_the_same_adverts_at_once_make_each_once() {
             });
         }
     });
-    assert_eq!(desk.count("adverts"), 25);
-    assert_eq!(desk.count("fingerprints"), 25);
+    assert_eq!(fixture.count("adverts"), 25);
+    assert_eq!(fixture.count("fingerprints"), 25);
 }
 
-/// A record without what depends on which sightings came before which: identifiers, moments of change, price history.
+/// A record without what depends on the order of sightings: identifiers, change timestamps, price history.
 fn without_history(record: Value) -> Value {
     const HISTORY: [&str; 12] = [
         "flxId",
@@ -565,26 +586,26 @@ fn sightings() -> impl Strategy<Value = Vec<Value>> {
 proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(32))]
     #[test]
-    fn sightings_in_any_order_and_grouping_end_in_the_same_records(
+    fn sightings_in_any_order_and_grouping_give_the_same_records(
         (in_order, shuffled, group) in sightings()
             .prop_flat_map(|sightings| (Just(sightings.clone()), Just(sightings).prop_shuffle(), 1..8usize))
     ) {
         let end = |sightings: &[Value], group: usize| {
-            let desk = IngestFixture::open();
+            let fixture = IngestFixture::open();
             let receipts: Vec<IngestReceipt> = sightings
                 .chunks(group)
-                .flat_map(|group| desk.take(group.to_vec()))
+                .flat_map(|group| fixture.ingest(group.to_vec()))
                 .map(|outcome| outcome.unwrap())
                 .collect();
             let adverts: std::collections::BTreeMap<String, Value> = receipts
                 .iter()
-                .map(|receipt| desk.advert(receipt.flx_id))
+                .map(|receipt| fixture.advert(receipt.flx_id))
                 .map(|advert| (advert["url"].to_string(), advert))
                 .collect();
             let prices: Vec<Value> = adverts.values().map(|advert| advert["currentPrice"].clone()).collect();
-            let property = without_history(desk.property(receipts[0].property_flx_id));
+            let property = without_history(fixture.property(receipts[0].property_flx_id));
             let adverts: Vec<Value> = adverts.into_values().map(without_history).collect();
-            (adverts, prices, property, desk.count("adverts"), desk.count("properties"))
+            (adverts, prices, property, fixture.count("adverts"), fixture.count("properties"))
         };
         prop_assert_eq!(end(&shuffled, group), end(&in_order, 1));
     }
