@@ -85,7 +85,7 @@ pub(super) fn columns() -> Vec<Column> {
     COLUMNS.iter().map(RecordColumn::described).collect()
 }
 
-/// Adverts being laid out as rows.
+/// Builds rows from adverts.
 pub struct AdvertRows {
     rows: RowsBuilder<Advert>,
 }
@@ -114,7 +114,7 @@ impl AdvertRows {
     /// The rows added since the last batch, in the schema of [`adverts`].
     ///
     /// # Errors
-    /// None that its columns allow; Arrow checks them all the same.
+    /// Not reached with these columns; Arrow checks them anyway.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         RecordBatch::try_new(Arc::clone(adverts().arrow()), self.rows.finish())
     }

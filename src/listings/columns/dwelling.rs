@@ -1,4 +1,4 @@
-//! Columns of a dwelling.
+//! The columns of a dwelling, for properties and adverts.
 
 use super::rows::{ColumnReader, RecordColumn};
 use super::shared::{ListingRecord, columns};
@@ -8,7 +8,7 @@ use toise_contract::listings::habitation::{
 };
 use toise_contract::listings::scalars::Floor;
 
-/// Every column of a dwelling.
+/// Pushes every column of a dwelling.
 pub(super) fn dwelling<R: ListingRecord + 'static>(to: &mut Vec<RecordColumn<R>>) {
     columns!(to, R, wholes R::habitation, "habitation_", [
         bathroom_count, bedroom_count, room_count, wc_count
@@ -55,7 +55,7 @@ pub(super) fn dwelling<R: ListingRecord + 'static>(to: &mut Vec<RecordColumn<R>>
     ]);
 }
 
-/// A storey, or the same under its other name.
+/// The floor under one of its two names, else under the other.
 fn storey(own: Option<Floor>, other: Option<Floor>) -> Option<i32> {
     own.or(other).map(|floor| floor.get() as i32)
 }

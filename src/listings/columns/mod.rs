@@ -1,14 +1,15 @@
-//! The lake's tables of listings: what of a record becomes a column, and the rows of records.
+//! The lake's tables of listings: their columns, and how records become rows.
 //!
-//! `properties` and `adverts` hold what filters, sorting and SQL ask for, one row a record; whole records stay in the
-//! store. A column is named after its path in the record, in snake case; positions are `lat` and `lon` (of the centre
-//! of the commune `city_lat` and `city_lon`). The adverts of a property are one column, a list of structs. Enumerated
-//! values, codes and tags are strings, so any tool reads the files as they are.
+//! `properties` and `adverts` hold what filters, sorting and SQL need, one row per record; whole records stay in the
+//! store. A column is named after its path in the record, in snake case; positions are `lat` and `lon`, commune centres
+//! `city_lat` and `city_lon`. The adverts of a property are one column, a list of structs. Enumerated values, codes and
+//! tags are strings, so that any tool can read the files.
 //!
-//! `habitation.floor` and `habitation.features.propertyFloor` are one thing under two names: a record that has one of
-//! them has a value in both columns.
+//! `habitation.floor` and `habitation.features.propertyFloor` are two names of one value: a record that has either has
+//! a value in both columns.
 //!
-//! [`PropertyRows`] and [`AdvertRows`] build rows from typed records, not from JSON.
+//! The projection, percolation and bulk load build rows with [`PropertyRows`] and [`AdvertRows`], from typed records
+//! and not from JSON.
 
 mod advert;
 mod dwelling;
@@ -26,13 +27,13 @@ use toise_lake::schema::{Column, TableSchema};
 
 /// Column that identifies a property or an advert.
 pub const ID: &str = "flx_id";
-/// Column of a property with the key of its record in the store ([`crate::properties::record_key`]), which tells its number too:
-/// what its record and its words are found by.
+/// Column of the key of a property's record in the store ([`crate::properties::record_key`]). The key contains the
+/// property's number; the record and its texts in the text index are found by them.
 pub const RECORD_KEY: &str = "record_key";
-/// Column of a property with its adverts.
+/// Column of a property's adverts.
 pub const ADVERTS: &str = "adverts";
 
-/// Why a record is no row.
+/// Why a record cannot be converted to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Rows are found by their identifier.
@@ -67,7 +68,7 @@ pub fn adverts() -> &'static TableSchema {
     &ADVERT_TABLE
 }
 
-/// The table of properties, or that of adverts.
+/// The table of properties or adverts.
 pub fn table_of(listing: ListingKind) -> &'static TableSchema {
     match listing {
         ListingKind::Property => properties(),

@@ -119,7 +119,7 @@ static ADVERT_COLUMNS: LazyLock<Vec<RecordColumn<PropertyAdvert>>> = LazyLock::n
 static ADVERT_FIELDS: LazyLock<Vec<Column>> =
     LazyLock::new(|| ADVERT_COLUMNS.iter().map(RecordColumn::described).collect());
 
-/// The columns of the table, the adverts last.
+/// The columns of the table, with the adverts last.
 pub(super) fn columns() -> Vec<Column> {
     let mut columns: Vec<Column> = COLUMNS.iter().map(RecordColumn::described).collect();
     columns.push(Column {
@@ -135,7 +135,7 @@ pub(super) fn columns() -> Vec<Column> {
     columns
 }
 
-/// Properties being laid out as rows.
+/// Builds rows from properties.
 pub struct PropertyRows {
     rows: RowsBuilder<Property>,
     keys: Int64Builder,

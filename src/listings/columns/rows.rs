@@ -1,4 +1,4 @@
-//! Columns of a record as functions, and the rows they fill.
+//! Columns as functions of a record, and the builder of rows that they fill.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use uuid::Uuid;
 
 use toise_lake::schema::{Column, ColumnKind, UTC};
 
-/// A column and how it is read from a record.
+/// A column, and how it is read from a record.
 pub(super) struct RecordColumn<R> {
     pub name: &'static str,
-    /// Whether filters or sorting ask for it.
+    /// Whether filters or sorting use it.
     pub filterable: bool,
     pub read: ColumnReader<R>,
 }
 
-/// What hands on the texts of a list, one by one.
+/// Receives the texts of a list, one by one.
 pub(super) type TextVisitor<'a> = &'a mut dyn FnMut(&str);
 
 /// How a column is read from a record.
@@ -43,7 +43,7 @@ impl<R> RecordColumn<R> {
         }
     }
 
-    /// The column for SQL alone.
+    /// Makes the column available to SQL only.
     pub fn sql_only(self) -> Self {
         Self {
             filterable: false,
@@ -115,11 +115,11 @@ impl ColumnBuilder {
             (Self::Moment(cells), ColumnReader::Moment(read)) => cells.append_option(read(record)),
             (Self::Flag(cells), ColumnReader::Flag(read)) => cells.append_option(read(record)),
             (Self::List(cells), ColumnReader::List(read)) => {
-                // An object that holds the list and is missing leaves it empty.
+                // If the object that holds the list is missing, the list stays empty.
                 let _ = read(record, &mut |text| cells.values().append_value(text));
                 cells.append(true);
             }
-            // Cells are made from the very columns they are filled by.
+            // Not reached: `of` creates the cells from the same reader.
             _ => {}
         }
     }
@@ -164,7 +164,7 @@ impl<R> RowsBuilder<R> {
         self.count
     }
 
-    /// The columns of all rows pushed; none is left.
+    /// Returns the columns of all rows pushed and empties the builder.
     pub fn finish(&mut self) -> Vec<ArrayRef> {
         self.count = 0;
         self.cells.iter_mut().map(ColumnBuilder::finish).collect()

@@ -1,4 +1,4 @@
-//! Columns that both records have: what is offered, since when, land, parking places, prices, sellers.
+//! The columns that properties and adverts share: offer, timestamps, land, parking places, prices, sellers.
 
 use super::rows::{ColumnReader, RecordColumn};
 use toise_contract::enums::WireEnum;
@@ -17,7 +17,7 @@ pub(super) trait ListingRecord {
     fn parking(&self) -> Option<&TypeParking>;
 }
 
-/// Both records have these parts as fields of the same names.
+/// Implements [`ListingRecord`] for records whose fields have the names of the parts.
 macro_rules! listed_by_fields {
     ($($of:ident),+) => {$(
         impl ListingRecord for $of {
@@ -34,17 +34,17 @@ macro_rules! listed_by_fields {
 
 listed_by_fields!(Property, Advert);
 
-/// What has a price with a first and a last state.
+/// A record with an initial and a latest price.
 pub(super) trait HasPrice {
     fn price(&self) -> Option<&Price>;
 }
 
-/// What has a seller.
+/// A record with a seller.
 pub(super) trait HasSeller {
     fn seller(&self) -> Option<&LightSeller>;
 }
 
-/// Pushes one column for each field named, after a prefix.
+/// Pushes one column per field, named by a prefix and the field.
 macro_rules! columns {
     ($to:ident, $of:ident, numbers $part:expr, $prefix:literal, [$($field:ident),+]) => {$(
         $to.push(RecordColumn::new(concat!($prefix, stringify!($field)), ColumnReader::Number(|record: &$of| {
@@ -87,7 +87,7 @@ macro_rules! columns {
 
 pub(super) use columns;
 
-/// Land, parking places, what is offered and since when.
+/// Pushes the columns of land, parking places, timestamps and offer.
 pub(super) fn push_listing_columns<R: ListingRecord + 'static>(to: &mut Vec<RecordColumn<R>>) {
     columns!(to, R, flags R::land, "land_", [
         can_construct, has_building_permit, has_electricity, has_telecom, has_water, is_serviced
@@ -131,7 +131,7 @@ fn renting<R: ListingRecord>(record: &R) -> Option<&OfferRentingContract> {
     record.offer()?.renting.as_ref()
 }
 
-/// The price, first and last, and how it moved.
+/// Pushes the columns of the initial and the latest price, and of their variation.
 pub(super) fn push_price_columns<R: HasPrice + 'static>(to: &mut Vec<RecordColumn<R>>) {
     columns!(to, R, values R::price, "price_", [currency, scope]);
     columns!(to, R, flags R::price, "price_", [is_auction]);
@@ -139,11 +139,11 @@ pub(super) fn push_price_columns<R: HasPrice + 'static>(to: &mut Vec<RecordColum
     columns!(to, R, numbers initial, "price_initial_", [value, value_per_area]);
     columns!(to, R, numbers latest, "price_latest_", [value, value_per_area]);
     columns!(to, R, numbers variation, "price_variation_", [since_last_modified, since_published]);
-    let shown = to.len();
+    let sql_only_from = to.len();
     columns!(to, R, numbers variation, "price_variation_", [
         absolute_since_last_modified, absolute_since_published
     ]);
-    to[shown..]
+    to[sql_only_from..]
         .iter_mut()
         .for_each(|column| column.filterable = false);
     to.extend([
@@ -194,7 +194,7 @@ fn latest_source<R: HasPrice>(record: &R) -> Option<&Source> {
     latest(record)?.source.as_ref()
 }
 
-/// Who sells.
+/// Pushes the columns of the seller.
 pub(super) fn push_seller_columns<R: HasSeller + 'static>(to: &mut Vec<RecordColumn<R>>) {
     to.extend([
         RecordColumn::new(

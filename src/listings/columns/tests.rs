@@ -1,4 +1,4 @@
-//! The columns held against the filters and the records of the samples.
+//! Checks the columns against the filters and the sample records.
 
 use arrow::array::RecordBatch;
 
@@ -85,15 +85,15 @@ fn sort_keys_and_the_clustering_order_are_columns() {
 }
 
 fn samples<T: serde::de::DeserializeOwned>(text: &str) -> Vec<(serde_json::Value, T)> {
-    let answer: serde_json::Value = serde_json::from_str(text).unwrap();
-    let records = answer["data"].as_array().unwrap();
+    let response: serde_json::Value = serde_json::from_str(text).unwrap();
+    let records = response["data"].as_array().unwrap();
     records
         .iter()
         .map(|record| (record.clone(), toise_contract::read::read(record).unwrap()))
         .collect()
 }
 
-/// A cell as JSON, as SQL's own JSON writer puts it.
+/// A cell as JSON, written by the JSON writer that SQL uses.
 fn cell(rows: &RecordBatch, row: usize, column: &str) -> serde_json::Value {
     let one = rows.slice(row, 1);
     let index = one.schema_ref().index_of(column).unwrap();
@@ -149,7 +149,7 @@ fn a_property_is_a_row_with_its_adverts_as_a_list() {
 }
 
 #[test]
-fn an_advert_is_a_row_and_one_without_an_identifier_is_none() {
+fn an_advert_is_a_row_and_one_without_an_identifier_is_refused() {
     use toise_contract::listings::Advert;
     let samples = samples::<Advert>(include_str!("../../../data/samples/adverts.json"));
     let mut rows = AdvertRows::default();

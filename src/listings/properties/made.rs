@@ -1,4 +1,4 @@
-//! A property ready to be stored: its record, and the same as the store keeps it.
+//! A property ready to be written: its record, typed and encoded for the store.
 
 use super::property::build_property;
 use crate::adverts::member::PropertyMember;
@@ -6,12 +6,12 @@ use toise_contract::listings::Property;
 use toise_contract::listings::codes::FlxId;
 use toise_store::document;
 
-/// A property made from its adverts.
+/// A property built from its adverts.
 #[derive(Clone, Debug)]
 pub struct BuiltProperty {
-    /// Its record.
+    /// The property's record.
     pub record: Property,
-    /// The same as the store keeps it.
+    /// The record encoded for the store.
     pub document: Vec<u8>,
 }
 

@@ -1,5 +1,5 @@
-//! One property: made of the adverts that offer it ([`property`]), ready to be stored ([`made`]), under the key its
-//! record lies at ([`record_key`]).
+//! One property: built from the adverts that offer it ([`property`]), encoded for the store ([`made`]), and the key of
+//! its record there ([`record_key`]).
 
 pub mod made;
 pub mod property;

@@ -1,8 +1,9 @@
-//! One property from the adverts that offer it: a function of its members alone, so any order of arrival ends the same.
+//! Builds one property from the adverts that offer it.
 //!
-//! Title, description and first price come from the advert seen first, the latest price from the one seen last online,
-//! pictures are the union. Every other value comes from the first member, in order of first sighting with those online
-//! before those offline, that has one: so values neither flicker with each sighting nor stay with a dead advert.
+//! A function of the members alone, so the order of their arrival does not matter. Title, description and first price
+//! come from the advert seen first, the latest price from the advert last seen online; pictures are the union. Every
+//! other value comes from the first member that has one, online members first, each group in order of first sighting.
+//! So values neither flicker with each sighting nor stay those of an offline advert.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,12 +20,12 @@ use toise_contract::listings::price::{Price, PropertyPrice, Source, Variation};
 use toise_contract::listings::scalars::{Eur, EurChange, Percent};
 use toise_contract::listings::{Advert, Property, PropertyAdvert};
 
-/// Most images of a property: what a list of a record may hold.
+/// Maximum images of a property: the maximum length of a list in a record.
 const IMAGES_MAX: usize = toise_contract::read::LIST_ITEMS_MAX;
-/// Most tags of a property.
+/// Maximum tags of a property.
 const TAGS_MAX: usize = toise_contract::read::LIST_ITEMS_MAX;
 
-/// The property that members make; they may come in any order, none is an empty property.
+/// Builds a property from its members, in any order; without members it is empty.
 pub fn build_property<'m>(
     property_id: FlxId,
     members: impl IntoIterator<Item = &'m PropertyMember>,
@@ -86,12 +87,12 @@ fn property_advert(member: &PropertyMember) -> PropertyAdvert {
     }
 }
 
-/// True when one says so, false when one denies it and none says so.
+/// True if any flag is true, false if some are false and none is true, else unknown.
 fn any_known(flags: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     flags.flatten().reduce(|one, other| one || other)
 }
 
-/// The first part with its gaps filled by the others.
+/// The first part, with its gaps filled from the others in order.
 fn united<'p, T>(parts: impl Iterator<Item = Option<&'p T>>) -> Option<T>
 where
     T: Clone + Serialize + DeserializeOwned + 'p,
@@ -105,7 +106,7 @@ where
     for part in std::iter::once(second).chain(parts) {
         fill(&mut whole, object(part));
     }
-    // The fields of valid parts make a valid whole.
+    // Fields of valid parts form a valid whole, so the fallback is not reached.
     let whole = T::deserialize(Value::Object(whole));
     Some(whole.unwrap_or_else(|_| first.clone()))
 }
@@ -130,7 +131,8 @@ fn fill(whole: &mut Map<String, Value>, part: Map<String, Value>) {
     }
 }
 
-/// The place of the member whose position was given, else of the first; codes are never mixed between communes.
+/// The place of the first member whose position was given, else of the first with a place. Gaps are filled only from
+/// members in the same commune, so codes of different communes are never mixed.
 fn location(present: &[&PropertyMember]) -> Option<Location> {
     let placed: Vec<&&PropertyMember> = present
         .iter()
@@ -169,7 +171,7 @@ fn location(present: &[&PropertyMember]) -> Option<Location> {
     })
 }
 
-/// Every picture once: portals copy each other's, with their identifier or with their hashes.
+/// Every picture once: portals copy each other's pictures, with the same identifier or the same hashes.
 fn medias(seen: &[&PropertyMember]) -> Option<Medias> {
     let mut all: Option<Medias> = None;
     for medias in seen
@@ -253,7 +255,7 @@ fn price(seen: &[&PropertyMember]) -> Option<Price> {
     })
 }
 
-/// The price of one advert, and how it moved.
+/// The price of one advert, and how it changed.
 fn price_of(member: &PropertyMember) -> Price {
     let advert = &member.advert;
     let latest = advert.current_price.as_ref();
@@ -286,7 +288,7 @@ fn price_of(member: &PropertyMember) -> Price {
     }
 }
 
-/// How a price moved; `None` for one that never did.
+/// How a price changed; `None` if it never did.
 fn variation(first: Option<Eur>, previous: Option<Eur>, latest: Option<Eur>) -> Option<Variation> {
     if previous.is_none() && first == latest {
         return None;

@@ -1,35 +1,36 @@
-//! Under which key the store keeps the record of a property: by where it lies, so that what a question about one place
-//! answers with is read from few pages that lie together.
+//! The key of a property's record in the store.
+//!
+//! Keys follow position, so that a query about one place reads its records from a few neighbouring pages.
 
 use toise_contract::listings::Property;
 use toise_geo::order;
 
 /// Bits of a property's number in its key.
 const NUMBER_BITS: u32 = 26;
-/// Properties a store may number: 67 million, several times the dwellings of France.
+/// Largest number of a property in a store: 67 million, more than the dwellings of France.
 pub const NUMBER_MAX: i64 = (1 << NUMBER_BITS) - 1;
-/// Bits of the position on the curve, of the 33 [`order::cluster_key`] gives it, and those above for the department.
+/// Bits of the curve position in a record key; [`order::cluster_key`] has 33.
 const CURVE_BITS: u32 = 30;
 const CLUSTER_CURVE_BITS: u32 = 33;
-/// Bits of the curve's position in a clustering key, with those left free there.
+/// Bits below the department's rank in a clustering key: the curve position and the free bits above it.
 const CLUSTER_PLACE_BITS: u32 = 40;
 
-/// Key of the record of a property: seven bits of the department's rank, thirty of the place on the curve (about 60 m)
-/// and 26 of the property's number.
+/// Key of the record of a property: 7 bits for the department's rank, 30 for the position on the Hilbert curve (about
+/// 60 m) and 26 for the property's number.
 ///
-/// A record that comes is put behind the others, where it costs least, under its number alone; one that changes stays
-/// where it lies. When its row is folded into the table it is moved to its place. Who fills a table at once
-/// (`load::bulk`) puts its records there right away.
+/// A new record is stored under its number alone, behind the other new ones, where writing costs least; one that
+/// changes stays where it is. When its row is compacted into the table, the record is moved to its place. A bulk load
+/// (`load::bulk`) writes its records to their places at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordKey(pub i64);
 
 impl RecordKey {
-    /// The key of a record that came and was not put to its place.
+    /// The key of a record that was not yet moved to its place.
     pub fn unplaced(number: i64) -> Self {
         Self(number & NUMBER_MAX)
     }
 
-    /// The key at the place of a property with its number in the store, which is at most [`NUMBER_MAX`].
+    /// The key at the place of a property; its number in the store is at most [`NUMBER_MAX`].
     pub fn placed(number: i64, property: &Property) -> Self {
         let place = property.location.as_ref();
         let department = place.and_then(|place| place.department.as_ref());
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_distinct_positive_and_tell_the_number() {
+    fn keys_are_distinct_and_positive_and_hold_the_number() {
         let nowhere = RecordKey::placed(7, &Property::default());
         assert_eq!(nowhere, RecordKey::unplaced(7));
         // The last corner of the curve in the last department, and the largest number.

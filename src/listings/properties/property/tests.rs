@@ -1,4 +1,4 @@
-//! What a property takes from which of its adverts.
+//! Which advert each value of a property comes from.
 
 use super::*;
 use crate::adverts::change::Sighting;
@@ -10,7 +10,7 @@ fn moment(day: u32) -> Timestamp {
     Timestamp::parse(&format!("2026-03-{day:02}")).unwrap()
 }
 
-/// A member seen from one day to another.
+/// A member first seen on day `days.0` and last on day `days.1`.
 fn member(id: u128, days: (u32, u32), mut record: Value) -> PropertyMember {
     record["flxId"] = json!(Uuid::from_u128(id));
     let advert: Advert = read(&record).unwrap();
@@ -133,7 +133,7 @@ fn a_property_is_totally_offline_when_its_last_advert_is() {
 }
 
 #[test]
-fn the_order_of_members_does_not_matter_and_the_record_reads_as_its_type() {
+fn the_order_of_members_does_not_matter_and_the_record_is_valid() {
     let members = three();
     let expected = property(&members);
     for order in [[0, 2, 1], [1, 0, 2], [2, 1, 0]] {
@@ -145,7 +145,7 @@ fn the_order_of_members_does_not_matter_and_the_record_reads_as_its_type() {
 }
 
 #[test]
-fn a_price_that_moved_tells_since_when_by_how_much() {
+fn a_changed_price_shows_its_variations() {
     let mut one = member(1, (1, 1), json!({"currentPrice": {"value": 585_000}}));
     one.history.initial_price = Eur::new(598_000.0);
     one.history.previous_price = Eur::new(605_000.0);
