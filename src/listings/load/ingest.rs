@@ -1,11 +1,11 @@
 //! Ingestion: adverts are prepared on all cores and written in groups, one transaction each.
 //!
-//! Called by the HTTP API, the collector and the CLI. A group's records, properties and events become durable together,
-//! or none of them. Before the transaction each advert is prepared against what readers see, and its property is
-//! searched (`placement`). Inside it, the version an advert was prepared against is compared with the current one. The
-//! rare advert that another writer changed, or that occurs twice in the group, is prepared again; its placement is
-//! checked again if something near it changed. So any number of servers and commands may ingest at once, and the result
-//! does not depend on how adverts were grouped.
+//! Called by the HTTP API, the collector and the CLI. A group's records, properties and events become durable
+//! together, or none of them. Before the transaction each advert is prepared against what readers see, and the
+//! property it belongs to is searched for (`placement`). Inside it, the version an advert was prepared against is
+//! compared with the current one. The rare advert that another writer changed, or that occurs twice in the group, is
+//! prepared again; its placement is checked again if something near it changed. So any number of servers and commands
+//! may ingest at once, and the result does not depend on how adverts were grouped.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -77,7 +77,7 @@ pub fn answer(outcome: &IngestOutcome) -> Value {
     answer
 }
 
-/// A validated advert; `plan` is `None` for one that occurs earlier in its group.
+/// A validated advert; `plan` is `None` if its URL occurs earlier in the group.
 struct PreparedAdvert {
     incoming: IncomingAdvert,
     plan: Option<WritePlan>,

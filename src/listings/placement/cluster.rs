@@ -106,7 +106,8 @@ impl ListingsWriter<'_> {
         }
     }
 
-    /// Replaces a property's record by one built from its adverts: the planned one, if the property is unchanged since.
+    /// Replaces a property's record with one built from its adverts: the planned one, if the property is unchanged
+    /// since.
     fn refresh_property(
         &mut self,
         property: i64,
