@@ -1,7 +1,7 @@
-//! What changed in listings after a number, so that tables and indexes are kept from the store.
+//! Changes of listings since a sequence, from which tables and indexes are kept up to date.
 //!
-//! Every change of a record takes the next number of one sequence, in the order of commits; a record that changed again
-//! comes once, with its later number.
+//! Every change of a record takes the next number of one sequence, in commit order. A record that changed more than
+//! once is returned once, with its last sequence.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::Connection;
@@ -14,51 +14,51 @@ use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_store::document;
 
-/// Changes one call gives at most.
+/// Maximum changes returned by one call.
 pub const CHANGES_MAX: usize = 10_000;
 
-/// A record that changed, as it is now.
+/// A changed record in its current form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListingChange {
-    /// Number of its last change; every change of any record has its own, in order of commit.
+    /// Sequence of its last change; every change of any record has its own, in commit order.
     pub sequence: i64,
-    /// Its number in its table, the same for life.
+    /// Its number in its table, which never changes.
     pub number: i64,
-    /// Of a property: the key its record is kept under.
+    /// For a property: the key under which its record is stored.
     pub key: RecordKey,
     /// Its identifier.
     pub id: FlxId,
-    /// Its record, JSON text; `None` of a property that was joined to another: it is none of its own any more.
+    /// Its record, as JSON text; `None` for a property that was merged into another and has no record of its own any
+    /// more.
     pub record: Option<Vec<u8>>,
 }
 
-/// The adverts, or the properties, that changed after a number.
+/// The adverts, or the properties, that changed after a sequence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListingChanges {
-    /// The records, in order of their last change. One that changed again comes once, with its later number.
+    /// The records, in order of their last change. A record that changed more than once is in it once.
     pub records: Vec<ListingChange>,
-    /// Number they reach through: what changed after it is still to be asked for, nothing else is.
+    /// The sequence they reach: only changes after it remain to be read.
     pub through: i64,
 }
 
 impl Listings {
-    /// Number of the last change; 0 when there is none. Blocks.
+    /// Sequence of the last change; 0 if there is none. Blocks.
     pub fn last_sequence(&self) -> Result<i64> {
         Ok(self.store.read(rows::last_sequence)?)
     }
 
-    /// The adverts or properties that changed after a number; see [`ListingsSnapshot::changes_since`]. Blocks.
+    /// The adverts or properties that changed after a sequence; see [`ListingsSnapshot::changes_since`]. Blocks.
     pub fn changes_since(
         &self,
         of: ListingKind,
         sequence: i64,
         limit: usize,
     ) -> Result<ListingChanges> {
-        self.with_snapshot(|moment| moment.changes_since(of, sequence, limit))
+        self.with_snapshot(|snapshot| snapshot.changes_since(of, sequence, limit))
     }
 
-    /// How many adverts or properties changed after a number; counts to `limit` and no further. Blocks: milliseconds for
-    /// 100,000.
+    /// Counts the adverts or properties that changed after a sequence, up to `limit`. Blocks: milliseconds for 100,000.
     pub fn count_since(&self, of: ListingKind, sequence: i64, limit: usize) -> Result<usize> {
         let sql = format!(
             "SELECT count(*) FROM (SELECT 1 FROM {} WHERE sequence > ?1 LIMIT ?2)",
@@ -71,15 +71,15 @@ impl Listings {
         Ok(self.store.read(counting)? as usize)
     }
 
-    /// Runs several readings that see the same state, whatever is committed meanwhile. The store's log of writes grows
+    /// Runs several reads on one snapshot of the store, whatever is committed meanwhile. The write-ahead log grows
     /// until they end. Blocks.
     pub fn with_snapshot<T, E: From<Error>>(
         &self,
-        reading: impl FnOnce(&ListingsSnapshot<'_>) -> std::result::Result<T, E>,
+        read: impl FnOnce(&ListingsSnapshot<'_>) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
         let all = self.store.read(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            Ok(reading(&ListingsSnapshot {
+            Ok(read(&ListingsSnapshot {
                 connection: &transaction,
             }))
         });
@@ -87,17 +87,16 @@ impl Listings {
     }
 }
 
-/// The listings as one reading sees them.
+/// The listings as of one read transaction.
 pub struct ListingsSnapshot<'c> {
     connection: &'c Connection,
 }
 
 impl ListingsSnapshot<'_> {
-    /// The adverts or properties that changed after a number, the earliest `limit` of them (and at most
-    /// [`CHANGES_MAX`]).
+    /// Returns the earliest `limit` adverts or properties that changed after a sequence, up to [`CHANGES_MAX`].
     ///
-    /// A projection that starts at 0 and goes on from the last number it was given misses nothing: numbers are given in
-    /// the order of commits, under the store's one write lock.
+    /// A projection that starts at 0 and continues from the last sequence it received misses nothing: sequences are
+    /// assigned in commit order, under the store's single write lock.
     pub fn changes_since(
         &self,
         of: ListingKind,
@@ -131,14 +130,14 @@ impl ListingsSnapshot<'_> {
     }
 }
 
-/// A changed record as the store keeps it.
+/// A changed record as stored.
 struct StoredChange {
     sequence: i64,
     number: i64,
     key: RecordKey,
     id: FlxId,
     document: Option<Vec<u8>>,
-    /// Of an advert: its property.
+    /// For an advert: its property.
     property: Option<FlxId>,
 }
 

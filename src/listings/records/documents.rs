@@ -1,7 +1,7 @@
-//! The stored records of a page of properties, read in the order they lie in.
+//! Bulk reads of the stored records of properties, in storage order.
 //!
-//! A page is a hundred records. In memory each takes microseconds; from the disk each that lies alone is waited for, so
-//! when the first ones had to be, several readers wait for the rest at once.
+//! Called for the page of a search, a hundred records. A record in memory takes microseconds. On disk, each record that
+//! is not next to another costs a read of its own; if the first ones came from disk, several readers share the rest.
 
 use std::time::{Duration, Instant};
 
@@ -11,19 +11,20 @@ use crate::properties::record_key::RecordKey;
 use crate::{Listings, Result};
 use toise_store::{self as store, Store};
 
-/// Records read before it is known how long they take.
+/// Records read first, to measure how long one takes.
 const FIRST: usize = 4;
-/// A record that takes longer comes from the disk: one in memory takes a third of it at most.
+/// A record that takes longer was read from disk: one in memory takes a third of this or less.
 const FROM_DISK: Duration = Duration::from_micros(50);
-/// Readers of the rest then: a disk that gave one reader 8,400 pages a second gave four 13,700, and eight 15,000.
+/// Readers that share the rest: a disk that served 8,400 pages a second to one reader served 13,700 to four and
+/// 15,000 to eight.
 const READERS: usize = 4;
 
-/// A stored record, compressed; `None` where there is none any more.
+/// A stored record, compressed; `None` if it no longer exists.
 type StoredDocument = Option<Vec<u8>>;
 
 impl Listings {
-    /// The stored records under keys, in their order; `None` for properties that were joined to another. Of two that
-    /// change meanwhile one may be from before and one from after. Blocks.
+    /// Returns the stored records under keys, in the order of the keys; `None` for properties that were merged into
+    /// another. Not one snapshot: of two records that change meanwhile, one may be old and the other new. Blocks.
     pub(crate) fn documents(&self, keys: &[RecordKey]) -> Result<Vec<StoredDocument>> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|place| keys[*place]);
@@ -37,7 +38,8 @@ impl Listings {
     }
 }
 
-/// Reads records in ascending order of their keys; several readers do when the first took longer than `from_disk` each.
+/// Reads records in ascending order of their keys, with several readers if the first records took longer than
+/// `from_disk` each.
 fn read_sorted(
     store: &Store,
     keys: &[RecordKey],
@@ -96,7 +98,7 @@ impl<'c> RecordReader<'c> {
             let found = self.by_key.query_row([key.0], |row| row.get(0));
             match found.optional()? {
                 Some(document) => Ok(Some(document)),
-                // It lies elsewhere than when the key was made, or is joined to another.
+                // The record was moved since the key was read, or its property was merged into another.
                 None => {
                     let found = self.by_number.query_row([key.number()], |row| row.get(0));
                     found.optional()
@@ -113,28 +115,28 @@ mod tests {
 
     use super::*;
 
-    /// Records of properties 1 to 400 under keys that leave gaps; every seventh property was joined to another, every
-    /// fifth lies elsewhere than its key said.
+    /// Records of properties 1 to 400 under keys with gaps; every seventh property was merged into another, every fifth
+    /// record is stored under a key other than the given one.
     fn store(folder: &std::path::Path) -> (Store, Vec<(RecordKey, StoredDocument)>) {
         let store = Store::open(folder).unwrap();
         let key = |number: i64| RecordKey((number * number % 401) << 26 | number);
-        let mut asked = Vec::new();
+        let mut expected = Vec::new();
         for number in 1..=400 {
-            let is_joined = number % 7 == 0;
+            let is_merged = number % 7 == 0;
             let document = vec![number as u8; 900];
-            asked.push((key(number), (!is_joined).then_some(document)));
+            expected.push((key(number), (!is_merged).then_some(document)));
         }
-        let rows = asked.clone();
+        let rows = expected.clone();
         store
             .write(move |transaction| {
                 for (key, document) in rows {
                     let number = key.number();
-                    let lies_at = match number % 5 {
+                    let stored_at = match number % 5 {
                         0 => number,
                         _ => key.0,
                     };
                     let (merged_into, record) = match &document {
-                        Some(_) => (None, Some(lies_at)),
+                        Some(_) => (None, Some(stored_at)),
                         None => (Some(1), None),
                     };
                     transaction.execute(
@@ -142,18 +144,20 @@ mod tests {
                         (number, number.to_le_bytes(), number, merged_into, record),
                     )?;
                     if let Some(document) = document {
-                        transaction
-                            .execute("INSERT INTO records VALUES (?1, ?2)", (lies_at, document))?;
+                        transaction.execute(
+                            "INSERT INTO records VALUES (?1, ?2)",
+                            (stored_at, document),
+                        )?;
                     }
                 }
                 Ok(())
             })
             .unwrap();
-        (store, asked)
+        (store, expected)
     }
 
     #[test]
-    fn records_come_in_the_order_asked_for_however_they_lie() {
+    fn records_are_returned_in_the_requested_order_wherever_they_are_stored() {
         let folder = tempfile::tempdir().unwrap();
         let (store, rows) = store(folder.path());
         let ranks = prop::collection::vec(0..rows.len(), 0..120);

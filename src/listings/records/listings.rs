@@ -1,6 +1,6 @@
-//! The listings of a data folder: what every question about them and every change of them begins with.
+//! The listings of a data folder: the handle through which all queries and changes of listings go.
 //!
-//! The room's folders each add their own methods to [`Listings`].
+//! Each folder of the room adds its own methods to [`Listings`].
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +11,11 @@ use toise_geo::iris::IrisIndex;
 use toise_store::Store;
 use toise_store::document;
 
-/// Why listings could not be read or written: a failure of ours, never of what was sent.
+/// Why listings could not be read or written. Except for [`Error::Refused`], a failure of the system, not of the
+/// request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The store refused.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] toise_store::Error),
     /// The contours cannot be read.
@@ -23,7 +24,7 @@ pub enum Error {
     /// A stored record cannot be read.
     #[error(transparent)]
     Document(#[from] document::Error),
-    /// What was asked names no advert or property, or cannot be done; in words for a person.
+    /// The request names no known advert or property, or cannot be carried out; the text is for a person.
     #[error("{0}")]
     Refused(String),
 }
@@ -40,7 +41,8 @@ pub struct Listings {
     pub(crate) percolator: Arc<Percolator>,
 }
 
-/// Contours that tell the quarter and commune of a position: read when the first advert comes, for they take seconds.
+/// Contours that give the IRIS and commune of a position. They are read when the first advert needs them, which takes
+/// seconds.
 #[derive(Default)]
 pub(crate) struct Contours {
     path: Option<PathBuf>,
@@ -52,7 +54,7 @@ impl Contours {
         let Some(path) = &self.path else {
             return Ok(None);
         };
-        // A reader that failed left nothing behind.
+        // A thread that panicked while reading left no partial state.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.is_none() {
             *read = Some(Arc::new(IrisIndex::open(path)?));
@@ -75,7 +77,7 @@ impl Listings {
         }
     }
 
-    /// Loads the active alerts, so that the first advert does not wait for them. Blocks: seconds for 100,000.
+    /// Loads the active alerts, so that the first advert does not have to wait for them. Blocks: seconds for 100,000.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -85,17 +87,17 @@ impl Listings {
             .read(|connection| self.percolator.catch_up(connection))?)
     }
 
-    /// Active alerts, as last loaded.
+    /// Numbers of active alerts as of the last load.
     pub fn active_alerts(&self) -> ActiveAlertCounts {
         self.percolator.active()
     }
 
-    /// Tells the time.
+    /// The clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// The same with a file of contours that tell the quarter and commune of a position.
+    /// Sets the file of contours that give the IRIS and commune of a position.
     pub fn with_contours(mut self, path: Option<PathBuf>) -> Self {
         self.contours = Arc::new(Contours {
             path,

@@ -1,8 +1,8 @@
-//! What the store holds of listings, read and written.
+//! The listings in the store: reads and writes.
 //!
-//! [`read`] gives records by identifier, [`changes`] what changed after a number; `rows` reads the tables for the rest of
-//! the room, and `tables` changes them inside a transaction, which hands what it writes to the alerts (`percolation`)
-//! and knows what changed lately (`recent`).
+//! [`read`] returns records by identifier, [`changes`] the records changed after a sequence. `rows` reads the tables
+//! for the rest of the room. `tables` changes them inside a transaction, which passes what it writes to the alerts
+//! (`percolation`) and knows the recent changes of others (`recent_changes`).
 
 pub mod changes;
 mod documents;

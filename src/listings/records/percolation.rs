@@ -1,7 +1,7 @@
-//! What a transaction writes of listings, laid out as rows for the alerts to look at, in the order it was written.
+//! The percolation buffer: rows of the listings that a transaction writes, for percolation in the order of writing.
 //!
-//! Rows wait until there are as many as are percolated at once, or until what they are compared with is about to
-//! change. Without an active alert nothing is kept and nothing costs.
+//! Rows are buffered until a full percolation batch is reached, or until the state they are compared with is about to
+//! change. Without an active alert nothing is buffered, at no cost.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ use toise_alerts::percolate::{
 };
 use toise_contract::listings::Property;
 
-/// What a transaction wrote and the alerts have not looked at yet; `None` without an active alert.
+/// Written rows that are not percolated yet; `None` without an active alert.
 pub(crate) struct PercolationBuffer<'p>(Option<BufferedRows<'p>>);
 
 struct BufferedRows<'p> {
@@ -30,12 +30,12 @@ struct BufferedRows<'p> {
 }
 
 impl<'p> PercolationBuffer<'p> {
-    /// Nothing is kept for the alerts to look at.
+    /// A buffer that discards everything.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Begins with the alerts as they are inside a transaction; what matches is dated `at_ms`.
+    /// Starts with the alerts as they are inside a transaction; matches are dated `at_ms`.
     pub fn begin(
         percolator: &'p Percolator,
         connection: &Connection,
@@ -56,10 +56,10 @@ impl<'p> PercolationBuffer<'p> {
     pub fn has_advert_alerts(&self) -> bool {
         self.0
             .as_ref()
-            .is_some_and(|waiting| waiting.turn.has_advert_alerts())
+            .is_some_and(|buffered| buffered.turn.has_advert_alerts())
     }
 
-    /// A property's record was written.
+    /// Buffers a property whose record was written.
     pub fn property(
         &mut self,
         transaction: &Transaction<'_>,
@@ -67,58 +67,58 @@ impl<'p> PercolationBuffer<'p> {
         record: &Property,
         trigger: PropertyTrigger,
     ) -> rusqlite::Result<()> {
-        let Some(waiting) = &mut self.0 else {
+        let Some(buffered) = &mut self.0 else {
             return Ok(());
         };
-        if !waiting.turn.has_property_alerts() {
+        if !buffered.turn.has_property_alerts() {
             return Ok(());
         }
-        waiting
+        buffered
             .property_rows
             .push(RecordKey::unplaced(property), record)
             .map_err(failed)?;
         let id = record
             .flx_id
             .ok_or_else(|| failed("a property has no identifier"))?;
-        waiting.properties.push(PropertyWritten {
+        buffered.properties.push(PropertyWritten {
             property,
             id,
             trigger,
         });
-        match waiting.properties.len() < ROWS_MAX {
+        match buffered.properties.len() < ROWS_MAX {
             true => Ok(()),
-            false => waiting.flush_properties(transaction),
+            false => buffered.flush_properties(transaction),
         }
     }
 
-    /// An advert's record was written; its record names its property.
+    /// Buffers an advert whose record was written; the record contains the identifier of its property.
     pub fn advert(
         &mut self,
         transaction: &Transaction<'_>,
         advert: impl FnOnce() -> AdvertWritten,
     ) -> rusqlite::Result<()> {
-        let Some(waiting) = &mut self.0 else {
+        let Some(buffered) = &mut self.0 else {
             return Ok(());
         };
-        if !waiting.turn.has_advert_alerts() {
+        if !buffered.turn.has_advert_alerts() {
             return Ok(());
         }
         let advert = advert();
-        waiting.advert_rows.push(&advert.record).map_err(failed)?;
-        waiting.adverts.push(advert);
-        match waiting.adverts.len() < ROWS_MAX {
+        buffered.advert_rows.push(&advert.record).map_err(failed)?;
+        buffered.adverts.push(advert);
+        match buffered.adverts.len() < ROWS_MAX {
             true => Ok(()),
-            false => waiting.flush_adverts(transaction),
+            false => buffered.flush_adverts(transaction),
         }
     }
 
-    /// Has the alerts look at everything written so far.
+    /// Percolates everything written so far.
     pub fn flush(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-        let Some(waiting) = &mut self.0 else {
+        let Some(buffered) = &mut self.0 else {
             return Ok(());
         };
-        waiting.flush_properties(transaction)?;
-        waiting.flush_adverts(transaction)
+        buffered.flush_properties(transaction)?;
+        buffered.flush_adverts(transaction)
     }
 }
 

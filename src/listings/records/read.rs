@@ -1,7 +1,7 @@
-//! Listings as they stand: records by identifier, by key and by address.
+//! Reads of current records: by identifier, by key and by URL.
 //!
-//! Records come as JSON texts ready to be spliced into an answer: they are decompressed, never parsed. An identifier
-//! of a property that was joined to another answers with that other.
+//! Records are returned as JSON texts ready to be spliced into a response: they are decompressed, never parsed. The
+//! identifier of a merged property returns the surviving one.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -12,25 +12,25 @@ use crate::{Listings, Result};
 use toise_contract::listings::codes::FlxId;
 use toise_store::document;
 
-/// Records that are moved in one transaction: others who write wait so long.
+/// Records moved per transaction; other writers wait for each one.
 const MOVE_BATCH_SIZE: usize = 256;
 
-/// An advert that is known.
+/// A known advert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownAdvert {
     /// Its identifier.
     pub advert: FlxId,
-    /// When it was seen last, Unix milliseconds.
+    /// Time of its last sighting, Unix milliseconds.
     pub observed_at_ms: i64,
 }
 
 impl Listings {
-    /// The record of a property, or of the one it was joined to. Blocks: one or two indexed rows.
+    /// The record of a property, or of the one it was merged into. Blocks: one or two indexed rows.
     pub fn property(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
         Ok(self.store.read(|connection| property(connection, id))?)
     }
 
-    /// The records of many properties, in the order of their identifiers; `None` for those there are not. Blocks.
+    /// The records of many properties, in the order of `ids`; `None` for unknown identifiers. Blocks.
     pub fn properties(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
         Ok(self.store.read_snapshot(|connection| {
             let all = ids.iter().map(|id| property(connection, *id));
@@ -38,18 +38,18 @@ impl Listings {
         })?)
     }
 
-    /// The records of properties that stand for themselves, by their keys and in their order; the others are left
-    /// out. Blocks: one row each.
+    /// The records of properties by key, in the order of `keys`; properties merged into another are left out. Blocks:
+    /// one row each.
     pub fn properties_by_key(&self, keys: &[RecordKey]) -> Result<Vec<Vec<u8>>> {
         let documents = self.documents(keys)?;
-        let there = documents.iter().flatten();
-        Ok(there
+        let present = documents.iter().flatten();
+        Ok(present
             .map(|document| document::decode(document))
             .collect::<std::result::Result<_, _>>()?)
     }
 
-    /// Writes the records of properties that stand for themselves, by their keys and in their order, separated by
-    /// commas; the others are left out. Blocks: one row each.
+    /// Appends the records of properties by key to `to`, in the order of `keys`, separated by commas; properties merged
+    /// into another are left out. Blocks: one row each.
     pub fn write_properties(&self, keys: &[RecordKey], to: &mut Vec<u8>) -> Result<()> {
         let start = to.len();
         for document in self.documents(keys)?.iter().flatten() {
@@ -74,7 +74,7 @@ impl Listings {
         Ok(self.store.read(reading)?)
     }
 
-    /// The advert under the digest of an address. Blocks: one indexed row.
+    /// The advert with a URL digest. Blocks: one indexed row.
     pub fn known(&self, digest: &UrlDigest) -> Result<Option<KnownAdvert>> {
         let sql = "SELECT advert_id, observed_at_ms FROM adverts WHERE url_digest = ?1";
         let found = self.store.read(|connection| {
@@ -95,7 +95,7 @@ impl Listings {
         Ok(self.store.read(|connection| advert(connection, id))?)
     }
 
-    /// The records of many adverts, in the order of their identifiers; `None` for those there are not. Blocks.
+    /// The records of many adverts, in the order of `ids`; `None` for unknown identifiers. Blocks.
     pub fn adverts(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
         Ok(self.store.read_snapshot(|connection| {
             let all = ids.iter().map(|id| advert(connection, *id));
@@ -103,9 +103,9 @@ impl Listings {
         })?)
     }
 
-    /// Moves records of properties, by their numbers, to keys of the same numbers, where they are not there already; those
-    /// of properties that were joined to another are left alone. Durable on return. Blocks: tens of milliseconds for each
-    /// group, which others who write wait for.
+    /// Moves the records of properties to the given keys, each of which contains the property's number. Records
+    /// already under their key, and properties merged into another, are skipped. Returns once the write is durable.
+    /// Blocks: tens of milliseconds for each group, during which other writers wait.
     pub fn move_records(&self, to: &[RecordKey]) -> Result<()> {
         for group in to.chunks(MOVE_BATCH_SIZE) {
             let group = group.to_vec();
@@ -142,7 +142,7 @@ fn property(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u
         .optional()
 }
 
-/// The text of an advert's record: its document with the property's identifier at the end.
+/// The JSON text of an advert's record: its document with the property's identifier appended.
 fn advert(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u8>>> {
     let sql = "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property) WHERE advert_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
@@ -154,15 +154,15 @@ fn advert(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u8>
     statement.query_row([id.0.as_bytes()], record).optional()
 }
 
-/// The text of a document.
+/// The decompressed text of a document column.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     document::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
 }
 
-/// Puts the property's identifier at the end of an advert's document.
+/// Appends the property's identifier to an advert's document.
 pub(super) fn append_property(document: &mut Vec<u8>, property: FlxId) -> rusqlite::Result<()> {
     if document.pop() != Some(b'}') {
-        return Err(failed("a stored advert is no JSON object"));
+        return Err(failed("a stored advert is not a JSON object"));
     }
     let end = format!(r#","mainPropertyAdFlxId":"{property}","propertyFlxId":"{property}"}}"#);
     document.extend_from_slice(end.as_bytes());

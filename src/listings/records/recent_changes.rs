@@ -1,9 +1,9 @@
-//! What changed in the store since a moment, as far as it can change where an advert belongs.
+//! Changes in the store since a baseline, as far as they can affect the placement of an advert.
 //!
-//! Where an advert belongs is looked for before its transaction, by readers on all cores; here is what the transaction
-//! needs to know whether that still holds. It takes in what other transactions wrote since then and what this one
-//! writes, so it never depends on which process wrote what. Reading it is a few microseconds a change, and when more
-//! changed than [`CHANGES_MAX`], nothing that was found before counts.
+//! Placements are computed before the transaction, by readers on all cores; the transaction uses this to decide whether
+//! they still hold. It covers what other transactions wrote since the baseline and what this one writes, so the result
+//! never depends on which process wrote what. Reading takes a few microseconds per change. After more than
+//! [`CHANGES_MAX`] changes, all prepared placements are discarded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,20 +12,20 @@ use rusqlite::Connection;
 use crate::records::rows::{fingerprint, keys_of, last_sequence};
 use toise_dedup::{BlockKey, Fingerprint};
 
-/// Changes that are looked at, of adverts and properties together: several groups of all who write.
+/// Maximum changes examined, adverts and properties together: several group commits of all writers.
 const CHANGES_MAX: i64 = 8_192;
 
-/// A moment before which everything was seen.
+/// A point in the sequence of changes up to which everything was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChangeBaseline {
-    /// Number of the last change.
+    /// Sequence of the last change.
     sequence: i64,
     /// Number of the last advert.
     advert: i64,
 }
 
 impl ChangeBaseline {
-    /// Now: readings that begin later see at least everything until here.
+    /// The current point: reads that begin later see at least everything up to it.
     pub fn now(connection: &Connection) -> rusqlite::Result<Self> {
         let advert = "SELECT coalesce(max(advert), 0) FROM adverts";
         Ok(Self {
@@ -37,21 +37,23 @@ impl ChangeBaseline {
     }
 }
 
-/// What changed since a moment.
+/// The changes since a baseline.
 #[derive(Debug)]
 pub(crate) struct RecentChanges {
     basis: ChangeBaseline,
     properties: HashSet<i64>,
-    /// The adverts with their fingerprints as they were after each change, and where their last change is.
+    /// The adverts with their fingerprints after each change.
     adverts: Vec<(i64, Fingerprint)>,
+    /// The index in `adverts` of the last change of each advert.
     last: HashMap<i64, usize>,
     by_key: HashMap<BlockKey, Vec<usize>>,
-    /// Whether an advert changed that was there before: it may have left keys it was under.
+    /// Whether an advert changed that existed at the baseline: it may no longer be under some of its former keys.
     has_changed_adverts: bool,
 }
 
 impl RecentChanges {
-    /// What changed since `basis`; `None` when it is too much. Inside a transaction that holds the write lock.
+    /// Reads the changes since `basis`; `None` if there are more than [`CHANGES_MAX`]. Called inside a transaction that
+    /// holds the write lock.
     pub fn since(basis: ChangeBaseline, connection: &Connection) -> rusqlite::Result<Option<Self>> {
         if last_sequence(connection)? - basis.sequence > CHANGES_MAX {
             return Ok(None);
@@ -81,12 +83,12 @@ impl RecentChanges {
         Ok(Some(recent))
     }
 
-    /// A property's record or adverts changed.
+    /// Notes that a property's record or adverts changed.
     pub fn add_property(&mut self, property: i64) {
         self.properties.insert(property);
     }
 
-    /// An advert came or changed and is under these keys now.
+    /// Notes that an advert was created or changed, and its current keys.
     pub fn add_advert(&mut self, advert: i64, keys: &[BlockKey], fingerprint: &Fingerprint) {
         self.has_changed_adverts |= advert <= self.basis.advert;
         for key in keys {
@@ -102,17 +104,17 @@ impl RecentChanges {
         self.properties.contains(&property)
     }
 
-    /// Whether an advert came or changed.
+    /// Whether an advert was created or changed.
     pub fn has_advert(&self, advert: i64) -> bool {
         self.last.contains_key(&advert)
     }
 
-    /// Whether an advert changed that was there before.
+    /// Whether an advert changed that existed at the baseline.
     pub fn has_changed_adverts(&self) -> bool {
         self.has_changed_adverts
     }
 
-    /// Adverts that came or changed and are under any of some keys now, each once, with their fingerprints.
+    /// The adverts that were created or changed and are now under any of some keys, each once, with their fingerprints.
     pub fn under(&self, keys: &[BlockKey]) -> Vec<(i64, &Fingerprint)> {
         let mut ranks: Vec<usize> = keys
             .iter()

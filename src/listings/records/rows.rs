@@ -1,6 +1,6 @@
-//! The tables of listings, read: rows as what they stand for. [`crate::records::tables`] writes them.
+//! Reads of the tables of listings: rows converted to domain types. [`crate::records::tables`] writes them.
 //!
-//! Statements are prepared once per connection. A column that does not hold what it must is an error, never a guess.
+//! Statements are prepared once per connection. A column with an unexpected value is an error, never a guess.
 
 use std::fmt::Display;
 
@@ -24,25 +24,25 @@ use toise_store::document;
 /// Columns that [`stored`] and [`history`] read, in their order.
 const STORED_COLUMNS: &str = "advert, property, sequence, derived, document, observed_at_ms, first_seen_at_ms, \
      modified_at_ms, published_at_ms, online_at_ms, offline_at_ms, initial_price, previous_price";
-/// Place of the first column of a history among them.
+/// Index of the first column of a history among them.
 const HISTORY_COLUMN: usize = 5;
 
-/// A failure of ours, as the store's closures report theirs.
+/// Wraps an error of this room as the error type of the store's closures.
 pub(crate) fn failed(error: impl Display) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
 }
 
-/// Refuses a number that does not fit a key.
+/// Refuses a property number that does not fit a record key.
 pub(crate) fn checked_number(number: i64) -> rusqlite::Result<i64> {
     match (1..=NUMBER_MAX).contains(&number) {
         true => Ok(number),
         false => Err(failed(format!(
-            "a store numbers at most {NUMBER_MAX} properties: begin another data folder"
+            "the store has reached its maximum of {NUMBER_MAX} properties; start a new data folder"
         ))),
     }
 }
 
-/// A column that does not hold what it must.
+/// The error for a column with an unexpected value.
 fn malformed(column: usize, kind: Type, what: &'static str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, kind, what.into())
 }
@@ -57,12 +57,14 @@ fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
     let milliseconds: Option<i64> = row.get(column)?;
     milliseconds
         .map(|milliseconds| DateTime::from_timestamp_millis(milliseconds).map(Timestamp::new))
-        .map(|moment| moment.ok_or_else(|| malformed(column, Type::Integer, "not a moment")))
+        .map(|moment| {
+            moment.ok_or_else(|| malformed(column, Type::Integer, "not a valid timestamp"))
+        })
         .transpose()
 }
 
 fn required(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    moment(row, column)?.ok_or_else(|| malformed(column, Type::Null, "a moment is missing"))
+    moment(row, column)?.ok_or_else(|| malformed(column, Type::Null, "a timestamp is missing"))
 }
 
 fn price(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Eur>> {
@@ -97,7 +99,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredAdvert> {
     })
 }
 
-/// The advert stored under an address.
+/// The advert stored under a URL digest.
 pub(crate) fn by_url(
     connection: &Connection,
     digest: &UrlDigest,
@@ -130,7 +132,7 @@ pub(crate) fn members(
     .collect()
 }
 
-/// An advert's record as alerts are told it: with the identifier of its property, without charges.
+/// An advert's record as notifications contain it: with the identifier of its property, without charges.
 pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> rusqlite::Result<Advert> {
     let (text, property) = connection
         .prepare_cached(
@@ -162,12 +164,12 @@ pub(crate) fn fingerprint(row: &Row<'_>, column: usize) -> rusqlite::Result<Fing
     Fingerprint::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
 }
 
-/// Blocks of an advert as bytes.
+/// Block keys of an advert as bytes.
 pub(crate) fn key_bytes(keys: &[BlockKey]) -> Vec<u8> {
     keys.iter().flat_map(|key| key.0.to_le_bytes()).collect()
 }
 
-/// Blocks from their bytes.
+/// Block keys from their bytes.
 pub(crate) fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
     let (keys, _) = bytes.as_chunks::<8>();
     keys.iter()
@@ -188,7 +190,7 @@ pub(crate) fn fingerprints_of(
     rows.collect()
 }
 
-/// Whether an advert was declared to be of another asset than some advert of a property.
+/// Whether an advert was declared distinct from any advert of a property.
 pub(crate) fn is_marked_distinct(
     connection: &Connection,
     advert: i64,
@@ -202,7 +204,7 @@ pub(crate) fn is_marked_distinct(
         .query_row((advert, property), |row| row.get(0))
 }
 
-/// Number of the last change; 0 when there is none.
+/// Sequence of the last change; 0 if there is none.
 pub(crate) fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached(

@@ -1,6 +1,6 @@
-//! Figures over the properties a search finds: how many, from what to what, how they are spread.
+//! Statistics over the properties that a search finds: count, range and distribution.
 //!
-//! All values are gathered and sorted: 8 bytes a property found.
+//! All values are collected in memory and sorted: 8 bytes per property found.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, TimestampMillisecondType};
@@ -14,17 +14,17 @@ use toise_contract::listings::filters::AnalyticsRequest;
 use toise_engine::Error;
 use toise_engine::cancellation::Interrupt;
 
-/// Bars of a histogram, at most.
+/// Maximum bars of a histogram.
 pub const BARS_MAX: usize = 20;
-/// Share of the values in each of the outer bars at least: few extremes would make all others one bar.
+/// Minimum share of the values in each of the outer bars; a few extremes would otherwise push all others into one bar.
 pub const OUTER_SHARE: f64 = 0.01;
 const DAY_MS: f64 = 86_400_000.0;
 
-/// What a value of a property is.
+/// The column, or pair of columns, that a statistic reads.
 struct StudiedColumn {
     data: EnumStudiedData,
     value: usize,
-    /// Of time on the market: when it ended.
+    /// For time on the market: the column of its end.
     end: Option<usize>,
     now_ms: i64,
 }
@@ -46,7 +46,7 @@ impl StudiedColumn {
         })
     }
 
-    /// Adds the values of rows.
+    /// Appends the values of the selected rows.
     fn gather(
         &self,
         rows: &SelectedRows<'_>,
@@ -79,16 +79,17 @@ impl StudiedColumn {
 }
 
 impl Projection {
-    /// The figures of a search, as the answer carries them. CPU work on the calling thread and its rayon pool.
+    /// Computes the statistics of a search as the JSON of the response. CPU work on the calling thread and its rayon
+    /// pool.
     ///
     /// # Errors
-    /// A column cannot be read, or nobody waits any more.
+    /// A column cannot be read, or the query is cancelled.
     pub fn analyse(&self, request: &AnalyticsRequest, interrupt: &Interrupt) -> Result<Value> {
-        let asked = self.prepare_search(&request.search, interrupt)?;
+        let prepared = self.prepare_search(&request.search, interrupt)?;
         let now_ms = self.listings().clock().now().timestamp_millis();
         let studied = StudiedColumn::new(request.studied_data, now_ms)?;
         let states = self.visit_found(
-            &asked,
+            &prepared,
             interrupt,
             || (0u64, Vec::new()),
             |(count, values), rows| {
@@ -109,7 +110,7 @@ impl Projection {
     }
 }
 
-/// Figures over sorted values.
+/// Statistics of sorted values.
 fn figures(values: &[f64]) -> Map<String, Value> {
     let mut figures = Map::new();
     figures.insert("valued".into(), json!(values.len()));
@@ -137,15 +138,15 @@ fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// The value below which a share of sorted values lies, interpolated between neighbours (Hyndman and Fan, type 7).
+/// The quantile of sorted values at `share`, interpolated between neighbours (Hyndman and Fan, type 7).
 fn quantile(values: &[f64], share: f64) -> f64 {
-    let place = share * values.len().saturating_sub(1) as f64;
+    let position = share * values.len().saturating_sub(1) as f64;
     let at = |index: usize| values.get(index).copied().unwrap_or_default();
-    let (low, high) = (at(place.floor() as usize), at(place.ceil() as usize));
-    low + (high - low) * place.fract()
+    let (low, high) = (at(position.floor() as usize), at(position.ceil() as usize));
+    low + (high - low) * position.fract()
 }
 
-/// Bars of equal width over all values but the outermost, which the first and the last bar take.
+/// Bars of equal width over all values but the extremes, which the first and the last bar include.
 fn histogram(values: &[f64]) -> Vec<Value> {
     let (Some(min), Some(max)) = (values.first(), values.last()) else {
         return Vec::new();
@@ -183,7 +184,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn figures_are_those_of_the_textbook() {
+    fn figures_match_hand_computed_values() {
         let figures = figures(&[1.0, 2.0, 3.0, 4.0, 10.0]);
         assert_eq!(figures["mean"], 4.0);
         assert_eq!(figures["quartiles"], json!([2.0, 3.0, 4.0]));
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn without_values_there_are_none_but_counts() {
+    fn an_empty_search_yields_counts_only() {
         let figures = figures(&[]);
         assert_eq!(
             (&figures["valued"], &figures["histogram"]),
@@ -206,7 +207,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_is_in_one_bar(mut values in prop::collection::vec(-1e6..1e6f64, 0..400)) {
+        fn every_value_is_in_exactly_one_bar(mut values in prop::collection::vec(-1e6..1e6f64, 0..400)) {
             values.sort_unstable_by(f64::total_cmp);
             let bars = histogram(&values);
             let counted: u64 = bars.iter().filter_map(|bar| bar["count"].as_u64()).sum();

@@ -1,7 +1,7 @@
-//! Questions about properties, and the columns and words they ask.
+//! Queries over properties, and the tables and text index that serve them.
 //!
-//! [`projection`] keeps the tables of columns from the store, [`texts`] the index of words; [`page`] answers a search from
-//! both, [`similars`], [`analytics`] and [`preview`] likewise.
+//! [`projection`] derives the tables from the store and [`texts`] the text index. [`page`], [`similars`], [`analytics`]
+//! and [`preview`] read them.
 
 pub mod analytics;
 pub mod page;

@@ -1,7 +1,7 @@
-//! Searches of properties: the rows a filter selects, sorted, a page at a time, with their exact number.
+//! Property search: the rows a filter selects, sorted, one page at a time, with the exact count.
 //!
-//! Only columns are looked at here; the records of a page are then read from the store by their keys, as they are at
-//! that moment.
+//! Only columns are read here. The caller then reads the records of a page from the store by their keys, in their
+//! current form.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
 use toise_engine::topk::{Hit, SortColumn, SortKey, TopPage, number_key};
 
-/// A property that was found.
+/// A property in a search result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundProperty {
     /// Its identifier.
@@ -35,24 +35,24 @@ pub struct FoundProperty {
 /// A page of properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyPage {
-    /// What was found, in order.
+    /// The properties of the page, in order.
     pub items: Vec<FoundProperty>,
-    /// All properties that match, whatever the page.
+    /// Number of properties that match, on all pages.
     pub count: u64,
-    /// Where the next page starts, when there is one.
+    /// Where the next page starts; `None` on the last page.
     pub next: Option<CursorPosition>,
 }
 
-/// What is asked, ready to be looked for in one state of the properties.
+/// A search compiled against one search snapshot.
 pub(crate) struct PreparedSearch {
     state: Arc<SearchSnapshot>,
     predicate: Predicate,
-    /// How well properties fit the texts; `None` without texts.
+    /// The properties that match the texts, with their scores; `None` for a search without texts.
     fits: Option<TextMatches>,
 }
 
 impl Projection {
-    /// Prepares a search of the present state.
+    /// Prepares a search on the current snapshot.
     pub(crate) fn prepare_search(
         &self,
         search: &ListingSearch,
@@ -61,7 +61,7 @@ impl Projection {
         self.prepare_search_on(self.state(), search, false, interrupt)
     }
 
-    /// Prepares a search of a state; whether its texts are to be compared is whether they order what is found.
+    /// Prepares a search on a snapshot. `is_compared` is set when results are sorted by relevance, which needs scores.
     fn prepare_search_on(
         &self,
         state: Arc<SearchSnapshot>,
@@ -82,17 +82,17 @@ impl Projection {
         })
     }
 
-    /// Visits the rows that are found, chunk by chunk.
+    /// Visits the rows that the search finds, chunk by chunk.
     pub(crate) fn visit_found<S: Send>(
         &self,
-        asked: &PreparedSearch,
+        prepared: &PreparedSearch,
         interrupt: &Interrupt,
         start: impl Fn() -> S + Sync,
         visit: impl Fn(&mut S, &SelectedRows<'_>) -> std::result::Result<(), Error> + Sync,
     ) -> Result<Vec<S>> {
         let key = column(RECORD_KEY)?;
-        let among_fits = |state: &mut S, rows: SelectedRows<'_>| {
-            let Some(fits) = &asked.fits else {
+        let in_matches = |state: &mut S, rows: SelectedRows<'_>| {
+            let Some(fits) = &prepared.fits else {
                 return visit(state, &rows);
             };
             let keys = rows.column(key)?;
@@ -103,15 +103,15 @@ impl Projection {
                 false => visit(state, &rows),
             }
         };
-        let (engine, view) = (self.engine(), &asked.state.view);
-        Ok(view.scan(engine, &asked.predicate, interrupt, start, among_fits)?)
+        let (engine, view) = (self.engine(), &prepared.state.view);
+        Ok(view.scan(engine, &prepared.predicate, interrupt, start, in_matches)?)
     }
 
-    /// The page of a search: of the state that the page before was of while that is kept, else of the present one. Of two
-    /// that are alike the lesser identifier comes first. CPU work on the calling thread and its rayon pool.
+    /// Returns one page of a search. It is cut from the snapshot of the previous page while that is cached, else from
+    /// the current one. Ties are ordered by identifier, ascending. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
-    /// A column or the index of words cannot be read, or nobody waits any more.
+    /// A column or the text index cannot be read, or the query is cancelled.
     pub fn search(
         &self,
         request: &PropertySearchRequest,
@@ -120,8 +120,9 @@ impl Projection {
         let is_by_relevance = request.sort_by == EnumSearchRequestSortBy::Relevance;
         let after = request.after.as_ref();
         let state = self.state_of(after.and_then(|position| position.state));
-        let asked = self.prepare_search_on(state, &request.search, is_by_relevance, interrupt)?;
-        let fits = asked.fits.as_ref().filter(|_| is_by_relevance);
+        let prepared =
+            self.prepare_search_on(state, &request.search, is_by_relevance, interrupt)?;
+        let fits = prepared.fits.as_ref().filter(|_| is_by_relevance);
         let (sort, id, key) = (
             column(ListingKind::Property.sort_column(request.sort_by))?,
             column(ID)?,
@@ -130,7 +131,7 @@ impl Projection {
         let after = after.map(|position| SortKey::from_position(position, request.descending));
         let page = TopPage::new(request.size, after);
         let parts = self.visit_found(
-            &asked,
+            &prepared,
             interrupt,
             || page.part(),
             |part, rows| {
@@ -158,12 +159,12 @@ impl Projection {
         )?;
         let page = page.finish(parts);
         if page.has_next {
-            self.keep(&asked.state);
+            self.keep(&prepared.state);
         }
-        let value = |last: &Hit| self.sort_value(&asked, fits, sort, last);
-        let next = page.next(Some(asked.state.number()), value)?;
+        let value = |last: &Hit| self.sort_value(&prepared, fits, sort, last);
+        let next = page.next(Some(prepared.state.number()), value)?;
         let items = page.hits.iter();
-        let items = items.filter_map(|hit| self.found(&asked.state.view, hit).transpose());
+        let items = items.filter_map(|hit| self.found(&prepared.state.view, hit).transpose());
         Ok(PropertyPage {
             items: items.collect::<Result<Vec<FoundProperty>>>()?,
             count: page.total,
@@ -171,14 +172,14 @@ impl Projection {
         })
     }
 
-    /// How many properties a search finds.
+    /// Counts the properties that a search finds.
     ///
     /// # Errors
-    /// A column or the index of words cannot be read, or nobody waits any more.
+    /// A column or the text index cannot be read, or the query is cancelled.
     pub fn count(&self, search: &ListingSearch, interrupt: &Interrupt) -> Result<u64> {
-        let asked = self.prepare_search(search, interrupt)?;
+        let prepared = self.prepare_search(search, interrupt)?;
         let counts = self.visit_found(
-            &asked,
+            &prepared,
             interrupt,
             || 0u64,
             |count, rows| {
@@ -189,43 +190,43 @@ impl Projection {
         Ok(counts.into_iter().sum())
     }
 
-    /// The key of the record of a hit.
+    /// The record key of a hit.
     pub(super) fn key_of(&self, view: &ProjectionView, hit: &Hit) -> Result<RecordKey> {
         let keys = view.column(self.engine(), hit.chunk, column(RECORD_KEY)?)?;
         let key = keys.values.as_primitive::<Int64Type>().value(hit.row);
         Ok(RecordKey(key))
     }
 
-    /// What a hit is; `None` for an identifier that is none.
+    /// The property of a hit; `None` if its identifier does not parse.
     fn found(&self, view: &ProjectionView, hit: &Hit) -> Result<Option<FoundProperty>> {
         let key = self.key_of(view, hit)?;
         Ok(FlxId::parse(hit.id()).map(|id| FoundProperty { id, key }))
     }
 
-    /// What a property is sorted by, as a cursor carries it.
+    /// The sort value of a hit, as stored in a cursor.
     fn sort_value(
         &self,
-        asked: &PreparedSearch,
+        prepared: &PreparedSearch,
         fits: Option<&TextMatches>,
         sort: usize,
         hit: &Hit,
     ) -> Result<Option<SortValue>> {
         let column = |number| {
-            let view = &asked.state.view;
+            let view = &prepared.state.view;
             view.column(self.engine(), hit.chunk, number)
         };
         if let Some(fits) = fits {
-            let key = self.key_of(&asked.state.view, hit)?;
+            let key = self.key_of(&prepared.state.view, hit)?;
             let score = fits.score(key.number());
             return Ok(score.map(|score| SortValue::Number(f64::from(score))));
         }
         let (values, ids) = (column(sort)?, column(self::column(ID)?)?);
-        // The direction only orders rows.
+        // The value does not depend on the direction.
         Ok(SortColumn::new(&values, ids.values.as_string::<i32>(), false).value(hit.row))
     }
 }
 
-/// Number of a column of the table.
+/// The index of a column in the table of properties.
 pub(crate) fn column(name: &str) -> Result<usize> {
     let found = properties().column(name).map(|(index, _)| index);
     Ok(found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", properties().name)))?)

@@ -1,8 +1,8 @@
-//! What an alert would have matched lately: listings first seen within the last days that pass its filter as they are
-//! now.
+//! Alert preview: recent listings that an alert would have matched.
 //!
-//! That is near to what it would have been told, not the same: an alert judges a listing as it was written and so also
-//! finds one that a change brings into the filter later.
+//! It finds listings first seen within the last days whose current record passes the filter. The result approximates
+//! what the alert would have sent: an alert tests each version of a listing as it is written, so it also matches one
+//! that a later change brings into the filter.
 
 use std::sync::Arc;
 
@@ -21,32 +21,32 @@ use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
 use toise_engine::topk::{SortColumn, TopPage};
 
-/// Listings a preview shows.
+/// Listings shown by a preview.
 pub const ITEMS_MAX: usize = 10;
 const DAY_MS: i64 = 86_400_000;
 
-/// What an alert would have matched.
+/// The listings that an alert would have matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// How many were first seen on each day (UTC), the earliest first; days without any too.
+    /// Number of listings first seen on each day (UTC), earliest first; days without any are included.
     pub per_day: Vec<(NaiveDate, u64)>,
-    /// The last that were, the newest first.
+    /// The latest listings, newest first.
     pub items: Vec<FlxId>,
 }
 
 impl Preview {
-    /// How many in all.
+    /// Total number of listings.
     pub fn count(&self) -> u64 {
         self.per_day.iter().map(|(_, count)| count).sum()
     }
 }
 
 impl Projection {
-    /// What a filter finds among the listings first seen within some days, today included. CPU work on the calling
-    /// thread and its rayon pool.
+    /// Finds the listings first seen within the last `days`, today included, that pass a filter. CPU work on the
+    /// calling thread and its rayon pool.
     ///
     /// # Errors
-    /// A column cannot be read, adverts are behind, or nobody waits any more.
+    /// A column cannot be read, the table of adverts lags too far behind, or the query is cancelled.
     pub fn preview(
         &self,
         listing: ListingKind,
@@ -58,14 +58,14 @@ impl Projection {
         let first = today - Days::new(days.saturating_sub(1) as u64);
         let start_ms = first.signed_duration_since(NaiveDate::default()).num_days() * DAY_MS;
         let seen = listing.sort_column(EnumSearchRequestSortBy::FirstSeenAt);
-        let lately = Clause {
+        let first_seen = Clause {
             column: seen.into(),
             test: ClauseTest::Moment {
                 from: Some(start_ms),
                 to: Some(start_ms + days as i64 * DAY_MS - 1),
             },
         };
-        let filter: Filter = filter.iter().cloned().chain([lately]).collect();
+        let filter: Filter = filter.iter().cloned().chain([first_seen]).collect();
         let table = table_of(listing);
         let predicate = Predicate::compile(table, &filter).map_err(Error::from)?;
         let column = |name: &str| {

@@ -1,6 +1,7 @@
-//! Properties similar to one: of its class and offer, around it, nearest in surface, rooms, price and distance first.
+//! Similar properties: same class and offer nearby, ranked by distance in surface, rooms, price and position.
 //!
-//! Around is within [`RADIUS_M`] of its position, else its commune, else its postal code, else its department.
+//! "Nearby" is within [`RADIUS_M`] of its position; without a position, the same commune, else the same postal code,
+//! else the same department.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -21,16 +22,16 @@ use toise_engine::topk::{Part, TopPage, number_key};
 use toise_geo::distance::planar_distance_m;
 use toise_lake::schema::{LATITUDE, LONGITUDE};
 
-/// How far similar properties are looked for, metres.
+/// Search radius, metres.
 pub const RADIUS_M: f64 = 10_000.0;
-/// Relative difference of surface or price that counts as one unit.
+/// Relative difference in surface or price that counts as one unit.
 pub const SHARE_UNIT: f64 = 0.2;
 /// Distance that counts as one unit, metres.
 pub const DISTANCE_UNIT_M: f64 = 2_000.0;
-/// Units that a value counts which one of the two does not have. A difference of one room is one unit.
+/// Units for a value that either property lacks. A difference of one room is one unit.
 pub const MISSING_UNITS: f64 = 1.0;
 
-/// The figures by which properties are held against each other.
+/// The values by which properties are compared.
 struct ComparedFigures {
     surface: Option<f64>,
     rooms: Option<f64>,
@@ -60,7 +61,7 @@ impl ComparedFigures {
         }
     }
 
-    /// Units between two properties.
+    /// Distance between two properties, in units.
     fn units_to(&self, other: &Self) -> f64 {
         let share = |own: Option<f64>, other: Option<f64>| match (own, other) {
             (Some(own), Some(other)) if own > 0.0 => (other - own).abs() / own / SHARE_UNIT,
@@ -80,7 +81,7 @@ impl ComparedFigures {
     }
 }
 
-/// What candidates must be: of the class and offer, around.
+/// The filter for candidates: same class, same offer, nearby.
 fn around(property: &Property, model: &ComparedFigures) -> Filter {
     let mut filter = Filter::new();
     let mut equal = |column: &'static str, value: Option<String>| {
@@ -122,7 +123,7 @@ fn around(property: &Property, model: &ComparedFigures) -> Filter {
     filter
 }
 
-/// Columns a candidate is judged by.
+/// The columns that candidates are compared on.
 struct CandidateColumns {
     id: usize,
     surface: usize,
@@ -144,7 +145,7 @@ impl CandidateColumns {
         })
     }
 
-    /// Offers the selected rows to the nearest so far.
+    /// Offers the selected rows to the top-k of the nearest.
     fn offer(
         &self,
         rows: &SelectedRows<'_>,
@@ -178,11 +179,11 @@ impl CandidateColumns {
 }
 
 impl Projection {
-    /// The keys of the records of the properties most similar to one, itself left out, nearest first; ties by
-    /// identifier. CPU work on the calling thread and its rayon pool.
+    /// Returns the record keys of the properties most similar to one, itself excluded, nearest first; ties are
+    /// ordered by identifier. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
-    /// A column cannot be read, or nobody waits any more.
+    /// A column cannot be read, or the query is cancelled.
     pub fn similar(
         &self,
         property: &Property,
@@ -192,8 +193,8 @@ impl Projection {
         let model = ComparedFigures::from_property(property);
         let filter = around(property, &model);
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
-        let judged = CandidateColumns::new()?;
-        // One more, for itself.
+        let columns = CandidateColumns::new()?;
+        // One more: the property itself is among the results.
         let nearest = TopPage::new(size + 1, None);
         let view = self.view();
         let parts = view.scan(
@@ -201,7 +202,7 @@ impl Projection {
             &predicate,
             interrupt,
             || nearest.part(),
-            |part, rows| judged.offer(&rows, &model, part),
+            |part, rows| columns.offer(&rows, &model, part),
         )?;
         let is_itself = |id: &str| FlxId::parse(id).is_some_and(|id| Some(id) == property.flx_id);
         let nearest = nearest.finish(parts);

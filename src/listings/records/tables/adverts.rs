@@ -1,4 +1,4 @@
-//! What a transaction changes of the rows of adverts, and of what adverts are found by.
+//! Writes of advert rows and of the keys by which adverts are found, inside a transaction.
 
 use rusqlite::params_from_iter;
 use rusqlite::types::ToSql;
@@ -14,7 +14,7 @@ use toise_contract::listings::scalars::Eur;
 use toise_dedup::BlockKey;
 
 impl ListingsWriter<'_> {
-    /// Puts an advert under another property.
+    /// Moves an advert to another property.
     pub(crate) fn move_advert(&mut self, advert: i64, property: i64) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
         self.execute(
@@ -30,7 +30,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Inserts an advert under a property, with its fingerprint, where others of its keys find it.
+    /// Inserts an advert under a property, with its fingerprint and its block keys.
     pub(crate) fn insert_advert(
         &mut self,
         digest: &UrlDigest,
@@ -43,7 +43,8 @@ impl ListingsWriter<'_> {
         Ok(advert)
     }
 
-    /// Inserts an advert that no other finds before its keys, given with its number, are put.
+    /// Inserts an advert without its block keys, and returns its number and the keys. Other adverts find it only once
+    /// the caller has inserted them.
     pub(crate) fn insert_advert_without_keys(
         &mut self,
         digest: &UrlDigest,
@@ -73,7 +74,7 @@ impl ListingsWriter<'_> {
         Ok((advert, keys))
     }
 
-    /// Replaces the record of an advert, its fingerprint, and adds its events.
+    /// Replaces the record, fingerprint and block keys of an advert, and adds its events.
     pub(crate) fn update_advert(
         &mut self,
         advert: i64,
@@ -118,7 +119,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Runs a statement that takes an advert's number, the number of its change, what else a draft says of it, and more.
+    /// Runs a statement whose parameters are the advert's number, a new sequence, the columns of a draft, and `more`.
     fn write_advert(
         &mut self,
         sql: &str,
@@ -148,7 +149,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Has an advert be found by its keys, each with its outline.
+    /// Inserts the block keys of an advert, each with its outline.
     pub(crate) fn insert_keys(
         &self,
         advert: i64,
@@ -164,9 +165,9 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Notes something that happened to an advert. No question reads the table: answers and webhooks carry events from
-    /// memory. It is the only record of when an advert's price and presence changed, which its document forgets, so it is
-    /// written for good, as the reasons of anomalies beside each advert are, for who looks into the store.
+    /// Stores an event of an advert. No query reads the table: responses and webhooks take events from memory. The
+    /// table is the only record of when an advert's price and presence changed, which its document does not keep. It
+    /// is never deleted, like the anomalies stored with each advert, and is there for inspecting the store.
     pub(crate) fn insert_event(&self, advert: i64, event: &AdvertEvent) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO advert_events (advert, type, occurred_at_ms, previous_price, previous_is_online)
@@ -182,7 +183,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Declares two adverts to be of different assets, for good.
+    /// Declares two adverts distinct, permanently.
     pub(crate) fn mark_distinct(&self, one: i64, other: i64) -> rusqlite::Result<()> {
         for pair in [(one, other), (other, one)] {
             self.execute(
@@ -193,7 +194,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Forgets that adverts of two properties were declared to be of different assets.
+    /// Deletes the declarations that adverts of two properties are distinct.
     pub(crate) fn clear_distinct(&self, one: i64, other: i64) -> rusqlite::Result<()> {
         let sql =
             "DELETE FROM apart WHERE advert IN (SELECT advert FROM adverts WHERE property = ?1)

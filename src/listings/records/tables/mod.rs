@@ -1,7 +1,7 @@
-//! The tables of listings, written: what one transaction changes of them. [`crate::records::rows`] reads them.
+//! Writes of the tables of listings inside one transaction. [`crate::records::rows`] reads them.
 //!
-//! Every change of a property's or advert's row gives it the next number of one sequence, so that whoever keeps
-//! something made from the rows finds the changed ones by number. Statements are prepared once per connection.
+//! Every change of a property's or advert's row gives it the next number of one sequence, by which derived tables and
+//! indexes find the changed rows. Statements are prepared once per connection.
 
 mod adverts;
 mod properties;
@@ -18,19 +18,19 @@ use toise_alerts::percolate::AdvertWritten;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{BlockKey, Fingerprint};
 
-/// Changes the tables inside a transaction.
+/// Writes to the tables inside a transaction.
 pub(crate) struct ListingsWriter<'t> {
     transaction: &'t Transaction<'t>,
     last_sequence: i64,
     percolation: PercolationBuffer<'t>,
-    /// What changed since adverts were prepared; `None` when nothing prepared counts.
+    /// The changes since adverts were prepared; `None` if the prepared results cannot be used.
     recent: Option<RecentChanges>,
-    /// Adverts that came under another property, which the alerts have not looked at since.
+    /// Adverts that moved to another property and are not percolated since.
     moved: BTreeSet<i64>,
 }
 
 impl<'t> ListingsWriter<'t> {
-    /// Begins after the last change any process made; the alerts look at what is written.
+    /// Starts after the last change of any process; what is written goes to `percolation`.
     pub(crate) fn begin(
         transaction: &'t Transaction<'t>,
         percolation: PercolationBuffer<'t>,
@@ -44,18 +44,18 @@ impl<'t> ListingsWriter<'t> {
         })
     }
 
-    /// The same, with what was found out about places of adverts on the basis of a moment.
+    /// Reads the changes since `basis`, so that placements prepared at that baseline can be used while they still hold.
     pub(crate) fn with_baseline(mut self, basis: ChangeBaseline) -> rusqlite::Result<Self> {
         self.recent = RecentChanges::since(basis, self.transaction)?;
         Ok(self)
     }
 
-    /// What changed since adverts were prepared; `None` when nothing prepared counts.
+    /// The changes since adverts were prepared; `None` if the prepared results cannot be used.
     pub(crate) fn recent(&self) -> Option<&RecentChanges> {
         self.recent.as_ref()
     }
 
-    /// Whether a property is as it was when adverts were prepared.
+    /// Whether a property is unchanged since adverts were prepared.
     pub(crate) fn is_unchanged(&self, property: i64) -> bool {
         let recent = self.recent.as_ref();
         recent.is_some_and(|recent| !recent.has_property(property))
@@ -73,12 +73,13 @@ impl<'t> ListingsWriter<'t> {
         }
     }
 
-    /// Ends: the alerts have looked at everything that was written.
+    /// Finishes the writes by percolating everything that is still buffered.
     pub(crate) fn end(mut self) -> rusqlite::Result<()> {
         self.percolation.flush(self.transaction)
     }
 
-    /// Hands an advert that was written to the alerts, if there are any on adverts; its record names its property.
+    /// Passes a written advert to percolation if there are alerts on adverts; the record contains the identifier of its
+    /// property.
     pub(crate) fn percolate_advert(
         &mut self,
         advert: impl FnOnce() -> AdvertWritten,
@@ -86,8 +87,8 @@ impl<'t> ListingsWriter<'t> {
         self.percolation.advert(self.transaction, advert)
     }
 
-    /// Hands the adverts that came under another property to the alerts, as changed and without an event; but for
-    /// `own`, which whoever writes it hands over.
+    /// Passes the adverts that moved to another property to percolation, as changed and without an event. Skips `own`,
+    /// which its writer passes itself.
     pub(crate) fn percolate_moved(&mut self, own: Option<i64>) -> rusqlite::Result<()> {
         for advert in std::mem::take(&mut self.moved) {
             if Some(advert) != own && self.percolation.has_advert_alerts() {
@@ -103,12 +104,12 @@ impl<'t> ListingsWriter<'t> {
         Ok(())
     }
 
-    /// For reading.
+    /// The transaction's connection, for reads.
     pub(crate) fn connection(&self) -> &'t Connection {
         self.transaction
     }
 
-    /// Number of the last change.
+    /// Sequence of the last change.
     pub(crate) fn last_sequence(&self) -> i64 {
         self.last_sequence
     }
@@ -122,7 +123,7 @@ impl<'t> ListingsWriter<'t> {
         self.transaction.prepare_cached(sql)?.execute(parameters)
     }
 
-    /// Number and last change of the advert under an address.
+    /// Number and last sequence of the advert with a URL digest.
     pub(crate) fn version(&self, digest: &UrlDigest) -> rusqlite::Result<Option<(i64, i64)>> {
         self.transaction
             .prepare_cached("SELECT advert, sequence FROM adverts WHERE url_digest = ?1")?
@@ -137,7 +138,7 @@ impl<'t> ListingsWriter<'t> {
             .query_row([advert], |row| row.get(0))
     }
 
-    /// The identifier of the property of the advert under an address.
+    /// The identifier of the property of the advert with a URL digest.
     pub(crate) fn property_of_url(&self, digest: &UrlDigest) -> rusqlite::Result<FlxId> {
         self.transaction
             .prepare_cached(

@@ -1,4 +1,4 @@
-//! What a transaction changes of the rows of properties and of their records.
+//! Writes of property rows and of their records, inside a transaction.
 
 use super::ListingsWriter;
 use crate::adverts::member::PropertyMember;
@@ -9,11 +9,11 @@ use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 
 impl ListingsWriter<'_> {
-    /// Inserts a property under the next number, which it gives.
+    /// Inserts a property under the next number, and returns that number.
     pub(crate) fn insert_property(
         &mut self,
         id: FlxId,
-        made: &BuiltProperty,
+        built: &BuiltProperty,
     ) -> rusqlite::Result<i64> {
         let last = self
             .transaction
@@ -22,15 +22,15 @@ impl ListingsWriter<'_> {
         let property = checked_number(last + 1)?;
         let key = RecordKey::unplaced(property);
         self.insert_property_without_record(key, id)?;
-        self.write_record(key, &made.document)?;
+        self.write_record(key, &built.document)?;
         self.note_property(property);
-        let record = &made.record;
+        let record = &built.record;
         self.percolation
             .property(self.transaction, property, record, PropertyTrigger::Created)?;
         Ok(property)
     }
 
-    /// Inserts a property under the number of a key; its record, under that key, is still to be put.
+    /// Inserts a property under the number of a key; the caller must still write its record under that key.
     pub(crate) fn insert_property_without_record(
         &mut self,
         key: RecordKey,
@@ -44,7 +44,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Keeps the record of a property under its key, in place of the one there is.
+    /// Inserts or replaces the record of a property under its key.
     pub(crate) fn write_record(&self, key: RecordKey, document: &[u8]) -> rusqlite::Result<()> {
         self.execute(
             "INSERT INTO records (record, document) VALUES (?1, ?2)
@@ -54,7 +54,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Key of the record of a property; `None` when it was joined to another.
+    /// Record key of a property; `None` if it was merged into another.
     fn record_key(&self, property: i64) -> rusqlite::Result<Option<RecordKey>> {
         self.transaction
             .prepare_cached("SELECT record FROM properties WHERE property = ?1")?
@@ -63,8 +63,8 @@ impl ListingsWriter<'_> {
             })
     }
 
-    /// Replaces the record of a property by what its adverts make; it must have one. `trigger` is what the alerts are
-    /// to look at it for, if they are.
+    /// Rebuilds the record of a property from its adverts; it must have at least one. `trigger` is the reason to
+    /// percolate it; `None` skips percolation.
     pub(crate) fn rebuild(
         &mut self,
         property: i64,
@@ -82,17 +82,17 @@ impl ListingsWriter<'_> {
         )
     }
 
-    /// Replaces the record of a property, and lets a merged one stand for itself again.
+    /// Replaces the record of a property; a property merged into another becomes independent again.
     pub(crate) fn update_property(
         &mut self,
         property: i64,
-        made: &BuiltProperty,
+        built: &BuiltProperty,
         trigger: Option<PropertyTrigger>,
     ) -> rusqlite::Result<()> {
         let sequence = self.next_sequence();
-        let kept = self.record_key(property)?;
-        let key = kept.unwrap_or(RecordKey::unplaced(property));
-        self.write_record(key, &made.document)?;
+        let current = self.record_key(property)?;
+        let key = current.unwrap_or(RecordKey::unplaced(property));
+        self.write_record(key, &built.document)?;
         self.execute(
             "UPDATE properties SET record = ?2, sequence = ?3, merged_into = NULL WHERE property = ?1",
             (property, key.0, sequence),
@@ -100,7 +100,7 @@ impl ListingsWriter<'_> {
         self.note_property(property);
         match trigger {
             Some(trigger) => {
-                let record = &made.record;
+                let record = &built.record;
                 self.percolation
                     .property(self.transaction, property, record, trigger)
             }
@@ -108,7 +108,7 @@ impl ListingsWriter<'_> {
         }
     }
 
-    /// Makes one property's identifier answer with another's record; its adverts move there.
+    /// Redirects a property to a survivor: its adverts move there, and its identifier returns the survivor's record.
     pub(crate) fn redirect(&mut self, property: i64, survivor: i64) -> rusqlite::Result<()> {
         // What was written of both so far was still of two.
         self.percolation.flush(self.transaction)?;
@@ -131,8 +131,8 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Has the identifier of a property that was joined to one answer with another's record, which its first advert is
-    /// of now.
+    /// Changes the redirect of a merged property's identifier from `former` to `survivor`, to which its first advert
+    /// belongs now.
     pub(crate) fn redirect_identifier(
         &mut self,
         founded: FlxId,

@@ -1,10 +1,11 @@
-//! The tables of listings written from the store: what changed folded into them, or all of it anew.
+//! Compaction and rebuild of the tables of listings from the store.
 //!
-//! Whoever folds holds the table's lock, reads through which change the table reaches, lays out what changed up to a
-//! number fixed at the start, and publishes at once: killed midway, the former table stays. A record that changes
-//! meanwhile has a later number, so whoever goes on from the table's number meets it again. Records of properties that
-//! are laid out are moved to their places in the store on the way. Memory is bounded by the import's sort buffers,
-//! however much waits.
+//! Called by the projection's compaction worker and by `toise compact`. A compaction holds the table's lock, reads the
+//! sequence the table reaches, converts the records changed since, up to a sequence fixed at the start, and publishes
+//! them at once: if the process dies midway, the previous table stays. A record that changes meanwhile gets a later
+//! sequence, so the next reader that continues from the table's sequence sees it again. Records of converted properties
+//! are moved to the keys of their places in the store on the way. The import's sort buffers bound the memory, whatever
+//! the number of pending changes.
 
 use std::time::{Duration, Instant};
 
@@ -21,22 +22,21 @@ use toise_contract::listings::filters::ListingKind;
 use toise_lake::import::TableImport;
 use toise_lake::{self as lake, Lake, RowSink};
 
-/// Share of the table's rows that may have changed before they are folded: each fold rewrites files.
+/// A compaction is due once 1 in this many of the table's rows has changed: each one rewrites files.
 const COMPACTION_SHARE: usize = 16;
-/// Changed records from which they are folded however large the table is: three quarters of the adverts that are laid out
-/// for one question.
+/// Changed records that make a compaction due whatever the size of the table: three quarters of the changed adverts
+/// that one query may convert.
 const COMPACTION_ROWS_MAX: usize = super::ADVERT_ROWS_MAX / 4 * 3;
-/// How long a table that another process writes is waited for.
+/// Maximum wait for a table that another process is writing.
 const FREE_WAIT_MAX: Duration = Duration::from_secs(60);
-/// How often it is looked whether it is free.
+/// Pause between two attempts to lock such a table.
 const FREE_EVERY: Duration = Duration::from_millis(200);
 
-/// Whether so many records changed since a table was written that a fold pays: `rows_min` and a share of the table, or
-/// `COMPACTION_ROWS_MAX`.
-/// Costs milliseconds.
+/// Whether enough records changed since a table was written for a compaction to pay: at least `rows_min` and a share of
+/// the table, or `COMPACTION_ROWS_MAX`. Costs milliseconds.
 ///
 /// # Errors
-/// Store or snapshot cannot be read, or the table is not of this store.
+/// The store or snapshot cannot be read, or the table belongs to another store.
 pub fn is_due(
     listings: &Listings,
     lake: &Lake,
@@ -51,11 +51,11 @@ pub fn is_due(
     Ok(listings.count_since(listing, through, limit)? >= limit)
 }
 
-/// Writes what changed since a table was written into it, and gives the number of records that did; `progress` is told
-/// of records as they are read. Blocks; durable on return.
+/// Writes the records changed since the last compaction into a table and returns their number; `progress` is called
+/// with the number of records read. Blocks; returns once the write is durable.
 ///
 /// # Errors
-/// The table cannot be written, another process writes it, or it is not of this store.
+/// The table cannot be written, another process is writing it, or it belongs to another store.
 pub fn compact(
     listings: &Listings,
     lake: &Lake,
@@ -64,7 +64,7 @@ pub fn compact(
 ) -> Result<u64> {
     let table = table_of(listing);
     let import = lake.import(table)?;
-    // Known for certain only now that nobody else can publish.
+    // Read only now: with the lock held, no other process can publish.
     let after = reaches(listings, listing, lake.snapshot(table)?.through)?;
     let (import, count) = gather(listings, listing, import, after, progress)?;
     if count > 0 {
@@ -73,11 +73,11 @@ pub fn compact(
     Ok(count)
 }
 
-/// Makes a table anew from the store, whatever it was, and gives its rows; `progress` is told of each record as it is
-/// read and of each row as it is written. Blocks; durable on return.
+/// Rebuilds a table from the store, whatever its current contents, and returns its number of rows; `progress` is called
+/// with the number of records read and with the number of rows written. Blocks; returns once the write is durable.
 ///
 /// # Errors
-/// The table cannot be written, or another process writes it.
+/// The table cannot be written, or another process is writing it.
 pub fn rebuild(
     listings: &Listings,
     lake: &Lake,
@@ -89,10 +89,10 @@ pub fn rebuild(
     Ok(import.publish_with_progress(progress)?.total)
 }
 
-/// Tries again while another process writes the table, for a minute at most.
+/// Retries while another process is writing the table, for up to a minute.
 ///
 /// # Errors
-/// What the last attempt ended with.
+/// The error of the last attempt.
 pub fn retry_while_locked<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     let started = Instant::now();
     loop {
@@ -105,7 +105,7 @@ pub fn retry_while_locked<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// The change a table reaches through, which must be one of the store's.
+/// The sequence a table reaches, which must not be past the store's.
 pub(super) fn reaches(
     listings: &Listings,
     listing: ListingKind,
@@ -122,16 +122,16 @@ pub(super) fn reaches(
     }
 }
 
-/// Keys of the records that are kept elsewhere than at the places of their properties, in order.
+/// Keys, in order, to which records must move because they are stored elsewhere than at the places of their properties.
 fn misplaced_keys(delta: &RowDelta, changes: &ListingChanges) -> Result<Vec<RecordKey>> {
     let column = delta.rows.schema_ref().index_of(RECORD_KEY)?;
     let placed = delta.rows.column(column).as_primitive::<Int64Type>();
-    let there = changes
+    let present = changes
         .records
         .iter()
         .filter(|change| change.record.is_some());
     let mut keys: Vec<RecordKey> = (placed.values().iter().map(|key| RecordKey(*key)))
-        .zip(there)
+        .zip(present)
         .filter(|(placed, change)| *placed != change.key)
         .map(|(placed, _)| placed)
         .collect();
@@ -139,8 +139,8 @@ fn misplaced_keys(delta: &RowDelta, changes: &ListingChanges) -> Result<Vec<Reco
     Ok(keys)
 }
 
-/// Pushes what changed after a number and until now into an import, and has records of properties be moved to their
-/// places; gives the import back with the number of records.
+/// Pushes the records changed after a sequence and until now into an import, and moves records of properties to the
+/// keys of their places. Returns the import with the number of records.
 fn gather(
     listings: &Listings,
     listing: ListingKind,

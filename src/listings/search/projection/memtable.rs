@@ -1,7 +1,7 @@
-//! What changed since the table was written, as batches of rows, and where each changed record lies now.
+//! The memtable: rows changed since the last compaction, and the location of each changed record.
 //!
-//! Batches are merged like runs of the lake: a new one with those before it while they are no more than twice as large.
-//! So n changes make about log2(n) batches, and a row is copied as often.
+//! Batches are merged like sorted runs of the lake: a new batch is merged with the previous one while that is no more
+//! than twice as large. So n changes make about log2(n) batches, and each row is copied about that often.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,39 +22,39 @@ use toise_engine::decoded::CHUNK_ROWS_MAX;
 use toise_engine::view::TableView;
 use toise_lake::schema::TableSchema;
 
-/// Changes since the table was written.
+/// Changes since the last compaction of a table.
 pub struct Memtable {
     listing: ListingKind,
     base: Arc<TableView>,
-    /// Change the table reaches through.
+    /// Sequence of the last change in the table's files.
     base_through: i64,
-    /// Rows of the table's files that changed since, one bit a row; empty where none did.
+    /// Hidden rows of each data file, one bit per row; empty for a file without any.
     hidden: Vec<BooleanBufferBuilder>,
     batches: Vec<MemtableBatch>,
-    /// Where each record that changed since lies now.
+    /// Location of each record that changed since.
     places: HashMap<Uuid, RecordLocation>,
     through: i64,
     next_serial: u64,
 }
 
-/// Rows that came together, or were merged.
+/// Rows that were applied together, or merged.
 struct MemtableBatch {
     serial: u64,
-    /// Number of the last change in it.
+    /// Sequence of the last change in it.
     through: i64,
     ids: Vec<Uuid>,
     rows: Arc<DecodedBatch>,
-    /// Rows that changed again since, one bit a row.
+    /// Rows that changed again since, one bit per row.
     dead: BooleanBufferBuilder,
     dead_count: usize,
 }
 
-/// Where a changed record lies.
+/// The location of a changed record.
 #[derive(Clone, Copy)]
 enum RecordLocation {
     /// In a batch.
     Row { serial: u64, row: usize },
-    /// Nowhere: this change joined the property to another.
+    /// Gone: this change merged the property into another.
     Gone { sequence: i64 },
 }
 
@@ -74,7 +74,7 @@ impl MemtableBatch {
         }
     }
 
-    /// Its rows that did not change again.
+    /// The rows that did not change again.
     fn alive_rows(&self) -> Result<RecordBatch> {
         Ok(self.shown().alive_rows()?)
     }
@@ -87,7 +87,7 @@ fn zero_bits(count: usize) -> BooleanBufferBuilder {
 }
 
 impl Memtable {
-    /// Nothing changed since this table was written.
+    /// An empty memtable over a table.
     pub fn new(listing: ListingKind, base: Arc<TableView>) -> Self {
         let base_through = base.snapshot().through.unwrap_or(0);
         Self {
@@ -102,12 +102,12 @@ impl Memtable {
         }
     }
 
-    /// Number of the last change it holds.
+    /// Sequence of the last change it holds.
     pub fn through(&self) -> i64 {
         self.through
     }
 
-    /// Whether a view is over the same table.
+    /// Whether a view is over the same snapshot of the table.
     pub fn is_over(&self, view: &ProjectionView) -> bool {
         Arc::ptr_eq(&self.base, &view.base)
     }
@@ -116,7 +116,7 @@ impl Memtable {
         table_of(self.listing)
     }
 
-    /// The state questions see.
+    /// A view of the table with these changes, for queries.
     pub fn view(&self) -> ProjectionView {
         let hidden = self.hidden.iter();
         ProjectionView {
@@ -129,18 +129,19 @@ impl Memtable {
         }
     }
 
-    /// Goes over to a table that was written anew, if it is another one. What changed while that was written is in it as
-    /// it was before, or not at all: to be shown once every change committed until now is taken.
+    /// Switches to a newer snapshot of the table; does nothing if `base` is the current one. A record that changed
+    /// while the snapshot was written may be in it in its previous form or missing, so the result must not be shown
+    /// before every change committed until now is applied.
     ///
     /// # Errors
-    /// Its id indexes cannot be read; the tail then stays on the former table.
+    /// The id indexes of `base` cannot be read; the memtable then stays on the previous snapshot.
     pub fn rebase(&mut self, base: Arc<TableView>) -> Result<()> {
         if Arc::ptr_eq(&base, &self.base) {
             return Ok(());
         }
         let base_through = base.snapshot().through.unwrap_or(0);
         if base_through > self.through || base_through < self.base_through {
-            // Written by who saw more, or put back: what lies here says nothing about it.
+            // Written from changes this memtable has not seen, or restored from a backup: its rows do not apply.
             self.reset(base);
             return Ok(());
         }
@@ -171,18 +172,18 @@ impl Memtable {
         Ok(())
     }
 
-    /// Takes the changes after those it holds.
+    /// Applies the changes after those it holds.
     ///
     /// # Errors
-    /// A record, or the table's id indexes, cannot be read. Where that was found out midway, nothing is held any more,
-    /// and all since the table was written is to be taken again.
+    /// A record, or the table's id indexes, cannot be read. After a failure midway the memtable is empty, and all
+    /// changes since the last compaction must be applied again.
     pub fn take(&mut self, changes: &ListingChanges) -> Result<()> {
         let delta = build_rows(self.listing, RecordKeyMode::Kept, &changes.records)?;
-        let taken = self.take_rows(changes, delta);
-        if taken.is_err() {
+        let result = self.take_rows(changes, delta);
+        if result.is_err() {
             self.reset(Arc::clone(&self.base));
         }
-        taken
+        result
     }
 
     fn take_rows(&mut self, changes: &ListingChanges, delta: RowDelta) -> Result<()> {
@@ -197,7 +198,7 @@ impl Memtable {
         self.merge()
     }
 
-    /// Holds nothing but a table.
+    /// Drops all changes and continues over `base`.
     fn reset(&mut self, base: Arc<TableView>) {
         let next_serial = self.next_serial;
         *self = Self::new(self.listing, base);
@@ -221,7 +222,7 @@ impl Memtable {
         Ok(())
     }
 
-    /// Notes where a record lies from now on, and hides it where it lay before.
+    /// Records the new location of a record and hides its previous row.
     fn replace(&mut self, id: Uuid, place: RecordLocation) -> Result<()> {
         match self.places.insert(id, place) {
             None => hide(&self.base, &mut self.hidden, id)?,
@@ -237,7 +238,7 @@ impl Memtable {
         Ok(())
     }
 
-    /// Merges the last batches while the one before is no more than twice as large.
+    /// Merges the last two batches while the earlier one is no more than twice as large.
     fn merge(&mut self) -> Result<()> {
         while let [.., one, other] = &self.batches[..] {
             let rows = one.alive() + other.alive();
@@ -258,7 +259,7 @@ impl Memtable {
                 .collect();
             self.batches.truncate(self.batches.len() - 2);
             if !ids.is_empty() {
-                // Both are gone already, so that nothing of them is marked.
+                // Both batches are removed by now, so `push` marks none of their rows.
                 self.push(joined, ids, through)?;
             }
         }
@@ -273,7 +274,7 @@ fn empty_sets(base: &TableView) -> Vec<BooleanBufferBuilder> {
         .collect()
 }
 
-/// Hides a row of the table, if it holds the record.
+/// Hides the row of a record in the data files, if they hold it.
 fn hide(base: &TableView, hidden: &mut [BooleanBufferBuilder], id: Uuid) -> Result<()> {
     let Some(row) = base
         .row_of(&id.to_string())

@@ -1,15 +1,18 @@
-//! The tables of listings, kept from the store: what the lake holds of them, and in memory what changed since.
+//! The projection: tables of listings derived from the store and kept up to date for queries.
 //!
-//! The store is the truth and numbers its changes. A table says through which number it reaches; the rows of later
-//! changes lie in batches in memory ([`memtable`]), and a row that changed is hidden wherever it lay before. A
-//! [`view::ProjectionView`] is both as they are at one moment and never changes. Searches of properties ask the [`state`] of a
-//! [`Projection`], a view with the words of its rows; [`Projection::refresh`] makes the next from the changes since, in
-//! less than a second after each is on disk. Where the words cannot be kept up, rows go on without them: only searches
-//! for words are refused. SQL asks views of its own ([`now`]). When much waits, it is folded into the table ([`mod@fold`]), on a thread of its own:
-//! neither that nor a compaction or rebuild by another process pauses questions, ingestion or refreshing, and a fold
-//! that fails is tried again later. Restarting goes on from the table's number.
+//! The store is the source of truth and gives each change a sequence. A table records the sequence it reaches; the
+//! rows of later changes are in the [`memtable`], and the previous row of a changed record is hidden. A
+//! [`view::ProjectionView`] combines data files and memtable and never changes. Property searches read the current
+//! [`snapshot`] of a [`Projection`], which is a view with the text index of the same moment. [`Projection::refresh`]
+//! builds the next one less than a second after a change is on disk. If the text index cannot be kept up to date,
+//! only text searches are refused. SQL opens views of its own ([`sql_tables`]).
 //!
-//! A changed property costs what parsing its record and laying it out costs, whatever the size of the table.
+//! When many changes are pending, a thread of its own compacts them into the table ([`compaction`]). Neither that nor a
+//! compaction or rebuild by another process pauses queries, ingestion or refreshes, and a failed compaction is retried
+//! later. A restart continues from the table's sequence.
+//!
+//! The cost of a changed property is that of parsing its record and converting it to a row, whatever the size of the
+//! table.
 
 pub mod compaction;
 pub mod memtable;
@@ -38,23 +41,23 @@ use toise_engine::priority;
 use toise_lake::Lake;
 use view::ProjectionView;
 
-/// How often the store is asked for changes: searches see them in less than a second, and committing the words of few
-/// properties costs nearly as much as those of many.
+/// How often the projection reads changes from the store: searches see them in less than a second, and a commit of the
+/// text index costs nearly as much for a few properties as for many.
 const REFRESH_EVERY: Duration = Duration::from_millis(250);
-/// Changed records from which they are folded, at least: in memory they cost little.
+/// Minimum number of changed records that makes a compaction due: in memory they cost little.
 const COMPACTION_ROWS_MIN: usize = 65_536;
-/// Changed adverts that are laid out for one question at most: some seconds on two cores.
+/// Maximum changed adverts converted to rows for one query: a few seconds on two cores.
 const ADVERT_ROWS_MAX: usize = 262_144;
-/// How long what was laid out of them is kept for the next question.
+/// How long the memtable of adverts is kept after its last use.
 const ADVERTS_CACHE_TTL: Duration = Duration::from_secs(10 * 60);
-/// How often it is looked whether a fold pays.
+/// How often the compaction check runs.
 const COMPACTION_CHECK_EVERY: Duration = Duration::from_secs(1);
-/// Longest wait at the end for a refresh that is under way.
+/// Maximum wait, when stopping, for a running refresh.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long after a failure it is tried again.
+/// Pause before a failed refresh, compaction or text index update is retried.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-/// Why the projection is not what the store is.
+/// Why the projection could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store could not be read.
@@ -66,46 +69,46 @@ pub enum Error {
     /// The table could not be written.
     #[error(transparent)]
     Lake(#[from] toise_lake::Error),
-    /// A stored listing is no record.
+    /// The stored document of a listing is malformed.
     #[error("listing {id} in the store cannot be read: {error}")]
     Record {
         /// Its identifier.
         id: String,
-        /// What is wrong with it.
+        /// The parse error.
         error: serde_json::Error,
     },
-    /// A record is no row.
+    /// A record cannot be converted to a row.
     #[error(transparent)]
     Row(#[from] columns::Error),
-    /// The words could not be read or written.
+    /// The text index could not be read or written.
     #[error(transparent)]
     Texts(#[from] texts::Error),
-    /// The table is of another store.
+    /// The table belongs to another store.
     #[error(
-        "lake/{name} reaches through change {table}, the store only through {store}: it is of another store; \
-         `toise compact --rebuild` makes it anew"
+        "lake/{name} holds changes up to {table}, the store only up to {store}: it is of another store; \
+         rebuild it with `toise compact --rebuild`"
     )]
     Ahead {
         /// Name of the table.
         name: &'static str,
-        /// Change the table reaches through.
+        /// Sequence of the last change in the table.
         table: i64,
-        /// Last change of the store.
+        /// Sequence of the last change in the store.
         store: i64,
     },
-    /// The words cannot be searched for now.
-    #[error("the words of properties cannot be searched for now")]
+    /// Text searches are refused while the text index is not up to date.
+    #[error("the text index of properties is temporarily unavailable")]
     TextIndexUnavailable,
-    /// So many adverts changed since their table was written that a fold comes first.
+    /// Too many adverts changed since the last compaction: the next one has to finish first.
     #[error("the table of adverts is being written")]
     Behind,
-    /// No thread could be started.
-    #[error("no thread for the changed adverts: {0}")]
+    /// The thread that converts changed adverts could not be started.
+    #[error("cannot start a thread for the changed adverts: {0}")]
     Thread(#[from] std::io::Error),
-    /// The thread that laid out adverts panicked, and has said so.
-    #[error("changed adverts could not be laid out")]
+    /// The thread that converts changed adverts panicked; the panic itself is logged.
+    #[error("changed adverts could not be converted to rows")]
     Panicked,
-    /// Rows could not be put together.
+    /// Rows could not be concatenated or filtered.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
 }
@@ -113,33 +116,33 @@ pub enum Error {
 /// Result of an operation on the projection.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The properties, as searches find them. Shared by all questions.
+/// The tables of listings as queries see them. Shared by all queries.
 pub struct Projection {
     listings: Listings,
     engine: Arc<Engine>,
     lake: Lake,
     texts: TextSearch,
     state: ArcSwap<SearchSnapshot>,
-    /// States of which pages were given.
+    /// Snapshots that cursors refer to.
     kept: SnapshotCache,
     writer: Mutex<ProjectionWriter>,
-    /// Of adverts, as they were when they were last asked for, and when that was.
+    /// The memtable of adverts as of its last use, with the time of that use.
     adverts: Mutex<Option<(Duration, Memtable)>>,
 }
 
-/// What is behind the next state.
+/// What the next snapshot is built from.
 struct ProjectionWriter {
     memtable: Memtable,
-    /// When the words are tried again that could not be kept up; `None` while they are.
+    /// When the next update of the text index is attempted after a failure; `None` while it is up to date.
     index_retry_at: Option<Instant>,
 }
 
 impl Projection {
-    /// Opens the projection over an engine that was opened with the table, and reads what changed since it was
-    /// written.
+    /// Opens the projection over an engine that was opened with the table, and applies the changes since its last
+    /// compaction.
     ///
     /// # Errors
-    /// Table or store cannot be read, or the table is not of this store.
+    /// Table or store cannot be read, or the table belongs to another store.
     pub fn open(
         listings: Listings,
         engine: Arc<Engine>,
@@ -170,35 +173,37 @@ impl Projection {
         Ok(projection)
     }
 
-    /// The present state.
+    /// The current search snapshot.
     pub fn state(&self) -> Arc<SearchSnapshot> {
         self.state.load_full()
     }
 
-    /// The rows of the present state.
+    /// The rows of the current search snapshot.
     pub fn view(&self) -> Arc<ProjectionView> {
         Arc::clone(&self.state.load().view)
     }
 
-    /// The state of a number while it is kept, else the present one.
+    /// The search snapshot with a number while it is cached, else the current one.
     pub(crate) fn state_of(&self, number: Option<u64>) -> Arc<SearchSnapshot> {
         let kept = number.and_then(|number| self.kept.find(number));
         kept.unwrap_or_else(|| self.state())
     }
 
-    /// Keeps a state for some minutes, for who goes on with a page of it.
+    /// Caches a snapshot for some minutes, for requests of the next page.
     pub(crate) fn keep(&self, state: &Arc<SearchSnapshot>) {
         self.kept.keep(state);
     }
 
-    /// The adverts as they are now. Few ask for them, so what changed is only laid out when someone does: all since the
-    /// table was written at first, all since the last time afterwards. Blocks.
+    /// A view of the adverts as of now. Queries on adverts are rare, so changed adverts are converted to rows on
+    /// demand: at first all since the last compaction, afterwards those since the previous call. Blocks.
     ///
-    /// Rows are laid out on all cores under a lock, so never on the pool of the caller: a thread that waits there for
-    /// parts of its work may be handed another such question meanwhile, which would wait for the lock below it for ever.
+    /// Rows are converted on all cores under a lock, so never on the caller's rayon pool: a thread of that pool that
+    /// waits for parts of its work may be given another such query meanwhile, which would wait forever for the lock
+    /// held further down the same stack.
     ///
     /// # Errors
-    /// Table or store cannot be read; [`Error::Behind`] while so much waits to be folded that it is better waited for.
+    /// Table or store cannot be read; [`Error::Behind`] while so many changes are pending that the compaction has to
+    /// finish first.
     pub fn adverts(&self) -> Result<ProjectionView> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("adverts".to_owned());
@@ -211,7 +216,7 @@ impl Projection {
         let of = ListingKind::Advert;
         let base = self.engine.view(adverts())?;
         let mut kept = self.adverts.lock();
-        // Taken out while it changes: one that failed midway is not gone on from.
+        // Taken out while it changes, so that one that failed midway is not reused.
         let mut memtable = match kept.take() {
             Some((_, mut memtable)) => {
                 memtable.rebase(base)?;
@@ -240,30 +245,30 @@ impl Projection {
         Ok(view)
     }
 
-    /// Lets go of the adverts in memory that nobody asked for lately.
+    /// Evicts the memtable of adverts if it was not used lately.
     fn evict_idle_adverts(&self) {
-        // Who holds the lock asks for them.
+        // A held lock means the adverts are in use.
         if let Some(mut kept) = self.adverts.try_lock() {
             let now = self.listings.clock().monotonic();
-            kept.take_if(|(asked_at, _)| now.saturating_sub(*asked_at) > ADVERTS_CACHE_TTL);
+            kept.take_if(|(used_at, _)| now.saturating_sub(*used_at) > ADVERTS_CACHE_TTL);
         }
     }
 
-    /// The engine of the table.
+    /// The engine that reads the tables.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The store behind it.
+    /// The listings of the store.
     pub fn listings(&self) -> &Listings {
         &self.listings
     }
 
-    /// Takes up what changed in the store since, a table that was written anew, and an index that was. Blocks. Computes on
-    /// all cores under a lock: not to be called from a thread of a rayon pool.
+    /// Applies store changes since the last refresh, and switches to a rewritten table or text index. Blocks.
+    /// Computes on all cores under a lock: must not be called from a thread of a rayon pool.
     ///
     /// # Errors
-    /// Table or store cannot be read; the former state stays.
+    /// Table or store cannot be read; the previous snapshot stays current.
     pub fn refresh(&self) -> Result<()> {
         self.kept.evict_idle();
         let mut writer = self.writer.lock();
@@ -273,7 +278,7 @@ impl Projection {
         let shown = self.view();
         let least = match writer.memtable.is_over(&shown) {
             true => shown.through(),
-            // A record that changed while its table was written is in no file before its change is taken.
+            // A record that changed while its table was written may be in no file until its change is applied.
             false => self.listings.last_sequence()?,
         };
         self.update_text_index(writer, |texts| texts.switch_to_newer(&self.listings));
@@ -297,23 +302,24 @@ impl Projection {
         Ok(())
     }
 
-    /// Does something about the words. One that fails is tried again later; meanwhile there are none.
+    /// Runs an update of the text index. After a failure, updates are skipped for [`RETRY_AFTER_FAILURE`], and text
+    /// searches are refused meanwhile.
     fn update_text_index(
         &self,
         writer: &mut ProjectionWriter,
         job: impl FnOnce(&TextSearch) -> texts::Result<()>,
     ) {
         match writer.index_retry_at {
-            Some(again_at) if Instant::now() < again_at => return,
+            Some(retry_at) if Instant::now() < retry_at => return,
             _ => writer.index_retry_at = None,
         }
         if let Err(error) = job(&self.texts) {
-            tracing::error!(%error, "words of properties cannot be searched for now");
+            tracing::error!(%error, "cannot update the text index of properties; text searches are refused for now");
             writer.index_retry_at = Some(Instant::now() + RETRY_AFTER_FAILURE);
         }
     }
 
-    /// Has searches see what was taken, if that is not what they see.
+    /// Publishes a new search snapshot if anything changed since the current one.
     fn show(&self, writer: &ProjectionWriter) {
         let words = match writer.index_retry_at {
             None => Some(self.texts.found()),
@@ -335,19 +341,19 @@ impl Projection {
         }
     }
 
-    /// The same after a long absence: the words of all that waits are committed at once, and many rows go straight into
-    /// the table meanwhile.
+    /// Refreshes after a long absence: the text index is updated in few large commits, and many changed rows are
+    /// compacted into the table at the same time.
     fn catch_up(&self) -> Result<()> {
         let through = self.listings.last_sequence()?;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 if let Err(error) = self.compact_if_due(ListingKind::Property) {
-                    tracing::warn!(%error, "changed properties stay in memory for now");
+                    tracing::warn!(%error, "cannot compact changed properties; they stay in memory for now");
                 }
             });
             self.update_text_index(&mut self.writer.lock(), |texts| {
                 if texts.through() > through {
-                    // They are of another store.
+                    // The text index belongs to another store.
                     texts.clear()?;
                 }
                 texts.catch_up_to(&self.listings, through)
@@ -356,10 +362,11 @@ impl Projection {
         self.refresh()
     }
 
-    /// Writes what changed into the table of properties or adverts. Blocks for seconds on large tables; questions go on.
+    /// Compacts pending changes into the table of properties or adverts. Blocks for seconds on large tables; queries
+    /// continue meanwhile.
     ///
     /// # Errors
-    /// The table cannot be written, or another process writes it.
+    /// The table cannot be written, or another process is writing it.
     pub fn compact(&self, listing: ListingKind) -> Result<()> {
         self.write_table(listing)?;
         self.refresh()
@@ -378,7 +385,7 @@ impl Projection {
         }
     }
 
-    /// Keeps the projection up with the store, and folds it, from two threads of its own, until the guard is dropped.
+    /// Starts the two worker threads that refresh and compact the projection until the guard is dropped.
     ///
     /// # Errors
     /// A thread cannot be started.
@@ -390,23 +397,23 @@ impl Projection {
         let refresh = |projection: &Projection| match projection.refresh() {
             Ok(()) => REFRESH_EVERY,
             Err(error) => {
-                tracing::error!(%error, "properties cannot be brought up to date");
+                tracing::error!(%error, "cannot refresh the properties from the store");
                 RETRY_AFTER_FAILURE
             }
         };
-        let fold = |projection: &Projection| {
-            // Writing a large table anew takes a core for seconds: questions go first.
+        let compact = |projection: &Projection| {
+            // Rewriting a large table takes a core for seconds: queries go first.
             priority::lower();
-            let folded = [ListingKind::Property, ListingKind::Advert].map(|listing| {
-                let folded = projection.compact_if_due(listing);
-                if let Err(error) = &folded {
+            let results = [ListingKind::Property, ListingKind::Advert].map(|listing| {
+                let result = projection.compact_if_due(listing);
+                if let Err(error) = &result {
                     let table = listing.table();
-                    tracing::warn!(%error, table, "changed listings are not folded into their table for now");
+                    tracing::warn!(%error, table, "cannot compact changed listings into their table; will retry");
                 }
-                folded
+                result
             });
             projection.evict_idle_adverts();
-            match folded.iter().all(Result::is_ok) {
+            match results.iter().all(Result::is_ok) {
                 true => COMPACTION_CHECK_EVERY,
                 false => RETRY_AFTER_FAILURE,
             }
@@ -418,7 +425,7 @@ impl Projection {
         })
     }
 
-    /// Starts a thread that does something again and again, after the pause each time gives, until it is stopped.
+    /// Starts a thread that runs a job repeatedly until it is stopped; each run returns the pause before the next.
     fn repeat(
         self: &Arc<Self>,
         supervisor: &Supervisor,
@@ -430,15 +437,15 @@ impl Projection {
         supervisor.spawn(name, move |pulse| {
             while !stop.load(Ordering::Relaxed) {
                 pulse.turn();
-                // Parked rather than asleep: stopping does not wait.
+                // Parked rather than asleep, so that a stop takes effect at once.
                 std::thread::park_timeout(job(&projection));
             }
         })
     }
 }
 
-/// Keeps a projection up while it lives. A fold under way when it is dropped is not waited for: it publishes whole or not
-/// at all.
+/// Guard of the projection's worker threads. Dropping it does not wait for a running compaction, which publishes either
+/// completely or not at all.
 #[derive(Debug)]
 pub struct ProjectionWorkers {
     stop: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Changed records laid out as rows of their table, on all cores: about 50 µs a record on one.
+//! Changed records converted to rows of their table, on all cores: about 50 µs per record on one core.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -14,29 +14,29 @@ use crate::properties::record_key::RecordKey;
 use crate::records::changes::ListingChange;
 use toise_contract::listings::filters::ListingKind;
 
-/// Records one core lays out at a time.
+/// Records that one core converts at a time.
 const RECORDS_AT_ONCE: usize = 512;
 
-/// Which keys the rows of properties take.
+/// Which record keys the rows of properties carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordKeyMode {
-    /// Those the records are kept under.
+    /// The keys under which the records are stored now.
     Kept,
-    /// Those at the places of the properties.
+    /// The keys of the properties' places.
     Placed,
 }
 
 /// Changed records as rows.
 pub(super) struct RowDelta {
-    /// A row for each record that is there, in the order given.
+    /// One row for each record that exists, in the order given.
     pub rows: RecordBatch,
     /// The identifiers of the rows.
     pub ids: Vec<Uuid>,
-    /// Records that are none any more, with the number of the change that made them so.
+    /// Records that no longer exist, with the sequence of the change that removed them.
     pub gone: Vec<(Uuid, i64)>,
 }
 
-/// Lays out changed records.
+/// Converts changed records to rows.
 ///
 /// # Errors
 /// A record cannot be read.
@@ -66,11 +66,11 @@ pub(super) fn build_rows(
             ),
         })
         .collect();
-    let (there, gone): (Vec<&ListingChange>, Vec<&ListingChange>) =
+    let (present, gone): (Vec<&ListingChange>, Vec<&ListingChange>) =
         changes.iter().partition(|change| change.record.is_some());
     Ok(RowDelta {
         rows: concat_batches(table_of(listing).arrow(), &batches?)?,
-        ids: there.iter().map(|change| change.id.0).collect(),
+        ids: present.iter().map(|change| change.id.0).collect(),
         gone: gone
             .iter()
             .map(|change| (change.id.0, change.sequence))

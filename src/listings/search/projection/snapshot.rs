@@ -1,9 +1,9 @@
-//! What searches ask: the rows and the words of one moment, and the moments of which pages were given lately.
+//! Search snapshots: rows and text index from the same moment, and a cache of the ones that cursors refer to.
 //!
-//! A page that goes on another is cut from the same state, so rows that change in between are neither skipped nor given
-//! twice, and texts fit as well as they did. States share nearly all they hold: of two million properties one takes half
-//! a megabyte more than the one before (a bit for each row and word document), beside copies of the rows that changed.
-//! Those least lately asked for go first.
+//! A follow-up page is cut from the same snapshot as the page before it, so rows that change in between are neither
+//! skipped nor returned twice, and text scores stay the same. Snapshots share nearly all they hold: with two million
+//! properties, each takes half a megabyte more than its predecessor (one bit for each row and each document of the text
+//! index), in addition to copies of the changed rows. The least recently used are evicted first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,38 +14,38 @@ use super::view::ProjectionView;
 use crate::search::texts;
 use toise_base::clock::Clock;
 
-/// How long a state is kept after a page of it was given.
+/// How long a snapshot is cached after a page of it was returned.
 const SNAPSHOT_TTL: Duration = Duration::from_secs(5 * 60);
-/// States kept at most. While adverts come in there are four new ones a second, so whoever asks for one page after the
-/// other within half a minute is sure to go on with the same.
+/// Maximum cached snapshots. Ingestion creates four a second, so a client that requests the next page within half a
+/// minute is sure to get the same snapshot.
 const SNAPSHOTS_MAX: usize = 128;
 
-/// Rows and words of one moment.
+/// Rows and text index from the same moment.
 pub struct SearchSnapshot {
-    /// Names it; other processes and other runs give other numbers.
+    /// Identifies the snapshot; other processes and other runs use different numbers.
     pub(super) number: u64,
     /// The rows.
     pub view: Arc<ProjectionView>,
-    /// The words; `None` while they cannot be kept up with the store.
+    /// The text index; `None` while it cannot be kept up to date with the store.
     pub words: Option<texts::TextSnapshot>,
 }
 
 impl SearchSnapshot {
-    /// Its number, for cursors.
+    /// The number of the snapshot, for cursors.
     pub fn number(&self) -> u64 {
         self.number
     }
 }
 
-/// States of which pages were given lately. Shared by all questions.
+/// Snapshots of recently returned pages. Shared by all queries.
 pub(super) struct SnapshotCache {
     clock: Clock,
-    /// With the time each was last asked for, in that order.
+    /// With the time of last use, in that order.
     states: Mutex<Vec<(Duration, Arc<SearchSnapshot>)>>,
 }
 
 impl SnapshotCache {
-    /// None yet.
+    /// An empty cache.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -53,29 +53,29 @@ impl SnapshotCache {
         }
     }
 
-    /// Keeps a state of which a page was given.
+    /// Caches a snapshot of which a page was returned.
     pub fn keep(&self, state: &Arc<SearchSnapshot>) {
         let mut states = self.states.lock();
-        states.retain(|(_, kept)| kept.number != state.number);
+        states.retain(|(_, cached)| cached.number != state.number);
         states.push((self.clock.monotonic(), Arc::clone(state)));
         if states.len() > SNAPSHOTS_MAX {
             states.remove(0);
         }
     }
 
-    /// The state of a number, if it is still kept.
+    /// The snapshot with a number, if it is still cached.
     pub fn find(&self, number: u64) -> Option<Arc<SearchSnapshot>> {
         let states = self.states.lock();
         let mut states = states.iter();
-        let found = states.find(|(_, kept)| kept.number == number);
+        let found = states.find(|(_, cached)| cached.number == number);
         found.map(|(_, state)| Arc::clone(state))
     }
 
-    /// Lets go of what nobody asked for lately.
+    /// Evicts the snapshots that were not used lately.
     pub fn evict_idle(&self) {
         let now = self.clock.monotonic();
         self.states
             .lock()
-            .retain(|(asked_at, _)| now.saturating_sub(*asked_at) <= SNAPSHOT_TTL);
+            .retain(|(used_at, _)| now.saturating_sub(*used_at) <= SNAPSHOT_TTL);
     }
 }

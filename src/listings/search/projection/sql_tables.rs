@@ -1,7 +1,7 @@
-//! The tables of listings as SQL sees them: every change committed before the question, folded or not.
+//! The tables of listings for SQL: every change committed before the query, compacted or not.
 //!
-//! A command opens the files, then reads from the store what changed since they were written, of both tables at one
-//! moment. Those rows lie in memory, so what would be many is folded first.
+//! Called by commands. They open the data files, then read from one snapshot of the store what changed since in both
+//! tables. Those rows stay in memory, so a large number of them is compacted first.
 
 use super::memtable::Memtable;
 use super::{Result, compaction};
@@ -13,14 +13,15 @@ use toise_engine::Engine;
 use toise_engine::session::MergeOnReadTable;
 use toise_lake::Lake;
 
-/// Changed records from which they are folded, at least: laid out in memory they cost each query what a fold costs once.
+/// Minimum number of changed records that makes a compaction due: uncompacted, they cost every query what a compaction
+/// costs once.
 const COMPACTION_ROWS_MIN: usize = 16_384;
 
-/// Folds what waits for some tables where it is much, so that the rest fits in memory; `before` is told which table is
-/// written. Blocks; waits for another process that writes the table.
+/// Compacts the tables that have many pending changes, so that the rest fits in memory; `before` is called with each
+/// table that is about to be written. Blocks; waits for another process that is writing the table.
 ///
 /// # Errors
-/// A table cannot be written, or is not of this store.
+/// A table cannot be written, or belongs to another store.
 pub fn compact_pending(
     listings: &Listings,
     lake: &Lake,
@@ -39,26 +40,26 @@ pub fn compact_pending(
     Ok(())
 }
 
-/// Some tables with what changed since their files were written, all at one moment. Blocks.
+/// The wanted tables merged with the changes since their last compaction, all as of the same snapshot. Blocks.
 ///
 /// # Errors
-/// Files or store cannot be read, or a table is not of this store.
+/// Data files or store cannot be read, or a table belongs to another store.
 pub fn tables(
     listings: &Listings,
     engine: &Engine,
     wanted: &[ListingKind],
 ) -> Result<Vec<MergeOnReadTable>> {
-    // Before the moment: files reach no further than the store as it is seen then.
-    let mut tails = Vec::with_capacity(wanted.len());
+    // Opened before the snapshot of the store, so the files hold no change that the snapshot lacks.
+    let mut memtables = Vec::with_capacity(wanted.len());
     for listing in wanted {
         let view = engine.view(table_of(*listing))?;
         compaction::reaches(listings, *listing, view.snapshot().through)?;
-        tails.push((*listing, Memtable::new(*listing, view)));
+        memtables.push((*listing, Memtable::new(*listing, view)));
     }
-    listings.with_snapshot(|moment| {
-        let tables = tails.into_iter().map(|(listing, mut memtable)| {
+    listings.with_snapshot(|snapshot| {
+        let tables = memtables.into_iter().map(|(listing, mut memtable)| {
             loop {
-                let changes = moment.changes_since(listing, memtable.through(), CHANGES_MAX)?;
+                let changes = snapshot.changes_since(listing, memtable.through(), CHANGES_MAX)?;
                 if changes.through == memtable.through() {
                     return Ok(memtable.view().into_merge_on_read()?);
                 }

@@ -1,4 +1,6 @@
-//! One state of a table of listings: files, batches in memory, and the rows of either that no longer count.
+//! Views of a table of listings: data files, memtable batches, and the hidden rows of both.
+//!
+//! A view never changes. Searches scan it, and SQL reads it as a merge-on-read table.
 
 use std::sync::Arc;
 
@@ -17,18 +19,18 @@ use toise_engine::session::MergeOnReadTable;
 use toise_engine::view::{RowGroup, TableView};
 use toise_engine::{Engine, Error};
 
-/// Files, batches, and what is hidden in them.
+/// Data files and memtable batches with their hidden rows.
 #[derive(Debug)]
 pub struct ProjectionView {
     pub(super) base: Arc<TableView>,
-    /// Hidden rows of each file, one bit a row; `None`: none.
+    /// Hidden rows of each data file, one bit per row; `None` for a file without any.
     pub(super) hidden: Vec<Option<BooleanBuffer>>,
     pub(super) memtable: Vec<VisibleBatch>,
-    /// Number of the last change it shows.
+    /// Sequence of the last change it shows.
     pub(super) through: i64,
 }
 
-/// A batch in memory with its hidden rows.
+/// A memtable batch with its hidden rows.
 #[derive(Clone, Debug)]
 pub(super) struct VisibleBatch {
     pub batch: Arc<DecodedBatch>,
@@ -36,7 +38,7 @@ pub(super) struct VisibleBatch {
 }
 
 impl VisibleBatch {
-    /// The rows that are not hidden.
+    /// Copies the rows that are not hidden.
     pub fn alive_rows(&self) -> Result<RecordBatch, ArrowError> {
         let rows = self.batch.rows();
         match &self.hidden {
@@ -48,7 +50,7 @@ impl VisibleBatch {
 
 /// Selected rows of a chunk of a view.
 pub struct SelectedRows<'a> {
-    /// Number of the chunk in the view: row groups of files first, then batches.
+    /// Number of the chunk in the view: row groups of data files first, then batches.
     pub index: usize,
     /// The rows, at least one.
     pub selected: Selection,
@@ -61,13 +63,13 @@ enum ChunkSource<'a> {
 }
 
 impl SelectedRows<'_> {
-    /// Those of the rows on which a test holds; rows are counted in the chunk.
+    /// Keeps the rows that pass a test, which is given the row's position in the chunk.
     pub fn only(self, holds: impl Fn(usize) -> bool) -> Self {
         let selected = self.selected.only(holds);
         Self { selected, ..self }
     }
 
-    /// A column of the chunk.
+    /// Decodes a column of the chunk.
     ///
     /// # Errors
     /// It cannot be read.
@@ -80,15 +82,15 @@ impl SelectedRows<'_> {
 }
 
 impl ProjectionView {
-    /// Number of the last change of the store it shows.
+    /// Sequence of the last change of the store that it shows.
     pub fn through(&self) -> i64 {
         self.through
     }
 
-    /// The same as a table for SQL.
+    /// Converts the view to a merge-on-read table for SQL.
     ///
     /// # Errors
-    /// Arrow refuses to leave rows out, which it does for no batch made here.
+    /// Arrow fails to filter a batch, which cannot happen for batches built here.
     pub fn into_merge_on_read(self) -> Result<MergeOnReadTable, ArrowError> {
         let rows: Result<_, _> = self.memtable.iter().map(VisibleBatch::alive_rows).collect();
         Ok(MergeOnReadTable {
@@ -101,7 +103,7 @@ impl ProjectionView {
     /// Visits the rows that a predicate selects, chunk by chunk; see [`Engine::scan`].
     ///
     /// # Errors
-    /// A column cannot be read, or nobody waits any more.
+    /// A column cannot be read, or the query is cancelled.
     pub fn scan<S: Send>(
         &self,
         engine: &Engine,
@@ -146,10 +148,10 @@ impl ProjectionView {
         Ok(states)
     }
 
-    /// A column of a chunk by its number.
+    /// Decodes a column of the chunk with a number.
     ///
     /// # Errors
-    /// It cannot be read, or there is no such chunk.
+    /// The column cannot be read, or there is no such chunk.
     pub fn column(
         &self,
         engine: &Engine,

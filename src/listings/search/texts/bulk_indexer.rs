@@ -1,7 +1,7 @@
-//! The words of many properties at once, into an index that holds none.
+//! Bulk indexing: fills an empty text index with many properties at once.
 //!
-//! Several threads write large segments and nothing is committed before the end: a process that stops on the way leaves
-//! the index as it was.
+//! Called by bulk loads. Several threads write large segments and nothing is committed before the end, so a process
+//! that stops midway leaves the index as it was.
 
 use std::sync::Arc;
 
@@ -10,22 +10,23 @@ use tantivy::IndexWriter;
 use super::{NumberedIndex, Result, TextSearch};
 use toise_contract::listings::Property;
 
-/// Threads that take texts apart.
+/// Threads that tokenise texts.
 const THREADS: usize = 2;
-/// Memory in which they gather words before they are written, all together, bytes: few segments, so few merges.
+/// Memory for all of them to buffer postings before writing, bytes: few segments, so few merges.
 const WRITER_BYTES: usize = 256 << 20;
 
-/// Words being gathered.
+/// A bulk load of the text index in progress.
 pub struct BulkIndexer {
     index: Arc<NumberedIndex>,
     writer: IndexWriter,
 }
 
 impl TextSearch {
-    /// Begins with the words of many properties, each added once; [`BulkIndexer::finish`] ends it. What the index holds goes.
+    /// Starts a bulk load in which each property is added once; [`BulkIndexer::finish`] ends it. Deletes what the index
+    /// holds.
     ///
     /// # Errors
-    /// The index cannot be written, or another process does.
+    /// The index cannot be written, or another process is writing it.
     pub fn fill(&self) -> Result<BulkIndexer> {
         let index = self.present.load_full();
         if index.words.through() > 0 {
@@ -37,7 +38,8 @@ impl TextSearch {
 }
 
 impl BulkIndexer {
-    /// Adds the words of a property under its number in the store; waits while too many wait. Any thread may.
+    /// Adds the texts of a property under its number in the store. Blocks while the writer's queue is full. May be
+    /// called from any thread.
     ///
     /// # Errors
     /// The index cannot be written.
@@ -49,7 +51,8 @@ impl BulkIndexer {
         Ok(())
     }
 
-    /// Has all be found, and the index hold every change through a number. Durable on return.
+    /// Commits all added properties as the state of the index at sequence `through`, and makes them searchable. Returns
+    /// once the write is durable.
     ///
     /// # Errors
     /// The index cannot be written.

@@ -1,10 +1,11 @@
-//! One index of words: how texts are taken apart, written and searched.
+//! One text index: how texts are tokenised, written and searched.
 //!
-//! Words are taken apart at everything but letters and digits, in lower case, without accents. Keywords must occur as
-//! they are: every one of them, its words next to each other. Full texts are compared by their French stems and with
-//! tolerance: any of them, but all words of it; a word of four letters may have one typing error, of eight two.
+//! Texts are split at everything but letters and digits, converted to lower case and stripped of accents. Keywords
+//! match exactly: all of them must occur, and the words of each next to each other. Full texts match by French stem
+//! and with tolerance: any one of them must match, with all of its words; a word of four letters may have one typing
+//! error, a word of eight letters two.
 //!
-//! Every commit carries the number of the last change in it.
+//! Every commit carries the sequence of the last change in it.
 
 use std::fs;
 use std::path::Path;
@@ -36,39 +37,39 @@ use toise_contract::listings::filters::ListingSearch;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::priority;
 
-/// Memory in which new words are gathered before they are written, bytes.
+/// Memory in which the writer buffers new postings, bytes.
 const WRITER_BYTES: usize = 32 << 20;
-/// Longest word taken, bytes.
+/// Maximum length of an indexed word, bytes.
 const WORD_BYTES_MAX: usize = 40;
 /// Name of the field with the number of a property.
 pub(super) const NUMBER: &str = "number";
 const WORDS: &str = "words";
 const STEMS: &str = "stems";
 
-/// What the index keeps of a property.
+/// The fields of a property's document in the index.
 #[derive(Clone, Copy)]
 pub(super) struct IndexFields {
-    /// Its number.
+    /// The number of the property.
     pub number: Field,
-    /// Its texts, word by word.
+    /// The words of its texts.
     pub words: Field,
-    /// The same by their stems.
+    /// The stems of those words.
     pub stems: Field,
 }
 
-/// An index. Shared by all questions.
+/// A text index. Shared by all queries.
 pub struct TextIndex {
     index: Index,
     reader: IndexReader,
-    /// Opened with the first change: whoever only asks needs none, and only one process may write.
+    /// Opened at the first change: readers need none, and only one process may write.
     writer: Mutex<Option<IndexWriter>>,
     fields: IndexFields,
-    /// What is found now.
+    /// The current snapshot.
     present: ArcSwap<IndexSnapshot>,
     kept: PostingsCache,
 }
 
-/// What of a record is searched.
+/// The searchable texts of a property's record.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SearchableText {
@@ -78,10 +79,10 @@ struct SearchableText {
 }
 
 impl TextIndex {
-    /// Opens the index in a folder, which is made where it is not there.
+    /// Opens the index in a folder, which is created if missing.
     ///
     /// # Errors
-    /// The folder cannot be used, or holds something else.
+    /// The folder cannot be used, or does not hold such an index.
     pub fn open(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).map_err(|error| Error::folder(folder, error))?;
         let (schema, fields) = schema();
@@ -108,27 +109,28 @@ impl TextIndex {
         })
     }
 
-    /// Number of the last change it holds.
+    /// Sequence of the last change it holds.
     pub fn through(&self) -> i64 {
         self.present.load().through
     }
 
-    /// Takes the changes after those it holds. Durable, and found from then on, when it returns.
+    /// Applies the changes after those it holds. Returns once they are durable and searchable.
     ///
     /// # Errors
-    /// The index cannot be written, or another process does.
+    /// The index cannot be written, or another process is writing it.
     pub fn take(&self, changes: &ListingChanges) -> Result<()> {
         self.gather(changes, 0)?;
         self.commit(changes.through)
     }
 
-    /// Takes changes that nothing finds before the next commit. Of records that last changed at `new_through` or before
-    /// nothing is here yet: looking for what they replace would cost more than taking them.
+    /// Buffers changes, which become searchable with the next commit. Records whose last change is at `new_through` or
+    /// before must not be in the index yet: deleting their previous documents is skipped, as it would cost more than
+    /// adding them.
     pub(super) fn gather(&self, changes: &ListingChanges, new_through: i64) -> Result<()> {
         let mut writer = self.writer.lock();
         let writer = self.opened(&mut writer)?;
         for change in &changes.records {
-            // Numbers of rows are never negative.
+            // Row numbers are never negative.
             let number = Term::from_field_u64(self.fields.number, change.number.cast_unsigned());
             if change.sequence > new_through {
                 writer.delete_term(number);
@@ -136,16 +138,16 @@ impl TextIndex {
             let Some(record) = &change.record else {
                 continue;
             };
-            // A record that is none has no words; the table says what is wrong with it.
-            let written: SearchableText = serde_json::from_slice(record).unwrap_or_default();
-            let texts = [&written.title, &written.description].into_iter();
-            let document = self.document(change.number, texts.chain(&written.tags));
+            // A malformed record is indexed without texts; building the table reports the error.
+            let searchable: SearchableText = serde_json::from_slice(record).unwrap_or_default();
+            let texts = [&searchable.title, &searchable.description].into_iter();
+            let document = self.document(change.number, texts.chain(&searchable.tags));
             writer.add_document(document)?;
         }
         Ok(())
     }
 
-    /// What the index keeps of a property.
+    /// Builds the index document of a property.
     pub(super) fn document<'t>(
         &self,
         number: i64,
@@ -160,22 +162,22 @@ impl TextIndex {
         document
     }
 
-    /// Makes what was gathered durable and found.
+    /// Makes the buffered changes durable and searchable.
     pub(super) fn commit(&self, through: i64) -> Result<()> {
         let mut writer = self.writer.lock();
         commit(self.opened(&mut writer)?, through)?;
         self.show(through)
     }
 
-    /// Makes what a writer of [`TextIndex::bulk_writer`] gathered durable and found, and waits for its merges.
-    pub(super) fn commit_bulk(&self, mut wide: IndexWriter, through: i64) -> Result<()> {
+    /// Makes what a writer of [`TextIndex::bulk_writer`] buffered durable and searchable, and waits for its merges.
+    pub(super) fn commit_bulk(&self, mut bulk: IndexWriter, through: i64) -> Result<()> {
         let _writer = self.writer.lock();
-        commit(&mut wide, through)?;
-        wide.wait_merging_threads()?;
+        commit(&mut bulk, through)?;
+        bulk.wait_merging_threads()?;
         self.show(through)
     }
 
-    /// Has the files as they are now be asked.
+    /// Switches searches to the last commit.
     fn show(&self, through: i64) -> Result<()> {
         self.reader.reload()?;
         let former = self.present.load_full();
@@ -184,11 +186,11 @@ impl TextIndex {
         Ok(())
     }
 
-    /// Whether this process may write, which one process may at a time; tries to become that one. What another wrote is
-    /// taken up, now or when it has ended.
+    /// Tries to acquire the writer lock, which one process holds at a time, and returns whether this process holds
+    /// it. Also switches searches to what another process committed.
     ///
     /// # Errors
-    /// The index cannot be read, or not be written for another reason.
+    /// The index cannot be read, or cannot be written for a reason other than the lock.
     pub(super) fn acquire_writer(&self) -> Result<bool> {
         let mut writer = self.writer.lock();
         if writer.is_some() {
@@ -206,7 +208,7 @@ impl TextIndex {
         Ok(may_write)
     }
 
-    /// Forgets everything: the store is not the one these words came from.
+    /// Deletes everything, for an index that belongs to another store.
     ///
     /// # Errors
     /// The index cannot be written.
@@ -216,19 +218,19 @@ impl TextIndex {
         self.commit(0)
     }
 
-    /// A writer of several threads for many documents at once. A folder has one writer: that for changes is opened again
-    /// when the next one comes.
+    /// Opens a writer with several threads for many documents at once. A folder has one writer, so the one for
+    /// changes is closed here and reopened at the next change.
     pub(super) fn bulk_writer(&self, threads: usize, bytes: usize) -> Result<IndexWriter> {
         self.roll_back();
         Ok(self.index.writer_with_num_threads(threads, bytes)?)
     }
 
-    /// Leaves what was gathered since the last commit.
+    /// Discards what was buffered since the last commit.
     pub(super) fn roll_back(&self) {
         drop(self.writer.lock().take());
     }
 
-    /// Ends writing: the files are as they will stay.
+    /// Closes the writer and waits for its merges: the files do not change afterwards.
     pub(super) fn close(&self) -> Result<()> {
         match self.writer.lock().take() {
             None => Ok(()),
@@ -239,26 +241,26 @@ impl TextIndex {
     fn opened<'w>(&self, writer: &'w mut Option<IndexWriter>) -> Result<&'w mut IndexWriter> {
         match writer {
             Some(writer) => Ok(writer),
-            // The threads that merge segments start here, and a merge may keep a core for seconds: questions go first.
+            // The threads that merge segments start here, and a merge may take a core for seconds: queries go first.
             slot => {
-                let made = priority::with_lowered_priority(|| {
+                let opened = priority::with_lowered_priority(|| {
                     self.index.writer_with_num_threads(1, WRITER_BYTES)
                 });
-                Ok(slot.insert(made?))
+                Ok(slot.insert(opened?))
             }
         }
     }
 
-    /// What is found now.
+    /// The current snapshot.
     pub(super) fn present(&self) -> Arc<IndexSnapshot> {
         self.present.load_full()
     }
 
-    /// The properties that the texts of a search find in one state; `None` when it has none. Comparing how well they fit
-    /// takes several times as long as finding them.
+    /// Finds the properties that match the texts of a search in a snapshot; `None` for a search without texts. With
+    /// `is_compared` the matches are scored, which takes several times as long as finding them.
     ///
     /// # Errors
-    /// The index cannot be read, or nobody waits any more.
+    /// The index cannot be read, or the query is cancelled.
     pub(super) fn find(
         &self,
         present: &IndexSnapshot,
@@ -269,23 +271,23 @@ impl TextIndex {
         if search.keywords.is_empty() && search.full_texts.is_empty() {
             return Ok(None);
         }
-        let looking = TextSearchContext {
+        let context = TextSearchContext {
             present,
             kept: &self.kept,
             fields: self.fields,
             interrupt,
         };
-        let asked = parse_query(search);
+        let query = parse_query(search);
         Ok(Some(match is_compared {
-            true => asked.scored(&looking)?,
-            false => asked.found(&looking)?,
+            true => query.scored(&context)?,
+            false => query.found(&context)?,
         }))
     }
 }
 
 #[cfg(test)]
 impl TextIndex {
-    /// What the texts of a search find now.
+    /// Runs a text query on the current snapshot.
     pub(super) fn find_current(
         &self,
         search: &ListingSearch,
@@ -299,13 +301,13 @@ impl TextIndex {
     }
 }
 
-/// Number of the last change that any process committed.
+/// Sequence of the last change that any process committed.
 fn committed(index: &Index) -> Result<i64> {
     let payload = index.load_metas()?.payload;
     Ok(payload.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
-/// Makes what a writer gathered durable.
+/// Makes what a writer buffered durable.
 fn commit(writer: &mut IndexWriter, through: i64) -> Result<()> {
     let mut commit = writer.prepare_commit()?;
     commit.set_payload(&through.to_string());
@@ -313,7 +315,7 @@ fn commit(writer: &mut IndexWriter, through: i64) -> Result<()> {
     Ok(())
 }
 
-/// Takes the texts of a search apart as those of properties are.
+/// Tokenises the texts of a search in the same way as those of properties.
 pub(super) fn parse_query(search: &ListingSearch) -> TextQuery {
     let (mut words, mut stems) = (analyzer(false), analyzer(true));
     let keywords = search.keywords.iter();
@@ -346,7 +348,7 @@ fn schema() -> (Schema, IndexFields) {
     (schema.build(), fields)
 }
 
-/// Takes a text apart into words, or into their stems. Accents go before the stem is taken, so that a text written
+/// The tokeniser of texts, into words or into their stems. Accents are removed before stemming, so that a text written
 /// without them has the same stems.
 pub(super) fn analyzer(is_stemmed: bool) -> TextAnalyzer {
     let words = TextAnalyzer::builder(SimpleTokenizer::default())
@@ -387,10 +389,10 @@ mod tests {
         }
     }
 
-    fn take(words: &TextIndex, records: impl Into<Vec<ListingChange>>) {
+    fn take(texts: &TextIndex, records: impl Into<Vec<ListingChange>>) {
         let records = records.into();
         let through = records.last().unwrap().sequence;
-        words.take(&ListingChanges { records, through }).unwrap();
+        texts.take(&ListingChanges { records, through }).unwrap();
     }
 
     fn found(texts: &TextIndex, keywords: &[&str], full_texts: &[&str]) -> Vec<i64> {
@@ -401,8 +403,8 @@ mod tests {
             full_texts: owned(full_texts),
         };
         let of = |is_compared| {
-            let fits = texts.find_current(&search, is_compared).unwrap().unwrap();
-            let is_found = |number: &i64| fits.score(*number).is_some();
+            let matches = texts.find_current(&search, is_compared).unwrap().unwrap();
+            let is_found = |number: &i64| matches.score(*number).is_some();
             (-1..200).filter(is_found).collect::<Vec<i64>>()
         };
         assert_eq!(of(true), of(false));
@@ -410,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_occur_as_they_are_and_full_texts_by_stem_with_tolerance() {
+    fn keywords_match_exactly_and_full_texts_by_stem_with_tolerance() {
         let folder = tempfile::tempdir().unwrap();
         let texts = TextIndex::open(folder.path()).unwrap();
         let changes = [
@@ -444,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_follows_changes_and_goes_on_where_it_was() {
+    fn the_index_follows_changes_and_resumes_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let texts = TextIndex::open(folder.path()).unwrap();
         let title = |title: &str| Some(json!({ "title": title }));

@@ -1,5 +1,7 @@
-//! What searches find by what was kept, by what was not, and by a plain reading of every text: the same, whatever was
-//! added, changed and removed in between, and with the scores that the index itself gives.
+//! Searches with cached sets, with fresh sets and by a scan of every text must find the same properties.
+//!
+//! This must hold whatever is added, changed and removed in between, and with the scores that the index itself
+//! computes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +20,7 @@ use crate::records::changes::{ListingChange, ListingChanges};
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingSearch;
 
-/// Words of texts, with neighbours of one and two errors, and of one stem.
+/// Words of texts, with variants of one and two typing errors, and of the same stem.
 const VOCABULARY: [&str; 14] = [
     "jardin",
     "jardins",
@@ -35,7 +37,7 @@ const VOCABULARY: [&str; 14] = [
     "aparttement",
     "apartement",
 ];
-/// Numbers that lie close are laid out by number, others by document.
+/// Segments with close numbers are indexed by number, others by document.
 const NEAR_MAX: i64 = 90;
 const FAR_STEP: i64 = 1_000;
 
@@ -51,7 +53,7 @@ fn number() -> impl Strategy<Value = i64> {
     prop_oneof![4 => 0..NEAR_MAX, 1 => (0..NEAR_MAX).prop_map(|number| number * FAR_STEP)]
 }
 
-/// A title and a tag, or nothing any more.
+/// A title and a tag, or `None` for a removal.
 fn change() -> impl Strategy<Value = (i64, Option<[String; 2]>)> {
     let texts = prop_oneof![6 => [text(), text()].prop_map(Some), 1 => Just(None)];
     (number(), texts)
@@ -66,7 +68,7 @@ fn search() -> impl Strategy<Value = ListingSearch> {
     })
 }
 
-/// Letters to insert, leave out, replace, or exchange with the next.
+/// Edit distance: letters inserted, removed, replaced, or swapped with the next.
 fn errors(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut distances = vec![vec![0; other.len() + 1]; one.len() + 1];
@@ -122,7 +124,7 @@ fn is_found(texts: &[String], search: &ListingSearch) -> bool {
     keywords.iter().all(holds) && (full_texts.is_empty() || full_texts.iter().any(fits))
 }
 
-/// How well each property fits, by the index's own scoring; `None` of the texts of which it has not all words.
+/// The score of each property by the index's own scoring, counting only full texts of which it has all words.
 fn scores(words: &TextIndex, model: &Model, search: &ListingSearch) -> HashMap<i64, f32> {
     let (searcher, fields) = (words.present().searcher.clone(), words.fields());
     let query = parse_query(search);
@@ -187,7 +189,7 @@ fn scores(words: &TextIndex, model: &Model, search: &ListingSearch) -> HashMap<i
     all
 }
 
-/// Holds a search, compared and not, against the plain reading and the index's scores.
+/// Checks a search, scored and unscored, against the plain scan and the index's scores.
 fn compare(words: &TextIndex, model: &Model, search: &ListingSearch) {
     let Some(found) = words.find_current(search, false).unwrap() else {
         assert!(search.keywords.is_empty() && search.full_texts.is_empty());
@@ -216,7 +218,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn kept_sets_find_what_fresh_ones_and_a_plain_reading_do(
+    fn cached_sets_find_what_fresh_ones_and_a_plain_scan_do(
         first in prop::collection::vec(change(), 0..120),
         later in prop::collection::vec(prop::collection::vec(change(), 1..8), 0..14),
         searches in prop::collection::vec(search(), 1..5),
@@ -227,7 +229,7 @@ proptest! {
         for changes in std::iter::once(first).chain(later) {
             let mut touched = BTreeSet::new();
             let mut records = Vec::new();
-            // A property changes once in what is taken together.
+            // A property changes once per commit.
             for (number, texts) in changes.into_iter().filter(|(number, _)| touched.insert(*number)) {
                 sequence += 1;
                 let record = texts.as_ref().map(|[title, tag]| json!({"title": title, "tags": [tag]}));
@@ -243,7 +245,7 @@ proptest! {
                 compare(&words, &model, search);
             }
         }
-        // Opened again, everything is looked for anew.
+        // After reopening, nothing is cached.
         drop(words);
         let words = TextIndex::open(folder.path()).unwrap();
         for search in &searches {
@@ -253,7 +255,7 @@ proptest! {
 }
 
 #[test]
-fn a_property_that_changes_twice_in_one_commit_is_found_by_its_last_texts() {
+fn a_property_that_changes_twice_in_one_commit_matches_by_its_last_texts() {
     let folder = tempfile::tempdir().unwrap();
     let words = TextIndex::open(folder.path()).unwrap();
     for (sequence, title) in [(1, "jardin"), (2, "mer")] {
@@ -293,7 +295,7 @@ fn a_property_that_changes_twice_in_one_commit_is_found_by_its_last_texts() {
 }
 
 #[test]
-fn scores_stay_what_they_are_to_the_last_bit_while_other_texts_come_and_go() {
+fn scores_stay_bit_identical_while_other_texts_are_added_and_removed() {
     let folder = tempfile::tempdir().unwrap();
     let words = TextIndex::open(folder.path()).unwrap();
     let mut sequence = 0;
@@ -327,8 +329,8 @@ fn scores_stay_what_they_are_to_the_last_bit_while_other_texts_come_and_go() {
         full_texts: vec!["jardins".to_owned()],
     };
     let scores = || {
-        let fits = words.find_current(&search, true).unwrap().unwrap();
-        let scores = (0..40).map(|number| fits.score(number).map(f32::to_bits));
+        let matches = words.find_current(&search, true).unwrap().unwrap();
+        let scores = (0..40).map(|number| matches.score(number).map(f32::to_bits));
         scores.collect::<Vec<_>>()
     };
     let before = scores();

@@ -1,9 +1,10 @@
-//! The words of properties: an index on disk of titles, descriptions and tags, kept from the store like the table.
+//! The text index of properties: an index on disk of titles, descriptions and tags, derived from the store.
 //!
-//! The index is derived: one that cannot be read is made anew from the store, and a restart goes on from the number of
-//! the last change it holds. It lies in a numbered folder, and the one with the greatest number counts. So
-//! [`rebuild`] makes the next beside it, whoever has the present one open, and gives it its number when it is whole;
-//! [`TextSearch::switch_to_newer`] then goes over to it and deletes the former.
+//! Called by the projection, which keeps it up to date. An index that cannot be read is rebuilt from the store, and a
+//! restart continues from the sequence of the last change it holds. Each index is in a numbered folder, and the one
+//! with the highest number is current. [`rebuild`] therefore builds the next one while others have the current one
+//! open, and gives it its number when it is complete; [`TextSearch::switch_to_newer`] then switches to it and deletes
+//! its predecessor.
 
 mod bitset;
 mod bulk_indexer;
@@ -31,41 +32,41 @@ pub use query::TextMatches;
 use toise_contract::listings::filters::{ListingKind, ListingSearch};
 use toise_engine::cancellation::Interrupt;
 
-/// Folder of the indexes under a data folder.
+/// Folder of the text indexes in a data folder.
 pub const FOLDER: &str = "index/properties";
-/// Name of an index that is being made.
+/// Folder name of an index that is being rebuilt.
 const DRAFT: &str = "draft";
-/// Held by the process that makes one.
+/// Lock file held by the process that rebuilds one.
 const LOCK: &str = "rebuild.lock";
-/// Changes gathered before they are committed, by who has many to take.
+/// Changes per commit when catching up on many.
 const COMMIT_EVERY: usize = 20 * CHANGES_MAX;
 
-/// Why the index could not be read or written.
+/// Why the text index could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The index refused.
-    #[error("index of words: {0}")]
+    /// The index could not be opened, read or written.
+    #[error("text index: {0}")]
     Index(#[from] TantivyError),
     /// Its folder cannot be used.
     #[error("{path}: {error}", path = path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         error: std::io::Error,
     },
-    /// Another process is making the next index.
-    #[error("{path}: another process makes the index of words anew; wait for it to end", path = .0.display())]
+    /// Another process is rebuilding the index.
+    #[error("{path}: another process is rebuilding the text index; wait until it ends", path = .0.display())]
     Busy(PathBuf),
-    /// A property has a number no store gives.
+    /// A document has a property number that no store assigns.
     #[error(
-        "index of words: {0} is not the number of a property; `toise compact --rebuild` makes the index anew"
+        "text index: {0} is not a property number; rebuild the index with `toise compact --rebuild`"
     )]
     Number(u64),
     /// The store could not be read.
     #[error(transparent)]
     Listings(#[from] crate::Error),
-    /// Nobody waits any more.
+    /// The query was cancelled.
     #[error(transparent)]
     Engine(#[from] toise_engine::Error),
 }
@@ -82,11 +83,11 @@ impl Error {
 /// Result of an operation on the index.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The present index. Shared by all questions.
+/// The current text index. Shared by all queries.
 pub struct TextSearch {
     folder: PathBuf,
     present: ArcSwap<NumberedIndex>,
-    /// Held while many changes, or a newer index, are taken up.
+    /// Held while many changes are applied, or while switching to a newer index.
     catching_up: Mutex<()>,
 }
 
@@ -96,7 +97,7 @@ struct NumberedIndex {
 }
 
 impl TextSearch {
-    /// Opens the index under a data folder; one that cannot be read is made anew.
+    /// Opens the index of a data folder; one that cannot be read is replaced by an empty one.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -107,7 +108,7 @@ impl TextSearch {
         let words = match TextIndex::open(&path) {
             Ok(words) => words,
             Err(error) => {
-                tracing::warn!(%error, "the index of words is made anew");
+                tracing::warn!(%error, "cannot open the text index; rebuilding it from the store");
                 fs::remove_dir_all(&path).map_err(|error| Error::folder(&path, error))?;
                 TextIndex::open(&path)?
             }
@@ -120,29 +121,29 @@ impl TextSearch {
         })
     }
 
-    /// Number of the last change it holds.
+    /// Sequence of the last change it holds.
     pub fn through(&self) -> i64 {
         self.present.load().words.through()
     }
 
-    /// Takes the changes after a number, if it holds those before and this process may write. Durable, and found from
-    /// then on, when it returns.
+    /// Applies the changes after a sequence, if the index reaches exactly that sequence and this process may write.
+    /// Returns once they are durable and searchable.
     ///
     /// # Errors
     /// The index cannot be written.
     pub fn take(&self, after: i64, changes: &ListingChanges) -> Result<()> {
-        let words = &self.present.load().words;
-        if !words.acquire_writer()? || words.through() != after {
+        let index = &self.present.load().words;
+        if !index.acquire_writer()? || index.through() != after {
             return Ok(());
         }
-        let taken = words.take(changes);
-        if taken.is_err() {
-            words.roll_back();
+        let result = index.take(changes);
+        if result.is_err() {
+            index.roll_back();
         }
-        taken
+        result
     }
 
-    /// Forgets everything: the store is not the one these words came from.
+    /// Deletes everything, for an index that belongs to another store.
     ///
     /// # Errors
     /// The index cannot be written.
@@ -150,15 +151,15 @@ impl TextSearch {
         self.present.load().words.clear()
     }
 
-    /// What is found now, for good.
+    /// A snapshot of the index as of now.
     pub fn found(&self) -> TextSnapshot {
         let index = self.present.load_full();
         let present = index.words.present();
         TextSnapshot { index, present }
     }
 
-    /// Has the index hold every change through a number: it may have been left behind, or made anew. Only one process
-    /// writes; in another it holds what that one has written. Blocks.
+    /// Applies every change up to a sequence, for an index that lags or was recreated. Only one process writes; in the
+    /// others this picks up what that one has committed. Blocks.
     ///
     /// # Errors
     /// Store or index cannot be used.
@@ -167,11 +168,11 @@ impl TextSearch {
         catch_up_to(&self.present.load().words, listings, through, &|_| {})
     }
 
-    /// Goes over to an index that was made anew, once it holds what the present one does. Costs one look into a folder
-    /// where there is none.
+    /// Switches to a rebuilt index once it has caught up with the current one. If there is none, the cost is one
+    /// directory listing.
     ///
     /// # Errors
-    /// Store or index cannot be used; the present one stays.
+    /// Store or index cannot be used; the current index stays.
     pub fn switch_to_newer(&self, listings: &Listings) -> Result<()> {
         let _catching_up = self.catching_up.lock();
         let former = self.present.load_full();
@@ -181,7 +182,7 @@ impl TextSearch {
         let words = TextIndex::open(&self.folder.join(name(number)))?;
         catch_up_to(&words, listings, former.words.through(), &|_| {})?;
         if words.through() < former.words.through() {
-            // Another process brings it up.
+            // Another process is catching it up.
             return Ok(());
         }
         self.present
@@ -190,22 +191,23 @@ impl TextSearch {
     }
 }
 
-/// The words as one commit left them: what is found in it stays the same, whatever is written meanwhile.
+/// The index as of one commit: results stay the same, whatever is written meanwhile.
 pub struct TextSnapshot {
     index: Arc<NumberedIndex>,
     present: Arc<IndexSnapshot>,
 }
 
 impl TextSnapshot {
-    /// Whether both are of one commit.
+    /// Whether both are snapshots of the same commit.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.present, &other.present)
     }
 
-    /// The properties that the texts of a search find, and how well when that is compared; `None` when it has no texts.
+    /// Finds the properties that match the texts of a search, with scores if `is_compared`; `None` for a search without
+    /// texts.
     ///
     /// # Errors
-    /// The index cannot be read, or nobody waits any more.
+    /// The index cannot be read, or the query is cancelled.
     pub fn find(
         &self,
         search: &ListingSearch,
@@ -217,11 +219,11 @@ impl TextSnapshot {
     }
 }
 
-/// Makes the index under a data folder anew from the store; `progress` is told
-/// of properties as they are taken. Killed midway, the former index stays. A running server goes over to the new one.
+/// Rebuilds the index of a data folder from the store; `progress` is called with the number of properties indexed. If
+/// the process dies midway, the previous index stays. A running server switches to the new one.
 ///
 /// # Errors
-/// The folder cannot be used, the store cannot be read, or another process does the same.
+/// The folder cannot be used, the store cannot be read, or another process is rebuilding the index.
 pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Result<()> {
     let folder = data.join(FOLDER);
     fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, error))?;
@@ -239,10 +241,10 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
         }
         _ => {}
     }
-    let words = TextIndex::open(&draft)?;
-    catch_up_to(&words, listings, listings.last_sequence()?, progress)?;
-    words.close()?;
-    drop(words);
+    let index = TextIndex::open(&draft)?;
+    catch_up_to(&index, listings, listings.last_sequence()?, progress)?;
+    index.close()?;
+    drop(index);
     let next = folder.join(name(latest(&folder)?.unwrap_or(0) + 1));
     fs::rename(&draft, &next).map_err(|error| Error::folder(&next, error))?;
     let synced = File::open(&folder).and_then(|folder| folder.sync_all());
@@ -250,30 +252,30 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
 }
 
 fn catch_up_to(
-    words: &TextIndex,
+    index: &TextIndex,
     listings: &Listings,
     through: i64,
     progress: &dyn Fn(u64),
 ) -> Result<()> {
-    let taken = apply_through(words, listings, through, progress);
-    if taken.is_err() {
-        // Tried again, it starts from what is committed.
-        words.roll_back();
+    let result = apply_through(index, listings, through, progress);
+    if result.is_err() {
+        // A retry starts from the last commit.
+        index.roll_back();
     }
-    taken
+    result
 }
 
 fn apply_through(
-    words: &TextIndex,
+    index: &TextIndex,
     listings: &Listings,
     through: i64,
     progress: &dyn Fn(u64),
 ) -> Result<()> {
-    if words.through() >= through || !words.acquire_writer()? {
+    if index.through() >= through || !index.acquire_writer()? {
         return Ok(());
     }
-    let mut reached = words.through();
-    // A record that changes while an empty index is filled comes again with a later number.
+    let mut reached = index.through();
+    // A record that changes while an empty index is filled is read again with a later sequence.
     let new_through = match reached {
         0 => listings.last_sequence()?,
         _ => 0,
@@ -281,24 +283,24 @@ fn apply_through(
     let mut gathered = 0;
     while reached < through {
         let changes = listings.changes_since(ListingKind::Property, reached, CHANGES_MAX)?;
-        words.gather(&changes, new_through)?;
+        index.gather(&changes, new_through)?;
         progress(changes.records.len() as u64);
         reached = changes.through;
         gathered += changes.records.len();
         if gathered >= COMMIT_EVERY || reached >= through {
-            words.commit(reached)?;
+            index.commit(reached)?;
             gathered = 0;
         }
     }
     Ok(())
 }
 
-/// The greatest number of an index in a folder.
+/// The highest index number in a folder.
 fn latest(folder: &Path) -> Result<Option<u64>> {
     Ok(numbers(folder)?.into_iter().max())
 }
 
-/// Deletes the indexes before a number. Questions that run on one keep its files open.
+/// Deletes the indexes with a number below `number`. Queries running on one of them keep its files open.
 fn delete_before(folder: &Path, number: u64) -> Result<()> {
     for former in numbers(folder)?
         .into_iter()
@@ -306,8 +308,8 @@ fn delete_before(folder: &Path, number: u64) -> Result<()> {
     {
         let path = folder.join(name(former));
         if let Err(error) = fs::remove_dir_all(&path) {
-            // Tried again when the next index is opened.
-            tracing::warn!(path = %path.display(), %error, "a former index of words stays on disk for now");
+            // Retried when the next index is opened.
+            tracing::warn!(path = %path.display(), %error, "cannot delete a superseded text index; will retry");
         }
     }
     Ok(())
@@ -339,7 +341,7 @@ mod tests {
     use toise_store::Store;
 
     #[test]
-    fn a_damaged_index_is_made_anew() {
+    fn a_damaged_index_is_replaced_by_an_empty_one() {
         let folder = tempfile::tempdir().unwrap();
         drop(TextSearch::open(folder.path()).unwrap());
         let damaged = folder.path().join(FOLDER).join(name(1)).join("meta.json");
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_made_anew_is_taken_up_and_the_former_deleted() {
+    fn a_rebuilt_index_replaces_its_predecessor() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
         let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
@@ -367,16 +369,16 @@ mod tests {
                 keywords: vec![keyword.to_owned()],
                 full_texts: Vec::new(),
             };
-            let fits = texts.found().find(&search, false, &Interrupt::default());
-            let fits = fits.unwrap().unwrap();
+            let matches = texts.found().find(&search, false, &Interrupt::default());
+            let matches = matches.unwrap().unwrap();
             (0..10)
-                .filter(|number| fits.score(*number).is_some())
+                .filter(|number| matches.score(*number).is_some())
                 .count()
         };
         let texts = TextSearch::open(data).unwrap();
         texts.catch_up_to(&listings, take(1, "Loft")).unwrap();
         rebuild(data, &listings, &|_| {}).unwrap();
-        // The present index goes on, and the next is no older once it is taken up.
+        // The current index keeps receiving changes, and its successor has caught up by the time of the switch.
         let through = take(2, "Villa");
         texts.catch_up_to(&listings, through).unwrap();
         texts.switch_to_newer(&listings).unwrap();

@@ -1,9 +1,8 @@
-//! What pieces of searches find in segments: looked for once, then kept under a budget.
+//! A size-bounded cache of postings: the documents that each query term matches in each segment.
 //!
-//! Segments never change, so what a piece finds in one is good for as long as the segment is there. Looking for a keyword
-//! that half of two million properties hold takes milliseconds, meeting its kept sets ten microseconds; what properties
-//! that came since add is looked for in small new segments. Sets of segments that were merged into others are not asked
-//! for any more, and so go first.
+//! Segments never change, so an entry is valid for as long as its segment exists. Finding a keyword that half of two
+//! million properties hold takes milliseconds, intersecting its cached sets ten microseconds; properties added since
+//! are found in small new segments. Sets of merged segments are not used any more and are therefore evicted first.
 
 use std::sync::Arc;
 
@@ -25,17 +24,17 @@ use super::Result;
 use super::index::IndexFields;
 use super::segments::{IndexSegment, IndexSnapshot};
 
-/// Memory for what pieces find, bytes: some two hundred pieces where there are two million properties.
+/// Memory for cached sets, bytes: about two hundred terms with two million properties.
 const CACHE_BYTES: u64 = 64 << 20;
-/// Bytes a kept set takes beside its bits, about.
+/// Approximate bytes of an entry in addition to its bits.
 const ENTRY_BYTES: usize = 256;
 /// Letters from which a word of a full text may have one typing error, and from which two.
 const TYPO_LENGTHS: [usize; 2] = [4, 8];
 
-/// A piece of the texts of a search.
+/// One term of a text query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum QueryTerm {
-    /// These words next to each other, as they are written. None are found nowhere.
+    /// These exact words next to each other. An empty phrase matches nothing.
     Phrase(Vec<String>),
     /// A word that resembles this one, or whose stem resembles its stem.
     Like {
@@ -47,7 +46,7 @@ pub(super) enum QueryTerm {
 }
 
 impl QueryTerm {
-    /// The words of a phrase; none of another piece.
+    /// The words of a phrase; empty for another kind of term.
     pub fn terms(&self, fields: IndexFields) -> Vec<Term> {
         let words = match self {
             Self::Phrase(words) => &words[..],
@@ -59,7 +58,7 @@ impl QueryTerm {
             .collect()
     }
 
-    /// The stem of a word that others may resemble; `None` for another piece.
+    /// The stem of a [`QueryTerm::Like`]; `None` for another kind of term.
     pub fn stem(&self, fields: IndexFields) -> Option<Term> {
         match self {
             Self::Phrase(_) => None,
@@ -91,7 +90,7 @@ impl QueryTerm {
     }
 }
 
-/// A piece, ready to be looked for.
+/// A query term compiled for search.
 enum CompiledTerm {
     Nothing,
     Term(Term),
@@ -100,7 +99,7 @@ enum CompiledTerm {
 }
 
 impl CompiledTerm {
-    /// The documents of a segment with the piece, those that left it too.
+    /// The documents of a segment that match the term, deleted ones included.
     fn find(&self, segment: &IndexSegment) -> Result<FixedBitSet> {
         let mut found = segment.none();
         match self {
@@ -141,11 +140,11 @@ fn insert_all(segment: &IndexSegment, mut postings: BlockSegmentPostings, found:
     }
 }
 
-/// What pieces find. Shared by all questions.
+/// The cached sets. Shared by all queries.
 pub(super) struct PostingsCache(Cache<(SegmentId, Arc<QueryTerm>), Arc<FixedBitSet>>);
 
 impl PostingsCache {
-    /// Nothing yet.
+    /// An empty cache.
     pub fn new() -> Self {
         let sets = Cache::builder()
             .max_capacity(CACHE_BYTES)
@@ -156,14 +155,14 @@ impl PostingsCache {
         Self(sets.build())
     }
 
-    /// The documents with a piece in each segment, those that left it too.
+    /// The documents of each segment that match a term, deleted ones included.
     pub fn find(
         &self,
         present: &IndexSnapshot,
         fields: IndexFields,
-        piece: &QueryTerm,
+        term: &QueryTerm,
     ) -> Result<Vec<Arc<FixedBitSet>>> {
-        let shared = Arc::new(piece.clone());
+        let shared = Arc::new(term.clone());
         let key = |segment: &IndexSegment| (segment.id(), Arc::clone(&shared));
         let segments = present.segments.iter();
         let known: Vec<Option<Arc<FixedBitSet>>> =
@@ -171,12 +170,12 @@ impl PostingsCache {
         if known.iter().all(Option::is_some) {
             return Ok(known.into_iter().flatten().collect());
         }
-        let sought = piece.sought(present, fields)?;
+        let compiled = term.sought(present, fields)?;
         let segments = present.segments.par_iter().zip(known.into_par_iter());
         let sets = segments.map(|(segment, known)| match known {
             Some(set) => Ok(set),
             None => {
-                let set = Arc::new(sought.find(segment)?);
+                let set = Arc::new(compiled.find(segment)?);
                 self.0.insert(key(segment), Arc::clone(&set));
                 Ok(set)
             }

@@ -1,10 +1,11 @@
-//! What the texts of a search find, and how well it fits them.
+//! Text queries: which properties match the texts of a search, and with what score.
 //!
-//! A search is taken apart into pieces: a keyword, or a word of a full text. What a piece finds in a segment is a set
-//! ([`super::postings_cache`]); full texts find, of each word, the documents with a word that resembles it, of each text those
-//! with all of its words, of all texts those with any. How well a document fits is counted afterwards, of those found
-//! alone: keywords by their weight (BM25), and for each full text it has all words of, one for each word, and for the
-//! stem of each as asked its weight twice.
+//! A query is split into terms: keywords, and the words of full texts. Each term matches a set of documents per segment
+//! ([`super::postings_cache`]). A word of a full text matches the documents with a similar word; a full text matches
+//! those with all of its words; a search matches those with any of its full texts and all of its keywords.
+//!
+//! Scores are computed afterwards, for the matches only: the BM25 weight of each keyword and, for each full text of
+//! which the document has all words, one per word plus twice the BM25 weight of each exact stem.
 
 use fixedbitset::FixedBitSet;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
@@ -21,21 +22,21 @@ use super::postings_cache::{PostingsCache, QueryTerm};
 use super::segments::{IndexSegment, IndexSnapshot};
 use toise_engine::cancellation::Interrupt;
 
-/// How much more the stem as asked counts than a word that resembles it.
+/// Factor on the BM25 weight of the exact stem of a word in a full text.
 const AS_ASKED_BOOST: f32 = 2.0;
 
-/// The properties that texts find, by their numbers in the store.
+/// The properties that match a text query, by their numbers in the store.
 pub enum TextMatches {
-    /// Those found.
+    /// The matches, without scores.
     Found(MatchSet),
-    /// Those found, and how well each fits.
+    /// The matches with their scores.
     Scored(ScoredMatches),
 }
 
-/// Properties that are found.
+/// A set of matching properties.
 pub struct MatchSet(FixedBitSet);
 
-/// Properties that are found, and how well each fits; greater is better.
+/// Matching properties with their scores; higher is better.
 pub struct ScoredMatches {
     found: RankedBitSet,
     /// By rank.
@@ -43,7 +44,7 @@ pub struct ScoredMatches {
 }
 
 impl TextMatches {
-    /// How well a property fits; `None` when it is not found, 1 when fits were not compared.
+    /// The score of a property; `None` if it does not match, 1 if matches were not scored.
     pub fn score(&self, number: i64) -> Option<f32> {
         let number = usize::try_from(number).ok()?;
         match self {
@@ -54,7 +55,7 @@ impl TextMatches {
         }
     }
 
-    /// Whether a property is found.
+    /// Whether a property matches.
     pub fn contains(&self, number: i64) -> bool {
         let found = match self {
             TextMatches::Found(MatchSet(found)) => found,
@@ -64,64 +65,64 @@ impl TextMatches {
     }
 }
 
-/// The texts of a search, taken apart.
+/// The tokenised texts of a search.
 pub(super) struct TextQuery {
-    /// All of these.
+    /// All of these must match.
     pub keywords: Vec<QueryTerm>,
-    /// Any of these, when there are some; of each all words.
+    /// Any of these must match with all of its words; no condition if empty.
     pub texts: Vec<Vec<QueryTerm>>,
 }
 
-/// What pieces find in one segment.
+/// The matches in one segment.
 struct SegmentMatches {
     found: FixedBitSet,
-    /// Of each full text.
+    /// The matches of each full text.
     by_text: Vec<FixedBitSet>,
 }
 
-/// Where and for whom a search is looked for.
+/// What a text query runs on.
 pub(super) struct TextSearchContext<'a> {
-    /// The index as one commit left it.
+    /// The index as of one commit.
     pub present: &'a IndexSnapshot,
-    /// What pieces found before.
+    /// The cache of postings.
     pub kept: &'a PostingsCache,
     /// The fields of the index.
     pub fields: IndexFields,
-    /// Raised when nobody waits any more.
+    /// Raised when the query is cancelled.
     pub interrupt: &'a Interrupt,
 }
 
 impl TextSearchContext<'_> {
-    /// Leaves of each segment's documents those with a piece; says whether there are any.
-    fn keep(&self, piece: &QueryTerm, documents: &mut [FixedBitSet]) -> Result<bool> {
+    /// Keeps the documents of each segment that match a term; returns whether any are left.
+    fn keep(&self, query_term: &QueryTerm, documents: &mut [FixedBitSet]) -> Result<bool> {
         self.interrupt.check()?;
-        let sets = self.kept.find(self.present, self.fields, piece)?;
-        for (documents, with_piece) in documents.iter_mut().zip(&sets) {
-            documents.intersect_with(with_piece);
+        let sets = self.kept.find(self.present, self.fields, query_term)?;
+        for (documents, with_term) in documents.iter_mut().zip(&sets) {
+            documents.intersect_with(with_term);
         }
         Ok(!documents.iter().all(FixedBitSet::is_clear))
     }
 }
 
 impl TextQuery {
-    /// The properties that are found.
-    pub fn found(&self, looking: &TextSearchContext<'_>) -> Result<TextMatches> {
-        let segments = self.in_segments(looking)?;
+    /// Finds the matching properties.
+    pub fn found(&self, context: &TextSearchContext<'_>) -> Result<TextMatches> {
+        let segments = self.in_segments(context)?;
         let found = segments.iter().map(|segment| &segment.found);
-        Ok(TextMatches::Found(MatchSet(looking.present.numbers(found))))
+        Ok(TextMatches::Found(MatchSet(context.present.numbers(found))))
     }
 
-    /// The properties that are found, and how well each fits. Takes several times as long.
-    pub fn scored(&self, looking: &TextSearchContext<'_>) -> Result<TextMatches> {
-        let present = looking.present;
-        let segments = self.in_segments(looking)?;
-        let weights = TermWeights::of(self, &present.searcher, looking.fields)?;
+    /// Finds and scores the matching properties. Takes several times as long as [`TextQuery::found`].
+    pub fn scored(&self, context: &TextSearchContext<'_>) -> Result<TextMatches> {
+        let present = context.present;
+        let segments = self.in_segments(context)?;
+        let weights = TermWeights::of(self, &present.searcher, context.fields)?;
         let found = present.numbers(segments.iter().map(|segment| &segment.found));
         let found = RankedBitSet::new(found);
         let by_segment = present.segments.par_iter().zip(segments);
         let by_segment = by_segment.map(|(segment, SegmentMatches { found, by_text })| {
             let found = RankedBitSet::new(found);
-            let scores = weights.scores(segment, &found, &by_text, looking.interrupt)?;
+            let scores = weights.scores(segment, &found, &by_text, context.interrupt)?;
             Ok((found, scores))
         });
         let by_segment: Vec<(RankedBitSet, Vec<f32>)> = by_segment.collect::<Result<_>>()?;
@@ -137,13 +138,14 @@ impl TextQuery {
         Ok(TextMatches::Scored(ScoredMatches { found, scores }))
     }
 
-    /// Pieces are looked for one after the other, and no more once nothing is left.
-    fn in_segments(&self, looking: &TextSearchContext<'_>) -> Result<Vec<SegmentMatches>> {
-        let segments = &looking.present.segments;
+    /// Finds the matches of each segment. Terms are intersected one after the other, and the rest is skipped once
+    /// nothing is left.
+    fn in_segments(&self, context: &TextSearchContext<'_>) -> Result<Vec<SegmentMatches>> {
+        let segments = &context.present.segments;
         let mut found: Vec<FixedBitSet> = segments.iter().map(|one| one.alive().clone()).collect();
         let mut is_any = true;
         for keyword in &self.keywords {
-            is_any = is_any && looking.keep(keyword, &mut found)?;
+            is_any = is_any && context.keep(keyword, &mut found)?;
         }
         if self.texts.is_empty() {
             let found = found.into_iter().map(|found| SegmentMatches {
@@ -161,11 +163,11 @@ impl TextQuery {
         let mut by_text: Vec<Vec<FixedBitSet>> = segments.iter().map(|_| Vec::new()).collect();
         let mut with_any = nothing();
         for words in &self.texts {
-            // A text without words is found nowhere.
+            // A text without words matches nothing.
             let mut is_left = is_any && !words.is_empty();
             let mut with_all = if is_left { found.clone() } else { nothing() };
             for word in words {
-                is_left = is_left && looking.keep(word, &mut with_all)?;
+                is_left = is_left && context.keep(word, &mut with_all)?;
             }
             for (nth, with_all) in with_all.into_iter().enumerate() {
                 with_any[nth].union_with(&with_all);
@@ -179,9 +181,10 @@ impl TextQuery {
     }
 }
 
-/// The statistics of an index rounded up to powers of two, so that scores stay what they are, to the last bit, while
-/// other texts come and go: pages of one list then follow each other even where they were cut in two states. A score
-/// changes when the texts, their words or those with a word of the search double.
+/// Index statistics rounded up to powers of two, so that scores stay bit-identical while other texts are added and
+/// removed: pages of one result list then fit together even if they were cut from two snapshots. A score changes only
+/// when one of these crosses a power of two: the number of texts, of their words, or of texts with a word of the
+/// search.
 pub(super) struct CoarseStatistics<'s>(pub &'s Searcher);
 
 impl Bm25StatisticsProvider for CoarseStatistics<'_> {
@@ -198,30 +201,30 @@ impl Bm25StatisticsProvider for CoarseStatistics<'_> {
     }
 }
 
-/// What counts for how well a document fits. Each part is added by itself and in the order asked, whatever a segment
-/// holds, because sums of floating-point numbers depend on their order.
+/// The weights that make up a score. They are added one by one in the order of the query, whatever a segment holds,
+/// because floating-point sums depend on their order.
 struct TermWeights {
     keywords: Vec<KeywordWeight>,
-    /// Of each word of each full text its stem.
+    /// The stem of each word of each full text.
     stems: Vec<Vec<(Term, Bm25Weight)>>,
 }
 
-/// What a keyword counts.
+/// The weight of a keyword.
 enum KeywordWeight {
     Word(Term, Bm25Weight),
     Phrase(Box<dyn Weight>),
 }
 
 impl TermWeights {
-    fn of(asked: &TextQuery, searcher: &Searcher, fields: IndexFields) -> Result<Self> {
+    fn of(query: &TextQuery, searcher: &Searcher, fields: IndexFields) -> Result<Self> {
         let coarse = CoarseStatistics(searcher);
-        let weighed = |term: Term| {
+        let with_weight = |term: Term| {
             let weight = Bm25Weight::for_terms(&coarse, std::slice::from_ref(&term));
             weight.map(|weight| (term, weight))
         };
         let scoring = EnableScoring::enabled_from_statistics_provider(&coarse, searcher);
-        let counted = |piece: &QueryTerm| match piece.terms(fields) {
-            mut terms if terms.len() == 1 => weighed(terms.remove(0))
+        let keyword_weight = |query_term: &QueryTerm| match query_term.terms(fields) {
+            mut terms if terms.len() == 1 => with_weight(terms.remove(0))
                 .map(|(term, weight)| Some(KeywordWeight::Word(term, weight))),
             terms if terms.is_empty() => Ok(None),
             terms => {
@@ -229,13 +232,15 @@ impl TermWeights {
                 weight.map(|weight| Some(KeywordWeight::Phrase(weight)))
             }
         };
-        let keywords = asked
+        let keywords = query
             .keywords
             .iter()
-            .filter_map(|piece| counted(piece).transpose());
-        let stems = asked.texts.iter().map(|words| {
-            let stems = words.iter().filter_map(|piece| piece.stem(fields));
-            stems.map(weighed).collect::<tantivy::Result<Vec<_>>>()
+            .filter_map(|query_term| keyword_weight(query_term).transpose());
+        let stems = query.texts.iter().map(|words| {
+            let stems = words
+                .iter()
+                .filter_map(|query_term| query_term.stem(fields));
+            stems.map(with_weight).collect::<tantivy::Result<Vec<_>>>()
         });
         Ok(Self {
             keywords: keywords.collect::<tantivy::Result<_>>()?,
@@ -243,7 +248,7 @@ impl TermWeights {
         })
     }
 
-    /// How well each of the found documents of a segment fits, by rank.
+    /// The scores of the matching documents of a segment, by rank.
     fn scores(
         &self,
         segment: &IndexSegment,
@@ -286,7 +291,7 @@ impl TermWeights {
     }
 }
 
-/// Adds what a term counts to each document of a segment that holds it and is among some.
+/// Adds the weight of a term to each document of a segment that contains it and is in `among`.
 fn add_weights(
     segment: &IndexSegment,
     term: &Term,

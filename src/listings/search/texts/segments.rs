@@ -1,8 +1,9 @@
-//! The index as one commit left it: its segments, and which property each of their documents stands for.
+//! The text index as of one commit: its segments, and the property that each document stands for.
 //!
-//! What a segment holds never changes; documents only leave it. So sets of its documents may be kept as long as it is
-//! there, and those that left are taken out afterwards. Opening a commit costs what is new in it: the numbers of new
-//! segments, 4 bytes a document, and who is left in those that lost some.
+//! The contents of a segment never change; documents are only deleted from it. So sets of its documents can be cached
+//! as long as it exists, and deleted documents are removed from them afterwards. Opening a commit costs in proportion
+//! to what is new in it: the property numbers of new segments, 4 bytes per document, and the remaining documents of
+//! segments with deletions.
 
 use std::sync::Arc;
 
@@ -13,22 +14,24 @@ use tantivy::{DocId, Searcher};
 use super::bitset::add_from;
 use super::{Error, Result};
 
-/// Sets of a segment are laid out by the numbers of properties where these lie no further apart, on average: they are
-/// put together without looking at each member then. Properties that came one after another lie like that.
+/// Maximum average gap between property numbers at which the sets of a segment are indexed by number instead of by
+/// document. Such sets are combined word by word, without a visit to each member. Properties stored one after another
+/// are that close.
 const SPREAD_MAX: usize = 4;
 
-/// What one commit left.
+/// The index as of one commit.
 pub(super) struct IndexSnapshot {
-    /// Asks all of it.
+    /// Searches all segments.
     pub searcher: Searcher,
-    /// Each by itself, in the searcher's order.
+    /// The segments, in the searcher's order.
     pub segments: Vec<IndexSegment>,
-    /// Number of the last change in it.
+    /// Sequence of the last change in it.
     pub through: i64,
 }
 
 impl IndexSnapshot {
-    /// What a searcher sees, which holds every change through a number, given what an earlier one saw.
+    /// Opens the commit that a searcher sees, which holds every change up to `through`. Reuses the segments of an
+    /// earlier snapshot.
     pub fn open(searcher: Searcher, former: &[IndexSegment], through: i64) -> Result<Self> {
         let segments = searcher.segment_readers().iter().map(|reader| {
             let mut former = former.iter();
@@ -44,7 +47,7 @@ impl IndexSnapshot {
         })
     }
 
-    /// The properties that a set of each segment stands for, by number.
+    /// Converts one document set per segment to the set of property numbers.
     pub fn numbers<'s>(&self, sets: impl IntoIterator<Item = &'s FixedBitSet>) -> FixedBitSet {
         let layouts = self.segments.iter().map(|segment| &segment.layout);
         let bound = layouts.map(|layout| layout.number_bound).max();
@@ -61,24 +64,25 @@ impl IndexSnapshot {
     }
 }
 
-/// A segment, and which of its documents are left.
+/// A segment and its documents that are not deleted.
 #[derive(Clone)]
 pub(super) struct IndexSegment {
-    /// Reads it.
+    /// The reader of the segment.
     pub reader: SegmentReader,
     layout: Arc<SegmentLayout>,
     alive: Arc<FixedBitSet>,
 }
 
-/// Where the documents of a segment stand in sets.
+/// The positions of a segment's documents in bitsets.
 struct SegmentLayout {
     /// Number of the property of each document.
     numbers: Vec<u32>,
-    /// The number a set begins with, a multiple of 64, where sets are laid out by number; else they are by document.
+    /// The number at which a set starts, a multiple of 64, if sets are indexed by property number; `None` if they are
+    /// indexed by document.
     first: Option<usize>,
-    /// Bound of sets.
+    /// Upper bound of positions in sets.
     bound: usize,
-    /// Bound of the numbers.
+    /// Upper bound of the property numbers.
     number_bound: usize,
 }
 
@@ -100,7 +104,8 @@ impl SegmentLayout {
             .min()
             .map_or(0, |least| *least as usize / 64 * 64);
         let span = number_bound - first;
-        // A property may have had a document that left before the segment was written: not by number then.
+        // A property may have a second document that was deleted before the segment was written; sets cannot be indexed
+        // by number then.
         let is_by_number = span <= numbers.len() * SPREAD_MAX && {
             let mut distinct = FixedBitSet::with_capacity(span);
             numbers
@@ -151,27 +156,27 @@ impl IndexSegment {
         })
     }
 
-    /// Names it, for good.
+    /// The identifier of the segment, which never changes.
     pub fn id(&self) -> SegmentId {
         self.reader.segment_id()
     }
 
-    /// A set of its documents, without any.
+    /// An empty set of its documents.
     pub fn none(&self) -> FixedBitSet {
         FixedBitSet::with_capacity(self.layout.bound)
     }
 
-    /// Those that did not leave it.
+    /// The documents that are not deleted.
     pub fn alive(&self) -> &FixedBitSet {
         &self.alive
     }
 
-    /// Where a document stands in sets.
+    /// The position of a document in sets.
     pub fn place(&self, document: DocId) -> usize {
         self.layout.place(document)
     }
 
-    /// Number of the property whose document stands at a place that is taken.
+    /// The number of the property whose document is at an occupied position.
     pub fn number(&self, place: usize) -> usize {
         match self.layout.first {
             Some(first) => first + place,
@@ -185,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_stand_by_number_only_where_numbers_are_close_and_distinct() {
+    fn sets_are_indexed_by_number_only_if_numbers_are_close_and_distinct() {
         for (numbers, first) in [
             (vec![130, 129, 131], Some(128)),
             (vec![], Some(0)),
