@@ -1,45 +1,46 @@
-//! Which property a new advert belongs to, judged by all adverts each property holds.
+//! Assignment of an advert to a property, based on all adverts of each candidate property.
 
 use super::compare::{Comparison, DedupVerdict, compare};
 use super::fingerprint::Fingerprint;
 use super::weights::{BARRED_BITS, CONTRADICTION_BITS, JOIN_BITS, SAME_BITS, SUPPORT_BITS};
 use toise_contract::listings::codes::FlxId;
 
-/// An advert of a property that the new one may belong to.
+/// An advert of a property to which the new advert may belong.
 #[derive(Clone, Copy, Debug)]
 pub struct AssignmentCandidate {
     /// The property.
     pub property: FlxId,
     /// The advert.
     pub advert: FlxId,
-    /// What is compared.
+    /// The fingerprint of the advert.
     pub fingerprint: Fingerprint,
 }
 
-/// Where a new advert belongs.
+/// The property to which a new advert is assigned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assignment {
-    /// To a property that is known.
+    /// A known property.
     Join {
         /// The property.
         property: FlxId,
-        /// Other properties that it fits as well, beyond doubt, by identifier: it shows that they and `property` are one
-        /// asset.
+        /// Other properties that it matches with at least [`JOIN_BITS`], ordered by identifier: evidence that they and
+        /// `property` are the same asset.
         bridged: Vec<FlxId>,
     },
-    /// To a property of its own.
+    /// A new property.
     New,
 }
 
-/// Decides where an advert belongs.
+/// Assigns a new advert to a property.
 ///
-/// `candidates` are *all* adverts of every property that has one among those found by [`Fingerprint::probes`], in any
-/// order: those of a property's other adverts that contradict the new one weigh against joining it.
+/// `candidates` must be *all* adverts of every property of which [`Fingerprint::probes`] found at least one, in any
+/// order: other adverts of the property that contradict the new one count against joining it.
 pub fn assign(new: &Fingerprint, candidates: &[AssignmentCandidate]) -> Assignment {
     assign_from(SAME_BITS, new, candidates)
 }
 
-/// The same for an advert that has a property of its own already, which would be joined to the other: that takes more.
+/// Assigns an advert that already has a property of its own. A match would merge the two properties, so it requires
+/// [`JOIN_BITS`] instead of [`SAME_BITS`].
 pub fn assign_known(known: &Fingerprint, candidates: &[AssignmentCandidate]) -> Assignment {
     assign_from(JOIN_BITS, known, candidates)
 }
@@ -76,15 +77,15 @@ fn assign_from(
     }
 }
 
-/// The bits of a whole property; none when a rule bars all of its adverts.
+/// The bits of a whole property; `None` if a veto applies to all of its adverts.
 ///
-/// The most alike advert decides. Others that agree add a little, as they share its mistakes; others that contradict
-/// take more, for what is true of a property holds for each of its adverts.
+/// The most similar advert decides. Others that agree add little, because they share its mistakes; others that
+/// contradict subtract more, because what is true of a property is true of each of its adverts.
 fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<f32> {
     let open = cluster
         .iter()
         .filter(|(_, _, comparison)| comparison.bar.is_none());
-    // The first of the most alike, by identifier.
+    // Of equally similar adverts, the one with the lowest identifier.
     let (_, best_advert, best) = open.reduce(|best, next| {
         if next.2.bits > best.2.bits {
             next

@@ -1,49 +1,50 @@
-//! Which adverts an advert is compared with: those it shares a key with.
+//! Block keys: adverts are compared only if they share one.
 //!
-//! Storing is thrifty, looking up is generous: an advert is stored under its own cell and area
+//! An advert is stored under few keys and looks up many: it is stored under its own cell and area
 //! ([`Fingerprint::blocks`], 1 to 7 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30).
-//! Two adverts of one asset meet through any of
-//! - their cells of 1.2 km, when both have a position: off by up to 600 m north and east, whatever their codes;
-//! - their INSEE or postal code, when one of them has no position better than its commune;
+//! Two adverts of the same asset find each other through any of
+//! - their cells of 1.2 km, if both have a position: up to 600 m apart north and east, whatever their codes;
+//! - their INSEE or postal code, if one of them has no position better than its commune;
 //! - a reference they share within a department, whatever their areas.
 //!
-//! Areas meet when they differ by 6 %, mostly up to 12 %. An advert without an area is looked up by everyone, and looks
-//! up the areas its rooms may have.
+//! Areas always match if they differ by up to 6 %, and mostly up to 12 %. An advert without an area is found by all
+//! others, and looks up the areas that fit its number of rooms.
 
 use super::digest;
 use super::fingerprint::{ApproximatePosition, COMMUNE_BLUR_M, Fingerprint, USUAL_BLUR_M};
 use toise_contract::enums::{EnumPropertyClass as Class, EnumPropertyOfferType as OfferType};
 use toise_geo::departments;
 
-/// A key that adverts are stored under and looked up by.
+/// A key under which adverts are stored and looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockKey(pub i64);
 
-/// Edge of a cell, degrees north: 1.2 km.
+/// Edge of a cell, degrees of latitude: 1.2 km.
 const CELL_LAT_DEGREES: f64 = 1.2 / 111.195;
-/// Parallels between which cells keep one width east: cells of both sides of a boundary need not line up.
+/// Rows of cells that share one width in degrees of longitude; cells on both sides of such a band's edge need not
+/// line up.
 const BAND_CELLS: i64 = 64;
 /// Width of a class of areas, as a natural logarithm.
 const AREA_CLASS_WIDTH: f64 = 0.12;
-/// Class of the areas that are not given.
+/// Class of adverts without an area.
 const AREA_NOT_GIVEN: i64 = i64::MIN;
-/// Habitable area of a room, square metres, from a small to a large one.
+/// Habitable area per room, square metres: minimum and maximum.
 const ROOM_M2: (f64, f64) = (11.0, 42.0);
 
-/// What a key is made from.
+/// What a key is derived from.
 #[derive(Clone, Copy)]
 enum BlockKeyKind {
     /// Cell.
     Cell = 1,
     /// Commune or postal code.
     Commune,
-    /// Commune or postal code of an advert whose position is not known better.
+    /// Commune or postal code of an advert without a more precise position.
     CommuneOnly,
     /// Reference.
     Reference,
 }
 
-/// Classes that portals take for one another; adverts of different groups are never one asset.
+/// The group of classes that portals confuse; adverts of different groups are never the same asset.
 fn class_group(class: Class) -> u8 {
     match class {
         Class::Unknown | Class::Other => 0,
@@ -58,7 +59,7 @@ fn class_group(class: Class) -> u8 {
     }
 }
 
-/// Offers that portals take for one another.
+/// The group of offers that portals confuse.
 fn offer_group(offer: OfferType) -> u8 {
     match offer {
         OfferType::Unknown
@@ -72,7 +73,7 @@ fn offer_group(offer: OfferType) -> u8 {
     }
 }
 
-/// Whether portals could mean the same by both classes and offers.
+/// Whether portals could use both classes and offers for the same asset.
 pub fn compatible(one: &Fingerprint, other: &Fingerprint) -> bool {
     let (first, second) = (class_group(one.class), class_group(other.class));
     (first == second || first == 0 || second == 0)
@@ -80,7 +81,8 @@ pub fn compatible(one: &Fingerprint, other: &Fingerprint) -> bool {
 }
 
 impl Fingerprint {
-    /// The keys an advert is stored under: 1 to 7, each once; three times as many when its class is unknown.
+    /// The keys under which an advert is stored: 1 to 7, without duplicates; three times as many if its class is
+    /// unknown.
     pub fn blocks(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(8);
         let areas = [self.area_class().unwrap_or(AREA_NOT_GIVEN)];
@@ -113,7 +115,8 @@ impl Fingerprint {
         distinct(keys)
     }
 
-    /// The keys an advert looks others up by: those of [`Fingerprint::blocks`] and of what lies near.
+    /// The keys by which an advert looks up others: those of its own cell, codes, area and references, and of
+    /// neighbouring cells and areas.
     pub fn probes(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(32);
         let areas = self.near_area_classes();
@@ -148,12 +151,12 @@ impl Fingerprint {
         distinct(keys)
     }
 
-    /// The position, when it says more than the commune.
+    /// The position, if it is more precise than the commune.
     pub(super) fn precise(&self) -> Option<ApproximatePosition> {
         self.spot.filter(|spot| spot.blur_m <= USUAL_BLUR_M)
     }
 
-    /// Class and offer; an unknown class goes with houses and flats.
+    /// Groups of class and offer; an unknown class also counts as house and as flat.
     fn groups(&self) -> Vec<u64> {
         let offer = u64::from(offer_group(self.offer)) << 8;
         let class = u64::from(class_group(self.class));
@@ -163,7 +166,7 @@ impl Fingerprint {
         }
     }
 
-    /// Commune and postal code, or a coarse cell when neither is given.
+    /// Commune and postal code, or a coarse cell if neither is given.
     fn places(&self) -> Vec<u64> {
         let mut places = Vec::with_capacity(2);
         if let Some(code) = self.commune {
@@ -201,7 +204,7 @@ impl Fingerprint {
         }
     }
 
-    /// Area in the unit that classes are made from: habitable, or of the land for land.
+    /// The area that classes are derived from, square metres: habitable area, or plot area for land.
     fn area(&self) -> Option<f64> {
         match self.class {
             Class::Land => self.land_m2.map(f64::from),
@@ -242,7 +245,7 @@ fn area_scale(area: f64) -> f64 {
     area.max(1.0).ln() / AREA_CLASS_WIDTH
 }
 
-/// Rank of the department; 0 for both of Corsica, which its postal codes do not tell apart.
+/// Rank of the department; 0 for both departments of Corsica, which postal codes do not distinguish.
 fn department_of_commune(code: &[u8; 5]) -> u64 {
     match std::str::from_utf8(code)
         .ok()
@@ -262,7 +265,7 @@ fn department_of_postal_code(code: u32) -> u64 {
     u64::from(departments::rank(&code))
 }
 
-/// The cell of a position moved by so many cells north and east.
+/// The cell of a position shifted by `north` and `east` cells.
 fn cell(spot: ApproximatePosition, north: f64, east: f64) -> u64 {
     let row = (f64::from(spot.lat_e6) / 1e6 / CELL_LAT_DEGREES + north).floor() as i64;
     let band = row.div_euclid(BAND_CELLS) * BAND_CELLS + BAND_CELLS / 2;
@@ -272,7 +275,7 @@ fn cell(spot: ApproximatePosition, north: f64, east: f64) -> u64 {
     digest::with(digest::mix(row as u64), column as u64)
 }
 
-/// The cells within half a cell: four, whichever quarter of its own the position lies in.
+/// The four cells within half a cell of a position.
 fn near_cells(spot: ApproximatePosition) -> [u64; 4] {
     [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)]
         .map(|(north, east)| cell(spot, north, east))

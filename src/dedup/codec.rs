@@ -1,7 +1,7 @@
-//! Fingerprints as bytes, for a column of the store.
+//! Encoding of fingerprints as bytes, for a column of the store.
 //!
-//! Version, CRC-32 of the rest, a bit per optional field, then the fields in the order of the declaration, little end
-//! first. Nothing is guessed: another version, a wrong checksum, a byte too few or too many is an error. An advert with
+//! Version, CRC-32 of the rest, one bit per optional field, then the fields in declaration order, little-endian.
+//! Nothing is guessed: another version, a wrong checksum, or a missing or extra byte is an error. An advert with a
 //! description and five pictures takes about 350 bytes.
 
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod, index_of, value_at};
@@ -10,24 +10,24 @@ use super::inline_vec::InlineVec;
 use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
-/// Version of the form below; another one means another layout or other digests.
+/// Version of the encoding; another version has another layout or other digests.
 const VERSION: u8 = 1;
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;
 
-/// Why bytes are no fingerprint.
+/// Why bytes could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Written by another version.
     #[error(
-        "fingerprint of version {0}, this program reads version {VERSION}: compute it again from its advert"
+        "fingerprint of version {0}, but this program reads version {VERSION}; recompute it from its advert"
     )]
     Version(u8),
     /// Bytes changed since they were written.
-    #[error("fingerprint does not match its checksum: compute it again from its advert")]
+    #[error("fingerprint does not match its checksum; recompute it from its advert")]
     Checksum,
-    /// The checksum holds, but not the form.
-    #[error("fingerprint is malformed: compute it again from its advert")]
+    /// The checksum matches, but the bytes are malformed.
+    #[error("fingerprint is malformed; recompute it from its advert")]
     Malformed,
 }
 
@@ -37,7 +37,7 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
     crc.sum().to_le_bytes()
 }
 
-/// Optional fields in the order of their bits and bytes: one list for writing and reading.
+/// The optional fields in the order of their bits and bytes: one list for writing and reading.
 macro_rules! optional_numbers {
     ($each:ident) => {
         $each! { surface_dm2: u32, land_m2: u32, rooms: u8, bedrooms: u8, floor: i16, floors: i16, year: u16,
@@ -45,7 +45,7 @@ macro_rules! optional_numbers {
     };
 }
 
-/// Bits of the fields that are no plain numbers come after those.
+/// The bits of fields that are not plain numbers follow those of the numbers.
 const FIRST_OTHER_BIT: u32 = 16;
 const COMMUNE_BIT: u32 = 1 << FIRST_OTHER_BIT;
 const SPOT_BIT: u32 = COMMUNE_BIT << 1;
@@ -56,7 +56,7 @@ const ONLINE_BIT: u32 = PERIOD_BIT << 1;
 const NEW_BUILD_BIT: u32 = ONLINE_BIT << 1;
 
 impl Fingerprint {
-    /// The fingerprint as bytes.
+    /// Encodes the fingerprint.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         out.extend_from_slice(&[0; HEAD_BYTES + 4]);
@@ -141,10 +141,10 @@ impl Fingerprint {
         given
     }
 
-    /// Reads what [`Fingerprint::encode`] wrote.
+    /// Decodes what [`Fingerprint::encode`] wrote.
     ///
     /// # Errors
-    /// Bytes of another version, damaged bytes, or bytes that are no fingerprint.
+    /// The bytes are of another version, damaged, or not a fingerprint.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         match bytes.first() {
             Some(&VERSION) => {}
@@ -167,11 +167,11 @@ impl Fingerprint {
     }
 }
 
-/// Bytes not read yet.
+/// The bytes that are not read yet.
 pub(super) struct ByteReader<'a>(pub &'a [u8]);
 
 impl ByteReader<'_> {
-    /// The next bytes; `None` when there are not so many.
+    /// The next `N` bytes; `None` if fewer are left.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -194,14 +194,14 @@ impl ByteReader<'_> {
     }
 }
 
-/// The optional numbers, as they are read.
+/// The optional numbers, for reading.
 macro_rules! optional_numbers_struct {
     ($($field:ident: $type:ty),+) => {
         /// The optional numbers of a fingerprint.
         #[derive(Clone, Copy, Debug)]
         pub(super) struct Numbers { $(pub $field: Option<$type>),+ }
 
-        /// Reads the numbers that [`Fingerprint::write_numbers`] wrote under their bits.
+        /// Reads the numbers that [`Fingerprint::write_numbers`] wrote, as marked by the bits of `given`.
         pub(super) fn numbers(rest: &mut ByteReader<'_>, given: u32) -> Option<Numbers> {
             let mut bit = 1u32;
             $(

@@ -1,4 +1,4 @@
-//! Two fingerprints, field by field: levels of agreement, their bits, and what they come to.
+//! Comparison of two fingerprints field by field: levels of agreement, their bits, and the verdict.
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
@@ -12,38 +12,38 @@ use super::levels::{
 use super::weights::{ComparedField, DIFFERENT_BITS, FIELDS, PRIOR_BITS, SAME_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
 
-/// What a comparison comes to.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DedupVerdict {
-    /// One asset.
+    /// The same asset.
     Same,
-    /// Too alike to be sure they are two, not enough to join them.
+    /// Too similar to rule out one asset, not similar enough to merge.
     Unsure,
-    /// Two assets.
+    /// Different assets.
     Different,
 }
 
-/// Why two adverts are not one asset whatever else agrees.
+/// A rule that keeps two adverts apart, whatever else agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Veto {
-    /// Other classes or offers.
+    /// Different classes or offers.
     Kind,
-    /// One portal shows both at the same time, and no strong evidence says they are one.
+    /// The same portal shows both at the same time, and there is no strong evidence for one asset.
     OnlineTogether,
-    /// Alike flats of one programme, and nothing that tells them to be the same one.
+    /// Similar flats of new-build programmes, without evidence that they are the same flat.
     Programme,
 }
 
-/// One field's part in a comparison.
+/// The contribution of one field to a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FieldEvidence {
     /// The field.
     pub field: ComparedField,
     /// Index of the level in the field's table.
     pub level: u8,
-    /// What it is worth, bits.
+    /// Its weight, bits.
     pub bits: f32,
 }
 
@@ -58,7 +58,7 @@ impl Default for FieldEvidence {
 }
 
 impl FieldEvidence {
-    /// What was found.
+    /// The description of the level.
     pub fn about(self) -> &'static str {
         WEIGHTS[self.field as usize].levels[usize::from(self.level)].about
     }
@@ -74,23 +74,23 @@ impl Serialize for FieldEvidence {
     }
 }
 
-/// What two adverts have in common, and what that says.
+/// The result of comparing two adverts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Binary logarithm of the odds that both are one asset.
+    /// Binary logarithm of the odds that both are the same asset.
     pub bits: f32,
-    /// Why they are not, whatever the bits.
+    /// The veto that keeps them apart whatever the bits, if any.
     pub bar: Option<Veto>,
-    /// Whether both are of one seller: then other weights hold.
+    /// Whether both are by the same seller, for which other weights apply.
     pub one_seller: bool,
-    /// Whether both are of new-build programmes: then what a programme's flats share counts for nothing.
+    /// Whether both are of new-build programmes: what the flats of a programme share then adds no bits.
     pub programme: bool,
-    /// Field by field, in the order of the table; fields that either leaves open are missing.
+    /// The evidence of each field in the order of the table, without fields that are missing in either advert.
     pub evidence: InlineVec<FieldEvidence, FIELDS>,
 }
 
 impl Comparison {
-    /// Probability that both are one asset, 0 to 1.
+    /// Probability that both are the same asset, 0 to 1.
     pub fn probability(&self) -> f64 {
         match self.bar {
             Some(_) => 0.0,
@@ -98,7 +98,7 @@ impl Comparison {
         }
     }
 
-    /// What it comes to.
+    /// The verdict that follows from veto and bits.
     pub fn verdict(&self) -> DedupVerdict {
         match self.bar {
             Some(_) => DedupVerdict::Different,
@@ -108,7 +108,7 @@ impl Comparison {
         }
     }
 
-    /// The level of a field, when it was compared.
+    /// The level of a field; `None` if it was not compared.
     pub fn level(&self, field: ComparedField) -> Option<u8> {
         let found = self.evidence.iter().find(|one| one.field == field);
         found.map(|one| one.level)
@@ -128,7 +128,7 @@ impl Serialize for Comparison {
     }
 }
 
-/// Compares two adverts; the same whichever comes first (`benches/dedup.rs`).
+/// Compares two adverts; the result does not depend on their order. Cost: `benches/dedup.rs`.
 pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     let mut comparison = Comparison {
         bits: PRIOR_BITS,
@@ -185,7 +185,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     comparison
 }
 
-/// What a level of a field is worth, bits.
+/// The weight of a level of a field, bits.
 pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme: bool) -> f32 {
     let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
     let bits = entry.bits[usize::from(one_seller)];
@@ -222,8 +222,8 @@ fn bar(comparison: &Comparison) -> Option<Veto> {
     None
 }
 
-/// Whether both are of a programme: then texts, figures and pictures are the programme's, and only what is a flat's own
-/// (price with area or floor) tells it from the others.
+/// Whether both are of a new-build programme: texts, figures and pictures are then the programme's, and only what is a
+/// flat's own (price with area or floor) distinguishes it from the others.
 pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
     is(one) && is(other)

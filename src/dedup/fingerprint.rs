@@ -1,7 +1,7 @@
-//! What a comparison needs of an advert, in about 450 bytes, without references to the advert.
+//! Fingerprints: what a comparison needs of an advert, in about 450 bytes, without references to the advert.
 //!
-//! Numbers are rounded to what listings mean by them (decimetres, whole euros, seconds), texts become digests and
-//! sketches. A field that the advert leaves open stays open: a comparison skips it.
+//! Numbers are rounded to the precision that adverts have (decimetres, whole euros, seconds), texts become digests and
+//! sketches. A field that is missing in the advert is missing here, and a comparison skips it.
 
 use super::digest;
 use super::images::{self, Photos};
@@ -18,11 +18,11 @@ use toise_contract::listings::codes::{Position, Timestamp};
 use toise_contract::listings::habitation::{Characteristics, TypeHabitation};
 use toise_geo::distance::planar_distance_m;
 
-/// A position as near as this to the centre of its commune stands for the commune.
+/// A position within this distance of the centre of its commune stands for the commune, metres.
 const CENTRE_RADIUS_M: f64 = 30.0;
-/// How far a position that stands for its commune may be off, metres.
+/// Uncertainty of a position that stands for its commune, metres.
 pub const COMMUNE_BLUR_M: u16 = 5_000;
-/// How far a position of at least four decimals may be off, metres: portals blur without saying so.
+/// Uncertainty of a position with more than two decimals, metres: portals blur without saying so.
 pub const USUAL_BLUR_M: u16 = 300;
 
 /// What a comparison needs of an advert.
@@ -52,19 +52,19 @@ pub struct Fingerprint {
     pub floors: Option<i16>,
     /// Year of construction.
     pub year: Option<u16>,
-    /// Price, EUR; a month's for rents.
+    /// Price, EUR; per month for rentals.
     pub price_eur: Option<u32>,
     /// Energy class, 1 for A to 7 for G.
     pub energy_class: Option<u8>,
-    /// Greenhouse gas class, 1 for A to 7 for G.
+    /// Climate class, 1 for A to 7 for G.
     pub climate_class: Option<u8>,
     /// Primary energy, kWh per square metre and year.
     pub energy_score: Option<u16>,
-    /// Greenhouse gas, kg per square metre and year.
+    /// Greenhouse gas emissions, kg per square metre and year.
     pub climate_score: Option<u16>,
-    /// Amenities that the advert speaks of, one bit each.
+    /// Amenities that the advert mentions, one bit each.
     pub amenities_known: u32,
-    /// Those of them that it has.
+    /// Amenities that it has, one bit each.
     pub amenities: u32,
     /// Description.
     pub text: Option<Sketch>,
@@ -78,7 +78,7 @@ pub struct Fingerprint {
     pub seller: InlineVec<u64, SELLER_KEYS_MAX>,
     /// Digests of the references given in title, description and tags.
     pub references: InlineVec<u64, REFERENCES_MAX>,
-    /// Whether it is not built yet or just finished.
+    /// Whether it is off plan or newly built.
     pub new_build: bool,
     /// Digest of the portal.
     pub portal: u32,
@@ -86,14 +86,14 @@ pub struct Fingerprint {
     pub period: Option<OnlinePeriod>,
 }
 
-/// A position and how far it may be off.
+/// A position and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApproximatePosition {
-    /// Millionths of a degree north.
+    /// Latitude, millionths of a degree.
     pub lat_e6: i32,
-    /// Millionths of a degree east.
+    /// Longitude, millionths of a degree.
     pub lon_e6: i32,
-    /// Metres by which it may be off, as far as can be told: its decimals, or the commune's centre.
+    /// Uncertainty in metres, estimated from the number of decimals and the distance to the commune's centre.
     pub blur_m: u16,
 }
 
@@ -104,12 +104,12 @@ pub struct OnlinePeriod {
     pub first_s: u32,
     /// Last sighting.
     pub last_s: u32,
-    /// Whether it is there now.
+    /// Whether it is online now.
     pub online: bool,
 }
 
 impl Fingerprint {
-    /// The fingerprint of an advert (`benches/dedup.rs`); most of its cost is the description's.
+    /// Computes the fingerprint of an advert. Most of the cost is the description's (`benches/dedup.rs`).
     pub fn from_advert(advert: &Advert) -> Self {
         let nothing = TypeHabitation::default();
         let habitation = advert.habitation.as_ref().unwrap_or(&nothing);
@@ -188,8 +188,9 @@ impl Fingerprint {
         }
     }
 
-    /// The same of an advert that was last seen online then, or never: one that is offline now left its portal at some
-    /// time after, which the sighting that missed it does not tell.
+    /// Sets the end of the period of an advert that is offline now to its last sighting online; `None` if it was
+    /// never seen online. It left its portal at some time after that, which the sighting that missed it does not
+    /// give.
     pub fn last_online(mut self, online_at: Option<Timestamp>) -> Self {
         if let Some(period) = &mut self.period
             && !period.online
@@ -201,7 +202,7 @@ impl Fingerprint {
     }
 }
 
-/// A whole number from 1; nothing for 0, which portals write for unknown.
+/// Rounds to a whole number; `None` for 0, which portals write for unknown.
 fn positive(number: f64) -> Option<u32> {
     let whole = number.round().min(f64::from(u32::MAX)) as u32;
     (whole > 0).then_some(whole)
@@ -243,7 +244,7 @@ fn climate_class(class: Greenhouse) -> Option<u8> {
     }
 }
 
-/// Bits of the amenities that are known, and of those that are there.
+/// Bits of the amenities that are mentioned, and of those that are present.
 fn amenity_bits(has: &Characteristics) -> (u32, u32) {
     let flags = [
         has.has_balcony,
@@ -300,7 +301,7 @@ fn metres(one: Position, other: Position) -> f64 {
     )
 }
 
-/// How far a position may be off by its decimals alone: a degree is 111 km, and rounding moves by half a step.
+/// Uncertainty of a position by its decimals alone: a degree is 111 km, and rounding moves by up to half a step.
 fn blur_m(position: Position) -> u16 {
     let has = |decimals: i32| {
         let scale = 10f64.powi(decimals);
@@ -316,7 +317,7 @@ fn blur_m(position: Position) -> u16 {
     }
 }
 
-/// Digest of the portal's name, with or without `www.`.
+/// Digest of the portal's name, without `www.`.
 fn portal(advert: &Advert) -> u32 {
     let name = advert.source.as_deref().unwrap_or_default();
     let name = name.trim().to_ascii_lowercase();
@@ -347,12 +348,12 @@ fn seconds(moment: Timestamp) -> u32 {
     seconds.clamp(0, i64::from(u32::MAX)) as u32
 }
 
-/// The value at an index of the contract's list.
+/// The enum value at an index of the contract's list.
 pub(super) fn value_at<E: WireEnum>(index: u8) -> Option<E> {
     E::ALL.get(usize::from(index)).copied()
 }
 
-/// Index of a value in the contract's list.
+/// The index of an enum value in the contract's list.
 pub(super) fn index_of<E: WireEnum>(value: E) -> u8 {
     let index = E::ALL.iter().position(|one| *one == value);
     index.unwrap_or_default() as u8

@@ -1,46 +1,47 @@
-//! Pictures by their hashes: two hashes of one picture differ in few bits, whatever a portal did to it.
+//! Pictures by their perceptual hashes: hashes of one picture differ in few bits, whatever a portal did to it.
 //!
-//! Cost of a comparison: one exclusive or and one count of bits for each pair of pictures, at most 100 pairs.
+//! Cost of a comparison: one XOR and one bit count for most pairs of pictures, with a maximum of 100 pairs.
 
 use super::inline_vec::InlineVec;
 use toise_contract::listings::medias::{Image, Medias};
 
-/// Pictures kept of an advert, the first ones: portals keep the order, and the first are the telling ones.
+/// Maximum pictures per advert. The first ones are used: portals keep the order, and the first show the most.
 pub const PHOTOS_MAX: usize = 10;
-/// Hexadecimal digits read of a hash: 64 bits. Of longer hashes the rest is left out.
+/// Hexadecimal digits read from a hash: 64 bits. The rest of a longer hash is ignored.
 const HASH_DIGITS: usize = 16;
-/// Perceptual hashes of unrelated pictures differ in 32 bits, give or take 4; recompression flips a handful.
+/// Maximum differing bits of perceptual hashes. Those of unrelated pictures differ in 32 ± 4 bits; recompression
+/// flips a few.
 const PERCEPTUAL_BITS_MAX: u32 = 12;
-/// What the three hashes may differ in together, for a picture that has all of them.
+/// Maximum differing bits of all three hashes together. A missing difference hash counts like the perceptual one.
 const ALL_BITS_MAX: u32 = 36;
 
 /// Hashes of one picture, 64 bits each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageHash {
-    /// Of the low frequencies.
+    /// Hash of the low frequencies.
     pub perceptual: u64,
-    /// Of the brightness against its mean.
+    /// Hash of the brightness relative to its mean.
     pub mean: u64,
-    /// Of the differences between neighbouring points; 0 when not given.
+    /// Hash of the differences between neighbouring pixels; 0 if not given.
     pub difference: u64,
 }
 
 /// Pictures of an advert.
 pub type Photos = InlineVec<ImageHash, PHOTOS_MAX>;
 
-/// How many pictures two adverts share.
+/// The number of pictures that two adverts share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedPhotos {
-    /// Pictures of the one that has fewer which the other shows too.
+    /// Pictures that both adverts show.
     pub matched: usize,
-    /// Pictures of the one that has fewer.
+    /// Pictures of the advert that has fewer.
     pub of: usize,
 }
 
 impl ImageHash {
     fn of(image: &Image) -> Option<Self> {
         let perceptual = bits(&image.perceptual_hash)?;
-        // A hash of one kind of bit alone is that of a blank picture: it says nothing.
+        // All bits equal: a blank picture, which is no evidence.
         if perceptual == 0 || perceptual == u64::MAX {
             return None;
         }
@@ -55,7 +56,7 @@ impl ImageHash {
         })
     }
 
-    /// Whether both are of one picture.
+    /// Whether both are hashes of the same picture.
     pub fn is_same_picture(self, other: Self) -> bool {
         let perceptual = (self.perceptual ^ other.perceptual).count_ones();
         if perceptual > PERCEPTUAL_BITS_MAX {
@@ -75,7 +76,7 @@ fn bits(hash: &str) -> Option<u64> {
     u64::from_str_radix(hash.get(..HASH_DIGITS)?, 16).ok()
 }
 
-/// The first pictures whose hashes can be read.
+/// The first pictures with readable hashes.
 pub fn photos(medias: &Medias) -> Photos {
     let mut photos = Photos::default();
     for hash in medias.images.iter().filter_map(ImageHash::of) {
@@ -86,14 +87,14 @@ pub fn photos(medias: &Medias) -> Photos {
     photos
 }
 
-/// Counts the pictures both show; each counts once, in whatever order.
+/// Counts the pictures that both show, in any order.
 pub fn shared(one: &Photos, other: &Photos) -> SharedPhotos {
     let matched_in = |from: &Photos, to: &Photos| {
         from.iter()
             .filter(|hash| to.iter().any(|known| hash.is_same_picture(*known)))
             .count()
     };
-    // A picture shown twice on one side would count twice there: the lesser of both directions is symmetric.
+    // A picture that one side shows twice would count twice there. The minimum of both directions is symmetric.
     SharedPhotos {
         matched: matched_in(one, other).min(matched_in(other, one)),
         of: one.len().min(other.len()),
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recompressed_picture_is_the_same_one() {
+    fn a_recompressed_picture_is_recognised() {
         let one = photos_of(&["e4097545c922a10e", "a8780601c93e7be1"]);
         let flipped = photos_of(&["5449dac18f512a1c", "e4097545c922a10d"]);
         assert_eq!(shared(&one, &flipped), SharedPhotos { matched: 1, of: 2 });

@@ -1,12 +1,12 @@
-//! A short list inside its owner: no allocation, copied with it.
+//! A short list stored inline: no allocation, copied with its owner.
 //!
-//! Not `arrayvec`, whose vectors are cloned item by item: 10,000 fingerprints are copied in 0.2 ms, and with its vectors
-//! in 0.47 ms. A vector for `Copy` types alone also lets a fingerprint be `Copy`.
+//! Not `arrayvec`, whose vectors are cloned item by item: copying 10,000 fingerprints takes 0.2 ms, and 0.47 ms with
+//! its vectors. Restricting the items to `Copy` types also makes fingerprints `Copy`.
 
 use std::fmt;
 use std::ops::Deref;
 
-/// At most `N` items, kept in place.
+/// A list of up to `N` items, stored inline.
 #[derive(Clone, Copy)]
 pub struct InlineVec<T, const N: usize> {
     items: [T; N],
@@ -14,7 +14,7 @@ pub struct InlineVec<T, const N: usize> {
 }
 
 impl<T: Copy + Default, const N: usize> InlineVec<T, N> {
-    /// Adds an item; false, and nothing added, when there are `N` already.
+    /// Adds an item; returns false, and adds nothing, if there are `N` already.
     pub fn push(&mut self, item: T) -> bool {
         let free = self.items.get_mut(usize::from(self.count));
         let fits = free.is_some();

@@ -1,5 +1,7 @@
-//! How far two fingerprints agree in each field: the index of the level in the field's table of
-//! [`super::weights`], or nothing where either leaves the field open.
+//! Levels of agreement of two fingerprints in each field.
+//!
+//! Each function returns the index of the level in the field's table of [`super::weights`], or `None` if the field is
+//! missing in either.
 
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
@@ -8,17 +10,17 @@ use super::text;
 use toise_contract::enums::EnumPropertyClass as Class;
 use toise_geo::distance::planar_distance_m;
 
-/// Index of the first limit that the value does not exceed; one more than the last when it exceeds all.
+/// Index of the first limit that the value does not exceed; the number of limits if it exceeds all.
 fn band(value: f64, limits: &[f64]) -> u8 {
     limits.iter().take_while(|limit| value > **limit).count() as u8
 }
 
-/// By how much the greater exceeds the lesser, as a share of the greater.
+/// Difference as a share of the greater value.
 fn relative_gap(one: u32, other: u32) -> f64 {
     f64::from(one.abs_diff(other)) / f64::from(one.max(other).max(1))
 }
 
-/// Where both are: by distance, else by codes.
+/// Place: by distance, else by codes.
 pub fn place(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS_M: [f64; 5] = [40.0, 150.0, 350.0, 700.0, 1_500.0];
     if let (Some(first), Some(second)) = (one.precise(), other.precise()) {
@@ -39,18 +41,18 @@ pub fn place(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f64 {
     let degrees = |e6: i32| f64::from(e6) / 1e6;
-    // The parallel halfway between makes the distance the same both ways.
+    // Measured at the mean latitude, so that the distance is symmetric.
     let parallel = (degrees(one.lat_e6) + degrees(other.lat_e6)) / 2.0;
     let north = degrees(one.lat_e6) - degrees(other.lat_e6);
     let east = degrees(one.lon_e6) - degrees(other.lon_e6);
     planar_distance_m(parallel, 0.0, parallel + north, east)
 }
 
-/// Habitable area, or of the land for land.
+/// Habitable area, or plot area for land.
 pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
         let gap = relative_gap(one.land_m2?, other.land_m2?);
-        // Land is given in whole square metres: equal is equal when rounded.
+        // Plot areas are stored in whole square metres, so equal means equal when rounded.
         return Some(if gap == 0.0 {
             1
         } else {
@@ -62,7 +64,7 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if first == second {
         return Some(u8::from(whole(first)));
     }
-    // Rounded or cut to whole square metres on one side.
+    // Rounded or truncated to whole square metres on one side.
     let (lesser, greater) = (first.min(second), first.max(second));
     if (whole(first) || whole(second)) && greater - lesser < 100 {
         return Some(2);
@@ -70,7 +72,7 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
 }
 
-/// Land of what is no land itself.
+/// Plot area of anything but land.
 pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
         return None;
@@ -111,7 +113,7 @@ pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
 }
 
-/// Scores and classes of energy and greenhouse gas.
+/// Scores and classes of energy and climate.
 pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let scores = one.energy_score.zip(other.energy_score);
     let gases = one.climate_score.zip(other.climate_score);
@@ -140,7 +142,7 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     match apart {
         None if scored => Some(5),
         None => None,
-        // Scores that differ speak louder than the class they share.
+        // Different scores outweigh a shared class.
         Some(0) if scored => Some(4),
         Some(0) => Some(3),
         Some(1) => Some(4),
@@ -148,7 +150,7 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// What both say to have or not.
+/// Amenities that both mention as present or absent.
 pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let known = one.amenities_known & other.amenities_known;
     let unlike = (one.amenities ^ other.amenities) & known;
@@ -161,7 +163,7 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Share of the shorter description that the other holds too.
+/// Share of the shorter description that the other contains.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
     let common = one.text.as_ref()?.containment(other.text.as_ref()?);
@@ -180,7 +182,7 @@ pub fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// From so many pictures on both sides it says something that none is shared.
+/// Minimum pictures on both sides for which sharing none is evidence.
 const PHOTOS_SIGNIFICANT_MIN: usize = 3;
 
 /// Pictures in common.
@@ -188,7 +190,7 @@ pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let shared = images::shared(&one.photos, &other.photos);
     match (shared.matched, shared.of) {
         (_, 0) => None,
-        // Of a few, the other may just not show them.
+        // With so few, the other may simply not show them.
         (0, ..PHOTOS_SIGNIFICANT_MIN) => None,
         (0, _) => Some(3),
         (1, 2..) => Some(2),
@@ -197,16 +199,16 @@ pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Level of the seller: one agency.
+/// Level of the seller: the same agency.
 pub const ONE_AGENCY: u8 = 0;
-/// Level of the seller: one network of agents.
+/// Level of the seller: the same network of agents.
 pub const ONE_NETWORK: u8 = 1;
-/// Level of the seller: one private person.
+/// Level of the seller: the same private person.
 pub const ONE_PERSON: u8 = 2;
 const OTHER_PROFESSIONALS: u8 = 3;
 const PROFESSIONAL_AND_PRIVATE: u8 = 4;
 
-/// Who sells both.
+/// Sellers.
 pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let shared = one.seller.iter().any(|key| other.seller.contains(key));
     let kinds = (one.seller_kind, other.seller_kind);
@@ -228,7 +230,7 @@ pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// References of advert or mandate.
+/// Mandate references.
 pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.references.is_empty() || other.references.is_empty() {
         return None;
@@ -240,7 +242,7 @@ pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(u8::from(!shared))
 }
 
-/// Portals, and whether both were there together.
+/// Portals, and whether both adverts were on the same portal at the same time.
 pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.portal != other.portal {
         return Some(0);
@@ -251,7 +253,7 @@ pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
-/// Whether both were online at one moment; adverts online now are online from their first sighting on.
+/// Whether both were online at the same time. An advert that is online now counts as online since its first sighting.
 fn together(one: OnlinePeriod, other: OnlinePeriod) -> bool {
     let end = |period: OnlinePeriod| {
         if period.online {

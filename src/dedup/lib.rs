@@ -1,13 +1,15 @@
-//! Same asset or not: which property an advert belongs to.
+//! Deduplication: decides which property an advert belongs to.
 //!
-//! The way through: [`Fingerprint::from_advert`] keeps of an advert what a comparison needs, small enough to store beside it;
-//! [`Fingerprint::blocks`] are the keys it is stored under and [`Fingerprint::probes`] those it looks others up by, so
-//! that it meets the adverts near it in place, class, offer and surface and no others; [`compare()`] weighs two
-//! fingerprints field by field with the table in [`weights`]; [`assign()`] decides between the properties whose adverts
-//! were met. Most of those met are ruled out by the [`Outline`] that lies beside the key. `text` and `images` sketch
-//! descriptions and pictures; the laboratory measures all of it on adverts whose assets are known.
+//! Called by ingestion. [`Fingerprint::from_advert`] extracts what a comparison needs, small enough to store with
+//! each advert. [`Fingerprint::blocks`] are the keys under which an advert is stored, and [`Fingerprint::probes`]
+//! those by which it looks up others, so that its candidates are the adverts close to it in place, class, offer and
+//! surface. The [`Outline`] stored with each key rules out most candidates. [`compare()`] compares two fingerprints
+//! field by field with the table in [`weights`], and [`assign()`] chooses between the properties of the candidates.
+//! `text` and `images` sketch descriptions and pictures. The laboratory measures all of it on adverts with known
+//! assets.
 //!
-//! Everything here is a pure function of its arguments: no order of candidates, clock or thread changes an answer.
+//! Everything here is a pure function of its arguments: the order of candidates, the clock and threads do not affect
+//! the result.
 
 mod assign;
 mod blocks;

@@ -1,9 +1,9 @@
-//! Outlines: what of a fingerprint tells most other adverts apart, in about 50 bytes, kept beside each key of an advert.
+//! Outlines: the 50 bytes of a fingerprint that rule out most candidates, stored with each block key of an advert.
 //!
-//! Of a hundred adverts that one meets, ninety differ plainly in price, floor, area or energy. Their outlines lie next
-//! to each other under the key, where each fingerprint costs a page read at random. An outline only ever rules out what
-//! [`compare`](super::compare()) would: what it leaves out counts as the closest agreement there is. Prices and areas
-//! change the outline, sightings do not: no period, no text.
+//! Of a hundred candidates, ninety clearly differ in price, floor, area or energy. Their outlines are adjacent under
+//! the key, whereas each fingerprint costs a random page read. An outline only rules out what
+//! [`compare`](super::compare()) would: a field that it lacks counts as the closest possible agreement. A changed
+//! price or area changes the outline; a sighting does not, because the outline has no period and no text.
 
 use super::blocks::compatible;
 use super::codec::{ByteReader, numbers};
@@ -15,23 +15,23 @@ use super::seller::SELLER_KEYS_MAX;
 use super::text::TextFigures;
 use super::weights::{ComparedField, DIFFERENT_BITS, PRIOR_BITS, WEIGHTS};
 
-/// Version of the form below; another one is an outline that rules nothing out.
+/// Version of the encoding; an outline of another version rules nothing out.
 const VERSION: u8 = 1;
-/// Bits of what is no plain number, after those of the numbers.
+/// The bits of what is not a plain number follow those of the numbers.
 const SPOT_BIT: u32 = 1 << 16;
 const NEW_BUILD_BIT: u32 = SPOT_BIT << 1;
 const TEXT_BIT: u32 = NEW_BUILD_BIT << 1;
 const FIGURES_BIT: u32 = TEXT_BIT << 1;
 const PHOTOS_BIT: u32 = FIGURES_BIT << 1;
-/// What adding bits in another order may make of their sum, and more.
+/// Tolerance for the rounding of a sum in another order, with a margin.
 const ROUNDING_BITS: f32 = 0.01;
 
-/// What an outline tells of an advert.
+/// A decoded outline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outline {
-    /// The fields that are kept, all others open; the position when it is precise.
+    /// The fields that the outline has, all others missing; the position only if it is precise.
     known: Fingerprint,
-    /// The low bits of what identifies the seller.
+    /// The low bits of the digests that identify the seller.
     seller: InlineVec<u16, SELLER_KEYS_MAX>,
     has_text: bool,
     has_figures: bool,
@@ -39,7 +39,7 @@ pub struct Outline {
 }
 
 impl Fingerprint {
-    /// The outline as bytes.
+    /// Encodes the outline.
     pub fn outline(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         out.extend_from_slice(&[
@@ -80,7 +80,7 @@ impl Fingerprint {
         out
     }
 
-    /// Whether comparing with the advert of an outline would surely say that they are two assets.
+    /// Whether a comparison with the advert of an outline would certainly find different assets.
     pub fn certainly_differs(&self, other: &Outline) -> bool {
         let known = &other.known;
         if !compatible(self, known) {
@@ -88,11 +88,11 @@ impl Fingerprint {
         }
         let maybe_one_seller = |key: &u64| other.seller.contains(&(*key as u16));
         if self.seller.iter().any(maybe_one_seller) {
-            // Between adverts of one seller other weights hold, and a shared reference outweighs nearly all.
+            // Other weights apply to adverts of the same seller, and a shared reference outweighs nearly everything.
             return false;
         }
         let programme = of_programme(self, known);
-        let told = [
+        let levels = [
             (ComparedField::Place, place(self, known)),
             (ComparedField::Surface, surface(self, known)),
             (ComparedField::Land, land(self, known)),
@@ -113,7 +113,7 @@ impl Fingerprint {
             (ComparedField::Energy, energy(self, known)),
             (ComparedField::Amenities, amenities(self, known)),
         ];
-        let told = told
+        let known_bits = levels
             .into_iter()
             .filter_map(|(field, level)| Some(worth(field, level?, false, programme)));
         let open = [
@@ -130,15 +130,16 @@ impl Fingerprint {
             (ComparedField::Reference, !self.references.is_empty()),
             (ComparedField::Portal, true),
         ];
-        let open = open
+        let open_bits = open
             .into_iter()
             .filter(|(_, is_compared)| *is_compared)
             .map(|(field, _)| at_most(field, programme));
-        PRIOR_BITS + told.sum::<f32>() + open.sum::<f32>() < DIFFERENT_BITS - ROUNDING_BITS
+        PRIOR_BITS + known_bits.sum::<f32>() + open_bits.sum::<f32>()
+            < DIFFERENT_BITS - ROUNDING_BITS
     }
 }
 
-/// The most a field may be worth between adverts of sellers that are not one; nothing when it is left open.
+/// The maximum weight of a field between adverts of different sellers, at least 0 because the field may be missing.
 fn at_most(field: ComparedField, programme: bool) -> f32 {
     let levels = 0..WEIGHTS[field as usize].levels.len() as u8;
     levels.fold(0.0, |most, level| {
@@ -147,7 +148,7 @@ fn at_most(field: ComparedField, programme: bool) -> f32 {
 }
 
 impl Outline {
-    /// Reads what [`Fingerprint::outline`] wrote; `None` of what another version wrote.
+    /// Decodes what [`Fingerprint::outline`] wrote; `None` for another version or malformed bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
         if *version != VERSION {
@@ -218,7 +219,7 @@ mod tests {
     use crate::tests::{fingerprint, flat};
 
     #[test]
-    fn an_outline_of_another_version_or_cut_off_is_none() {
+    fn an_outline_of_another_version_or_truncated_is_refused() {
         let bytes = fingerprint(&flat()).outline();
         assert!(Outline::decode(&bytes).is_some());
         assert_eq!(Outline::decode(&[]), None);

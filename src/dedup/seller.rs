@@ -1,4 +1,4 @@
-//! Who sells, by whatever identifies a seller, and the numbers sellers give their adverts.
+//! Sellers by whatever identifies them, and the mandate references of adverts.
 
 use super::digest;
 use super::inline_vec::InlineVec;
@@ -6,19 +6,19 @@ use super::text::FoldedText;
 use toise_contract::enums::EnumSellerType;
 use toise_contract::listings::Advert;
 
-/// Identities of a seller that are kept: SIREN, identifier, name, telephone, mail.
+/// Maximum identities per seller: SIREN, identifier, name, telephone, mail.
 pub const SELLER_KEYS_MAX: usize = 5;
-/// References of an advert that are kept.
+/// Maximum references per advert.
 pub const REFERENCES_MAX: usize = 3;
 
-/// Who sells.
+/// The kind of seller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SellerKind {
     /// A private person.
     Private,
     /// An agency.
     Agency,
-    /// A network of agents under one name and SIREN number.
+    /// A network of agents under one name and SIREN.
     Network,
     /// A professional of unknown kind.
     Professional,
@@ -70,7 +70,7 @@ pub fn seller(advert: &Advert) -> (Option<SellerKind>, InlineVec<u64, SELLER_KEY
     (kind, keys)
 }
 
-/// The last nine digits of a telephone number: without the country's or the trunk prefix.
+/// The last nine digits of a telephone number, without country or trunk prefix.
 fn national(number: &str) -> String {
     let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
     digits[digits.len().saturating_sub(9)..].iter().collect()

@@ -1,5 +1,5 @@
-//! What ingestion relies on: pairs judged as a person would, the same both ways and in any order, bytes that are read
-//! back or refused.
+//! What ingestion relies on: pairs judged as a person would judge them, results independent of order, and encoded bytes
+//! that are read back or refused.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::read::read;
 
-/// A flat of an agency, complete.
+/// A complete advert of an agency's flat.
 pub(super) fn flat() -> Value {
     json!({
         "url": "https://toits-et-murs.example/annonce/1", "source": "toits-et-murs.example", "type": "CLASS_FLAT",
@@ -56,7 +56,7 @@ fn with(mut document: Value, changes: &[(&str, Value)]) -> Value {
     document
 }
 
-/// The flat on another portal.
+/// The same flat on another portal.
 fn elsewhere(changes: &[(&str, Value)]) -> Value {
     let moved = [
         ("/url", json!("https://immo-cle.example/annonce/9")),
@@ -73,7 +73,7 @@ fn judged(other: &Value) -> Comparison {
     compare(&fingerprint(&flat()), &fingerprint(other))
 }
 
-fn met(one: &Value, other: &Value) -> bool {
+fn share_a_block(one: &Value, other: &Value) -> bool {
     let blocks = fingerprint(one).blocks();
     fingerprint(other)
         .probes()
@@ -89,7 +89,7 @@ fn a_copy_on_another_portal_is_the_same_asset() {
 }
 
 #[test]
-fn rounding_blurring_a_late_cut_and_a_cut_text_do_not_hide_an_asset() {
+fn rounding_blurring_a_late_price_cut_and_a_truncated_text_do_not_prevent_a_match() {
     let other = elsewhere(&[
         ("/habitation/surface", json!({"total": 61})),
         ("/currentPrice", json!({"value": 319_000})),
@@ -107,12 +107,12 @@ fn rounding_blurring_a_late_cut_and_a_cut_text_do_not_hide_an_asset() {
             ),
         ),
     ]);
-    assert!(met(&flat(), &other) && met(&other, &flat()));
+    assert!(share_a_block(&flat(), &other) && share_a_block(&other, &flat()));
     assert_eq!(judged(&other).verdict(), DedupVerdict::Same);
 }
 
 #[test]
-fn another_agencys_own_words_and_pictures_do_not_hide_an_asset() {
+fn another_agencys_own_words_and_pictures_do_not_prevent_a_match() {
     let other = elsewhere(&[
         (
             "/seller",
@@ -142,8 +142,8 @@ fn a_twin_on_another_floor_of_the_building_is_another_asset() {
         ("/description", json!(description)),
         ("/currentPrice", json!({"value": 318_000})),
     ]);
-    assert!(met(&flat(), &twin));
-    // One agency, the same pictures and scores: too alike to rule out, not enough to join.
+    assert!(share_a_block(&flat(), &twin));
+    // Same agency, pictures and scores: too similar to rule out, not enough to merge.
     assert_ne!(judged(&twin).verdict(), DedupVerdict::Same);
 }
 
@@ -156,10 +156,10 @@ fn two_adverts_online_together_on_one_portal_are_two_assets_without_strong_evide
     let words = json!("Appartement de trois pièces à la Butte-aux-Cailles, au calme.");
     let together = with(with(flat(), &apart), &[("/description", words.clone())]);
     assert_eq!(judged(&together).bar, Some(Veto::OnlineTogether));
-    // The agency's own number for it is strong evidence.
+    // A shared reference of the agency is strong evidence.
     let numbered = with(flat(), &apart);
     assert_eq!(judged(&numbered).bar, None);
-    // One after the other is a republication.
+    // One after the other: a republication.
     let later = with(
         together,
         &[
@@ -175,7 +175,7 @@ fn two_adverts_online_together_on_one_portal_are_two_assets_without_strong_evide
 }
 
 #[test]
-fn flats_of_a_programme_stay_apart_though_words_and_pictures_are_the_same() {
+fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
     let new =
         json!({"constructionYear": 2027, "generalConditions": ["GENERAL_CONDITION_TO_BE_BUILT"]});
     let words = json!(
@@ -201,20 +201,20 @@ fn flats_of_a_programme_stay_apart_though_words_and_pictures_are_the_same() {
     );
     let copy = fingerprint(&lot(elsewhere(&[])));
     assert_eq!(compare(&first, &copy).verdict(), DedupVerdict::Same);
-    // The programme itself is none of its flats.
+    // The programme itself is not one of its flats.
     let programme = fingerprint(&lot(elsewhere(&[("/type", json!("CLASS_PROGRAM"))])));
     assert_eq!(compare(&first, &programme).bar, Some(Veto::Kind));
 }
 
 #[test]
-fn sale_and_rent_of_one_flat_are_two_assets() {
+fn sale_and_rental_of_one_flat_are_two_assets() {
     let rent = elsewhere(&[("/offer", json!({"type": "OFFER_RENT"}))]);
     assert_eq!(judged(&rent).bar, Some(Veto::Kind));
-    assert!(!met(&flat(), &rent));
+    assert!(!share_a_block(&flat(), &rent));
 }
 
 #[test]
-fn adverts_meet_though_one_lacks_position_postal_code_or_area() {
+fn adverts_share_a_block_even_if_one_lacks_position_postal_code_or_area() {
     let without_position = elsewhere(&[("/location", json!({"postalCode": "75013"}))]);
     let without_postal_code = elsewhere(&[("/location", json!({"inseeCode": "75113"}))]);
     let position_alone = elsewhere(&[(
@@ -228,8 +228,8 @@ fn adverts_meet_though_one_lacks_position_postal_code_or_area() {
         position_alone,
         without_area,
     ] {
-        assert!(met(&flat(), &other), "{other}");
-        assert!(met(&other, &flat()), "{other}");
+        assert!(share_a_block(&flat(), &other), "{other}");
+        assert!(share_a_block(&other, &flat()), "{other}");
     }
 }
 
@@ -244,7 +244,7 @@ fn candidate(property: u128, advert: u128, document: &Value) -> AssignmentCandid
 #[test]
 fn a_property_whose_other_adverts_contradict_is_not_joined() {
     let new = fingerprint(&flat());
-    // Without its floor the copy fits; beside an advert that gives another floor it does not.
+    // Without a floor the copy matches; together with an advert that gives another floor it does not.
     let vague = elsewhere(&[
         ("/habitation/floor", Value::Null),
         ("/description", Value::Null),
@@ -267,7 +267,7 @@ fn a_property_whose_other_adverts_contradict_is_not_joined() {
 }
 
 #[test]
-fn equally_fitting_properties_are_told_as_bridged() {
+fn equally_good_properties_are_returned_as_bridged() {
     let copies = [
         candidate(7, 1, &elsewhere(&[])),
         candidate(3, 2, &elsewhere(&[])),
@@ -280,7 +280,7 @@ fn equally_fitting_properties_are_told_as_bridged() {
 }
 
 #[test]
-fn two_known_properties_are_joined_on_more_than_a_new_advert_is() {
+fn merging_known_properties_requires_more_evidence_than_assigning_a_new_advert() {
     let likely = elsewhere(&[
         ("/habitation/floor", Value::Null),
         ("/description", Value::Null),
@@ -308,7 +308,7 @@ fn two_known_properties_are_joined_on_more_than_a_new_advert_is() {
 }
 
 #[test]
-fn nothing_known_makes_a_new_property() {
+fn an_advert_without_candidates_becomes_a_new_property() {
     assert_eq!(assign(&fingerprint(&flat()), &[]), Assignment::New);
 }
 

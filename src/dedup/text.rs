@@ -1,8 +1,8 @@
-//! Descriptions as sketches, and the numbers that name an advert within its agency.
+//! Sketches and figures of descriptions, and the mandate references that identify an advert within its agency.
 //!
-//! A sketch is a minhash of the description's shingles (runs of three words, lower case, accents folded), made by
-//! one-permutation hashing: one hash per shingle falls into one of 64 bins, each keeps its least. Equal lanes estimate
-//! the share of common shingles within ±6 % (one deviation).
+//! A sketch is a minhash of the description's shingles (runs of three words, in lower case without accents), computed
+//! by one-permutation hashing: one hash per shingle falls into one of 64 bins, and each bin keeps its minimum. The
+//! share of equal lanes estimates the share of common shingles within ±6 % (one standard deviation).
 
 use super::digest::{self, EMPTY, mix, step};
 use super::inline_vec::InlineVec;
@@ -11,16 +11,16 @@ use super::inline_vec::InlineVec;
 pub const LANES: usize = 64;
 /// Words of a shingle.
 const SHINGLE_WORDS: usize = 3;
-/// Bytes of a text that are looked at: longer descriptions repeat themselves.
+/// Maximum bytes of a text that are read: longer descriptions repeat themselves.
 const TEXT_BYTES_MAX: usize = 8_192;
-/// Least and greatest number of characters of a reference.
+/// Minimum and maximum number of characters of a reference.
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
-/// Words between "ref" and the number: "référence de l'annonce : 4812".
+/// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
 const REFERENCE_WORDS_MAX: usize = 4;
 
-/// Figures of a text that are kept.
+/// Maximum figures per text.
 pub const FIGURES_MAX: usize = 12;
-/// Figures below this without decimals are counts that every text gives.
+/// Whole numbers below this are counts, which every text contains.
 const FIGURE_LEAST: u32 = 10;
 /// Longer figures are telephone numbers and references.
 const FIGURE_DIGITS_MAX: usize = 4;
@@ -31,14 +31,14 @@ pub type TextFigures = InlineVec<u16, FIGURES_MAX>;
 /// A description in 130 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sketch {
-    /// Sixteen bits of the least hash of each bin.
+    /// Sixteen bits of the minimum hash of each bin.
     pub lanes: [u16; LANES],
     /// Shingles of the text, repeated ones included.
     pub shingles: u16,
 }
 
 impl Sketch {
-    /// The sketch of a folded text; none when it has too few words for a shingle.
+    /// The sketch of a folded text; `None` if it has too few words for a shingle.
     pub fn from_text(folded: &FoldedText) -> Option<Self> {
         let mut least = [u64::MAX; LANES];
         let mut shingles = 0u32;
@@ -69,7 +69,7 @@ impl Sketch {
         })
     }
 
-    /// Share of the shorter text's shingles that the other holds too, 0 to 1: truncation does not lower it.
+    /// Share of the shorter text's shingles that the other contains, 0 to 1: truncation does not lower it.
     pub fn containment(&self, other: &Self) -> f64 {
         let equal = self.lanes.iter().zip(&other.lanes);
         let equal = equal.filter(|(one, other)| one == other).count();
@@ -80,7 +80,7 @@ impl Sketch {
     }
 }
 
-/// An empty bin takes the value of the next filled one, marked by how far that is.
+/// The value of a bin; an empty bin takes that of the next filled one, mixed with the distance.
 fn fill(least: &[u64; LANES], lane: usize) -> u16 {
     for steps in 0..LANES {
         let value = least[(lane + steps) % LANES];
@@ -91,12 +91,12 @@ fn fill(least: &[u64; LANES], lane: usize) -> u16 {
     0
 }
 
-/// A text in lower case without accents: letters and digits of ASCII, all else as single separators.
+/// A text in lower case without accents: ASCII letters and digits, and separators for everything else.
 #[derive(Debug)]
 pub struct FoldedText(Vec<u8>);
 
 impl FoldedText {
-    /// Folds the first 8 KiB of a text, without the word it breaks off in.
+    /// Folds the first 8 KiB of a text. The last word of a truncated text is left out.
     pub fn from_text(text: &str) -> Self {
         let mut folded = Vec::with_capacity(text.len().min(TEXT_BYTES_MAX));
         for character in text.chars() {
@@ -114,20 +114,20 @@ impl FoldedText {
         Self(folded)
     }
 
-    /// Its words, in order.
+    /// The words, in order.
     pub fn words(&self) -> impl Iterator<Item = &[u8]> {
         self.0
             .split(|byte| !byte.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty())
     }
 
-    /// All its letters and digits as one number: spelling, case and punctuation do not count.
+    /// Digest of all letters and digits: case, accents, spaces and punctuation do not matter.
     pub fn digest(&self) -> u64 {
         let letters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
         letters.fold(EMPTY, |hashed, byte| step(hashed, *byte))
     }
 
-    /// The figures of the text: of more than are kept, those of the least digests.
+    /// The figures of the text; if there are more than [`FIGURES_MAX`], those with the lowest digests.
     pub fn figures(&self) -> TextFigures {
         let text = &self.0[..];
         let mut digests = Vec::with_capacity(32);
@@ -146,7 +146,7 @@ impl FoldedText {
                 decimals = &text[at + 1..end];
                 at = end;
             }
-            // "m2", "T3" and "3e" are no figures.
+            // "m2", "T3" and "3e" are not figures.
             let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
             let joined = letter(start.checked_sub(1).and_then(|before| text.get(before)))
                 || letter(text.get(at));
@@ -154,8 +154,8 @@ impl FoldedText {
             let value = whole.iter().fold(0u32, |value, digit| {
                 value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
             });
-            let telling = value >= FIGURE_LEAST || !decimals.is_empty();
-            if !joined && telling && whole.len() <= FIGURE_DIGITS_MAX {
+            let is_significant = value >= FIGURE_LEAST || !decimals.is_empty();
+            if !joined && is_significant && whole.len() <= FIGURE_DIGITS_MAX {
                 digests.push(digest::with(digest::hash(decimals), u64::from(value)) as u16);
             }
         }
@@ -168,7 +168,7 @@ impl FoldedText {
         figures
     }
 
-    /// Digests of the numbers the text gives as references of the advert or the mandate: "Réf. VA-4812".
+    /// Digests of the references of the advert or the mandate in the text: "Réf. VA-4812".
     pub fn references(&self) -> impl Iterator<Item = u64> {
         let mut rest = &self.0[..];
         std::iter::from_fn(move || {
@@ -198,7 +198,7 @@ fn without_end_zeros(mut decimals: &[u8]) -> &[u8] {
     decimals
 }
 
-/// How many figures two texts share.
+/// The number of figures that two texts share.
 pub fn shared_figures(one: &TextFigures, other: &TextFigures) -> usize {
     one.iter().filter(|figure| other.contains(figure)).count()
 }
@@ -213,7 +213,7 @@ fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some(text.split_at(end))
 }
 
-/// The reference that follows, a few filling words later; words joined by one of `-_/` are one reference.
+/// The reference that follows, possibly after a few filler words; words joined by one of `-_/` are one reference.
 fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
     for _ in 0..REFERENCE_WORDS_MAX {
         let (word, mut after) = next_word(text)?;
@@ -235,7 +235,7 @@ fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
                 .contains(&characters)
                 .then_some((mix(hashed), after));
         }
-        let fills = matches!(
+        let is_filler = matches!(
             word,
             b"n" | b"no"
                 | b"num"
@@ -249,7 +249,7 @@ fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
                 | b"agence"
                 | b"mandat"
         );
-        if !fills {
+        if !is_filler {
             return None;
         }
         text = after;
@@ -280,7 +280,7 @@ fn push_folded(folded: &mut Vec<u8>, character: char) {
             folded.push(b'a');
             b'e'
         }
-        // An accent written as a character of its own belongs to the letter before it.
+        // A combining accent belongs to the preceding letter.
         '\u{300}'..='\u{36f}' => return,
         _ => b' ',
     };
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_a_text_breaks_off_in_is_left_out() {
+    fn the_last_word_of_a_truncated_text_is_left_out() {
         assert!(
             FoldedText::from_text("Bel appartement. Réf. VA-48…")
                 .references()

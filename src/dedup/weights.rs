@@ -1,10 +1,10 @@
-//! What each agreement is worth, in bits: the one table of the comparison.
+//! Match weights: the evidence in bits of each level of agreement, in one table.
 //!
-//! A level's weight is the binary logarithm of how much more often it occurs between two adverts of one asset than
-//! between two adverts of different assets that met in a block (Fellegi and Sunter, 1969), as far as the other fields
-//! do not say so already. Weights are added to [`PRIOR_BITS`]; each point doubles or halves the odds that both are one
-//! asset. `toise evaluate dedup --fit` derives them from made-up adverts of training seeds and prints them beside those
-//! in use; where the table departs from it, the field's reason says why.
+//! A level's weight is the binary logarithm of how much more often it occurs between two adverts of the same asset
+//! than between two adverts of different assets that share a block (Fellegi and Sunter, 1969), in addition to what
+//! the other fields already contribute. Weights are added to [`PRIOR_BITS`]; each bit doubles or halves the odds that
+//! both are the same asset. `toise evaluate dedup --fit` derives them from synthetic adverts of training seeds and
+//! prints them next to those in use. Where the table departs from the fit, the field's `why` gives the reason.
 
 use serde::Serialize;
 
@@ -12,11 +12,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ComparedField {
-    /// Where both are.
+    /// Place.
     Place,
-    /// Habitable area, or of the land for land.
+    /// Habitable area, or plot area for land.
     Surface,
-    /// Land of a house.
+    /// Plot area of anything but land.
     Land,
     /// Main rooms.
     Rooms,
@@ -28,9 +28,9 @@ pub enum ComparedField {
     Building,
     /// Price.
     Price,
-    /// Energy and greenhouse gas: scores and classes.
+    /// Energy and climate: scores and classes.
     Energy,
-    /// What both say to have or not.
+    /// Amenities that both mention.
     Amenities,
     /// Description.
     Text,
@@ -38,11 +38,11 @@ pub enum ComparedField {
     Figures,
     /// Pictures.
     Photos,
-    /// Who sells.
+    /// Seller.
     Seller,
-    /// References of advert or mandate.
+    /// Mandate references.
     Reference,
-    /// Portals and when both were there.
+    /// Portals, and when the adverts were online.
     Portal,
 }
 
@@ -52,57 +52,57 @@ pub const FIELDS: usize = 16;
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
 pub struct AgreementLevel {
-    /// What was found.
+    /// Description of the level.
     pub about: &'static str,
-    /// What it is worth, bits, below 0 when it speaks against one asset: first between adverts of sellers not known to
-    /// be one, then between adverts of one seller.
+    /// Weight in bits, negative if it is evidence against one asset: first between adverts not known to have the same
+    /// seller, then between adverts of the same seller.
     pub bits: [f32; 2],
 }
 
-/// The levels of a field, from the closest agreement on.
+/// The levels of a field, closest agreement first.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldWeights {
     /// The field.
     pub field: ComparedField,
-    /// Why its weights are what they are.
+    /// The reason for its weights.
     pub why: &'static str,
     /// Its levels.
     pub levels: &'static [AgreementLevel],
 }
 
-const fn level(about: &'static str, of_others: f32, of_one_seller: f32) -> AgreementLevel {
+const fn level(about: &'static str, other_sellers: f32, same_seller: f32) -> AgreementLevel {
     AgreementLevel {
         about,
-        bits: [of_others, of_one_seller],
+        bits: [other_sellers, same_seller],
     }
 }
 
-/// Binary logarithm of the odds that two adverts which met in a block are one asset, before anything is compared.
+/// Binary logarithm of the odds that two adverts which share a block are the same asset, before anything is compared.
 pub const PRIOR_BITS: f32 = -4.7;
-/// Bits above which both are one asset: about 89 in 100 of the pairs just above it. On the training seeds at the middle
-/// level ingestion as a whole then has 99.7 of its joined pairs in 100 right and finds 97.4 of the true ones;
-/// lower, what it finds more costs more precision than it is worth.
+/// Minimum bits for the same asset: true for about 89 % of the pairs just above it. On the training seeds at the middle
+/// level, ingestion as a whole then reaches 99.7 % precision and 97.4 % recall of pairs; a lower value costs more
+/// precision than the gain in recall is worth.
 pub const SAME_BITS: f32 = 3.0;
-/// Bits above which properties that are known already are joined, when an advert fits both or one alone in its own says
-/// something new. That is asked again with every advert and every sighting, so errors add up: with [`SAME_BITS`] for
-/// these too, ingestion as a whole loses 0.3 points of precision on the training seeds and gains 0.2 of recall.
+/// Minimum bits to merge properties that already exist: when an advert matches both, or when the only advert of one
+/// changes. This is evaluated with every advert and every sighting, so errors accumulate: with [`SAME_BITS`] here too,
+/// ingestion as a whole loses 0.3 points of precision on the training seeds and gains 0.2 points of recall.
 pub const JOIN_BITS: f32 = 5.5;
-/// Bits below which they surely are not: 2 in 100.
+/// Bits below which the assets are certainly different: a pair just at this value is the same asset in 2 % of cases.
 pub const DIFFERENT_BITS: f32 = -5.6;
-/// What another advert of a property adds when it speaks for the new one, and at most together.
+/// What each further advert of a property adds if it supports the match, and the maximum for all together.
 pub const SUPPORT_BITS: (f32, f32) = (0.75, 1.5);
-/// What another advert of a property takes when it surely is of another asset.
+/// What each further advert of a property subtracts if it is certainly of another asset.
 pub const CONTRADICTION_BITS: f32 = 3.0;
-/// What it takes when a rule bars it from the new one.
+/// What it subtracts if a veto keeps it apart from the new one.
 pub const BARRED_BITS: f32 = 6.0;
 
 /// Every field in the order of [`ComparedField`].
 pub static WEIGHTS: [FieldWeights; FIELDS] = [
     FieldWeights {
         field: ComparedField::Place,
-        why: "Twins and neighbours are as near as an asset is to itself, so nearness is worth 3 bits at \
-              most. Portals blur by 300 m: up to 700 m two blurred positions may be one. Beyond that only \
-              a mistake explains it; set by hand, milder than fitted, for portals do make it.",
+        why: "Twins and neighbours are as close as two adverts of one asset, so proximity is worth 3 bits at \
+              most. Portals blur by 300 m: two blurred positions up to 700 m apart may be the same place. Larger \
+              distances are mistakes, which portals do make; set by hand, milder than fitted.",
         levels: &[
             level("within 40 m", 3.1, 2.1),
             level("within 150 m", 2.5, 2.1),
@@ -117,9 +117,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Surface,
-        why: "Hundredths rarely coincide by chance, but flats of one plan share them, and one agency sells \
-              them. Rounding and cutting to whole metres keep most of the weight; measuring otherwise \
-              moves up to 8 %.",
+        why: "Hundredths rarely coincide by chance, but flats with the same plan share them, and one agency sells \
+              them. Areas rounded or truncated to whole metres keep most of the weight; another measurement \
+              differs by up to 8 %.",
         levels: &[
             level("equal to the decimetre", 3.2, 2.0),
             level("equal", 5.5, 3.2),
@@ -132,7 +132,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Land,
-        why: "Parcels have areas of their own: the best evidence a house has. Some portals round to ten metres.",
+        why: "Plot areas are nearly unique: the best evidence for a house. Some portals round to ten metres.",
         levels: &[
             level("equal", 8.0, 7.8),
             level("within 3 %", 4.7, 4.2),
@@ -142,8 +142,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Rooms,
-        why: "Blocks hold assets of one size, so equal says nothing; counting the kitchen explains one more, \
-              hardly two.",
+        why: "Assets in a block have similar sizes, so equality is no evidence; counting the kitchen explains a \
+              difference of one, hardly of two.",
         levels: &[
             level("equal", -1.5, -1.4),
             level("one more", -2.8, -1.4),
@@ -161,8 +161,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Floor,
-        why: "What tells twins apart, most of all where one agency sells them. Counting from the street \
-              explains one more or less, nothing explains two.",
+        why: "Distinguishes twins, above all if the same agency sells them. Counting from the street explains \
+              a difference of one, nothing explains two.",
         levels: &[
             level("equal", 4.6, 4.6),
             level("one apart", -6.3, -5.6),
@@ -171,7 +171,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Building,
-        why: "Neighbours share a building as twins do: agreement is worth little, another building is \
+        why: "Neighbours share a building as twins do, so agreement is worth little; another building means \
               another asset.",
         levels: &[
             level("year and storeys equal", -0.1, -1.3),
@@ -181,8 +181,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Price,
-        why: "One asset asks one price on most portals; cuts that came late and other fees explain up to \
-              10 %. Farther apart is set by hand, milder than fitted: the generator never lets two portals \
+        why: "An asset has the same price on most portals; late price cuts and other fees explain up to 10 %. \
+              Larger differences are set by hand, milder than fitted: the generator never lets two portals \
               drift that far.",
         levels: &[
             level("equal", 4.3, 4.5),
@@ -196,8 +196,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Energy,
-        why: "Two scores of three digits coincide by chance once in hundreds; twins sold by one agency may \
-              share them. Unlike scores mean another diagnostic: rare within two years.",
+        why: "Two scores of three digits rarely coincide by chance, once in hundreds; twins sold by one agency \
+              may share them. Different scores mean another diagnostic, which is rare within two years.",
         levels: &[
             level("both scores equal", 4.2, 2.9),
             level("one score equal", -4.0, -3.4),
@@ -209,7 +209,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Amenities,
-        why: "Most say nothing of most: agreement is common, contradiction is a mistake on one side.",
+        why: "Most adverts do not mention most amenities: agreement is common, contradiction is a mistake on one \
+              side.",
         levels: &[
             level("four or more, all alike", 0.2, -0.4),
             level("a few, all alike", -0.3, -0.9),
@@ -219,22 +220,22 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and then of the same asset. One agency writes \
-              alike of alike assets: only nearly equal texts speak for one asset, and texts that differ in \
-              their figures speak for two.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar \
+              texts for similar assets: only nearly equal texts are evidence for one asset, and texts with \
+              different figures are evidence for two.",
         levels: &[
             level("nine tenths in common", 4.2, 1.5),
             level("six tenths in common", -0.2, -1.1),
             level("three tenths in common", 0.3, 0.2),
             level("a tenth in common", 0.0, 0.2),
-            level("written anew", -0.6, 0.2),
+            level("written independently", -0.6, 0.2),
         ],
     },
     FieldWeights {
         field: ComparedField::Figures,
-        why: "Rewriting leaves the areas of rooms, the scores and the year as they are. Two assets share a \
-              few by chance, flats of one plan most of them; set a little lower by hand, for two agencies \
-              may measure twice.",
+        why: "Rewriting leaves the areas of rooms, the scores and the year unchanged. Two assets share a few by \
+              chance, flats with the same plan most of them; set a little lower by hand, because two agencies may \
+              measure separately.",
         levels: &[
             level("most, three or more in common", 3.0, 1.7),
             level("two or more in common", 2.0, 0.9),
@@ -244,10 +245,10 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Photos,
-        why: "Pictures that two sellers share are of one asset. Fitted at the bound, as the generator's \
-              sellers never share others; set lower by hand, for some show the same street or map. One \
-              seller's adverts share logos and fronts, so one picture says nothing, but none in common \
-              says much.",
+        why: "Pictures that two sellers share are of one asset. The fit is at its bound, because the generator's \
+              sellers never share other pictures; set lower by hand, because some show the same street or map. \
+              Adverts of one seller share logos and façades, so one common picture is no evidence, but none in \
+              common is strong evidence.",
         levels: &[
             level("most in common", 7.0, 6.0),
             level("several in common", 6.0, 5.7),
@@ -257,9 +258,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Seller,
-        why: "That both are of one seller decides which weights hold; the rest is who it is. An agency has \
-              hundreds of assets, a private person has one: set by hand below the fitted bound, for \
-              numbers are mistyped.",
+        why: "Whether both have the same seller decides which weights apply; the rest depends on the kind of \
+              seller. An agency has hundreds of assets, a private person one: set by hand below the fitted \
+              bound, because numbers are mistyped.",
         levels: &[
             level("one agency", 0.0, 0.8),
             level("one network", 0.0, 2.3),
@@ -270,9 +271,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Reference,
-        why: "An agency numbers its assets: the same number is the same asset, another one mostly another; \
-              milder than the ratio, for relisting gives new numbers. Numbers of two agencies coincide by \
-              chance.",
+        why: "An agency numbers its assets: the same number means the same asset, a different one mostly another \
+              asset; milder than the ratio, because relisting assigns new numbers. Numbers of two agencies \
+              coincide by chance.",
         levels: &[
             level("one in common", 0.5, 8.0),
             level("others", -0.5, -5.0),
@@ -280,9 +281,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Portal,
-        why: "One agency shows an asset once on each portal. Online together on one portal needs the \
-              evidence that the rule asks for, and is held against it even so; set by hand, as pairs the \
-              rule bars were left out of the fit.",
+        why: "An agency shows an asset once on each portal. Two adverts online together on one portal need the \
+              evidence that the veto requires, and this counts against them even so; set by hand, because pairs \
+              under the veto were left out of the fit.",
         levels: &[
             level("other portals", -0.2, 1.6),
             level("one portal, one after the other", -1.0, 1.6),
