@@ -19,7 +19,7 @@ pub const NAME_CHARS_MAX: usize = 100;
 /// What an account name must be.
 pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters, \
                              blanks at the ends or the form of a UUID";
-/// How long a rotated secret stays valid beside the new one.
+/// How long a rotated secret stays valid after the new one is created.
 pub const SECRET_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum number of secrets that are valid at once: if a secret is rotated more often within the overlap, the oldest
 /// ends early.
@@ -35,7 +35,7 @@ pub enum Error {
     #[error("account name: {NAME_RULE}")]
     BadName,
     /// Another account already has the name.
-    #[error("account name: another account has it already")]
+    #[error("account name: already taken by another account")]
     NameTaken,
     /// There is no such account.
     #[error("no such account")]
@@ -82,13 +82,13 @@ pub fn create(store: &Store, clock: &Clock, name: &str) -> Result<(Account, Sign
         return Err(Error::BadName);
     }
     let (name, now) = (name.to_owned(), clock.now());
-    let made = store.write(move |transaction| {
+    let created = store.write(move |transaction| {
         if find_by_name(transaction, &name)?.is_some() {
             return Ok(None);
         }
         insert(transaction, &name, now).map(Some)
     })?;
-    made.ok_or(Error::NameTaken)
+    created.ok_or(Error::NameTaken)
 }
 
 /// Returns the account with a name, creating it if there is none.
@@ -298,12 +298,12 @@ mod tests {
     #[test]
     fn an_account_is_read_as_it_was_created() {
         let (_folder, store, clock) = store();
-        let (made, secret) = create(&store, &clock, "Agence du Mont").unwrap();
-        assert_eq!(get(&store, made.account_id).unwrap(), made);
-        assert_eq!(get_named(&store, "Agence du Mont").unwrap(), made);
-        let id = made.account_id.to_string();
-        assert_eq!(get_named(&store, &id).unwrap(), made);
-        let signing = signing_secrets(&store, made.account_id, clock.now()).unwrap();
+        let (created, secret) = create(&store, &clock, "Agence du Mont").unwrap();
+        assert_eq!(get(&store, created.account_id).unwrap(), created);
+        assert_eq!(get_named(&store, "Agence du Mont").unwrap(), created);
+        let id = created.account_id.to_string();
+        assert_eq!(get_named(&store, &id).unwrap(), created);
+        let signing = signing_secrets(&store, created.account_id, clock.now()).unwrap();
         assert_eq!(signing.len(), 1);
         assert_eq!(signing[0].secret, secret);
         assert!(matches!(
@@ -312,9 +312,9 @@ mod tests {
         ));
         assert!(matches!(get_named(&store, "other"), Err(Error::NoAccount)));
         let default = find_or_create(&store, &clock, DEFAULT_ACCOUNT).unwrap();
-        let again = find_or_create(&store, &clock, DEFAULT_ACCOUNT).unwrap();
-        assert_eq!(default, again);
-        assert_eq!(list(&store).unwrap(), [made, default]);
+        let second = find_or_create(&store, &clock, DEFAULT_ACCOUNT).unwrap();
+        assert_eq!(default, second);
+        assert_eq!(list(&store).unwrap(), [created, default]);
     }
 
     #[test]
@@ -323,8 +323,8 @@ mod tests {
         let long = "x".repeat(NAME_CHARS_MAX + 1);
         let uuid = Uuid::now_v7().to_string();
         for name in ["", " a", "a\n", "a\tb", long.as_str(), uuid.as_str()] {
-            let made = create(&store, &clock, name);
-            assert!(matches!(made, Err(Error::BadName)), "{name:?}");
+            let result = create(&store, &clock, name);
+            assert!(matches!(result, Err(Error::BadName)), "{name:?}");
         }
         assert!(create(&store, &clock, &"é".repeat(NAME_CHARS_MAX)).is_ok());
     }
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_made_by_any_way_has_a_webhook_key_and_a_signing_secret() {
+    fn every_new_account_has_a_webhook_key_and_a_signing_secret() {
         let (_folder, store, clock) = store();
         let (created, _) = create(&store, &clock, "created").unwrap();
         let found = find_or_create(&store, &clock, "found").unwrap();

@@ -31,13 +31,13 @@ pub enum Error {
     #[error("no such key")]
     NoKey,
     /// The key is revoked and cannot be changed any more.
-    #[error("the key is revoked; make a new one")]
+    #[error("the key is revoked; create a new one")]
     Revoked,
     /// The key is revoked or expired, so rotating it would have no effect.
-    #[error("the key is revoked or expired; make a new one")]
+    #[error("the key is revoked or expired; create a new one")]
     Ended,
     /// A test key cannot have admin grants.
-    #[error("a test key cannot hold the scope admin or its endpoints")]
+    #[error("a test key cannot have the scope admin or its endpoints")]
     AdminOnTestKey,
 }
 

@@ -17,7 +17,7 @@ fn store() -> (tempfile::TempDir, Store, Clock) {
     (folder, store, Clock::steered(chrono::Utc::now()))
 }
 
-fn made(store: &Store, clock: &Clock, kind: KeyKind) -> NewKey {
+fn issued(store: &Store, clock: &Clock, kind: KeyKind) -> NewKey {
     let owner = Owner::Named(DEFAULT_ACCOUNT.to_owned());
     issue(
         store,
@@ -30,7 +30,7 @@ fn made(store: &Store, clock: &Clock, kind: KeyKind) -> NewKey {
 #[test]
 fn a_key_has_the_default_grants_and_limits_of_its_kind() {
     let (_folder, store, clock) = store();
-    let test = get(&store, &made(&store, &clock, KeyKind::Test).key).unwrap();
+    let test = get(&store, &issued(&store, &clock, KeyKind::Test).key).unwrap();
     assert_eq!(
         test.grants().to_string(),
         "search,refetch,analytics,ai,geocoding"
@@ -42,7 +42,7 @@ fn a_key_has_the_default_grants_and_limits_of_its_kind() {
     };
     assert_eq!(test.allowance, expected);
     assert_eq!(test.expires_at, Some(test.created_at + TEST_KEY_TTL));
-    let production = get(&store, &made(&store, &clock, KeyKind::Production).key).unwrap();
+    let production = get(&store, &issued(&store, &clock, KeyKind::Production).key).unwrap();
     assert!(production.allows(Scope::Alerts, "alerts.list"));
     assert!(!production.allows(Scope::Admin, "admin.usage"));
     let expected = Allowance {
@@ -60,7 +60,7 @@ fn a_key_has_the_default_grants_and_limits_of_its_kind() {
 #[test]
 fn a_change_affects_only_the_values_it_names() {
     let (_folder, store, clock) = store();
-    let id = made(&store, &clock, KeyKind::Test).key_id.to_string();
+    let id = issued(&store, &clock, KeyKind::Test).key_id.to_string();
     let before = get(&store, &id).unwrap();
     assert_eq!(change(&store, &id, KeyChange::default()).unwrap(), before);
     let more = Grants::parse("alerts.list").unwrap();
@@ -105,7 +105,7 @@ fn a_change_affects_only_the_values_it_names() {
 #[test]
 fn a_test_key_never_has_admin_grants() {
     let (_folder, store, clock) = store();
-    let id = made(&store, &clock, KeyKind::Test).key_id.to_string();
+    let id = issued(&store, &clock, KeyKind::Test).key_id.to_string();
     for text in ["admin", "search,admin.usage"] {
         let grants = Grants::parse(text).unwrap();
         let new = create(&store, &clock, KeyKind::Test, grants, DEFAULT_ACCOUNT);
@@ -127,7 +127,7 @@ fn a_test_key_never_has_admin_grants() {
 #[test]
 fn rotating_replaces_the_text_and_keeps_the_rest() {
     let (_folder, store, clock) = store();
-    let old = made(&store, &clock, KeyKind::Test);
+    let old = issued(&store, &clock, KeyKind::Test);
     let before = get(&store, &old.key).unwrap();
     clock.advance_ms(1_000);
     let new = rotate(&store, &clock, &old.key).unwrap();
@@ -144,7 +144,7 @@ fn rotating_replaces_the_text_and_keeps_the_rest() {
         rotate(&store, &clock, &new.key),
         Err(Error::Ended)
     ));
-    let expired = made(&store, &clock, KeyKind::Test);
+    let expired = issued(&store, &clock, KeyKind::Test);
     clock.advance_ms(7 * 24 * 3_600_000);
     assert!(matches!(
         rotate(&store, &clock, &expired.key),
@@ -160,7 +160,7 @@ fn a_key_for_an_unknown_account_is_not_created() {
         Owner::Id(Uuid::now_v7()),
         &KeyLimits::default(),
     );
-    let made = issue(&store, &clock, request);
+    let result = issue(&store, &clock, request);
     assert!(matches!(
         made,
         Err(Error::Account(account::Error::NoAccount))

@@ -1,16 +1,16 @@
 //! The ledger: one row for each answered call that counts, written before the response is sent.
 //!
-//! Before the response is sent, a row that charges credits and a stored response are on disk. The row of a free call is
-//! only written to the file: it survives the end of the process, but a machine failure may lose the free calls of about
-//! the last second ([`Durability`]). Free calls therefore do not wait for the disk.
+//! Before the response is sent, a row that charges credits and a stored response are synced. The row of a free call
+//! is only written: it survives the end of the process, but a machine failure may lose the free calls of about the
+//! last second ([`Durability`]). Free calls therefore do not wait for the disk.
 //!
-//! Calls of the API have a file of their own ([`Store::ledger`]), so a response never waits for another call to write
-//! its adverts; rows that wait at the same time share a commit. The same transaction adds to the daily totals that
+//! API calls have a file of their own ([`Store::ledger`]), so a response never waits while another call writes its
+//! adverts; rows that wait at the same time share a commit. The same transaction adds to the daily totals that
 //! reports and quotas read, so they always agree with the rows. It also writes the stored response (see
-//! [`StoredResponse`]), so a repeated call is either charged and stored, or neither.
+//! [`StoredResponse`]), so a repeatable call is either charged and stored, or neither.
 //!
-//! What deliveries cost is in tables of the same names in the store, because it must be written with how they ended.
-//! Whoever reads totals adds up both.
+//! The costs of deliveries are in tables of the same names in the store, because they must be written together with
+//! the outcome. Readers of totals add up both.
 
 use chrono::{DateTime, Datelike, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -22,7 +22,7 @@ use toise_store::{self as store, Database, Durability, Store};
 /// How long a stored response is replayed.
 pub const STORED_RESPONSE_TTL: chrono::Duration = chrono::Duration::hours(24);
 
-/// Key id of entries without a key: deliveries are paid by an account and not requested with a key.
+/// Key id of entries without a key: deliveries are paid by an account, not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
 
 /// A row of the ledger.
@@ -73,14 +73,14 @@ pub struct CallRecord {
 /// The row could not be written; nothing was charged.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// As many rows wait as may.
-    #[error("too many rows of the ledger wait")]
+    /// The maximum number of rows is already waiting.
+    #[error("too many ledger rows are waiting")]
     Overloaded,
     /// The store refused it.
     #[error("the ledger cannot be written: {0}")]
     Store(#[source] store::Error),
-    /// The answer cannot be compressed.
-    #[error("the answer cannot be stored: {0}")]
+    /// The response cannot be compressed.
+    #[error("the response cannot be compressed: {0}")]
     Answer(#[source] std::io::Error),
 }
 
@@ -170,7 +170,7 @@ fn insert_answer(
     at: DateTime<Utc>,
     answer: &StoredResponse,
 ) -> Result<(), LedgerError> {
-    // Answers past their life leave as new ones come.
+    // Expired responses are deleted when new ones are stored.
     transaction
         .prepare_cached("DELETE FROM stored_answers WHERE stored_at_ms <= ?1")?
         .execute([(at - STORED_RESPONSE_TTL).timestamp_millis()])?;

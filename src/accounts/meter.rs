@@ -30,7 +30,7 @@ const ESTIMATE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Percentages of a quota from which responses carry a warning.
 const WARNING_PERCENTS: [u64; 2] = [90, 75];
 
-/// The clock, adapted to the rate limiter.
+/// The clock, adapted for the rate limiter.
 #[derive(Clone, Debug)]
 struct RateClock(Clock);
 
@@ -83,9 +83,9 @@ pub struct KeyMeter {
     estimates_admitted: Arc<Semaphore>,
 }
 
-/// A reservation in the month's quota; released when dropped, unless the call counts.
+/// A reservation in the month's quota; released when dropped, unless the call is counted.
 #[derive(Debug)]
-#[must_use = "the place is given back when this is dropped"]
+#[must_use = "the reservation is released when this is dropped"]
 pub struct Reservation {
     month: Option<Arc<Mutex<MonthlyUsage>>>,
     first: NaiveDate,
@@ -189,8 +189,8 @@ impl KeyMeter {
         }
     }
 
-    /// Takes a place in the month's quota; `None` when the month's calls were not read yet ([`KeyMeter::reserve`]). Does not
-    /// block.
+    /// Reserves a place in the month's quota; `None` if the month's calls are not read yet (use
+    /// [`KeyMeter::reserve`]). Does not block.
     pub fn reserve_known(&self, now: DateTime<Utc>) -> Option<Result<Reservation, LimitExceeded>> {
         let first = first_of_month(now);
         let Some(quota) = self.allowance.monthly_quota else {
@@ -220,8 +220,8 @@ impl KeyMeter {
         }))
     }
 
-    /// The same, with the month's calls read where they were not. Blocks on two indexed reads at a key's first call of a
-    /// month.
+    /// Reserves a place in the month's quota and reads the month's calls if needed. Blocks on two indexed reads at
+    /// a key's first call of a month.
     pub fn reserve(
         &self,
         store: &Store,
@@ -232,8 +232,8 @@ impl KeyMeter {
                 return Ok(reserved);
             }
             let first = first_of_month(now);
-            // Read without the lock, which callers that may not block take. Who read at the same time read the same:
-            // no call of the month counts before one of them has put down what it read.
+            // Read without the lock, because callers that must not block take it. Concurrent readers read the same
+            // number: no call of the month is counted before one of them has stored what it read.
             let calls = ledger::calls_of_month(store, self.key_id, now)?;
             let mut month = self.month.lock();
             if month.first != Some(first) {
@@ -243,7 +243,7 @@ impl KeyMeter {
         }
     }
 
-    /// Waits for a turn to estimate, within bounds of number and time.
+    /// Waits for a slot to estimate; the number of waiting calls and the waiting time are limited.
     pub async fn acquire_estimate(&self) -> Result<EstimatePermit, LimitExceeded> {
         let refused = |_| LimitExceeded { retry_after_s: 1 };
         let admitted = Arc::clone(&self.estimates_admitted)

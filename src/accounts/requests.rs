@@ -1,6 +1,7 @@
 //! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
 //!
-//! `monthly_quota` alone takes `null`, which means no bound; there is no other way to ask a production key's bound away.
+//! Only `monthly_quota` accepts `null`, which means unlimited; there is no other way to remove a production key's
+//! limit.
 
 mod tables;
 

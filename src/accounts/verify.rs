@@ -1,7 +1,7 @@
 //! Verifies the API key of a request header; every protected request passes through here.
 //!
-//! A cached key costs one SHA-256 and a memory lookup. Records read from the store are cached until a key changes: at
-//! most every `CHANGE_CHECK_EVERY` the store is checked for commits of any process, and then for changes of keys. A
+//! A cached key costs one SHA-256 and a memory lookup. Records read from the store are cached until a key changes:
+//! at most every `CHANGE_CHECK_EVERY` the store is checked for commits of any process, and then for key changes. A
 //! revocation by another process therefore takes effect well within a second.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use toise_store::{self as store, Store};
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
 /// Maximum number of cached keys.
 const CACHED_KEYS_MAX: u64 = 10_000;
-/// Maximum number of keys being read from the store at once. One read takes tens of microseconds.
+/// Maximum number of keys read from the store at the same time. One read takes tens of microseconds.
 const STORE_READS_MAX: usize = 4;
 
 /// Verifies keys. Cheap to clone.
@@ -52,12 +52,12 @@ struct KeyChangeWatch {
     connection: Mutex<ChangeReader>,
     /// The count of key changes last seen.
     changes: AtomicI64,
-    /// When it was polled, in milliseconds since `began`.
+    /// When it was last polled, in milliseconds since `began`.
     polled_at_ms: AtomicU64,
     began: Instant,
 }
 
-/// Reads the change counts. Locked by threads that may block, only.
+/// Reads the change counts. Only threads that may block lock it.
 struct ChangeReader {
     connection: Connection,
     data_version: i64,
@@ -82,7 +82,7 @@ impl KeyChangeWatch {
         self.began.elapsed().as_millis() as u64
     }
 
-    /// The count of key changes when it was polled within `CHANGE_CHECK_EVERY`. Touches memory only.
+    /// The count of key changes if it was polled within `CHANGE_CHECK_EVERY`. Touches memory only.
     fn recent_changes(&self) -> Option<i64> {
         // Polling writes the count first and the time last, so a count read after the time is at least as new.
         let polled_at_ms = self.polled_at_ms.load(Ordering::Acquire);
@@ -124,12 +124,12 @@ impl KeyChangeWatch {
     }
 }
 
-/// What the cache knows of a key.
+/// Result of a lookup in the cache.
 #[derive(Clone, Debug)]
 pub enum Recalled {
-    /// The valid key, or `None` when the text names none.
+    /// The valid key, or `None` if the text is not a valid key.
     Known(Option<Arc<KeyRecord>>),
-    /// The store has to be asked ([`KeyVerifier::verify`]).
+    /// Not decided by the cache; the store must be read ([`KeyVerifier::verify`]).
     Unknown,
 }
 
@@ -170,10 +170,10 @@ impl KeyVerifier {
         }
     }
 
-    /// Returns the valid key that a text names; `None` when it is unknown, revoked or expired.
+    /// Returns the valid key with this text; `None` if it is unknown, revoked or expired.
     ///
-    /// A cached key costs no hop between threads. Others are read from the store on a blocking thread, at most
-    /// `STORE_READS_MAX` at a time, so that a flood of unknown keys cannot occupy every blocking thread.
+    /// A cached key is verified without switching threads. Others are read from the store on a blocking thread, at
+    /// most `STORE_READS_MAX` at a time, so that a flood of unknown keys cannot occupy every blocking thread.
     pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
         if let Recalled::Known(key) = self.recall(text) {
             return Ok(key);
@@ -182,7 +182,7 @@ impl KeyVerifier {
             .acquire_owned()
             .await
             .map_err(|_| VerifyError::Stopped)?;
-        // While this call waited for its turn, another may have polled the changes or read the same key.
+        // While this call waited, another one may have polled the changes or read the same key.
         if let Recalled::Known(key) = self.recall(text) {
             return Ok(key);
         }
@@ -194,13 +194,12 @@ impl KeyVerifier {
         Ok(verified.await.map_err(|_| VerifyError::Stopped)??)
     }
 
-    /// Does what [`Self::verify`] does, on the calling thread. Blocks on a read of the store for a key that is not
-    /// cached.
+    /// [`Self::verify`] on the calling thread. Blocks on a read of the store if the key is not cached.
     pub fn verify_blocking(&self, text: &str) -> store::Result<Option<Arc<KeyRecord>>> {
         let Some(hash) = secret::hash_of(text) else {
             return Ok(None);
         };
-        // Taken before the store is read: a record read while its key was being revoked then counts as out of date.
+        // Read before the record: a record read while its key was being revoked is then treated as out of date.
         let changes = self.watch.changes()?;
         let cached = self.cached.get(&hash);
         let record = match cached {

@@ -1,9 +1,9 @@
-//! A worker of which one process of a data folder leads and the others wait: dispatcher, collector.
+//! A worker that one process per data folder runs while the others wait: dispatcher, collector.
 //!
-//! Who leads holds the lock on a file of the folder, which the system gives back when the process dies; the others try
-//! again every so often. The leader's thread goes round: a turn, then messages until the next turn is due. What the
-//! turns do is its [`Duty`]; how often anything happens is its [`Pace`]. A duty that fails is tried again after a pause.
-//! Dropping a [`Leader`] has it stop: its duty winds up within the time its pace gives.
+//! The leading process holds the lock on a file in the folder, which the system releases when the process dies; the
+//! others retry at an interval. The leader's thread alternates between a turn and waiting for messages until the
+//! next turn is due. Its [`Duty`] defines the turns, its [`Pace`] the intervals. A failed turn is retried after a
+//! pause. Dropping a [`Leader`] stops it: its duty finishes within the stop timeout of its pace.
 
 use std::fmt::{self, Display};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 
 use crate::supervise::{Pulse, Supervisor, Worker};
 
-/// How much longer than its winding up a leader is waited for: a turn that was under way.
+/// How long dropping a leader waits beyond its stop timeout, for a turn that was running.
 const JOIN_GRACE: Duration = Duration::from_secs(10);
 
-/// What a leader does.
+/// The work of a leader.
 pub trait Duty: Send + 'static {
-    /// What it hears between turns.
+    /// The message it receives between turns.
     type Message: Send + 'static;
-    /// What makes a turn fail.
+    /// Why a turn failed.
     type Error: Display;
 
-    /// Takes over from whoever led before; tried again until it succeeds.
+    /// Takes over from the previous leader; retried until it succeeds.
     ///
     /// # Errors
     /// It cannot begin yet.
@@ -32,60 +32,60 @@ pub trait Duty: Send + 'static {
         Ok(())
     }
 
-    /// Takes a message, also while another process leads. Must not block.
+    /// Accepts a message, also while another process leads. Must not block.
     fn take(&mut self, message: Self::Message);
 
-    /// Does what is to be done now. May block.
+    /// Does the work that is due. May block.
     ///
     /// # Errors
-    /// It is tried again after a pause.
+    /// The turn is retried after a pause.
     fn turn(&mut self) -> Result<(), Self::Error>;
 
-    /// How long from now the next turn may wait, where it is sooner than the pace says.
+    /// Time until the next turn must run, if it is sooner than the pace requires.
     fn next_in(&self) -> Option<Duration> {
         None
     }
 
-    /// A turn after the leader was told to stop: begins nothing new. It comes again, in the leader's pace, until it is
-    /// done or out of time.
+    /// A turn after the leader was asked to stop: starts nothing new. Called repeatedly, at the leader's pace,
+    /// until it is done or the stop timeout has passed.
     ///
     /// # Errors
     /// What was not written is left to the next leader.
     fn stop(&mut self) -> Result<Stop, Self::Error>;
 }
 
-/// Whether a duty has wound up.
+/// Whether a duty has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Nothing is left to be done.
+    /// Nothing is left to do.
     Done,
     /// Something is still under way.
     Waiting,
 }
 
-/// How often a leader does what.
+/// Intervals and timeouts of a leader.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Longest wait between two turns.
+    /// Maximum wait between two turns.
     pub tick: Duration,
-    /// How often the lock is tried while another process holds it.
+    /// Interval between attempts to lock while another process holds the lock.
     pub lock_every: Duration,
     /// Pause after a failure.
     pub error_pause: Duration,
-    /// How long a duty may take to wind up; zero gives it one turn.
+    /// Maximum time for a duty to finish; zero allows it one turn.
     pub stop_timeout: Duration,
 }
 
-/// Who leads, and where that is decided.
+/// Name, lock file and pace of a leader.
 #[derive(Clone, Copy, Debug)]
 pub struct Post<'a> {
     /// Name of the thread.
     pub name: &'static str,
     /// The data folder.
     pub folder: &'a Path,
-    /// Name of the file in it whose lock the leading process holds.
+    /// Name of the lock file in the data folder.
     pub lock_file: &'static str,
-    /// How often it does what.
+    /// Its intervals and timeouts.
     pub pace: Pace,
 }
 
@@ -104,22 +104,22 @@ impl<M> Clone for Notifier<M> {
 }
 
 impl<M> Notifier<M> {
-    /// Sends a message. After the end of the leader nobody listens, and nothing happens.
+    /// Sends a message. After the leader has ended, it is dropped.
     pub fn notify(&self, message: M) {
         let _ = self.0.send(Letter::Message(message));
     }
 }
 
-/// Where a leader's messages wait. It has no bound: the duty bounds what it has under way.
+/// Queue of a leader's messages. It is unbounded: the duty limits what is in progress.
 pub struct Inbox<M>(Receiver<Letter<M>>);
 
-/// An inbox, and what sends to it.
+/// Creates an inbox and its notifier.
 pub fn inbox<M>() -> (Notifier<M>, Inbox<M>) {
     let (sender, receiver) = channel();
     (Notifier(sender), Inbox(receiver))
 }
 
-/// A running leader, or one that waits to lead. Dropping it has it stop, and waits for that within a bound.
+/// A leader that runs or waits for the lock. Dropping it stops it and waits for its end, up to a limit.
 pub struct Leader<M> {
     worker: Worker,
     notifier: Notifier<M>,
@@ -136,7 +136,7 @@ impl<M: Send + 'static> Leader<M> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The thread or the lock's file cannot be had.
+    /// The thread cannot be started or the lock file cannot be opened.
     pub fn start<D: Duty<Message = M>>(
         supervisor: &Supervisor,
         post: Post<'_>,
@@ -184,7 +184,7 @@ struct Leading<D: Duty> {
     inbox: Receiver<Letter<D::Message>>,
     name: &'static str,
     pace: Pace,
-    /// Until when the duty may wind up, once it is to.
+    /// Deadline for the duty to finish; set when it is asked to stop.
     stop_by: Option<Instant>,
 }
 
@@ -221,22 +221,22 @@ impl<D: Duty> Leading<D> {
         }
     }
 
-    /// Waits until this process leads; `false`: it was told to stop before.
+    /// Waits until this process leads; returns `false` if it was asked to stop first.
     fn wait_to_lead(&mut self, lock: &File, lock_file: &str, pulse: &Pulse) -> bool {
         let worker = self.name;
-        let mut is_said = false;
+        let mut is_logged = false;
         while let Err(error) = lock.try_lock() {
             pulse.turn();
             match error {
-                TryLockError::WouldBlock if !is_said => {
-                    tracing::info!(worker, "another process does this; waiting for its end");
+                TryLockError::WouldBlock if !is_logged => {
+                    tracing::info!(worker, "another process holds the lock; waiting");
                 }
-                TryLockError::Error(error) if !is_said => {
-                    tracing::error!(worker, %error, lock_file, "nothing is done without the lock");
+                TryLockError::Error(error) if !is_logged => {
+                    tracing::error!(worker, %error, lock_file, "the lock cannot be taken; retrying");
                 }
                 _ => {}
             }
-            is_said = true;
+            is_logged = true;
             self.hear(self.pace.lock_every);
             if self.stop_by.is_some() {
                 return false;
@@ -245,11 +245,11 @@ impl<D: Duty> Leading<D> {
         true
     }
 
-    /// Takes over; `false`: it was told to stop before it could.
+    /// Lets the duty begin; returns `false` if it was asked to stop first.
     fn begin(&mut self, pulse: &Pulse) -> bool {
         while let Err(error) = self.duty.begin() {
             pulse.turn();
-            tracing::error!(worker = self.name, %error, "cannot begin yet");
+            tracing::error!(worker = self.name, %error, "cannot begin; retrying");
             self.hear(self.pace.error_pause);
             if self.stop_by.is_some() {
                 return false;
@@ -260,17 +260,17 @@ impl<D: Duty> Leading<D> {
 
     fn pause_after(&self, outcome: Result<(), D::Error>) {
         if let Err(error) = outcome {
-            tracing::error!(worker = self.name, %error, "waiting to try again");
+            tracing::error!(worker = self.name, %error, "a turn failed; retrying after a pause");
             std::thread::sleep(self.pace.error_pause);
         }
     }
 
-    /// Waits for a message, takes all there are.
+    /// Waits for a message, then takes all queued ones.
     fn hear(&mut self, longest: Duration) {
         match self.inbox.recv_timeout(longest) {
             Ok(letter) => self.open(letter),
             Err(RecvTimeoutError::Timeout) => {}
-            // Whoever could tell it to stop is gone.
+            // No sender is left, so nothing could stop it any more.
             Err(RecvTimeoutError::Disconnected) => self.open(Letter::Stop),
         }
         while let Ok(letter) = self.inbox.try_recv() {
@@ -302,7 +302,7 @@ mod tests {
         stop_timeout: Duration::from_secs(5),
     };
 
-    /// Adds up messages in its turns; fails to begin and to turn once each.
+    /// Adds up messages in its turns; `begin` and `turn` fail once each.
     #[derive(Default)]
     struct Adding {
         total: Arc<AtomicUsize>,
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn one_leads_at_a_time_and_the_next_takes_over_with_what_it_was_told() {
+    fn one_process_leads_and_the_next_takes_over_with_its_messages() {
         let folder = tempfile::tempdir().unwrap();
         let (first_total, second_total) = (Arc::default(), Arc::default());
         let (first, to_first) = start(folder.path(), &first_total);
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(
             first_total.load(Ordering::SeqCst),
             3,
-            "what waited is done at the end"
+            "queued messages are handled before it ends"
         );
         assert!(becomes(&second_total, 10));
         let stopping = Instant::now();

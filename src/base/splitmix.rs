@@ -1,15 +1,16 @@
 //! SplitMix64 (Steele, Lea and Flood 2014): pseudo-random numbers that never change.
 //!
-//! Not the `rand` crate's: its small generators may change between versions, while the same seed must give the same
-//! bytes whatever is upgraded. Made-up data, stored digests and evaluations depend on these bits, so this file is only
-//! ever added to. One number costs one addition and three mixes, about a nanosecond.
+//! Not from the `rand` crate: its small generators may change between versions, but here the same seed must give
+//! the same bytes after any upgrade. Synthetic data, stored digests and evaluations depend on these bits, so
+//! existing functions must not change. One number costs one addition and three mixes, about a nanosecond.
 
-/// The golden ratio's fraction as 64 bits: what the state advances by.
+/// The golden ratio's fraction as 64 bits; added to the state at each step.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Keeps the second of two mixed numbers apart from the first.
+/// Makes the second of two mixed numbers distinct from the first.
 const SECOND_FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Mixes 64 bits so that neighbouring inputs give unrelated outputs: the first number of the stream with this seed.
+/// Mixes 64 bits so that neighbouring inputs give unrelated outputs; equals the first number of the stream with
+/// this seed.
 #[inline]
 pub fn mix(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(GOLDEN_GAMMA);
@@ -18,25 +19,25 @@ pub fn mix(value: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Mixes a further number into 64 bits that are mixed already.
+/// Mixes another number into 64 bits that are already mixed.
 #[inline]
 pub fn mix_into(mixed: u64, number: u64) -> u64 {
     mix(mixed ^ number.wrapping_mul(SECOND_FACTOR))
 }
 
-/// Spreads small numbers over 64 bits by one multiplication: enough to tell them apart, not to look random.
+/// Spreads small numbers over 64 bits with one multiplication. Enough to distinguish them, but not random.
 #[inline]
 pub fn spread(value: u64) -> u64 {
     value.wrapping_mul(GOLDEN_GAMMA)
 }
 
-/// The number in [0, 1) that 64 mixed bits stand for: the upper 53 of them.
+/// Converts 64 mixed bits to a number in [0, 1), from the upper 53 bits.
 #[inline]
 pub fn to_unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A number in [0, 1) that depends on the key alone: the same key falls into the same share every time.
+/// A number in [0, 1) that depends on the key alone, so a key always falls into the same share.
 #[inline]
 pub fn hash_unit(key: u64) -> f64 {
     to_unit(mix(key))
@@ -69,8 +70,8 @@ impl SplitMix64 {
         to_unit(self.bits())
     }
 
-    /// The next number, uniform in [0, `bound`); 0 for an empty range. Of the product of the bits with the bound, the
-    /// upper half.
+    /// The next number, uniform in [0, `bound`): the upper half of the product of the bits and the bound. 0 for an
+    /// empty range.
     #[inline]
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
@@ -82,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_are_those_of_the_reference_implementation() {
+    fn the_numbers_match_the_reference_implementation() {
         let mut stream = SplitMix64::new(1_234_567);
         let drawn: [u64; 5] = std::array::from_fn(|_| stream.bits());
-        // Published with Vigna's splitmix64.c and checked by many other implementations.
+        // Published with Vigna's splitmix64.c and verified by many other implementations.
         assert_eq!(
             drawn,
             [
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn units_and_bounded_numbers_are_cut_from_the_same_bits() {
+    fn units_and_bounded_numbers_come_from_the_same_bits() {
         let bits = SplitMix64::new(7).bits();
         assert_eq!(SplitMix64::new(7).unit(), to_unit(bits));
         assert_eq!(hash_unit(7), to_unit(bits));

@@ -1,17 +1,17 @@
-//! Background threads and tasks under one supervisor, so that none dies in silence.
+//! Supervises background threads and tasks, so that none dies silently.
 //!
-//! Whoever runs something in the background starts it with [`Supervisor::spawn`] or wraps it in
-//! [`Supervisor::watch`]. A panic, or an end that its owner did not ask for, is logged with the name of the worker and
-//! kept: [`Supervisor::failed`] tells it from then on, [`Supervisor::failure`] resolves. A server stops being ready,
-//! drains and exits with an error (`app::serve`); a command without a server has a supervisor of its own, whose log
-//! line is all it needs. A supervisor is handed on explicitly, there is no global one.
+//! Background work is started with [`Supervisor::spawn`] or wrapped in [`Supervisor::watch`]. A panic, or an end
+//! that the owner did not request, is logged with the worker's name and recorded: [`Supervisor::failed`] returns it
+//! from then on and [`Supervisor::failure`] resolves. A server then stops being ready, drains and exits with an
+//! error (`app::serve`); a command without a server has a supervisor of its own, for which the log line is enough.
+//! A supervisor is passed explicitly; there is no global one.
 //!
-//! The owner of a worker holds its [`Worker`]. Dropping it says that the end is asked for, so it must be dropped before
-//! whatever makes the job end: in a struct, the worker comes before the sender of its queue.
+//! The owner of a worker holds its [`Worker`]. Dropping it requests the end, so it must be dropped before the value
+//! that makes the job end: in a struct, the worker comes before the sender of its queue.
 //!
-//! To test this, builds with debug assertions read `TOISE_PANIC_WORKER=<name>`: the worker of that name, or each of
-//! `<name>-0`, `<name>-1` and so on, panics at its first [`Pulse::turn`] after the service was ready. A worker that
-//! waits in [`Pulse::recv`] then takes such a turn without a message. Release builds contain none of it.
+//! For tests, builds with debug assertions read `TOISE_PANIC_WORKER=<name>`: the worker of that name, or each of
+//! `<name>-0`, `<name>-1` and so on, panics at its first [`Pulse::turn`] after the service became ready. A worker
+//! that waits in [`Pulse::recv`] then takes such a turn without a message. Release builds contain none of this.
 
 use std::any::Any;
 use std::fmt;
@@ -28,22 +28,22 @@ use futures::FutureExt;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
-/// Names the worker that is to panic, in builds with debug assertions.
+/// Environment variable with the name of the worker that must panic, in builds with debug assertions.
 const PANIC_WORKER: &str = "TOISE_PANIC_WORKER";
-/// How often a waiting worker looks whether it is to panic, while any is.
+/// How often a waiting worker checks whether it must panic, if one is configured to.
 const PANIC_LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How a worker ended that was to go on.
+/// The unexpected end of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("worker {worker} died: {reason}")]
 pub struct WorkerFailure {
     /// Name of its thread or task.
     pub worker: String,
-    /// What it panicked with, or that it ended unasked.
+    /// The panic message, or that it ended unexpectedly.
     pub reason: String,
 }
 
-/// Starts workers and knows whether one of them died. Cheap to clone; clones are the same supervisor.
+/// Starts workers and records whether one of them died. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub struct Supervisor {
     shared: Arc<Shared>,
@@ -53,7 +53,7 @@ struct Shared {
     /// The first failure; later ones are only logged.
     failure: watch::Sender<Option<WorkerFailure>>,
     is_ready: watch::Sender<bool>,
-    /// The worker that is to panic.
+    /// Name of the worker that must panic.
     panics: Option<String>,
 }
 
@@ -85,11 +85,11 @@ impl Supervisor {
         }
     }
 
-    /// Starts a thread of this name. Its job ends when its owner has it end, after dropping the [`Worker`]; any other
-    /// end is a failure. Linux shows the first 15 bytes of the name.
+    /// Starts a thread with this name. Its job may end only after its owner has released or dropped the [`Worker`];
+    /// any other end is a failure. Linux shows the first 15 bytes of the name.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub fn spawn(
         &self,
         name: impl Into<String>,
@@ -104,7 +104,7 @@ impl Supervisor {
             match outcome {
                 Err(payload) => supervisor.record(thread_name, panic_text(&*payload)),
                 Ok(()) if !own.is_released.load(Ordering::Acquire) => {
-                    supervisor.record(thread_name, "it ended although nobody asked it to".into());
+                    supervisor.record(thread_name, "it ended unexpectedly".into());
                 }
                 Ok(()) => {}
             }
@@ -117,7 +117,7 @@ impl Supervisor {
         })
     }
 
-    /// Wraps the future of a background task, which is to run until it is dropped: a panic or an end is a failure.
+    /// Wraps the future of a background task that runs until it is dropped; a panic or an end is a failure.
     pub fn watch<F: Future>(
         &self,
         name: &'static str,
@@ -130,7 +130,7 @@ impl Supervisor {
             let panicking = AssertUnwindSafe(pulse.panic_when_ready()).catch_unwind();
             let reason = tokio::select! {
                 outcome = running => match outcome {
-                    Ok(_) => "it ended although nobody asked it to".to_owned(),
+                    Ok(_) => "it ended unexpectedly".to_owned(),
                     Err(payload) => panic_text(&*payload),
                 },
                 outcome = panicking => match outcome {
@@ -142,7 +142,7 @@ impl Supervisor {
         }
     }
 
-    /// The first worker that died, if one did.
+    /// The first worker that died, if any.
     pub fn failed(&self) -> Option<WorkerFailure> {
         self.shared.failure.borrow().clone()
     }
@@ -152,7 +152,7 @@ impl Supervisor {
         self.shared.failure.borrow().is_none()
     }
 
-    /// Resolves when a worker dies, at once if one did.
+    /// Resolves when a worker dies, or at once if one has died.
     pub async fn failure(&self) -> WorkerFailure {
         let mut failures = self.shared.failure.subscribe();
         match failures
@@ -166,7 +166,7 @@ impl Supervisor {
         }
     }
 
-    /// The service takes requests now: from here on workers may panic for tests.
+    /// Marks the service as ready: from now on, workers may panic for tests.
     pub fn set_ready(&self) {
         self.shared.is_ready.send_replace(true);
     }
@@ -181,23 +181,23 @@ impl Supervisor {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    format!("it panicked: {}", text.unwrap_or("without a text"))
+    format!("it panicked: {}", text.unwrap_or("no message"))
 }
 
-/// What thread and owner of a worker tell each other.
+/// State shared by a worker's thread and its owner.
 #[derive(Default)]
 struct Signs {
-    /// The owner lets the worker end.
+    /// The owner allows the worker to end.
     is_released: AtomicBool,
     has_ended: Mutex<bool>,
     ended: Condvar,
 }
 
-/// A thread that a supervisor started. Dropping this lets it end, and does not wait for it.
+/// A thread started by a supervisor. Dropping this lets it end and does not wait for it.
 pub struct Worker {
     thread: Thread,
     signs: Arc<Signs>,
@@ -211,17 +211,17 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Its end is asked for from now on: no failure any more.
+    /// Allows the worker to end; its end is no longer a failure.
     pub fn release(&self) {
         self.signs.is_released.store(true, Ordering::Release);
     }
 
-    /// Wakes a job that is parked.
+    /// Unparks the job's thread.
     pub fn unpark(&self) {
         self.thread.unpark();
     }
 
-    /// Waits for the end of a job that was told to end, and says whether it came within this time.
+    /// Waits for the end of a job that was asked to stop; returns whether it ended within `longest`.
     pub fn join_within(&self, longest: Duration) -> bool {
         self.release();
         let mut has_ended = self.signs.has_ended.lock();
@@ -232,7 +232,10 @@ impl Worker {
             .wait_while_for(&mut has_ended, condition, longest);
         if waited.timed_out() {
             let worker = self.thread.name();
-            tracing::warn!(worker, "a worker did not end in time and is left behind");
+            tracing::warn!(
+                worker,
+                "a worker did not end in time; no longer waiting for it"
+            );
         }
         *has_ended
     }
@@ -244,7 +247,7 @@ impl Drop for Worker {
     }
 }
 
-/// What a worker calls at each of its turns: the place where tests have it panic.
+/// Called by a worker at each of its turns; tests make it panic here.
 pub struct Pulse {
     shared: Arc<Shared>,
     panics: bool,
@@ -258,7 +261,7 @@ impl Pulse {
         Self { shared, panics }
     }
 
-    /// A turn begins. Costs nothing in release builds.
+    /// Marks the beginning of a turn. Costs nothing in release builds.
     #[inline]
     pub fn turn(&self) {
         if cfg!(debug_assertions) && self.panics && *self.shared.is_ready.borrow() {
@@ -266,10 +269,10 @@ impl Pulse {
         }
     }
 
-    /// Waits for a message; a turn begins when it comes.
+    /// Waits for a message; a turn begins when it arrives.
     ///
     /// # Errors
-    /// All senders are gone.
+    /// All senders are dropped.
     pub fn recv<T>(&self, messages: &Receiver<T>) -> Result<T, RecvError> {
         if !(cfg!(debug_assertions) && self.panics) {
             return messages.recv();
@@ -285,7 +288,7 @@ impl Pulse {
         }
     }
 
-    /// Panics once the service is ready, if this worker is to; never resolves otherwise.
+    /// Panics once the service is ready, if this worker must; otherwise never resolves.
     async fn panic_when_ready(self) {
         if !(cfg!(debug_assertions) && self.panics) {
             std::future::pending::<()>().await;
@@ -297,7 +300,7 @@ impl Pulse {
     }
 }
 
-/// Whether a worker is the one that was named, or one of its numbered group.
+/// Whether a worker has the wanted name, or is a member of the numbered group of that name.
 fn is_named(name: &str, wanted: &str) -> bool {
     let rest = name.strip_prefix(wanted);
     let number = rest.and_then(|rest| rest.strip_prefix('-'));
@@ -307,7 +310,7 @@ fn is_named(name: &str, wanted: &str) -> bool {
         })
 }
 
-#[expect(clippy::panic, reason = "a panic is what the tests ask for")]
+#[expect(clippy::panic, reason = "tests request the panic")]
 fn panic_for_a_test() {
     panic!("{PANIC_WORKER} names this worker");
 }
@@ -320,7 +323,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(10);
 
     #[test]
-    fn a_worker_that_panics_is_known_by_its_name() {
+    fn a_panic_is_recorded_with_the_name_of_the_worker() {
         let supervisor = Supervisor::default();
         assert!(supervisor.is_well());
         let worker = supervisor
@@ -336,12 +339,12 @@ mod tests {
         assert_eq!(
             supervisor.failed().unwrap().worker,
             "victim",
-            "the first one counts"
+            "only the first is recorded"
         );
     }
 
     #[test]
-    fn a_worker_may_end_once_its_owner_lets_it_and_not_before() {
+    fn a_worker_may_end_only_after_its_owner_released_it() {
         let supervisor = Supervisor::default();
         let (sender, receiver) = channel::<()>();
         let worker = supervisor
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_does_not_end_is_waited_for_no_longer_than_asked() {
+    fn the_wait_for_a_worker_that_does_not_end_is_limited() {
         let supervisor = Supervisor::default();
         let (end, ended) = channel::<()>();
         let worker = supervisor
@@ -374,8 +377,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_panics_or_ends_is_known_too() {
-        for (text, panics) in [("it panicked: lost", true), ("asked it to", false)] {
+    fn a_task_that_panics_or_ends_is_recorded() {
+        for (text, panics) in [
+            ("it panicked: lost", true),
+            ("it ended unexpectedly", false),
+        ] {
             let supervisor = Supervisor::default();
             let task = supervisor.watch("task", async move { assert!(!panics, "lost") });
             futures::executor::block_on(task);
@@ -384,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_to_panic_does_so_once_the_service_is_ready() {
+    fn a_worker_configured_to_panic_does_so_once_the_service_is_ready() {
         let supervisor = Supervisor::with_panic_of(Some("group".into()));
         let ((spare, spared), (sender, receiver)) = (channel::<()>(), channel::<()>());
         let _spared = supervisor.spawn("groups", move |pulse| while pulse.recv(&spared).is_ok() {});

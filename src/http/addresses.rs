@@ -1,7 +1,7 @@
-//! Whether receivers may be posted to, asked of the name service for a few addresses at a time.
+//! Checks whether receivers may be called, resolving a few addresses at a time.
 //!
-//! Questions have a bounded number of places for all calls together ([`toise_net::resolver`]); more wait, but no call
-//! longer than [`CALL_TIMEOUT`].
+//! All calls together have a bounded number of look-ups ([`toise_net::resolver`]); further ones wait, but no call
+//! waits longer than [`CALL_TIMEOUT`].
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use tokio::time::{Instant, timeout_at};
 use toise_net::egress::{EgressGuard, UrlRefusal};
 use toise_net::resolver::CHECKS_MAX;
 
-/// Addresses one call looks up at once: half of what all calls together may.
+/// Maximum concurrent look-ups of one call: half of the maximum of all calls together.
 const LOOKUPS_PER_CALL_MAX: usize = CHECKS_MAX / 2;
-/// Longest all look-ups of a call may take; what is not known by then counts as a name that does not resolve.
+/// Maximum time for all look-ups of a call; an address not resolved by then counts as a name that does not resolve.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Checks addresses of receivers. Cheap to clone.
@@ -25,17 +25,17 @@ pub struct ReceiverChecker {
 }
 
 impl ReceiverChecker {
-    /// Lets pass what a gate lets pass.
+    /// A checker that allows what an egress guard allows.
     pub fn new(gate: EgressGuard) -> Self {
         Self { gate }
     }
 
-    /// What decides, for whoever goes there.
+    /// The egress guard, for code that calls the address.
     pub fn gate(&self) -> &EgressGuard {
         &self.gate
     }
 
-    /// Those of the addresses that may not be posted to, with the reason.
+    /// The addresses that may not be called, with the reason.
     pub async fn refused(&self, urls: HashSet<String>) -> HashMap<String, UrlRefusal> {
         self.refused_by(urls, Instant::now() + CALL_TIMEOUT).await
     }
@@ -54,12 +54,12 @@ impl ReceiverChecker {
     }
 
     async fn check(&self, url: &str, deadline: Instant) -> Result<(), UrlRefusal> {
-        // What its form tells takes no time.
-        let form = self.gate.check_syntax(url)?;
+        // The syntax is checked without a look-up.
+        let parsed = self.gate.check_syntax(url)?;
         match timeout_at(deadline, self.gate.check(url)).await {
             Ok(checked) => checked.map(drop),
             Err(_) => Err(UrlRefusal::Unresolved(
-                form.host_str().unwrap_or_default().to_owned(),
+                parsed.host_str().unwrap_or_default().to_owned(),
             )),
         }
     }
@@ -73,8 +73,8 @@ mod tests {
     use toise_net::egress::AllowedHosts;
 
     #[tokio::test]
-    async fn names_that_nobody_answers_for_hold_a_call_no_longer_than_its_time() {
-        let (delete_notification, held) = channel::<()>();
+    async fn names_that_do_not_resolve_delay_a_call_only_up_to_its_timeout() {
+        let (release, held) = channel::<()>();
         let held = Arc::new(Mutex::new(held));
         let gate = EgressGuard::asking(AllowedHosts::default(), move |name| {
             if name.starts_with("silent") {
@@ -91,11 +91,11 @@ mod tests {
         assert_eq!(refused.len(), 200);
         let unresolved = |refused: &UrlRefusal| matches!(refused, UrlRefusal::Unresolved(_));
         assert!(refused.values().all(unresolved));
-        drop(delete_notification);
+        drop(release);
         let urls = HashSet::from(["https://client.example/".to_owned()]);
         assert!(
             addresses.refused(urls).await.is_empty(),
-            "nothing stays taken"
+            "every look-up slot is free again"
         );
     }
 }

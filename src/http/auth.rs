@@ -1,4 +1,5 @@
-//! The key of a request: from the `x-api-key` header to a key that may use the endpoint, or 401 or 403.
+//! Authentication and authorisation: resolves the `x-api-key` header to a key that may use the endpoint, or 401 or
+//! 403.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use toise_accounts::verify::KeyVerifier;
 /// Header that carries the key.
 pub const KEY_HEADER: &str = "x-api-key";
 
-/// Returns the valid key that a request names.
+/// Returns the valid key of a request.
 pub async fn authenticate(
     verifier: &KeyVerifier,
     headers: &HeaderMap,
@@ -29,7 +30,7 @@ pub async fn authenticate(
     ))
 }
 
-/// Whether a key may use an endpoint with this access.
+/// Checks whether a key may use an endpoint with this access.
 pub fn authorise(key: &KeyRecord, access: Access) -> Result<(), ApiError> {
     match access {
         Access::Scoped(scope, endpoint) if !key.allows(scope, endpoint) => {

@@ -1,10 +1,10 @@
-//! Request bodies: their media type and length, and what to do with the rest of one that is refused.
+//! Request bodies: checks media type and length, and discards the rest of a rejected one.
 //!
-//! [`incoming`] is the filter that takes a request's body without reading it: a call that is refused by its headers, its
-//! key or its quota costs no memory for the body it announces.
+//! [`incoming`] is the filter that takes a request's body without reading it: a call that is rejected by its
+//! headers, key or quota needs no memory for the body it announces.
 //!
-//! An answer sent while the client still writes its body is often lost: the connection is reset before the client
-//! reads. So what is left of a refused body is read and thrown away, up to [`DRAIN_BYTES_MAX`].
+//! A response sent while the client is still writing its body is often lost: the connection is reset before the
+//! client reads. The rest of a rejected body is therefore read and discarded, up to [`DRAIN_BYTES_MAX`].
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use warp::{Filter, Rejection};
 use super::endpoint::BodyRule;
 use super::error::ApiError;
 
-/// Bytes thrown away, at most, before a connection is given up.
+/// Maximum bytes discarded before the connection is closed.
 pub const DRAIN_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Time spent throwing bytes away, at most.
+/// Maximum time spent discarding bytes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Refuses a body by its headers alone: length and media type.
+/// Rejects a body by its headers alone: length and media type.
 pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError> {
     let BodyRule::Json { bytes_max } = rule else {
         return Ok(());
@@ -34,7 +34,7 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError
     if declared.is_some_and(|length| length > bytes_max as u64) {
         return Err(ApiError::TooLarge { bytes_max });
     }
-    // A body without a media type is taken for JSON, the only one there is.
+    // A body without a media type is treated as JSON, the only supported type.
     let is_json = headers.get(CONTENT_TYPE).is_none_or(|media_type| {
         media_type.to_str().is_ok_and(|media_type| {
             let essence = media_type.split(';').next().unwrap_or_default().trim();
@@ -51,7 +51,7 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError
     }
 }
 
-/// A request's body, not read yet.
+/// A request body that is not read yet.
 pub struct Incoming(BoxStream<'static, Result<Bytes, warp::Error>>);
 
 /// Takes the body of a request.
@@ -81,9 +81,9 @@ impl Incoming {
         Ok(bytes.freeze())
     }
 
-    /// Throws away what is left of the body, within bounds.
+    /// Discards the rest of the body, within bounds.
     ///
-    /// A client that waits for `100 Continue` has sent nothing yet and is better answered at once.
+    /// A client that waits for `100 Continue` has sent nothing yet and should get its response at once.
     pub async fn drain(&mut self, headers: &HeaderMap) {
         if headers.contains_key(EXPECT) {
             return;
@@ -97,7 +97,7 @@ impl Incoming {
                 }
             }
         };
-        // Past the bound the answer is sent all the same and the connection closed.
+        // Past the bound, the response is still sent and the connection closed.
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_left_of_a_refused_body_is_thrown_away_unless_it_is_yet_to_be_asked_for() {
+    async fn the_rest_of_a_rejected_body_is_discarded_unless_the_client_waits_for_100_continue() {
         let mut body = taken(b"12345").await;
         let mut headers = HeaderMap::new();
         headers.insert(EXPECT, "100-continue".parse().unwrap());
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_or_a_media_type_that_is_not_taken_is_refused_by_the_headers() {
+    fn an_unsupported_length_or_media_type_is_rejected_by_the_headers() {
         let json = BodyRule::Json { bytes_max: 5 };
         let check = |rule, name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();

@@ -1,8 +1,7 @@
-//! A call on its way to its endpoint, and what handlers do with it: read its body and path, work on the query pool or
-//! on a blocking thread.
+//! A call that handlers answer: they read its body and path, and run work on the query pool or a blocking thread.
 //!
-//! What computes runs on the pool ([`Call::on_pool`]), what waits for the store on a blocking thread
-//! ([`Call::blocking`]); nothing of either runs on the reactor.
+//! CPU work runs on the pool ([`Call::on_pool`]), work that waits for the store on a blocking thread
+//! ([`Call::blocking`]); neither runs on the reactor.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,50 +21,50 @@ use toise_contract::listings::codes::FlxId;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 
-/// A request that may be answered: its key is good, its body whole.
+/// An authenticated request with its complete body.
 pub struct Call<'a> {
-    /// What every request shares.
+    /// State shared by all requests.
     pub app: &'a App,
-    /// Values of the path's parameters.
+    /// Values of the path parameters.
     pub(crate) params: Params,
-    /// The path, not decoded.
+    /// The path, not percent-decoded.
     pub path: &'a str,
-    /// The query string, not decoded.
+    /// The query string, not percent-decoded.
     pub query: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// The body, whole.
+    /// The complete body.
     pub body: Bytes,
     pub(crate) key: Option<Arc<KeyRecord>>,
-    /// When the request came.
+    /// When the request arrived.
     pub received: Instant,
 }
 
 impl Call<'_> {
-    /// A parameter of the path, by its place.
+    /// A path parameter, by its position.
     pub fn param(&self, place: usize) -> &str {
         self.params.get(place).map_or("", String::as_str)
     }
 
-    /// The identifier of a listing or an alert in the path; what is none names nothing: 404.
+    /// The identifier of a listing or an alert in the path; an invalid one is answered with 404.
     pub fn flx_id(&self, what: &'static str) -> Result<FlxId, ApiError> {
         FlxId::parse(self.param(0)).ok_or(ApiError::NotFound(what))
     }
 
-    /// An identifier in the path; what is none names nothing: 404.
+    /// A UUID in the path; an invalid one is answered with 404.
     pub fn uuid(&self) -> Result<Uuid, ApiError> {
         Uuid::try_parse(self.param(0)).map_err(|_| ApiError::NotFound("record"))
     }
 
     /// The key of a protected endpoint's call.
     pub fn key(&self) -> Result<&KeyRecord, ApiError> {
-        // Only an endpoint that is served without a key could fail here, and the policy tests walk every one.
+        // Only an endpoint without a key could fail here; the policy tests call every endpoint.
         self.key
             .as_deref()
             .ok_or_else(|| ApiError::internal("a public endpoint asked for the key"))
     }
 
-    /// Runs a question as one job on the query pool: what it returns is the JSON text of the answer.
+    /// Runs a query as one job on the query pool; it returns the JSON text of the response.
     pub async fn on_pool(
         &self,
         load: Load,
@@ -91,7 +90,7 @@ impl Call<'_> {
     }
 }
 
-/// Reads a body; a number too great for a double is a fault of the value, not of the syntax.
+/// Parses a body; a number too large for a double is reported as an invalid value, not as a syntax error.
 pub fn read_json(body: &[u8]) -> Result<Value, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
         let message = error.to_string();

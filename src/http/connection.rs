@@ -1,9 +1,9 @@
-//! One connection watched: what it is doing, and how long it may go on doing it.
+//! Timeouts of one connection, by phase: request head, idle.
 //!
-//! hyper bounds a request head and the idle time before it by one timeout, and no time before the first byte. Here the
-//! two are apart: a head that has begun must be whole within a short time, a connection that waits between requests may
-//! wait longer. So the stream notes when bytes come and go ([`TimedStream`]), the service when requests run
-//! ([`Activity::request`]), and [`Activity::timed_out`] resolves once the connection has outstayed its time.
+//! hyper limits the request head and the idle time before it with one timeout, and has none before the first byte.
+//! Here they are separate: a head that has begun must be complete within a short time, while a connection between
+//! requests may wait longer. [`TimedStream`] records when bytes are read and written, [`Activity::request`] when
+//! requests run, and [`Activity::timed_out`] resolves once the connection has exceeded its time.
 
 use std::io;
 use std::pin::Pin;
@@ -15,43 +15,43 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use warp::http::Version;
 
-/// Bytes one write of HTTP/2's own upkeep has at most: a ping, an acknowledgement, a window update.
+/// Maximum bytes of one HTTP/2 control write: a ping, an acknowledgement, a window update.
 const UPKEEP_BYTES_MAX: usize = 64;
 
-/// How long a connection may take for what.
+/// Timeouts of a connection by phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
-    /// For a whole request head, from its first byte; for the first byte of a new connection too.
+    /// For a complete request head, from its first byte; also for the first byte of a new connection.
     pub head: Duration,
-    /// Between an answer and the next request.
+    /// Between a response and the next request.
     pub idle: Duration,
 }
 
-/// What a connection is doing. Cheap to clone.
+/// The state of a connection. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Activity(Arc<Mutex<ActivityState>>);
 
 #[derive(Debug)]
 struct ActivityState {
-    /// Requests being answered; over HTTP/2 several at once.
+    /// Requests in progress; over HTTP/2 there may be several.
     running: usize,
-    /// Since when the phase lasts.
+    /// When the current phase began.
     since: Instant,
     phase: ConnectionPhase,
-    /// Whether bytes between requests begin a head. Over HTTP/2 they may as well be a ping.
+    /// Whether bytes between requests begin a head. Over HTTP/2 they may also be a ping.
     bytes_begin_heads: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionPhase {
-    /// A head is awaited or coming.
+    /// Waiting for a head or receiving one.
     Head,
-    /// Nothing has come since the last answer.
+    /// Nothing has been received since the last response.
     Idle,
 }
 
 impl Activity {
-    /// A connection just accepted.
+    /// A connection that was just accepted.
     pub(super) fn begin(now: Instant) -> Self {
         Self(Arc::new(Mutex::new(ActivityState {
             running: 0,
@@ -61,7 +61,7 @@ impl Activity {
         })))
     }
 
-    /// A request runs for as long as the value lives.
+    /// Marks a request as running for as long as the returned value lives.
     pub(super) fn request(&self, version: Version) -> RunningRequest {
         let mut state = self.state();
         state.running += 1;
@@ -69,7 +69,7 @@ impl Activity {
         RunningRequest(self.clone())
     }
 
-    /// Resolves when the connection has outstayed its time; never while a request runs.
+    /// Resolves when the connection has exceeded its time; never while a request runs.
     pub(super) async fn timed_out(&self, timeouts: Timeouts) {
         loop {
             let now = Instant::now();
@@ -77,13 +77,13 @@ impl Activity {
             if deadline <= now {
                 return;
             }
-            // Whatever happens meanwhile may bring the deadline nearer than the one just seen.
-            let least = now + timeouts.head.min(timeouts.idle);
-            tokio::time::sleep_until(deadline.min(least)).await;
+            // An event in the meantime may move the deadline closer than the one just computed.
+            let next_check = now + timeouts.head.min(timeouts.idle);
+            tokio::time::sleep_until(deadline.min(next_check)).await;
         }
     }
 
-    /// The end of the present phase's time, or some time later while a request runs.
+    /// The end of the current phase's time, or a later time while a request runs.
     fn deadline(&self, timeouts: Timeouts, now: Instant) -> Instant {
         let state = self.state();
         match state.phase {
@@ -101,7 +101,7 @@ impl Activity {
         }
     }
 
-    /// A long answer on a slow line is no idleness.
+    /// A long response on a slow line does not count as idle.
     fn bytes_written(&self, bytes: usize, now: Instant) {
         let mut state = self.state();
         if state.phase == ConnectionPhase::Idle && bytes > UPKEEP_BYTES_MAX {
@@ -122,7 +122,7 @@ impl Activity {
     }
 }
 
-/// A request being answered.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct RunningRequest(Activity);
 
@@ -132,7 +132,7 @@ impl Drop for RunningRequest {
     }
 }
 
-/// A stream whose bytes are noted.
+/// A stream that records when bytes are read and written.
 #[derive(Debug)]
 pub(super) struct TimedStream<S> {
     stream: S,
@@ -202,14 +202,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
 mod tests {
     use super::*;
 
-    const PATIENCE: Timeouts = Timeouts {
+    const TIMEOUTS: Timeouts = Timeouts {
         head: Duration::from_secs(30),
         idle: Duration::from_secs(75),
     };
 
-    /// Seconds from `start` until the connection is overdue, as it stands.
+    /// Seconds from `start` until the connection times out in its current state.
     fn until_s(activity: &Activity, start: Instant) -> u64 {
-        (activity.deadline(PATIENCE, start) - start).as_secs()
+        (activity.deadline(TIMEOUTS, start) - start).as_secs()
     }
 
     fn after(start: Instant, seconds: u64) -> Instant {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_has_its_time_and_an_idle_connection_has_more() {
+    fn a_head_and_an_idle_connection_have_separate_timeouts() {
         let start = Instant::now();
         let activity = Activity::begin(start);
         activity.bytes_read(after(start, 10));
@@ -227,26 +227,26 @@ mod tests {
         activity.request_ended(start);
         assert_eq!(until_s(&activity, start), 75);
 
-        // The first byte of the next head ends the idle time; further bytes do not prolong the head's.
+        // The first byte of the next head ends the idle time; further bytes do not extend the head's.
         activity.bytes_read(after(start, 60));
         activity.bytes_read(after(start, 70));
         assert_eq!(until_s(&activity, start), 90);
     }
 
     #[test]
-    fn a_running_request_and_an_answer_still_being_written_are_not_overdue() {
+    fn a_connection_does_not_time_out_while_a_request_runs_or_a_response_is_written() {
         let start = Instant::now();
         let activity = Activity::begin(start);
         let _running = activity.request(Version::HTTP_11);
         let late = after(start, 10_000);
-        assert!(activity.deadline(PATIENCE, late) > late);
+        assert!(activity.deadline(TIMEOUTS, late) > late);
         activity.request_ended(start);
         activity.bytes_written(4_096, after(start, 70));
         assert_eq!(until_s(&activity, start), 145);
     }
 
     #[test]
-    fn pings_between_requests_of_http2_neither_shorten_nor_prolong_the_idle_time() {
+    fn pings_between_requests_of_http2_do_not_change_the_idle_time() {
         let start = Instant::now();
         let activity = Activity::begin(start);
         let _running = activity.request(Version::HTTP_2);

@@ -1,7 +1,7 @@
-//! What an endpoint is: one value that states everything about it.
+//! Endpoints: one value states everything about each of them.
 //!
-//! The router, the pipeline, the OpenAPI document and the policy tests read these values and nothing else. A value is a
-//! struct literal, so none of its fields can be forgotten; [`crate::resources`] lists them all.
+//! The router, the pipeline, the OpenAPI document and the policy tests read these values and nothing else. A value
+//! is a struct literal, so no field can be forgotten; [`crate::resources`] lists them all.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use toise_accounts::grants::is_endpoint_name;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 
-/// Bytes the body of an ordinary request may have.
+/// Maximum body length of an ordinary request, in bytes.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes the body of a `_many` request may have.
+/// Maximum body length of a `_many` request, in bytes.
 pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// JSON of the ordinary size.
+/// A JSON body of ordinary length.
 pub const JSON_BODY: BodyRule = BodyRule::Json {
     bytes_max: BODY_BYTES_MAX,
 };
-/// JSON of many bodies.
+/// A JSON body of a `_many` request.
 pub const MANY_JSON_BODY: BodyRule = BodyRule::Json {
     bytes_max: MANY_BODY_BYTES_MAX,
 };
@@ -36,16 +36,16 @@ pub const MANY_JSON_BODY: BodyRule = BodyRule::Json {
 pub enum Access {
     /// Anyone, without a key.
     Public,
-    /// Any key that works.
+    /// Any valid key.
     Keyed,
-    /// A key granted the scope, or this endpoint by its name. Made by [`Access::scoped`].
+    /// A key granted the scope, or this endpoint by name. Created by [`Access::scoped`].
     Scoped(Scope, &'static str),
 }
 
 impl Access {
-    /// A key granted the scope, or the endpoint by its name.
+    /// A key granted the scope, or the endpoint by name.
     ///
-    /// In a constant, a name that no grant may hold ([`toise_accounts::grants::ENDPOINTS`]) does not compile.
+    /// In a constant, a name that cannot be granted ([`toise_accounts::grants::ENDPOINTS`]) is a compile error.
     pub const fn scoped(scope: Scope, grant: &'static str) -> Self {
         assert!(
             is_endpoint_name(grant),
@@ -55,39 +55,39 @@ impl Access {
     }
 }
 
-/// What an answered call counts as.
+/// The consumption type of an answered call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// Nothing: it is neither priced nor counted, and no quota bounds it.
+    /// Not priced, not counted and not limited by a quota.
     Free,
-    /// A call of this type, priced by the list.
+    /// A call of this type, priced by the price list.
     As(Consumption),
 }
 
-/// What body an endpoint takes.
+/// The body an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyRule {
-    /// None; one that comes is ignored.
+    /// None; a body that is sent is ignored.
     None,
-    /// JSON of at most this many bytes.
+    /// JSON with a maximum length.
     Json {
-        /// Greatest length.
+        /// Maximum length, in bytes.
         bytes_max: usize,
     },
 }
 
-/// How long a call may take.
+/// Time limit of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// As long as any request.
+    /// The limit of every request.
     Request,
-    /// As long as any request, and twice the wait for a page: the call may collect one, and may have waited for
-    /// another of its idempotency key before.
+    /// The limit of every request, plus twice the wait for a page: the call may collect one, after it has waited
+    /// for another call with the same idempotency key.
     Collection,
 }
 
 impl Time {
-    /// Longest time a call may take, its body included.
+    /// Maximum duration of a call, including its body.
     pub fn limit(self, app: &App) -> Duration {
         match self {
             Time::Request => app.request_timeout,
@@ -96,27 +96,27 @@ impl Time {
     }
 }
 
-/// Answers a call.
+/// Handles a call.
 pub type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<ApiResponse, ApiError>>;
 
-/// An endpoint: a method on a path, and all that is to say of it.
+/// An endpoint: a method on a path, with its rules and documentation.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Method; GET answers HEAD too.
+    /// Method; GET also serves HEAD.
     pub method: Method,
-    /// Path; a segment `{name}` takes any one segment.
+    /// Path; a segment `{name}` matches any one segment.
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
-    /// What an answered call counts as.
+    /// The consumption type of an answered call.
     pub counting: Counting,
-    /// What body it takes.
+    /// The body it accepts.
     pub body: BodyRule,
-    /// How long a call may take.
+    /// Its time limit.
     pub time: Time,
-    /// Answers a call.
+    /// Handles a call.
     pub handler: Handler,
-    /// What the OpenAPI document says of it; `None`: it is left out.
+    /// Its documentation in the OpenAPI document; `None` leaves it out.
     pub operation: Option<fn() -> Operation>,
 }
 
@@ -126,9 +126,9 @@ impl Endpoint {
         self.access != Access::Public
     }
 
-    /// Whether a client may send an `Idempotency-Key`: where asking twice could cost twice.
+    /// Whether a client may send an `Idempotency-Key`: if repeating the call could be charged twice.
     pub fn takes_idempotency_key(&self) -> bool {
-        let asks_again = self.method == Method::POST || self.time == Time::Collection;
-        asks_again && matches!(self.counting, Counting::As(_))
+        let is_repeatable = self.method == Method::POST || self.time == Time::Collection;
+        is_repeatable && matches!(self.counting, Counting::As(_))
     }
 }

@@ -1,4 +1,4 @@
-//! Everything an endpoint can answer instead of data, and the one place that turns it into HTTP.
+//! Every error response of an endpoint, and the one place that maps errors to HTTP.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -14,53 +14,53 @@ use toise_contract::query::BrokenQuery;
 use toise_engine::pool::PoolError;
 use toise_store as store;
 
-/// Seconds after which a refused question may be asked again.
+/// Seconds after which a rejected call may be retried.
 const OVERLOAD_RETRY_AFTER_S: u32 = 1;
 
-/// Seconds after which a call that another holds up may be tried again.
+/// Seconds after which a call blocked by another one may be retried.
 const BUSY_RETRY_AFTER_S: u32 = 10;
 
-/// An answer that is an error.
+/// An error response.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The body is not JSON.
     #[error("body: must be JSON: {0}")]
     NotJson(String),
-    /// The path holds a `%` that two hexadecimal digits do not follow.
+    /// The path contains a `%` that is not followed by two hexadecimal digits.
     #[error("path: percent-encoding is broken")]
     BrokenEncoding,
-    /// The body is JSON but not what the contract asks.
+    /// The body is JSON but violates the contract.
     #[error(transparent)]
     Invalid(#[from] Fault),
-    /// No key, or one that does not work.
+    /// The key is missing or invalid.
     #[error("x-api-key: {0}")]
     Unauthorised(&'static str),
-    /// The key works but not for this.
+    /// The key is valid but has no grant for this endpoint.
     #[error("x-api-key: this key is granted neither the scope {:?} nor the endpoint {endpoint:?}", scope.as_str())]
     Forbidden {
-        /// Scope that would open the endpoint.
+        /// Scope that would grant the endpoint.
         scope: Scope,
-        /// Grant that would open this endpoint alone.
+        /// Grant for this endpoint alone.
         endpoint: &'static str,
     },
-    /// The key asked more often than it may.
+    /// The key has exceeded its rate limit.
     #[error("too many calls a second for this key; retry after {} s", .0.retry_after_s)]
     RateLimited(LimitExceeded),
-    /// The key asked more in this month than it may.
-    #[error("the monthly quota of this key is reached; it begins anew in {} s", .0.retry_after_s)]
+    /// The key has exceeded its monthly quota.
+    #[error("monthly quota exceeded; it resets in {} s", .0.retry_after_s)]
     QuotaReached(LimitExceeded),
-    /// The key has as many estimates under way and waiting as it may.
+    /// The key has the maximum number of estimates running and waiting.
     #[error("too many estimates at once for this key; retry shortly")]
     TooManyAtOnce(LimitExceeded),
-    /// What was asked for before waits to be done.
+    /// An earlier request of the same kind is still waiting.
     #[error("{0}; retry later")]
     StillWaiting(String),
-    /// The client's key was used for another request.
+    /// The idempotency key was used for another request.
     #[error(
         "idempotency-key: was used for another request in the last 24 hours; must be a new one"
     )]
     IdempotencyConflict,
-    /// No record of that name, or one of another account.
+    /// No such record, or it belongs to another account.
     #[error("no such {0}")]
     NotFound(&'static str),
     /// The query string cannot be decoded.
@@ -72,44 +72,44 @@ pub enum ApiError {
     /// The path exists with other methods, listed as in `Allow`.
     #[error("method not allowed; must be one of: {0}")]
     MethodNotAllowed(String),
-    /// The body is longer than the endpoint takes.
+    /// The body is longer than the endpoint accepts.
     #[error("body: must not exceed {bytes_max} bytes")]
     TooLarge {
-        /// What the endpoint takes.
+        /// Maximum length, in bytes.
         bytes_max: usize,
     },
-    /// The body is not of the media type the endpoint takes.
+    /// The body does not have the media type that the endpoint accepts.
     #[error("content-type: must be application/json, without content-encoding")]
     UnsupportedMediaType,
     /// The client stopped sending its body, or sent it too slowly.
-    #[error("body: did not arrive whole and in time")]
+    #[error("body: did not arrive completely or in time")]
     BodyInterrupted,
-    /// Too many questions at once.
+    /// Too many concurrent queries.
     #[error("the service is busy; retry shortly")]
     Overloaded,
-    /// No model was trained yet.
+    /// No model has been trained yet.
     #[error(
-        "no model to estimate with: train one with `toise train`; the service takes it up by itself"
+        "no model to estimate with: train one with `toise train`; the service loads it automatically"
     )]
     NoModel,
-    /// The service starts or drains.
+    /// The service is starting or draining.
     #[error("not ready: starting or draining")]
     NotReady,
-    /// The request took longer than requests may.
+    /// The request exceeded its time limit.
     #[error("the request took too long")]
     TimedOut,
-    /// A failure of ours; its text goes to the log, never to the client.
+    /// An internal failure; its text is logged and never sent to the client.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl ApiError {
-    /// Hides a failure of ours.
+    /// Wraps an internal failure.
     pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         ApiError::Internal(error.into())
     }
 
-    /// Status and `error.code`, as the contract's table has them; 408 joins the row of the transport's errors.
+    /// Status and `error.code` as in the contract's table; 408 shares the code of the transport errors.
     pub fn status_and_code(&self) -> (StatusCode, u32) {
         match self {
             ApiError::NotJson(_) | ApiError::BrokenEncoding | ApiError::BrokenQuery(_) => {
@@ -135,7 +135,8 @@ impl ApiError {
         }
     }
 
-    /// The answer; what is our failure is logged and carries the request id for the client to quote.
+    /// The response. An internal failure is logged, and its response contains the request id for the client to
+    /// quote.
     pub fn into_response(self, request_id: Uuid) -> Response<Bytes> {
         let (status, code) = self.status_and_code();
         let mut message = self.to_string();
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_of_ours_says_nothing_but_the_request_id() {
+    fn an_internal_failure_reveals_only_the_request_id() {
         let id = Uuid::now_v7();
         let response = ApiError::internal("/secret/path: no such file").into_response(id);
         assert_eq!(response.status(), 500);

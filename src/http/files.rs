@@ -1,5 +1,5 @@
-//! Files compiled into the executable, and how they are sent: with a digest as `ETag`, and under a policy that lets a page
-//! load nothing from, and talk to nothing but, the service itself.
+//! Files compiled into the executable, and their responses: with a digest as `ETag`, and under a content security
+//! policy that allows a page to load from and connect to the service only.
 
 use bytes::Bytes;
 use warp::http::header::{
@@ -8,18 +8,18 @@ use warp::http::header::{
 };
 use warp::http::{HeaderMap, Response, StatusCode};
 
-/// What a page may load: files of the service; style attributes and small pictures it writes itself.
+/// What a page may load: files of the service, and inline styles and images.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
-/// How long a browser may keep a file before it asks whether it changed.
+/// Cache rule of files: a browser may keep them for a day before it revalidates.
 pub const FILE_CACHE: &str = "public, max-age=86400";
-/// Pages and their settings are asked again each time.
+/// Cache rule of pages and their settings: revalidated on every use.
 pub const PAGE_CACHE: &str = "no-cache";
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// A file ready to be sent.
+/// A file ready to send.
 #[derive(Debug)]
 pub struct DocsFile {
     /// Its name in the path.
@@ -32,7 +32,7 @@ pub struct DocsFile {
 }
 
 impl DocsFile {
-    /// A file of this media type; `None` when that cannot stand in a header.
+    /// A file with a media type; `None` if the media type is not a valid header value.
     pub fn new(
         name: &'static str,
         media_type: &str,
@@ -54,7 +54,7 @@ impl DocsFile {
         })
     }
 
-    /// The answer with the file, or without it where the client has it.
+    /// The response with the file, or 304 if the client already has it.
     pub fn send(&self, headers: &HeaderMap) -> Response<Bytes> {
         let unchanged = headers
             .get_all(IF_NONE_MATCH)

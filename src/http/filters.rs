@@ -1,13 +1,14 @@
-//! The service as warp filters: which group of paths a request belongs to, and what its group adds.
+//! The service as warp filters: which group of paths a request belongs to, and what the group adds.
 //!
 //! | Group | Paths | Adds |
 //! |---|---|---|
-//! | protected | `/v2/protected/…` | nothing: answers are written once, by threads that compute |
-//! | guide | `/docs/guide/…` | gzip, for those who take it: small pages, the same for everyone |
+//! | protected | `/v2/protected/…` | nothing: responses are written once, on compute threads |
+//! | guide | `/docs/guide/…` | gzip, for clients that accept it: small pages, the same for everyone |
 //! | open | everything else | nothing |
 //!
-//! Every group ends in the same [`pipeline`], which finds the [`crate::endpoint::Endpoint`]. warp rejects what no filter
-//! takes, in plain text and without the methods of a path; so the last group takes everything, and nothing is rejected.
+//! Every group ends in the same [`pipeline`], which finds the [`crate::endpoint::Endpoint`]. warp would reject
+//! unmatched requests in plain text and without the methods of a path; the last group therefore matches everything,
+//! and nothing is rejected.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -24,10 +25,10 @@ use super::body::{self, Incoming};
 use super::pipeline::Head;
 use super::{App, pipeline};
 
-/// The coding a client may take.
+/// The supported content coding.
 const GZIP: &str = "gzip";
 
-/// The whole service as one filter, which takes every request and rejects none.
+/// The whole service as one filter that accepts every request and rejects none.
 pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
     groups(move |head: Head, body: Incoming| {
         let app = app.clone();
@@ -35,7 +36,7 @@ pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
     })
 }
 
-/// The groups, over whatever answers.
+/// The groups, around any handler.
 fn groups<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>
 where
     F: Fn(Head, Incoming) -> A + Clone + Send + Sync + 'static,
@@ -44,7 +45,7 @@ where
     let protected = warp::path!("v2" / "protected" / ..).and(answered(answer.clone()));
     let guide = warp::path!("docs" / "guide" / ..).and(compressed(answered(answer.clone())));
     let open = answered(answer);
-    // Most requests are of the first.
+    // Most requests belong to the first group.
     protected.boxed().or(guide).unify().or(open).unify().boxed()
 }
 
@@ -60,7 +61,7 @@ where
         .boxed()
 }
 
-/// Takes the head of a request.
+/// Extracts the head of a request.
 fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
@@ -77,9 +78,9 @@ fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
         )
 }
 
-/// The same, compressed for clients that say they take it.
+/// Compresses the responses for clients that accept gzip.
 ///
-/// Who asks whether a page changed mostly gets an answer without a body, which there is nothing of to compress.
+/// A conditional request is passed on uncompressed: its response usually has no body.
 fn compressed(
     answers: BoxedFilter<(warp::reply::Response,)>,
 ) -> BoxedFilter<(warp::reply::Response,)> {
@@ -96,7 +97,7 @@ fn compressed(
     answers.map(varies).boxed()
 }
 
-/// Passes requests that want a body and take it compressed.
+/// Passes requests that want a compressed body.
 fn takes_gzip() -> impl Filter<Extract = (), Error = Rejection> + Clone {
     warp::get()
         .and(warp::header::headers_cloned())
@@ -107,7 +108,7 @@ fn takes_gzip() -> impl Filter<Extract = (), Error = Rejection> + Clone {
         .untuple_one()
 }
 
-/// Whether `Accept-Encoding` names gzip, and not only to refuse it (`q=0`).
+/// Whether `Accept-Encoding` names gzip with a weight other than 0.
 fn names_gzip(headers: &HeaderMap) -> bool {
     let lists = headers.get_all(ACCEPT_ENCODING).iter();
     let mut codings = lists
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use warp::test::request;
 
-    /// Answers with the head and the length of the body it was given.
+    /// Returns the head and the length of the body it received.
     fn echo() -> BoxedFilter<(warp::reply::Response,)> {
         groups(|head: Head, mut body: Incoming| async move {
             let length = body.read(100).await.unwrap().len();
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_request_is_taken_whole_whatever_its_group() {
+    async fn every_group_passes_the_complete_request_on() {
         for path in [
             "/",
             "/v2/protected/x",
@@ -148,11 +149,13 @@ mod tests {
             "//",
         ] {
             for method in ["GET", "POST", "HEAD", "BREW"] {
-                let asked = request().method(method).path(&format!("{path}?a=%20b"));
-                let response = asked.body("123").reply(&echo()).await;
+                let request = warp::test::request()
+                    .method(method)
+                    .path(&format!("{path}?a=%20b"));
+                let response = request.body("123").reply(&echo()).await;
                 assert_eq!(response.status(), 200);
-                let said = format!("{method} {path} a=%20b 3");
-                assert_eq!(response.body(), said.as_bytes());
+                let expected = format!("{method} {path} a=%20b 3");
+                assert_eq!(response.body(), expected.as_bytes());
             }
         }
         let response = request().path("/healthz").reply(&echo()).await;
@@ -160,10 +163,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_guide_is_compressed_and_only_for_those_who_take_it() {
+    async fn only_the_guide_is_compressed_and_only_if_the_client_accepts_it() {
         let coding = async |path: &str, accepted: &str| {
-            let asked = request().path(path).header("accept-encoding", accepted);
-            let response = asked.reply(&echo()).await;
+            let request = warp::test::request()
+                .path(path)
+                .header("accept-encoding", accepted);
+            let response = request.reply(&echo()).await;
             let vary = response.headers().get("vary").cloned();
             assert_eq!(vary.is_some(), path.starts_with("/docs/guide"), "{path}");
             response.headers().get("content-encoding").cloned()
@@ -176,10 +181,13 @@ mod tests {
         for accepted in ["br", "gzip;q=0", "identity", ""] {
             assert_eq!(coding("/docs/guide/x", accepted).await, None, "{accepted}");
         }
-        let again = request()
+        let conditional = request()
             .path("/docs/guide/")
             .header("accept-encoding", "gzip");
-        let again = again.header("if-none-match", "\"x\"").reply(&echo()).await;
-        assert!(!again.headers().contains_key("content-encoding"));
+        let conditional = conditional
+            .header("if-none-match", "\"x\"")
+            .reply(&echo())
+            .await;
+        assert!(!conditional.headers().contains_key("content-encoding"));
     }
 }

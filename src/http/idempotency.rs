@@ -1,7 +1,8 @@
-//! Calls a client may repeat: the `Idempotency-Key` header, the digest of a request, and one call at a time per key.
+//! Repeatable calls: the `Idempotency-Key` header, the digest of a request, and one call at a time per key.
 //!
-//! A client that does not know whether its call arrived sends it again under the same key. While the first is under
-//! way the second waits; then it is given the stored answer. Answers are stored with the ledger's row, in one commit.
+//! A client that does not know whether its call arrived sends it again under the same key. While the first call
+//! runs, the second waits; then it gets the stored response. Responses are stored with the ledger's row, in one
+//! commit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,14 +19,14 @@ use toise_accounts::ledger::{StoredResponse, stored_response};
 use toise_contract::Fault;
 use toise_store::Store;
 
-/// Header that carries the client's key.
+/// Header with the client's key.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
-/// Header of an answer that was given before.
+/// Header that marks a replayed response.
 pub const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
-/// Characters a key may have.
+/// Maximum length of a key, in characters.
 pub const KEY_CHARS_MAX: usize = 255;
 
-/// The key of a request, if it has one.
+/// The idempotency key of a request, if any.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_HEADER) else {
         return Ok(None);
@@ -39,7 +40,7 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     Ok(Some(text.to_owned()))
 }
 
-/// Digest of what is asked.
+/// Digest of a request.
 pub fn request_digest(method: &Method, path: &str, query: &str, body: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for part in [
@@ -56,11 +57,11 @@ pub fn request_digest(method: &Method, path: &str, query: &str, body: &[u8]) -> 
 
 type ClaimKey = (Uuid, String);
 
-/// Keys under which a call is under way. Cheap to clone.
+/// Keys for which a call is running. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct IdempotencyClaims(Arc<Mutex<HashMap<ClaimKey, Arc<tokio::sync::Mutex<()>>>>>);
 
-/// A key held by one call, until dropped.
+/// A key held by one call until this is dropped.
 #[derive(Debug)]
 pub struct IdempotencyClaim {
     claims: IdempotencyClaims,
@@ -94,7 +95,7 @@ impl Drop for IdempotencyClaim {
     fn drop(&mut self) {
         let mut claims = self.claims.lock();
         self.turn = None;
-        // Others that wait hold the mutex too; the last one leaves only the map's.
+        // Waiting calls hold the mutex too; if none is left, only the map holds it.
         if claims
             .get(&self.name)
             .is_some_and(|mutex| Arc::strong_count(mutex) == 1)
@@ -105,7 +106,7 @@ impl Drop for IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// The answer given before under this key; 409 when it was to another request. Reads the store.
+    /// The response stored under this key; 409 if it belongs to another request. Reads the store.
     pub async fn replayed_response(
         &self,
         store: &Store,
@@ -134,7 +135,7 @@ impl IdempotencyClaim {
         Ok(Some(ApiResponse::from(response).free_of_charge()))
     }
 
-    /// The answer as it is stored.
+    /// The response in the form in which it is stored.
     pub fn to_stored_response(&self, answer: &ApiResponse) -> StoredResponse {
         let content_type = answer.response.headers().get(CONTENT_TYPE);
         StoredResponse {
@@ -155,15 +156,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_call_at_a_time_holds_a_key_and_nothing_is_left_behind() {
+    async fn one_call_at_a_time_holds_a_key_and_the_last_one_removes_it() {
         let claims = IdempotencyClaims::default();
         let account = Uuid::now_v7();
         let first = claims.claim(account, "k".into(), [0; 32]).await;
         let mut second = Box::pin(claims.claim(account, "k".into(), [0; 32]));
         assert!(futures::poll!(&mut second).is_pending());
-        let mut given_up = Box::pin(claims.claim(account, "k".into(), [0; 32]));
-        assert!(futures::poll!(&mut given_up).is_pending());
-        drop(given_up);
+        let mut cancelled = Box::pin(claims.claim(account, "k".into(), [0; 32]));
+        assert!(futures::poll!(&mut cancelled).is_pending());
+        drop(cancelled);
         let other = claims.claim(Uuid::now_v7(), "k".into(), [0; 32]).await;
         drop(first);
         let second = second.await;
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_request_do_not_run_into_each_other() {
+    fn the_parts_of_a_request_are_separated_in_its_digest() {
         let post = Method::POST;
         let digest = |path, query, body: &str| request_digest(&post, path, query, body.as_bytes());
         assert_ne!(digest("/a", "b", ""), digest("/ab", "", ""));

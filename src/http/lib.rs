@@ -1,9 +1,10 @@
-//! The service over HTTP: one list of endpoints, one pipeline before them, one mapping of errors.
+//! The service over HTTP: one list of endpoints, one pipeline for every request, one mapping of errors.
 //!
-//! [`server`] accepts connections and hands each request to the warp filters of [`filters`], whose groups all end in
-//! [`pipeline`]: it finds the [`endpoint::Endpoint`], checks size, key, scope, rate and quota, calls the handler, writes
-//! the ledger and finishes the answer. Within a group paths are looked up in a tree ([`router`]) rather than tried one
-//! filter after the other: the 405 answer must list the methods of a path, and policy tests walk every endpoint.
+//! [`server`] accepts connections and passes each request to the warp filters of [`filters`], whose groups all end
+//! in [`pipeline`]: it finds the [`endpoint::Endpoint`], checks size, key, scope, rate and quota, calls the
+//! handler, writes the ledger and finishes the response. Within a group, paths are looked up in a tree ([`router`])
+//! instead of trying one filter after another: a 405 response must list the methods of a path, and policy tests
+//! visit every endpoint.
 
 pub mod addresses;
 pub mod auth;
@@ -50,53 +51,53 @@ use addresses::ReceiverChecker;
 use idempotency::IdempotencyClaims;
 use resources::opendata::OpenDataBackend;
 
-/// What every request shares. Cheap to clone.
+/// State shared by all requests. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     /// The open-data tables.
     pub answers: Arc<dyn OpenDataBackend>,
     /// Accounts, keys, ledger.
     pub store: Store,
-    /// Tells the time.
+    /// The clock.
     pub clock: Clock,
-    /// Counts what keys use.
+    /// Usage of keys while the process runs.
     pub meters: KeyMeters,
-    /// What new keys may use unless they say.
+    /// Default limits of new keys.
     pub limits: KeyLimits,
-    /// What calls cost.
+    /// The price list.
     pub prices: Arc<Prices>,
-    /// Writes what calls cost.
+    /// Writes call records.
     pub ledger: Ledger,
-    /// Adverts and properties: the store, and the table kept up with it.
+    /// Adverts and properties: the store, and the table derived from it.
     pub properties: Arc<Projection>,
     /// The alerts of accounts.
     pub alerts: AlertRegistry,
-    /// Checks where their matches are to be posted.
+    /// Checks whether receivers may be called.
     pub addresses: ReceiverChecker,
-    /// Gets listings by their addresses.
+    /// Collects listings by URL.
     pub collector: Collector,
-    /// Turns of the calls that bring adverts.
+    /// Permits of calls that ingest adverts.
     pub ingesting: Arc<Semaphore>,
-    /// Calls under way that may be repeated.
+    /// Repeatable calls that are running.
     pub claims: IdempotencyClaims,
-    /// Checks keys.
+    /// Verifies keys.
     pub verifier: KeyVerifier,
-    /// Seals and opens cursors.
+    /// Signs and verifies cursors.
     pub cursors: CursorKey,
-    /// The model that values homes, once there is one.
+    /// The model that values homes, once one is trained.
     pub models: LiveModel,
-    /// Where questions compute.
+    /// The pool on which queries run.
     pub pool: QueryPool,
     /// Whether the service takes requests.
     pub readiness: Readiness,
-    /// What the service counts.
+    /// The service's metrics.
     pub metrics: Metrics,
-    /// Longest a request may take, its body included.
+    /// Maximum duration of a request, including its body.
     pub request_timeout: Duration,
 }
 
-/// Whether the service takes requests; `/healthz` tells. Starting by default. A service of which a worker died is not
-/// ready, whatever else it is. Cheap to clone.
+/// Whether the service accepts requests, as reported by `/healthz`. It begins as starting. A service with a dead
+/// worker is never ready. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     phase: Arc<AtomicU8>,
@@ -107,7 +108,7 @@ const READY: u8 = 1;
 const DRAINING: u8 = 2;
 
 impl Readiness {
-    /// Of a service with these workers.
+    /// The readiness of a service with these workers.
     pub fn of(supervisor: &Supervisor) -> Self {
         Self {
             phase: Arc::default(),
@@ -120,18 +121,18 @@ impl Readiness {
         &self.supervisor
     }
 
-    /// The service now takes requests.
+    /// Marks the service as accepting requests.
     pub fn set_ready(&self) {
         self.phase.store(READY, Ordering::Release);
         self.supervisor.set_ready();
     }
 
-    /// The service finishes what it has and takes nothing new.
+    /// Marks the service as draining: it finishes running requests and accepts no new ones.
     pub fn set_draining(&self) {
         self.phase.store(DRAINING, Ordering::Release);
     }
 
-    /// Neither starting nor draining, and all workers alive.
+    /// Whether it is neither starting nor draining and all workers are alive.
     pub fn is_ready(&self) -> bool {
         self.phase.load(Ordering::Acquire) == READY && self.supervisor.is_well()
     }

@@ -1,5 +1,5 @@
-//! What every request passes, in this order and nowhere else: request id, limits of size and time, key, scope, rate,
-//! quota, endpoint, credits, headers.
+//! The pipeline of every request: request id, limits of size and time, key, scope, rate, quota, endpoint, credits
+//! and headers, in this order.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -27,17 +27,17 @@ use toise_accounts::ledger::{CallRecord, LedgerEntry};
 use toise_accounts::meter::{RateState, Reservation};
 use toise_telemetry::Refusal;
 
-/// Header that names a request, on every answer.
+/// Header with the request id, on every response.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
-/// Header that tells the credits a call cost, on every protected answer.
+/// Header with the credits charged for a call, on every protected response.
 pub const CREDITS_HEADER: HeaderName = HeaderName::from_static("x-credits");
-/// Calls a second the key may make.
+/// Header with the key's rate, calls per second.
 pub const RATE_LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
-/// Calls that may follow at once.
+/// Header with the calls that can be made at once.
 pub const RATE_REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit-remaining");
-/// Seconds until the full rate may be used again.
+/// Header with the seconds until the full burst is available again.
 pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
-/// Percent of the monthly quota used, once it is 75 or more.
+/// Header with the percentage of the monthly quota used, once it is 75 or more.
 pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
 const PROTECTED_PREFIX: &str = "/v2/protected/";
 
@@ -46,15 +46,15 @@ const PROTECTED_PREFIX: &str = "/v2/protected/";
 pub struct Head {
     /// Method.
     pub method: Method,
-    /// The path, not decoded.
+    /// The path, not percent-decoded.
     pub path: FullPath,
-    /// The query string, not decoded.
+    /// The query string, not percent-decoded.
     pub query: String,
     /// The headers.
     pub headers: HeaderMap,
 }
 
-/// What headers and log tell of a request, filled on its way.
+/// Data for headers and log, collected while a request is processed.
 struct RequestTrace {
     request_id: Uuid,
     endpoint: Option<&'static Endpoint>,
@@ -64,7 +64,7 @@ struct RequestTrace {
     credits: u64,
 }
 
-/// An answer not yet paid for.
+/// A response that has not been billed yet.
 struct UnbilledResponse {
     answer: ApiResponse,
     reservation: Option<Reservation>,
@@ -81,7 +81,7 @@ impl From<ApiResponse> for UnbilledResponse {
     }
 }
 
-/// Answers a request; whatever happens, with an identifier, a line of the log and a count.
+/// Handles a request; in every case, the response has a request id and is logged and counted.
 pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Bytes> {
     let started = Instant::now();
     let found = router::find(&head.method, head.path.as_str());
@@ -100,11 +100,11 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Byte
         }
         Err(error) => Err(error),
     };
-    let paid = match outcome {
+    let billed = match outcome {
         Ok(unbilled) => bill(app, &mut trace, unbilled).await,
         Err(error) => Err(error),
     };
-    let mut response = match paid {
+    let mut response = match billed {
         Ok(response) => response,
         Err(error) => {
             if matches!(error, ApiError::Overloaded) {
@@ -119,7 +119,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Byte
     response
 }
 
-/// What a call comes to within its time. A panic must not take the connection, and the other requests on it, along.
+/// Limits the duration of a call and catches a panic, which must not end the connection and its other requests.
 async fn within(
     limit: Duration,
     handled: impl Future<Output = Result<UnbilledResponse, ApiError>>,
@@ -164,7 +164,7 @@ async fn handle(
     trace: &mut RequestTrace,
 ) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
-    // The length is refused before the key is looked at, the body read only after the quota.
+    // The length is checked before the key; the body is read only after the quota check.
     body::check_headers(endpoint.body, &head.headers)?;
     let now = app.clock.now();
     let reservation = admit(app, endpoint, &head.headers, now, trace).await?;
@@ -203,7 +203,7 @@ async fn handle(
     })
 }
 
-/// Key, scope, rate and quota. The place taken in the quota is given back unless the call counts in the end.
+/// Checks key, scope, rate and quota. The reservation in the quota is released unless the call counts in the end.
 async fn admit(
     app: &App,
     endpoint: &Endpoint,
@@ -245,7 +245,7 @@ async fn admit(
     Ok(Some(reservation))
 }
 
-/// Writes what the call leaves in the ledger, before the answer goes.
+/// Writes the call record to the ledger before the response is sent.
 async fn bill(
     app: &App,
     trace: &mut RequestTrace,

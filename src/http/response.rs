@@ -1,4 +1,4 @@
-//! What an endpoint gives back: the answer, and how much of it is paid for.
+//! The result of an endpoint: the response, and how many units it costs.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
@@ -7,32 +7,32 @@ use warp::http::{Response, StatusCode};
 
 use super::error::ApiError;
 
-/// Bytes of an answer beside its records.
+/// Bytes of a response in addition to its records.
 const ENVELOPE_BYTES: usize = 16;
 
-/// An endpoint's answer.
+/// An endpoint's response.
 #[derive(Debug)]
 pub struct ApiResponse {
     /// Status, headers, body.
     pub response: Response<Bytes>,
-    /// Units of the endpoint's consumption: credits are their number times the price.
+    /// Units of the endpoint's consumption type; credits are their number times the price.
     pub units: u64,
-    /// Whether the call counts at all.
+    /// Whether the call is counted.
     pub counts: bool,
 }
 
 impl ApiResponse {
-    /// A 200 answer with a JSON text, one unit.
+    /// A 200 response with a JSON text, one unit.
     pub fn json(body: impl Into<Bytes>) -> Self {
         Self::typed("application/json", body)
     }
 
-    /// A 200 answer `{"data": …}`.
+    /// A 200 response `{"data": …}`.
     pub fn data(data: Value) -> Self {
         Self::json(json!({ "data": data }).to_string())
     }
 
-    /// A 200 answer `{"data": …}` with a record as it is stored; 404 where there is none.
+    /// A 200 response `{"data": …}` with a stored record; 404 if there is none.
     pub fn record(record: Option<Vec<u8>>, what: &'static str) -> Result<Self, ApiError> {
         let record = record.ok_or(ApiError::NotFound(what))?;
         let mut bytes = BytesMut::with_capacity(record.len() + ENVELOPE_BYTES);
@@ -42,13 +42,13 @@ impl ApiResponse {
         Ok(Self::json(bytes))
     }
 
-    /// The same with another status.
+    /// Sets the status.
     pub fn with_status(mut self, status: StatusCode) -> Self {
         *self.response.status_mut() = status;
         self
     }
 
-    /// A 200 answer of another media type, one unit.
+    /// A 200 response of another media type, one unit.
     pub fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let mut response = Response::new(body.into());
         response
@@ -57,25 +57,25 @@ impl ApiResponse {
         Self::from(response)
     }
 
-    /// The same with another number of units.
+    /// Sets the number of units.
     pub fn with_units(mut self, units: u64) -> Self {
         self.units = units;
         self
     }
 
-    /// The same, neither priced nor counted.
+    /// Makes the call free and not counted.
     pub fn free_of_charge(mut self) -> Self {
         self.counts = false;
         self
     }
 
-    /// Whether asking again would give the same: anything but "not yet".
+    /// Whether a repeated call would get the same response; false for 202.
     pub fn is_final(&self) -> bool {
         self.response.status() != StatusCode::ACCEPTED
     }
 }
 
-/// `{"data": […]}` of records as they are stored.
+/// `{"data": […]}` with stored records.
 pub fn list(records: &[Vec<u8>]) -> Bytes {
     let length: usize = records.iter().map(|record| record.len() + 1).sum();
     let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);

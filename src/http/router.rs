@@ -1,7 +1,7 @@
-//! From the method and path of a request to its endpoint and parameters.
+//! Routing: from the method and path of a request to its endpoint and parameters.
 //!
-//! A literal segment wins over a parameter, whatever the method; a path that exists with other methods answers 405 and
-//! lists them. Parameters are percent-decoded, and broken encoding is refused rather than passed on.
+//! A literal segment takes precedence over a parameter, whatever the method; a path that exists with other methods
+//! is answered with 405 and their list. Parameters are percent-decoded, and broken encoding is rejected.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -26,8 +26,8 @@ struct Router {
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     Router::of(resources::endpoints()).unwrap_or_else(|error| {
-        // Unit tests build the router, so this build would not have passed them.
-        tracing::error!(%error, "two endpoints have paths that cannot be told apart");
+        // Unit tests build the router, so a build with this error fails them.
+        tracing::error!(%error, "two endpoints have conflicting paths");
         Router::empty()
     })
 });
@@ -60,19 +60,19 @@ impl Router {
     }
 
     fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
-        let asked = match *method {
+        let wanted = match *method {
             Method::HEAD => &Method::GET,
             _ => method,
         };
         let Ok(found) = self.paths.at(path) else {
             return Err(ApiError::NoRoute);
         };
-        if let Some(endpoint) = found.value.iter().find(|one| one.method == asked) {
+        if let Some(endpoint) = found.value.iter().find(|one| one.method == wanted) {
             return Ok((endpoint, decode_params(&found.params)?));
         }
-        // A path may fit two patterns, such as `alerts/history/{alertId}` and `alerts/{alertId}/replay`.
+        // A path may match two patterns, such as `alerts/history/{alertId}` and `alerts/{alertId}/replay`.
         let is_literal = found.params.is_empty();
-        let of_method = self.methods.get(asked).filter(|_| !is_literal);
+        let of_method = self.methods.get(wanted).filter(|_| !is_literal);
         match of_method.and_then(|router| router.at(path).ok()) {
             Some(other) => Ok((other.value, decode_params(&other.params)?)),
             None => Err(not_allowed(found.value)),
@@ -80,7 +80,7 @@ impl Router {
     }
 }
 
-/// The endpoint of a request: 404 when the path has none, 405 when it has but not with this method.
+/// The endpoint of a request; 404 if the path has none, 405 if it has none with this method.
 pub fn find(method: &Method, path: &str) -> Result<Found, ApiError> {
     if decode(path).is_none() {
         return Err(ApiError::BrokenEncoding);
@@ -95,9 +95,9 @@ fn decode_params(params: &matchit::Params<'_, '_>) -> Result<Params, ApiError> {
         .collect()
 }
 
-/// Decodes `%xx`; `None` unless every `%` has its two digits and the bytes are UTF-8.
+/// Decodes `%xx`; `None` unless every `%` is followed by two digits and the bytes are UTF-8.
 fn decode(text: &str) -> Option<String> {
-    // The decoder leaves a `%` without digits as it is.
+    // The decoder leaves a `%` without digits unchanged.
     let is_whole = text.split('%').skip(1).all(|after| {
         let digits = after.as_bytes().get(..2);
         digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -121,7 +121,7 @@ fn not_allowed(endpoints: &[&'static Endpoint]) -> ApiError {
 mod tests {
     use super::*;
 
-    /// Path of the endpoint found and its parameters, or the message of the error.
+    /// Path and parameters of the endpoint found, or the error message.
     fn found(method: Method, path: &str) -> Result<(&'static str, Params), String> {
         let found = find(&method, path).map_err(|error| error.to_string());
         found.map(|(endpoint, params)| (endpoint.path, params))
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_wins_over_a_parameter_whatever_the_method() {
+    fn a_literal_takes_precedence_over_a_parameter() {
         let property = |rest: &str| format!("/v2/protected/properties/{rest}");
         let path = |rest| found(Method::GET, &property(rest)).unwrap().0;
         assert_eq!(path("a"), "/v2/protected/properties/{flxId}");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_decides_between_two_patterns_that_fit() {
+    fn the_method_decides_between_two_patterns_that_match() {
         let path = "/v2/protected/properties/search/alerts/history/replay";
         let pattern = |method| {
             found(method, path)
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_other_methods_lists_them_and_head_is_get() {
+    fn a_405_lists_the_methods_of_the_path_and_head_is_routed_as_get() {
         let path = "/v2/protected/adverts/search/alerts/x";
         let refused = found(Method::POST, path).unwrap_err();
         let all = "method not allowed; must be one of: GET, HEAD, PATCH, DELETE";
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_segment_is_no_parameter() {
+    fn an_empty_segment_is_not_a_parameter() {
         for path in [
             "/v2/protected/properties/",
             "/v2/protected/properties//check",
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_decoded_or_refused() {
+    fn segments_are_decoded_or_rejected() {
         assert_eq!(decode("a%20b%C3%A9+").as_deref(), Some("a bé+"));
         for broken in ["%", "%2", "%zz", "%FF", "%+1", "%é"] {
             assert_eq!(decode(broken), None, "{broken}");

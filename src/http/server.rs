@@ -1,8 +1,9 @@
-//! Connections: accepted under a cap, timed, over TLS if asked, and drained within a bound when the service stops.
+//! Connections: accepted up to a maximum, with timeouts, over TLS if configured, and drained when the service
+//! stops.
 //!
-//! warp's own server has none of these, so this loop accepts by itself and serves each connection with hyper. A
-//! connection beyond the cap waits in the kernel's backlog; one in its TLS handshake counts. How long a connection may
-//! take for what is in `connection.rs`.
+//! warp's own server has none of these, so this loop accepts connections and serves each with hyper. Connections
+//! beyond the maximum wait in the kernel's backlog; one in its TLS handshake counts. The timeouts by phase are in
+//! `connection.rs`.
 
 use std::error::Error;
 use std::future::Future;
@@ -30,28 +31,28 @@ use super::{App, filters};
 use crate::settings::ServerSettings;
 use toise_telemetry::Metrics;
 
-/// Pause after the system refuses a connection, usually for want of file descriptors.
+/// Pause after a failed accept, usually because file descriptors are exhausted.
 const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
-/// How often latencies recorded are folded into their classes.
+/// Interval at which recorded latencies are aggregated into histogram buckets.
 const METRICS_UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// Bounds of the connections.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Connections open at once.
+    /// Maximum open connections.
     pub connections_max: usize,
-    /// Longest TLS handshake.
+    /// Maximum duration of a TLS handshake.
     pub tls_handshake_timeout: Duration,
-    /// Longest wait for a whole request head, from the first byte of it or of the connection.
+    /// Maximum wait for a complete request head, from its first byte or from the start of the connection.
     pub header_read_timeout: Duration,
-    /// Longest idle time between two requests.
+    /// Maximum idle time between two requests.
     pub keep_alive_idle: Duration,
-    /// Longest wait for running requests when the service stops.
+    /// Maximum wait for running requests when the service stops.
     pub drain_timeout: Duration,
 }
 
 impl Default for ServerLimits {
-    /// Those of a configuration without anything set.
+    /// The limits of the default configuration.
     fn default() -> Self {
         Self::from(&ServerSettings::default())
     }
@@ -79,7 +80,7 @@ pub async fn run(
     run_with_tls(listener, None, app, limits, stop).await;
 }
 
-/// The same, over TLS where it is given.
+/// Serves HTTP, over TLS if given, until `stop` resolves, then finishes running requests within the drain timeout.
 pub async fn run_with_tls(
     listener: TcpListener,
     tls: Option<Tls>,
@@ -101,7 +102,7 @@ pub async fn run_with_tls(
     readiness.set_ready();
     loop {
         let accepted = async {
-            // The semaphore is never closed; were it, the loop would go on without a cap.
+            // The semaphore is never closed; if it were, the loop would accept without a maximum.
             let slot = Arc::clone(&slots).acquire_owned().await.ok();
             (listener.accept().await, slot)
         };
@@ -116,7 +117,7 @@ pub async fn run_with_tls(
                 }
             },
         };
-        // Answers are written whole: waiting to fill a segment only delays them.
+        // Responses are written in one piece: waiting to fill a segment would only delay them.
         let _ = stream.set_nodelay(true);
         let acceptor = tls.as_ref().map(Tls::acceptor);
         let watcher = graceful.watcher();
@@ -142,14 +143,14 @@ pub async fn run_with_tls(
         .await
         .is_err()
     {
-        tracing::warn!("requests still running were cut off");
+        tracing::warn!("drain timeout reached; requests still running were aborted");
     }
     upkeep.abort();
 }
 
 fn builder(limits: ServerLimits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // Heads and idle time are bounded by the connection's activity.
+    // The connection's activity limits heads and idle time.
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -170,7 +171,7 @@ async fn run_metrics_upkeep(metrics: Metrics) {
     }
 }
 
-/// The stream after its TLS handshake; `None` when that failed or took too long.
+/// The stream after its TLS handshake; `None` if it failed or timed out.
 async fn tls_handshake(
     stream: TcpStream,
     acceptor: TlsAcceptor,
@@ -183,13 +184,13 @@ async fn tls_handshake(
             None
         }
         Err(_elapsed) => {
-            tracing::debug!("TLS handshake took too long");
+            tracing::debug!("TLS handshake timed out");
             None
         }
     }
 }
 
-/// Serves one connection to its end, or until it has outstayed its time.
+/// Serves one connection until it ends or times out.
 async fn serve<T, S, B>(
     stream: T,
     builder: Builder<TokioExecutor>,
@@ -206,7 +207,7 @@ async fn serve<T, S, B>(
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let activity = Activity::begin(Instant::now());
-    let noting = {
+    let tracked = {
         let activity = activity.clone();
         service_fn(move |request: Request<Incoming>| {
             let running = activity.request(request.version());
@@ -219,7 +220,7 @@ async fn serve<T, S, B>(
         })
     };
     let io = TokioIo::new(TimedStream::new(stream, activity.clone()));
-    let connection = watcher.watch(builder.serve_connection(io, noting).into_owned());
+    let connection = watcher.watch(builder.serve_connection(io, tracked).into_owned());
     let timeouts = Timeouts {
         head: limits.header_read_timeout,
         idle: limits.keep_alive_idle,

@@ -1,4 +1,4 @@
-//! The settings of connections and requests: section `[server]`.
+//! The settings of connections and requests: the `[server]` section.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct ServerSettings {
     pub tls_key: String,
     /// Seconds.
     pub tls_handshake_timeout_s: u64,
-    /// Connections open at once.
+    /// Maximum open connections.
     pub connections_max: usize,
     /// Seconds.
     pub header_read_timeout_s: u64,
@@ -46,7 +46,7 @@ impl Default for ServerSettings {
 }
 
 impl ServerSettings {
-    /// Certificate and key, when the service speaks TLS.
+    /// Certificate and key, if the service uses TLS.
     pub fn tls_files(&self) -> Option<(PathBuf, PathBuf)> {
         let both = !self.tls_certificate.is_empty() && !self.tls_key.is_empty();
         both.then(|| {
@@ -57,7 +57,7 @@ impl ServerSettings {
         })
     }
 
-    /// Longest a request may take, its body included.
+    /// Maximum duration of a request, including its body.
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_s)
     }

@@ -1,4 +1,4 @@
-//! TLS from two PEM files, read again on demand so that a renewed certificate needs no restart.
+//! TLS from two PEM files. They can be reloaded, so a renewed certificate needs no restart.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// Protocols offered, the preferred one first.
+/// Protocols offered, preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// What certificate and key can be refused for.
+/// Why a certificate and key were rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or holds no PEM of the kind expected.
+    /// A file cannot be read, or contains no PEM of the expected kind.
     #[error("{path}: {source}")]
     Pem {
-        /// Which file.
+        /// The file.
         path: String,
         /// Why.
         source: pem::Error,
     },
-    /// The file holds no certificate.
-    #[error("{path}: holds no certificate in PEM form")]
+    /// The file contains no certificate.
+    #[error("{path}: contains no certificate in PEM format")]
     NoCertificate {
-        /// Which file.
+        /// The file.
         path: String,
     },
-    /// The key is not that of the certificate, or of a kind not supported.
+    /// The key does not belong to the certificate, or its kind is not supported.
     #[error("{certificate}: {source}")]
     Refused {
         /// The certificate's file.
@@ -40,7 +40,7 @@ pub enum TlsError {
     },
 }
 
-/// The certificate and key in use. Cheap to clone; all clones see a renewal.
+/// The certificate and key in use. Cheap to clone; a reload applies to all clones.
 #[derive(Clone, Debug)]
 pub struct Tls(Arc<TlsInner>);
 
@@ -55,7 +55,7 @@ impl Tls {
     /// Reads certificate chain and key.
     ///
     /// # Errors
-    /// Files that cannot be read or do not belong together.
+    /// The files cannot be read or do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         Ok(Self(Arc::new(TlsInner {
             current: ArcSwap::new(read(certificate, key)?),
@@ -64,7 +64,7 @@ impl Tls {
         })))
     }
 
-    /// Reads the files again; connections made from then on use them. On an error what was in use stays.
+    /// Reloads the files; new connections use them. On an error, the previous ones stay in use.
     ///
     /// # Errors
     /// As for [`Tls::load`].
@@ -74,7 +74,7 @@ impl Tls {
         Ok(())
     }
 
-    /// What accepts the next connection.
+    /// The acceptor for the next connection.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.0.current.load_full())
     }
@@ -97,7 +97,7 @@ fn read(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
         certificate: certificate.display().to_string(),
         source,
     };
-    // The provider is named, so that nothing depends on one being installed for the process.
+    // The provider is passed explicitly, so that nothing depends on one installed for the process.
     let provider = Arc::new(ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

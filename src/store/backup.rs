@@ -1,4 +1,4 @@
-//! A copy of a file of the store while others read and write it, through SQLite's online backup.
+//! Backup of a store file while it is being read and written, with SQLite's online backup.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,16 +9,17 @@ use rusqlite::backup::{Backup, StepResult};
 use super::database::create_private;
 use super::{Database, Error, FILE_NAME, LEDGER_FILE_NAME, Result, Store};
 
-/// Copy all pages in one step: under WAL it holds up no writer, and sees one moment.
+/// Copies all pages in one step: under WAL this delays no writer and reads one snapshot.
 const ALL_PAGES: i32 = -1;
 
 impl Database {
-    /// Copies it to a new file that needs no other beside it, verified by SQLite; durable on return. Blocks.
+    /// Copies the database to a new, self-contained file, verified by SQLite; returns once the copy is durable.
+    /// Blocks.
     ///
-    /// The copy holds every write that returned before the call, whichever process made it.
+    /// The copy contains every write that returned before the call, from any process.
     ///
     /// # Errors
-    /// A file that cannot be written, a copy that fails SQLite's integrity check.
+    /// The file cannot be written, or the copy fails SQLite's integrity check.
     pub fn backup(&self, to: &Path) -> Result<()> {
         let io = |source| Error::Io {
             path: to.to_owned(),
@@ -31,7 +32,7 @@ impl Database {
         if outcome != StepResult::Done {
             return Err(damaged(to, format!("the copy ended early: {outcome:?}")));
         }
-        // The copy says it is in WAL mode as its source is; alone, it is one plain file.
+        // The copy is marked as WAL like its source; alone, it should be one plain file.
         copy.pragma_update(None, "journal_mode", "DELETE")?;
         let verdict: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
@@ -55,11 +56,11 @@ impl Database {
 }
 
 impl Store {
-    /// Copies the ledger and then the rest into a folder, so that whatever the ledger names is in the copy; see
-    /// [`Database::backup`]. Blocks.
+    /// Copies the ledger and then the store into a folder, in this order so that everything the ledger refers to is
+    /// in the copy. See [`Database::backup`]. Blocks.
     ///
     /// # Errors
-    /// As [`Database::backup`].
+    /// As for [`Database::backup`].
     pub fn backup(&self, to: &Path) -> Result<()> {
         self.ledger.backup(&to.join(LEDGER_FILE_NAME))?;
         self.database.backup(&to.join(FILE_NAME))
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_taken_while_others_write_holds_every_write_that_returned_before() {
+    fn a_copy_during_writes_contains_every_write_that_returned_before() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let insert = |store: &Store, name: String| {

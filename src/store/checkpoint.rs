@@ -1,9 +1,9 @@
-//! The write-ahead log copied into the file, by a thread beside the one that writes.
+//! Checkpoints the write-ahead log into the database file, on a thread separate from the writer.
 //!
-//! Changes of listings touch five pages an advert all over a file of gigabytes: copying them costs as much waiting for
-//! the disk as writing them to the log did. The thread that writes goes on meanwhile. The log begins anew only when all
-//! of it is copied, which under load never is while something is written; so at [`LOG_PAGES_MAX`] the thread that writes
-//! copies what little remains itself.
+//! An advert's changes touch five pages spread over a file of gigabytes: checkpointing them waits for the disk as
+//! long as writing them to the log did. The writer continues meanwhile. The log restarts only when it is completely
+//! checkpointed, which under load never happens while writes continue; at [`LOG_PAGES_MAX`] the writer therefore
+//! checkpoints the small rest itself.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,21 +14,22 @@ use super::database::connect;
 use super::{Error, Result};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// Pages of the log that are copied together: 64 MiB. A page written several times meanwhile is copied once:
-/// while adverts come, a third less of the system's time than with 8 MiB.
+/// Pages of the log that are checkpointed together: 64 MiB. A page written several times meanwhile is copied once:
+/// while adverts arrive, this needs a third less system time than 8 MiB.
 const COPY_PAGES: i64 = 16_384;
-/// Pages of the log from which on each commit tries to copy the rest and begin it anew: 256 MiB.
+/// Pages of the log from which each commit tries to checkpoint the rest and restart the log: 256 MiB.
 const LOG_PAGES_MAX: i64 = 65_536;
 
-/// Hands the log to the copying thread, which ends when this is dropped.
+/// Wakes the checkpoint thread, which ends when this is dropped.
 pub(super) struct Checkpointer {
-    // Before the sender, so that the end of the thread is asked for before it comes.
+    // Before the sender, so that the worker is released before its thread ends.
     _worker: Worker,
     wake: SyncSender<()>,
 }
 
 impl Checkpointer {
-    /// Starts the thread for the file that a connection writes; it opens the file when there is something to copy.
+    /// Starts the thread for the file of a writer connection; it opens the file when there is something to
+    /// checkpoint.
     pub(super) fn start(
         supervisor: &Supervisor,
         name: &str,
@@ -49,17 +50,17 @@ impl Checkpointer {
         })
     }
 
-    /// Has the log be copied if it is worth it; called after a commit, costs microseconds.
+    /// Requests a checkpoint if enough pages have accumulated. Called after each commit; costs microseconds.
     pub(super) fn after_commit(&self, writer: &Connection) {
-        // Without an answer the log is copied when it is full.
+        // If the number of pages is unknown, the log is checkpointed when it is full.
         if unflushed_pages(writer).is_ok_and(|pages| pages >= COPY_PAGES) {
-            // Who is awake already sees these pages too.
+            // A thread that is already awake will see these pages too.
             let _ = self.wake.try_send(());
         }
     }
 }
 
-/// Pages of the log that the file does not hold yet.
+/// Pages of the log that are not in the file yet.
 fn unflushed_pages(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
@@ -69,7 +70,7 @@ fn unflushed_pages(connection: &Connection) -> rusqlite::Result<i64> {
 fn copy_all(pulse: &Pulse, path: PathBuf, woken: Receiver<()>) {
     let mut opened = None;
     while pulse.recv(&woken).is_ok() {
-        // A copy that fails leaves the log as it is, for the next one or for the thread that writes.
+        // A failed checkpoint leaves the log for the next one or for the writer.
         let connection = match opened.take() {
             Some(connection) => connection,
             None => match connect(&path) {
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_log_is_copied_into_the_file_without_a_further_write() {
+    fn a_long_log_is_checkpointed_without_a_further_write() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let file = folder.path().join(FILE_NAME);
@@ -104,7 +105,10 @@ mod tests {
             .unwrap();
         let written = Instant::now();
         while store.read(unflushed_pages).unwrap() >= COPY_PAGES {
-            assert!(written.elapsed() < Duration::from_secs(30), "not copied");
+            assert!(
+                written.elapsed() < Duration::from_secs(30),
+                "not checkpointed"
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(length() >= before + bytes);

@@ -1,4 +1,4 @@
-//! One SQLite file: its writing thread and its readers.
+//! One SQLite database: its writer thread and its readers.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -18,36 +18,36 @@ use super::writer::{Patience, WriteQueue};
 use super::{Error, Result};
 use toise_base::supervise::Supervisor;
 
-/// How long a write waits for another process that writes.
+/// Maximum wait of a write for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often it tries meanwhile. SQLite's own pauses grow to 100 ms: against a process that writes without pause, a
-/// writer that sleeps so long has no chance.
+/// Interval between attempts meanwhile. SQLite's own pauses grow to 100 ms; against a process that writes without
+/// pause, a writer that sleeps that long never gets the lock.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
-/// Prepared statements each connection keeps: more than there are on any hot path.
+/// Prepared statements cached by each connection: more than any hot path uses.
 const STATEMENTS_MAX: usize = 128;
-/// Idle connections kept for reading, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
+/// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
-/// What a change outlasts once it is told to be made.
+/// What a change survives once it is reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// The process, however it ends: it is in the file. Should the machine stop, what was changed in the last second or so
-    /// may be lost.
+    /// The end of the process, however it ends: it is in the file. If the machine fails, the changes of about the
+    /// last second may be lost.
     Written,
-    /// The machine: it is on disk.
+    /// A failure of the machine: it is on disk.
     Synced,
 }
 
-/// When commits are put on disk.
+/// When commits are synced to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SyncPolicy {
-    /// Each by itself: SQLite's `synchronous=FULL`.
+    /// Each commit: SQLite's `synchronous=FULL`.
     Always,
-    /// When a change is to outlast the machine, and soon otherwise: `synchronous=NORMAL` and a [`Flusher`].
+    /// When a synced write requests it, and soon otherwise: `synchronous=NORMAL` and a [`Flusher`].
     OnRequest,
 }
 
-/// A file of the store. Cheap to clone.
+/// A database of the store. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Database {
     shared: Arc<DatabaseInner>,
@@ -57,14 +57,14 @@ pub struct Database {
 struct DatabaseInner {
     path: PathBuf,
     writer: WriteQueue,
-    /// Where commits do not flush by themselves.
+    /// Set if commits do not sync by themselves.
     flusher: Option<Flusher>,
     idle_readers: Mutex<Vec<Connection>>,
 }
 
 impl Database {
-    /// Over a file by the connection that will write it. Its threads are called `<name>-writer`, `<name>-checkpoint`
-    /// and, where it has one, `<name>-flusher`.
+    /// Opens a database on the connection that will write it. Its threads are called `<name>-writer`,
+    /// `<name>-checkpoint` and, if it has one, `<name>-flusher`.
     pub(super) fn over(
         supervisor: &Supervisor,
         name: &str,
@@ -97,12 +97,12 @@ impl Database {
         })
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.shared.path
     }
 
-    /// Runs a reading; it sees every write that returned before. Blocks.
+    /// Runs a read; it sees every write that returned before. Blocks.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let idle = self.shared.idle_readers.lock().pop();
         let connection = match idle {
@@ -117,8 +117,8 @@ impl Database {
         Ok(outcome?)
     }
 
-    /// Runs a reading of several statements that see the file at one moment. Many short ones cost less this way too: the
-    /// file is locked once. Blocks.
+    /// Runs a read whose statements all see one snapshot of the file. For many short statements this is also
+    /// cheaper: the file is locked once. Blocks.
     pub fn read_snapshot<T>(
         &self,
         reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -129,10 +129,10 @@ impl Database {
         })
     }
 
-    /// Runs a change and returns once it is on disk; one that fails leaves nothing behind. Blocks.
+    /// Runs a change and returns once it is on disk; on failure, no change is applied. Blocks.
     ///
     /// # Errors
-    /// What SQLite refuses; [`Error::Overloaded`] when the change finds no place among those that wait.
+    /// SQLite's errors; [`Error::Overloaded`] if the queue of waiting changes stays full.
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
@@ -140,10 +140,10 @@ impl Database {
         self.write_with(move |transaction| change(transaction).map_err(Error::from))
     }
 
-    /// The same for a change that has errors of its own: they come back as they are.
+    /// [`Database::write`] for a change with its own error type, which is returned unchanged.
     ///
     /// # Errors
-    /// What the change ends with, and what [`Database::write`] can.
+    /// The error of the change, and the errors of [`Database::write`].
     pub fn write_with<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
@@ -154,18 +154,18 @@ impl Database {
             Durability::Synced,
             change,
             move |outcome| {
-                // A caller that went away has no use for the answer; the change stands.
+                // If the caller has gone away, the result is dropped; the change stands.
                 let _ = reply.send(outcome);
             },
         )?;
         answer.recv().map_err(|_| Error::Closed)?
     }
 
-    /// The same without blocking a thread, for what is to outlast the process or the machine. A caller that goes away
-    /// leaves its change in the queue: it may still be made.
+    /// [`Database::write_with`] without blocking a thread, with the given durability. If the caller goes away, its
+    /// change stays in the queue and may still be made.
     ///
     /// # Errors
-    /// As [`Database::write_with`]; [`Error::Overloaded`] at once.
+    /// As for [`Database::write_with`]; [`Error::Overloaded`] is returned at once.
     pub async fn write_async<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         durability: Durability,
@@ -173,14 +173,14 @@ impl Database {
     ) -> std::result::Result<T, E> {
         let (reply, answer) = oneshot::channel();
         self.submit(Patience::Never, durability, change, move |outcome| {
-            // Whoever went away is not told.
+            // If the caller has gone away, the result is dropped.
             let _ = reply.send(outcome);
         })?;
         answer.await.map_err(|_| Error::Closed)?
     }
 
-    /// Has a change be made, and calls `done` once it outlasts what it is to, or failed and left nothing behind. A thread
-    /// of the file calls, so `done` must not block.
+    /// Queues a change and calls `done` once it has the requested durability, or once it failed and was undone. A
+    /// thread of the database makes the call, so `done` must not block.
     fn submit<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         patience: Patience,
@@ -206,13 +206,13 @@ impl Database {
         })
     }
 
-    /// Has `listener` called after every commit of this process from now on, by the thread that writes: it must not
-    /// block, nor write.
+    /// Calls `listener` after every further commit of this process, on the writer thread: it must neither block nor
+    /// write.
     pub fn on_commit(&self, listener: impl Fn() + Send + 'static) {
         self.shared.writer.listen(Box::new(listener));
     }
 
-    /// A connection of the caller's own that cannot write.
+    /// Opens a read-only connection for the caller.
     pub fn connect_reader(&self) -> Result<Connection> {
         let connection = connect(&self.shared.path)?;
         connection.pragma_update(None, "query_only", true)?;
@@ -220,7 +220,8 @@ impl Database {
     }
 }
 
-/// A file of a data folder, made when it is not there and brought to today's schema, with a connection to it.
+/// Opens a database of a data folder for writing. Creates it if it does not exist and migrates it to the current
+/// schema.
 pub(super) fn open_writer(
     data: &Path,
     name: &str,
@@ -235,7 +236,7 @@ pub(super) fn open_writer(
     create_private(&path).map_err(at(&path))?;
     let mut connection = connect(&path)?;
     migrations::apply(&mut connection, steps)?;
-    // The file and its log are there after the machine stops, not only what is in them.
+    // Makes the directory entries of the file and its log durable, not only their content.
     #[cfg(unix)]
     std::fs::File::open(data)
         .and_then(|folder| folder.sync_all())
@@ -243,8 +244,8 @@ pub(super) fn open_writer(
     Ok((path, connection))
 }
 
-/// Makes a file readable by its owner only, because it holds secrets, or what customers did; SQLite's side files take
-/// the same mode.
+/// Creates a file that only its owner can read, because it contains secrets or customers' data; SQLite's side files
+/// get the same mode.
 pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -264,7 +265,8 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
         since.elapsed() < BUSY_TIMEOUT
     }))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Plans do not depend on what is bound: else statements on tables with partial indexes are planned at each use.
+    // Plans must not depend on bound values; otherwise statements on tables with partial indexes are planned at
+    // each use.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;

@@ -1,7 +1,7 @@
-//! Records as the store keeps them: JSON text, compressed with a dictionary both sides know.
+//! Records as stored: JSON text, compressed with a dictionary that is part of the program.
 //!
-//! Listings repeat the contract's keys and values, so a record takes less than a third of its text. The first byte says
-//! how a document was written, so that a better way can join this one.
+//! Listings repeat the contract's keys and values, so a record takes less than a third of its text. The first byte
+//! of a document is its format, so that a better one can be added.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -9,15 +9,15 @@ use std::sync::LazyLock;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-/// Texts that records are made of. Stored documents need it to the letter: a better one is a second file.
+/// Texts that occur in records. Stored documents depend on every byte of it: a better one must be a second file.
 const DICTIONARY: &[u8] = include_bytes!("../../data/listing_dictionary_1.txt");
 /// zstd level: higher ones save little on texts this short.
 const LEVEL: i32 = 1;
 /// First byte of a document compressed with the dictionary.
 const WITH_DICTIONARY_1: u8 = 1;
-/// Bytes before the compressed text: how it was written, and its length.
+/// Bytes before the compressed text: the format and the length.
 const HEAD_BYTES: usize = 5;
-/// Longest text of a record, bytes: keeps a damaged length from asking for all memory.
+/// Maximum length of a record's text, bytes. Prevents a damaged length from allocating all memory.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
 static ENCODER: LazyLock<EncoderDictionary<'static>> =
@@ -33,7 +33,7 @@ thread_local! {
 /// A document that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The bytes were written in a way this program does not know, or are damaged.
+    /// The bytes have an unknown format or are damaged.
     #[error("stored record is damaged: {0}")]
     Damaged(String),
     /// The record is longer than any real one.
@@ -78,22 +78,22 @@ pub fn decode(document: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(text)
 }
 
-/// Appends the JSON text of a stored record. What was appended of a damaged one is removed again.
+/// Appends the JSON text of a stored record. If the record is damaged, nothing is appended.
 pub fn decode_into(document: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
     let (head, compressed) = document
         .split_at_checked(HEAD_BYTES)
-        .ok_or_else(|| damaged("it is cut off"))?;
+        .ok_or_else(|| damaged("truncated"))?;
     let [WITH_DICTIONARY_1, length @ ..] = head else {
         return Err(damaged(
-            "it is written in an unknown way; a newer version may have written it",
+            "unknown format; a newer version may have written it",
         ));
     };
     let length = <[u8; 4]>::try_from(length)
         .map(u32::from_le_bytes)
-        .map_err(|_| damaged("it is cut off"))? as usize;
+        .map_err(|_| damaged("truncated"))? as usize;
     if length > RECORD_BYTES_MAX {
-        return Err(damaged("its length is absurd"));
+        return Err(damaged("its length is invalid"));
     }
     let start = to.len();
     to.resize(start + length, 0);
@@ -106,7 +106,7 @@ pub fn decode_into(document: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
     });
     let error = match written {
         Ok(written) if written == length => return Ok(()),
-        Ok(_) => damaged("it is shorter than it says"),
+        Ok(_) => damaged("shorter than its recorded length"),
         Err(error) => Error::Damaged(error.to_string()),
     };
     to.truncate(start);
@@ -119,7 +119,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_record_comes_back_and_takes_a_third() {
+    fn a_record_is_restored_and_takes_less_than_a_third() {
         let samples: Value =
             serde_json::from_str(include_str!("../../data/samples/adverts.json")).unwrap();
         let (mut texts, mut stored) = (0, 0);

@@ -1,9 +1,9 @@
-//! One great change of the store by who has it to himself: millions of rows in one transaction.
+//! One very large change of the store by a writer with exclusive access: millions of rows in one transaction.
 //!
-//! The write-ahead log would hold every row before the file does. Here the file takes new pages as they come, and a
-//! rollback journal holds only the pages there were before: few, in a store that is filled for the first time. So the
-//! change costs little more than writing its rows once, and is whole or not there at all, whenever the process or the
-//! machine stops: whoever opens the file next takes back what was not committed.
+//! The write-ahead log would receive every row before the file does. Here new pages go straight to the file, and a
+//! rollback journal holds only the pages that existed before: few, in a store that is filled for the first time.
+//! The change therefore costs little more than writing its rows once. It is atomic even if the process or the
+//! machine stops: the next process that opens the file rolls back what was not committed.
 
 use std::path::Path;
 use std::thread;
@@ -14,19 +14,19 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use super::database::open_writer;
 use super::{Error, FILE_NAME, Result, Store, migrations};
 
-/// How long others may take to close the file.
+/// Maximum wait for others to close the file.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long between two looks.
+/// Interval between attempts.
 const POLL_EVERY: Duration = Duration::from_millis(50);
-/// Memory for pages, KiB: the indexes in no order of arrival stay in it.
+/// Page cache, KiB: large enough for the indexes that receive rows in random order.
 const CACHE_KIB: i64 = 256 * 1024;
 
 impl Store {
-    /// Runs a change on the store of a data folder while nobody else has it open; durable on return, and nothing of it is
-    /// there when it fails. References between tables are not checked. Blocks.
+    /// Runs a change on the store of a data folder while nobody else has it open. Returns once the change is
+    /// durable; on failure, no change is applied. Foreign keys are not checked. Blocks.
     ///
     /// # Errors
-    /// [`Error::InUse`] while anybody else has the file open; what the change ends with.
+    /// [`Error::InUse`] if anybody else has the file open; the error of the change.
     pub fn exclusive<T, E: From<Error>>(
         data: &Path,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E>,
@@ -42,7 +42,7 @@ impl Store {
     }
 }
 
-/// A connection that keeps everybody else out until it is closed.
+/// Opens a connection that keeps everybody else out until it is closed.
 fn open_exclusive(data: &Path) -> Result<Connection> {
     let (path, connection) = open_writer(data, FILE_NAME, &migrations::STORE)?;
     let began = Instant::now();
@@ -58,8 +58,8 @@ fn open_exclusive(data: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Goes over from the write-ahead log to a rollback journal, which only the one connection to a file can; says whether
-/// this is it. Whoever opens the file next goes back to the log.
+/// Switches from the write-ahead log to a rollback journal, which only the sole connection to a file can do;
+/// returns whether it succeeded. The next process that opens the file switches back to the log.
 fn use_rollback_journal(connection: &Connection) -> Result<bool> {
     let mode = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| {
         row.get::<_, String>(0)
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_alone_is_whole_or_not_there_and_what_was_there_stays() {
+    fn an_exclusive_change_is_atomic_and_keeps_existing_rows() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path();
         let store = Store::open(data).unwrap();
@@ -117,9 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_stopped_on_the_way_leaves_the_store_as_it_was() {
+    fn an_interrupted_change_leaves_the_store_unchanged() {
         let folder = tempfile::tempdir().unwrap();
-        let (data, left) = (folder.path().join("data"), folder.path().join("left"));
+        let (data, interrupted) = (
+            folder.path().join("data"),
+            folder.path().join("interrupted"),
+        );
         let store = Store::open(&data).unwrap();
         store
             .write(|transaction| transaction.execute(INSERT, ["before"]))
@@ -127,28 +130,30 @@ mod tests {
         drop(store);
         let empty = std::fs::metadata(data.join(FILE_NAME)).unwrap().len();
         Store::exclusive(&data, |transaction| -> Result<()> {
-            // So little memory that most pages are in the file before the change ends.
+            // Little memory, so that most pages are in the file before the change ends.
             transaction.pragma_update(None, "cache_size", 10)?;
             for number in 0..20_000 {
                 transaction.execute(INSERT, [format!("account {number}")])?;
             }
-            // What lies on disk now is what a killed process would leave.
-            std::fs::create_dir(&left).unwrap();
+            // What is on disk now is what a killed process would leave.
+            std::fs::create_dir(&interrupted).unwrap();
             for file in std::fs::read_dir(&data).unwrap() {
                 let file = file.unwrap();
-                std::fs::copy(file.path(), left.join(file.file_name())).unwrap();
+                std::fs::copy(file.path(), interrupted.join(file.file_name())).unwrap();
             }
             Ok(())
         })
         .unwrap();
-        let grown = std::fs::metadata(left.join(FILE_NAME)).unwrap().len();
+        let grown = std::fs::metadata(interrupted.join(FILE_NAME))
+            .unwrap()
+            .len();
         assert!(grown > 2 * empty, "{grown} bytes");
-        assert_eq!(accounts(&Store::open(&left).unwrap()), ["before"]);
+        assert_eq!(accounts(&Store::open(&interrupted).unwrap()), ["before"]);
         assert_eq!(accounts(&Store::open(&data).unwrap()).len(), 20_001);
     }
 
     #[test]
-    fn a_store_that_is_open_elsewhere_is_refused() {
+    fn a_store_that_is_open_elsewhere_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let _store = Store::open(folder.path()).unwrap();
         let refused: Result<()> = Store::exclusive(folder.path(), |_| Ok(()));

@@ -1,7 +1,8 @@
-//! The thread that puts a file's write-ahead log on disk, for those who wait and now and then for the rest.
+//! The background flush: a thread that syncs a database's write-ahead log, on request and at least once a second
+//! after commits.
 //!
-//! Where commits only write the log, a process that is killed loses none of them; a machine that stops loses those not
-//! flushed since. One flush serves all who wait by then, and no commit waits for it.
+//! If commits only write the log, a killed process loses none of them, but a machine that stops loses those not
+//! flushed since. One flush serves all requests waiting at that time, and no commit waits for it.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -14,22 +15,22 @@ use super::writer::QUEUE_MAX;
 use super::{Error, Result};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// What a commit nobody waits for may lose when the machine stops.
+/// Time after which a commit is flushed if nobody requests it: what a machine failure may lose.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// Told how a flush went.
+/// Called with the outcome of a flush.
 type FlushCallback = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// Asks for flushes. The thread ends with the last handle.
+/// Requests flushes. The thread ends with the last handle.
 #[derive(Clone, Debug)]
 pub(super) struct Flusher {
-    // Before the queue, so that the end of the thread is asked for before it comes.
+    // Before the queue, so that the worker is released before its thread ends.
     _worker: Arc<Worker>,
     queue: SyncSender<Option<FlushCallback>>,
 }
 
 impl Flusher {
-    /// Starts the thread for a file of SQLite.
+    /// Starts the thread for an SQLite file.
     pub fn start(supervisor: &Supervisor, name: &str, path: &Path) -> std::io::Result<Self> {
         let mut log = path.as_os_str().to_owned();
         log.push("-wal");
@@ -43,15 +44,15 @@ impl Flusher {
         })
     }
 
-    /// Has what is committed be on disk soon.
+    /// Requests a flush of committed data.
     pub fn request(&self) {
-        // Where so many wait that there is no place, a flush comes anyway; without the thread, SQLite flushes the log
-        // with its next copy into the file.
+        // If the queue is full, a flush is due anyway; without the thread, SQLite syncs the log at its next
+        // checkpoint.
         let _ = self.queue.try_send(None);
     }
 
-    /// Calls `done` once what is committed is on disk; it must not block. While as many wait as the queue holds, the
-    /// thread that writes waits here, and so do those who write.
+    /// Calls `done` once committed data is on disk; it must not block. If the queue is full, the writer thread
+    /// waits here, and so do its callers.
     pub fn then(&self, done: impl FnOnce(Result<()>) + Send + 'static) {
         if let Err(refused) = self.queue.send(Some(Box::new(done)))
             && let Some(done) = refused.0
@@ -86,7 +87,7 @@ fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<FlushCallback>
         let flushed = flush(log);
         due = None;
         if let (true, Err(error)) = (all.is_empty(), &flushed) {
-            tracing::error!(%error, "what was committed may be lost if the machine stops");
+            tracing::error!(%error, "flush failed; committed data may be lost if the machine stops");
         }
         for done in all {
             done(match &flushed {
@@ -98,10 +99,10 @@ fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<FlushCallback>
 }
 
 fn flush(log: &Path) -> std::io::Result<()> {
-    // Opened to write, as some systems flush only for who may.
+    // Opened for writing, since some systems sync only writable files.
     match OpenOptions::new().write(true).open(log) {
         Ok(log) => log.sync_data(),
-        // SQLite removes a log that it has copied into the file, and flushed.
+        // SQLite removes a log that it has checkpointed and synced.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
@@ -112,14 +113,14 @@ mod tests {
     use super::*;
 
     fn outcome(flusher: &Flusher) -> Result<()> {
-        let (tell, told) = sync_channel(1);
+        let (sender, receiver) = sync_channel(1);
         flusher.request();
-        flusher.then(move |flushed| tell.send(flushed).unwrap());
-        told.recv_timeout(Duration::from_secs(10)).unwrap()
+        flusher.then(move |flushed| sender.send(flushed).unwrap());
+        receiver.recv_timeout(Duration::from_secs(10)).unwrap()
     }
 
     #[test]
-    fn who_waits_hears_of_a_failure_and_a_log_that_was_copied_is_none() {
+    fn a_failed_flush_is_reported_and_a_removed_log_is_not_a_failure() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("file-wal");
         let flusher = Flusher::start(

@@ -1,16 +1,16 @@
-//! The store: what is small and must never be wrong, in two SQLite files.
+//! The store: small data that must never be wrong, in two SQLite files.
 //!
-//! What calls of the API cost has a file of its own, [`Store::ledger`]: an answer waits for its row to be on disk, and
-//! must not wait for the adverts of another call with it. Everything else is in the other file, and what has to change
-//! together is.
+//! The records of API calls have a file of their own, [`Store::ledger`]: a response waits until its row is on disk
+//! and must not wait for the adverts of another call. Everything else is in the other file, including everything
+//! that must change in one transaction.
 //!
-//! Both are in WAL mode, and a write that returns is on disk: the store's because its commits flush
-//! (`synchronous=FULL`), the ledger's because the write waits for a flush. One thread per file and process writes and
-//! groups the writes that wait into one commit, another copies the log into the file; readers come from a small pool
-//! and never wait for either. Several processes may open the files at once (a command beside a running server):
-//! SQLite's own lock orders them. Every call here but [`Database::write_async`] blocks its thread: asynchronous callers
-//! use a blocking thread. There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the
-//! others are the same with a snapshot, with errors of one's own, or without blocking.
+//! Both use WAL mode, and a write is on disk when it returns: in the store because its commits sync
+//! (`synchronous=FULL`), in the ledger because the write waits for a flush. Per file and process, one thread writes
+//! and groups the waiting writes into one commit, and another checkpoints the log into the file; readers come from
+//! a small pool and wait for neither. Several processes may open the files at once (a command while the server is
+//! running); SQLite's own lock orders their writes. Every call here except [`Database::write_async`] blocks its
+//! thread, so asynchronous callers use a blocking thread. There is one way to read, [`Database::read`], and one to
+//! write, [`Database::write`]; the others add a snapshot, the caller's error type, or waiting without blocking.
 
 mod backup;
 mod checkpoint;
@@ -29,62 +29,64 @@ use database::SyncPolicy;
 pub use database::{Database, Durability};
 use toise_base::supervise::Supervisor;
 
-/// Name of the store in the data folder.
+/// File name of the store in the data folder.
 pub const FILE_NAME: &str = "store.sqlite";
-/// Name of the ledger beside it.
+/// File name of the ledger in the data folder.
 pub const LEDGER_FILE_NAME: &str = "ledger.sqlite";
-/// Memory the connection that writes the store keeps pages in, KiB: indexes over millions of listings are written all
-/// over.
+/// Page cache of the connection that writes the store, KiB: indexes over millions of listings are written at random
+/// places.
 const WRITER_CACHE_KIB: i64 = 256 * 1024;
-/// Bytes of a secret.
+/// Length of a secret, bytes.
 const SECRET_BYTES: usize = 32;
 
-/// What the store can refuse.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// SQLite refused an operation.
+    /// SQLite reported an error.
     #[error("store: {0}")]
     Sqlite(#[from] rusqlite::Error),
     /// The file or its folder cannot be created.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The file was written by a newer version of this program.
     #[error("store: made by a newer version (schema {found}, this version knows {known})")]
     Newer {
-        /// Schema of the file.
+        /// Schema version of the file.
         found: usize,
-        /// Latest schema known here.
+        /// Latest schema version known here.
         known: usize,
     },
-    /// A copy is not what SQLite would write.
+    /// A copy fails SQLite's integrity check.
     #[error("{path}: damaged copy: {reason}; the store itself may be damaged")]
     DamagedCopy {
         /// The copy.
         path: PathBuf,
-        /// What SQLite says of it.
+        /// SQLite's report.
         reason: String,
     },
     /// Another process, or another part of this one, has the file open.
-    #[error("{path} is in use: stop the server, and whatever else has it open, and try again")]
+    #[error(
+        "{path} is in use; stop the server and every other program that has it open, then retry"
+    )]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// The commit that held this write, among others, failed.
+    /// The commit that contained this write failed.
     #[error("store: commit failed: {0}")]
     Commit(String),
-    /// As many writes wait as may.
-    #[error("store: too many writes wait; retry shortly")]
+    /// The maximum number of writes is already waiting.
+    #[error("store: too many writes are waiting; retry shortly")]
     Overloaded,
-    /// The writing thread is gone.
+    /// The writer thread has ended.
     #[error("store: closed")]
     Closed,
-    /// A stored secret is not one.
+    /// A stored secret has the wrong length.
     #[error("store: secret {0} is damaged")]
     DamagedSecret(String),
 }
@@ -100,12 +102,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store of a data folder, making folder and files when they are not there. Blocks.
+    /// Opens the store of a data folder; creates the folder and the files if they do not exist. Blocks.
     pub fn open(data: &Path) -> Result<Self> {
         Self::open_supervised(data, &Supervisor::default())
     }
 
-    /// The same for a service, which wants to know when a thread of the store dies. Blocks.
+    /// [`Store::open`] for a service, whose supervisor is notified if a thread of the store dies. Blocks.
     pub fn open_supervised(data: &Path, supervisor: &Supervisor) -> Result<Self> {
         let store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
         store
@@ -118,7 +120,7 @@ impl Store {
         })
     }
 
-    /// Opens the store of a data folder where there is one; makes nothing. Blocks.
+    /// Opens the store of a data folder if it exists; creates nothing. Blocks.
     pub fn open_existing(data: &Path) -> Result<Option<Self>> {
         match data.join(FILE_NAME).is_file() {
             true => Self::open(data).map(Some),
@@ -126,23 +128,23 @@ impl Store {
         }
     }
 
-    /// What calls of the API cost.
+    /// The ledger of API calls.
     pub fn ledger(&self) -> &Database {
         &self.ledger
     }
 
-    /// The data folder it lies in.
+    /// The data folder that contains it.
     pub fn folder(&self) -> &Path {
         let path = self.database.path();
         path.parent().unwrap_or(Path::new("."))
     }
 
-    /// See [`Database::read`]; not of the ledger.
+    /// [`Database::read`] on the store, not the ledger.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         self.database.read(reading)
     }
 
-    /// See [`Database::read_snapshot`]; not of the ledger.
+    /// [`Database::read_snapshot`] on the store, not the ledger.
     pub fn read_snapshot<T>(
         &self,
         reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -150,7 +152,7 @@ impl Store {
         self.database.read_snapshot(reading)
     }
 
-    /// See [`Database::write`]; not of the ledger.
+    /// [`Database::write`] on the store, not the ledger.
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
@@ -158,7 +160,7 @@ impl Store {
         self.database.write(change)
     }
 
-    /// See [`Database::write_with`]; not of the ledger.
+    /// [`Database::write_with`] on the store, not the ledger.
     pub fn write_with<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
@@ -166,22 +168,22 @@ impl Store {
         self.database.write_with(change)
     }
 
-    /// See [`Database::on_commit`]; not of the ledger.
+    /// [`Database::on_commit`] for the store, not the ledger.
     pub fn on_commit(&self, listener: impl Fn() + Send + 'static) {
         self.database.on_commit(listener);
     }
 
-    /// See [`Database::connect_reader`]; not of the ledger.
+    /// [`Database::connect_reader`] for the store, not the ledger.
     pub fn connect_reader(&self) -> Result<Connection> {
         self.database.connect_reader()
     }
 
-    /// Bytes on disk, write-ahead logs and ledger included.
+    /// Bytes on disk, including write-ahead logs and the ledger.
     pub fn bytes(&self) -> u64 {
         self.database.bytes() + self.ledger.bytes()
     }
 
-    /// A secret of this installation, made at random the first time it is asked for. Blocks.
+    /// A secret of this installation, generated at random on first use. Blocks.
     pub fn secret(&self, name: &'static str) -> Result<[u8; SECRET_BYTES]> {
         let fresh: [u8; SECRET_BYTES] = rand::random();
         let stored: Option<Vec<u8>> = self.write(move |transaction| {
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_nothing_and_does_not_disturb_others() {
+    fn a_failed_write_is_undone_and_does_not_disturb_others() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let insert = "INSERT INTO accounts VALUES (?1, ?1, 0)";
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_undone_with_an_error_of_its_own_that_comes_back_as_it_is() {
+    fn a_change_that_fails_is_undone_and_its_error_is_returned_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let insert = "INSERT INTO accounts VALUES ('a', 'a', 0)";
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_wait_is_refused_when_the_queue_is_full_and_what_waits_is_written() {
+    fn a_write_that_may_not_wait_is_rejected_when_the_queue_is_full_and_waiting_ones_are_written() {
         use std::sync::mpsc::sync_channel;
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_panics_takes_the_writer_along_and_nobody_waits_for_ever() {
+    fn a_change_that_panics_ends_the_writer_and_no_caller_waits_for_ever() {
         let folder = tempfile::tempdir().unwrap();
         let supervisor = Supervisor::default();
         let store = Store::open_supervised(folder.path(), &supervisor).unwrap();
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_a_newer_version_is_refused() {
+    fn a_store_of_a_newer_version_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         drop(Store::open(folder.path()).unwrap());
         let connection = Connection::open(folder.path().join(FILE_NAME)).unwrap();

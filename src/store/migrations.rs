@@ -1,20 +1,21 @@
-//! The numbered steps that bring a file to today's schema. A step is never changed once released; a new one is added.
+//! The numbered migrations that bring a file to the current schema. A released step is never changed; new ones are
+//! added.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{Error, Result};
 
-/// Step `n` leads from schema `n` to schema `n + 1`.
+/// Step `n` migrates schema `n` to schema `n + 1`.
 pub(super) type Steps<'s> = [&'s str];
 
-/// Those of the store.
+/// Migrations of the store.
 pub(super) const STORE: [&str; 1] = [include_str!("migrations/store_0001.sql")];
 
-/// Those of the ledger.
+/// Migrations of the ledger.
 pub(super) const LEDGER: [&str; 1] = [include_str!("migrations/ledger_0001.sql")];
 
-/// Applies the steps that are missing, all or none; safe when several processes open a new file at once. References
-/// between tables are checked on the connection afterwards, not meanwhile: a step may make a table anew.
+/// Applies the missing steps, all or none; safe if several processes open a new file at once. Foreign keys are
+/// enforced again afterwards but not during the steps, because a step may rebuild a table.
 pub(super) fn apply(connection: &mut Connection, steps: &Steps<'_>) -> Result<()> {
     connection.pragma_update(None, "foreign_keys", false)?;
     apply_missing(connection, steps)?;
@@ -44,15 +45,15 @@ fn apply_missing(connection: &mut Connection, steps: &Steps<'_>) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Makes the table of properties anew, as a step may that SQLite cannot alter in place, and adds a column.
+    /// Rebuilds the table of properties, as a step must if SQLite cannot alter it in place, and adds a column.
     const NEXT: &str = "
-        CREATE TABLE anew (
+        CREATE TABLE rebuilt (
           property INTEGER PRIMARY KEY, property_id BLOB NOT NULL UNIQUE, sequence INTEGER NOT NULL,
           merged_into INTEGER REFERENCES properties (property), record INTEGER, is_known INTEGER NOT NULL
         ) STRICT;
-        INSERT INTO anew SELECT *, 1 FROM properties;
+        INSERT INTO rebuilt SELECT *, 1 FROM properties;
         DROP TABLE properties;
-        ALTER TABLE anew RENAME TO properties;";
+        ALTER TABLE rebuilt RENAME TO properties;";
 
     fn version(connection: &Connection) -> i64 {
         let read = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_the_version_before_is_brought_up_with_all_it_holds() {
+    fn a_store_of_the_previous_version_is_migrated_with_all_its_data() {
         let next = [STORE[0], NEXT];
         let mut connection = Connection::open_in_memory().unwrap();
         apply(&mut connection, &STORE).unwrap();
@@ -78,20 +79,20 @@ mod tests {
                    FROM properties";
         let kept: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
         assert_eq!(kept, "1 01 1 7 1,2 02 3 1 1");
-        // References still hold, and are checked again.
+        // References are still valid and enforced again.
         let broken = "SELECT count(*) FROM pragma_foreign_key_check";
         let broken: i64 = connection.query_row(broken, [], |row| row.get(0)).unwrap();
         assert_eq!(broken, 0);
         connection
             .execute("UPDATE adverts SET property = 3", [])
             .unwrap_err();
-        // A second time changes nothing.
+        // Applying the steps again changes nothing.
         apply(&mut connection, &next).unwrap();
         assert_eq!(version(&connection), 2);
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_version_before_whole() {
+    fn a_failed_step_leaves_the_previous_version_intact() {
         let mut connection = Connection::open_in_memory().unwrap();
         apply(&mut connection, &STORE).unwrap();
         let broken = format!("{NEXT} INSERT INTO nowhere VALUES (1);");
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_a_newer_version_is_refused_and_left_alone() {
+    fn a_store_of_a_newer_version_is_rejected_and_not_changed() {
         let mut connection = Connection::open_in_memory().unwrap();
         apply(&mut connection, &[STORE[0], NEXT]).unwrap();
         let refused = apply(&mut connection, &STORE);

@@ -1,9 +1,9 @@
-//! The one thread that writes: takes the changes that wait, applies them in one transaction, commits once.
+//! The writer thread: takes the waiting changes, applies them in one transaction and commits once.
 //!
-//! A commit costs one fsync however many changes it holds, so throughput grows with the callers that wait. Each change
-//! runs in its own savepoint: one that fails is undone alone, and its error travels back as it is. Whoever sent it is
-//! told after the commit, on this thread. At most [`QUEUE_MAX`] changes wait: who sends more is refused, at once or
-//! after [`QUEUE_WAIT_MAX`].
+//! A commit costs one fsync however many changes it contains, so throughput grows with the number of waiting
+//! callers. Each change runs in its own savepoint: a failed one is undone alone and its error returned unchanged.
+//! The sender is notified after the commit, on this thread. At most [`QUEUE_MAX`] changes wait; further ones are
+//! rejected, at once or after [`QUEUE_WAIT_MAX`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use super::checkpoint::Checkpointer;
 use super::{Error, Result};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// Changes one commit holds at most, so that the first of them does not wait for an endless stream.
+/// Maximum changes per commit, so that the first of them does not wait for an endless stream.
 const GROUP_MAX: usize = 256;
-/// Changes that wait at most: sixteen commits' worth, a second or two of writing.
+/// Maximum waiting changes: sixteen commits' worth, a second or two of writing.
 pub(super) const QUEUE_MAX: usize = 16 * GROUP_MAX;
-/// Longest a thread that may block waits for a place among them.
+/// Maximum wait of a blocking caller for a place in the queue.
 const QUEUE_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How often it looks for one meanwhile: a commit, which frees some hundred, takes about as long.
-const QUEUE_LOOK_EVERY: Duration = Duration::from_millis(2);
+/// Interval between attempts meanwhile: about the duration of a commit, which frees some hundred places.
+const QUEUE_RETRY_EVERY: Duration = Duration::from_millis(2);
 
-/// A change that waits: applied once, then told how the commit went.
+/// A waiting change: applied once, then notified of the outcome of the commit.
 trait QueuedWrite: Send {
     fn apply(&mut self, transaction: &Transaction<'_>);
     fn conclude(self: Box<Self>, commit: std::result::Result<(), &rusqlite::Error>);
@@ -75,21 +75,21 @@ fn in_savepoint<T, E: From<Error>>(
     outcome
 }
 
-/// What is called after a commit; it must not block.
+/// Called after a commit; must not block.
 pub(super) type CommitListener = Box<dyn Fn() + Send>;
 
-/// Whether a thread may wait for a place in the queue.
+/// Whether a caller may wait for a place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// It may, [`QUEUE_WAIT_MAX`] at most.
+    /// It may, up to [`QUEUE_WAIT_MAX`].
     Blocks,
-    /// It may not: it serves others.
+    /// It may not, because its thread serves others.
     Never,
 }
 
-/// Hands changes to the writing thread, which ends when this is dropped.
+/// Queues changes for the writer thread, which ends when this is dropped.
 pub(super) struct WriteQueue {
-    // Before the queue, so that the end of the thread is asked for before it comes.
+    // Before the queue, so that the worker is released before its thread ends.
     _worker: Worker,
     queue: SyncSender<Box<dyn QueuedWrite>>,
     listeners: Arc<Mutex<Vec<CommitListener>>>,
@@ -111,9 +111,9 @@ impl WriteQueue {
     ) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_MAX);
         let listeners: Arc<Mutex<Vec<CommitListener>>> = Arc::default();
-        let told = Arc::clone(&listeners);
+        let notified = Arc::clone(&listeners);
         let worker = supervisor.spawn(name, move |pulse| {
-            write_all(pulse, connection, &checkpoints, &waiting, &told);
+            write_all(pulse, connection, &checkpoints, &waiting, &notified);
         })?;
         Ok(Self {
             _worker: worker,
@@ -122,15 +122,15 @@ impl WriteQueue {
         })
     }
 
-    /// Has `listener` called after every commit from now on.
+    /// Calls `listener` after every further commit.
     pub(super) fn listen(&self, listener: CommitListener) {
         self.listeners.lock().push(listener);
     }
 
-    /// Queues a change, and has `done` called after its commit; it must not block.
+    /// Queues a change and calls `done` after its commit; `done` must not block.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when too many wait, [`Error::Closed`] when the thread is gone.
+    /// [`Error::Overloaded`] if too many changes are waiting, [`Error::Closed`] if the thread has ended.
     pub(super) fn submit<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         patience: Patience,
@@ -153,7 +153,7 @@ impl WriteQueue {
             if patience == Patience::Never || since.elapsed() >= QUEUE_WAIT_MAX {
                 return Err(Error::Overloaded);
             }
-            std::thread::sleep(QUEUE_LOOK_EVERY);
+            std::thread::sleep(QUEUE_RETRY_EVERY);
         }
     }
 }
@@ -185,7 +185,7 @@ fn commit_group(
 ) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for change in group {
-        // Some failures (a full disk) undo the whole transaction: what follows must not run outside one.
+        // Some failures (a full disk) roll back the whole transaction; further changes must not run outside one.
         if transaction.is_autocommit() {
             break;
         }

@@ -1,4 +1,4 @@
-//! The tables of the operators' bodies and queries.
+//! Field tables of the operators' bodies and queries.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind, ListOf, Naming, Own, Taken, schema};
 use toise_contract::walk::{JsonPath, text};
 
-/// Grants one body may list.
+/// Maximum number of grants in one body.
 pub const GRANTS_MAX: usize = 100;
 
 static ACCOUNT_NAME: Naming = Naming {
@@ -35,7 +35,7 @@ static GRANTS: ListOf = ListOf {
     most: Some(GRANTS_MAX),
 };
 
-/// The body that makes an account.
+/// The body that creates an account.
 pub static ACCOUNT: [Field; 1] = [Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
     .about(|| format!("Unlike every other account's; {}", account::NAME_RULE))];
 
@@ -63,7 +63,7 @@ const ESTIMATES: Field = Field::optional(
 const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
     .about(|| format!("To tell keys apart; {}", key::NAME_RULE));
 
-/// The body that makes a key.
+/// The body that creates a key.
 pub static KEY: [Field; 7] = [
     Field::optional(
         "account_id",
@@ -96,7 +96,7 @@ pub static KEY: [Field; 7] = [
     NAME,
 ];
 
-/// The body that changes a key: what is left out stays as it is.
+/// The body that changes a key; absent fields stay unchanged.
 pub static KEY_CHANGE: [Field; 5] = [
     Field::optional(
         "grants",
@@ -130,7 +130,7 @@ pub static PERIOD: [Field; 2] = [
         .such_as("2026-11-01"),
 ];
 
-/// The query of the list of keys.
+/// The query of the key list.
 pub static KEY_LIST: [Field; 1] = [Field::optional(
     "account_id",
     FieldKind::Uuid,

@@ -1,11 +1,11 @@
-//! Field tables: what a body or a query string may hold, stated once.
+//! Field tables: what a body or a query string may contain, stated once.
 //!
-//! A request is a static table of [`Field`]s: name, kind with its bounds, whether it is required, what it means.
-//! [`read`] walks a body against a table, in document order up to the first fault, and hands the room its [`Values`];
-//! [`schema`] writes the same table as JSON schema for the OpenAPI document. A room keeps its own request type and maps
-//! the values to it; what only the room can judge is a kind of its own, [`FieldKind::Own`].
+//! A request is a static table of [`Field`]s: name, kind with its bounds, whether it is required, and its meaning.
+//! [`read`] checks a body against a table, in document order up to the first fault, and returns its [`Values`];
+//! [`schema`] writes the same table as JSON schema for the OpenAPI document. A room has its own request type and
+//! maps the values to it; what only the room can validate is a kind of its own, [`FieldKind::Own`].
 //!
-//! Cost of reading: one allocation per object and list, none per field; texts are borrowed from the body.
+//! Reading costs one allocation per object and list and none per field; texts are borrowed from the body.
 
 mod read;
 pub mod schema;
@@ -27,30 +27,30 @@ pub use values::{FromTaken, Taken, Values};
 /// One field of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Key of the object, or parameter of the query string.
+    /// Key of the object, or name of the query parameter.
     pub name: &'static str,
-    /// What it takes.
+    /// The values it accepts.
     pub kind: FieldKind,
-    /// Whether a request without it is refused.
+    /// Whether a request without it is rejected.
     pub is_required: bool,
-    /// The value that stands for an absent one, for the reference.
+    /// The value assumed if it is absent, for the reference.
     pub default: Option<DefaultValue>,
     /// Meaning and unit, for the reference.
     pub about: About,
-    /// A value, for the reference.
+    /// An example value, for the reference.
     pub example: Option<&'static str>,
 }
 
-/// What the reference says of a field.
+/// Description of a field in the reference.
 #[derive(Clone, Copy, Debug)]
 pub enum About {
-    /// A text; none where it is empty.
+    /// A text; empty for none.
     Text(&'static str),
-    /// A text that repeats a limit.
+    /// A text that repeats a limit, built when the reference is written.
     Made(fn() -> String),
 }
 
-/// The value of an absent field, for the reference: who reads the request puts it there.
+/// The default of an absent field, for the reference; the reader of the request applies it.
 #[derive(Clone, Copy, Debug)]
 pub enum DefaultValue {
     /// A whole number.
@@ -59,18 +59,18 @@ pub enum DefaultValue {
     Word(&'static str),
 }
 
-/// What a field takes. Bounds are included.
+/// What a field accepts. Bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldKind {
     /// A string.
     Text,
-    /// A string of at most so many characters.
+    /// A string with a maximum length, in characters.
     TextUpTo(usize),
-    /// A string of 1 to so many characters that are not all blanks.
+    /// A string of 1 to the given number of characters that are not all blanks.
     Words(usize),
-    /// A string of which a rule decides.
+    /// A string that a function validates.
     Named(&'static Naming),
-    /// An address of at most so many characters. Who calls it decides whether it may be called.
+    /// An address with a maximum length, in characters. Whether it may be called is decided by the caller.
     Address(usize),
     /// One of a closed set of strings, listed in place.
     OneOf(&'static [&'static str]),
@@ -100,51 +100,51 @@ pub enum FieldKind {
     Place,
     /// A list.
     List(&'static ListOf),
-    /// An object, written out in place.
+    /// An object, with its schema in place.
     Object(&'static [Field]),
     /// An object, by reference to a schema of this name.
     Model(&'static str, &'static [Field]),
-    /// A list of two numbers, named for the reader of the message.
+    /// A list of two numbers; the fields' names appear in error messages.
     Pair(&'static [Field; 2]),
-    /// Any object of at most so many bytes of JSON, kept as it was sent.
+    /// Any object with a maximum length in bytes of JSON, passed on as sent.
     Free(usize),
     /// A value that is read later, by reference to a schema of this name.
     Later(&'static str),
-    /// What only the owner of the table can read.
+    /// A value that only the owner of the table can read.
     Own(&'static Own),
 }
 
-/// Items of a list, and how many.
+/// Kind and number of a list's items.
 #[derive(Clone, Copy, Debug)]
 pub struct ListOf {
-    /// What an item is.
+    /// Kind of an item.
     pub item: FieldKind,
-    /// Fewest items.
+    /// Minimum number of items.
     pub least: usize,
-    /// Most items.
+    /// Maximum number of items.
     pub most: Option<usize>,
 }
 
-/// A text of which a function decides.
+/// A text that a function validates.
 #[derive(Clone, Copy, Debug)]
 pub struct Naming {
-    /// Most characters; the fewest is one.
+    /// Maximum length, in characters; the minimum is one.
     pub chars_max: usize,
-    /// Whether a text is one.
+    /// Whether a text is valid.
     pub is: fn(&str) -> bool,
-    /// What it must be; the message of a refused one.
+    /// The rule, used as the message for an invalid text.
     pub rule: &'static str,
 }
 
-/// Reads a value where it stands.
+/// Reads a value at its path.
 pub type ReadOwn = for<'v> fn(&'v Value, JsonPath<'_>) -> Result<Taken<'v>, Fault>;
 
-/// A kind that the owner of a table brings.
+/// A kind defined by the owner of a table.
 #[derive(Clone, Copy)]
 pub struct Own {
     /// Reads it.
     pub read: ReadOwn,
-    /// Writes its schema; components it refers to are added to the map.
+    /// Writes its schema and adds the components it refers to to the map.
     pub schema: fn(&mut Map<String, Value>) -> Value,
 }
 
@@ -155,7 +155,7 @@ impl fmt::Debug for Own {
 }
 
 impl Field {
-    /// A field a request may leave out.
+    /// An optional field.
     pub const fn optional(name: &'static str, kind: FieldKind, about: &'static str) -> Self {
         Self {
             name,
@@ -167,7 +167,7 @@ impl Field {
         }
     }
 
-    /// A field a request must have.
+    /// A required field.
     pub const fn required(name: &'static str, kind: FieldKind, about: &'static str) -> Self {
         Self {
             is_required: true,
@@ -175,7 +175,7 @@ impl Field {
         }
     }
 
-    /// The same with a meaning that is made when it is asked for.
+    /// Sets a description that is built when the reference is written.
     pub const fn about(self, about: fn() -> String) -> Self {
         Self {
             about: About::Made(about),
@@ -183,7 +183,7 @@ impl Field {
         }
     }
 
-    /// The same with the value of an absent one.
+    /// Sets the default.
     pub const fn or(self, default: DefaultValue) -> Self {
         Self {
             default: Some(default),
@@ -191,7 +191,7 @@ impl Field {
         }
     }
 
-    /// The same with an example.
+    /// Sets an example.
     pub const fn such_as(self, example: &'static str) -> Self {
         Self {
             example: Some(example),

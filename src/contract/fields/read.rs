@@ -1,6 +1,6 @@
-//! The walk through a request against a table, in document order, up to its first fault.
+//! Reads a request against a table, in document order, up to the first fault.
 //!
-//! Required fields that are missing count at the end of their object, in the order of the table.
+//! A missing required field is reported at the end of its object, in the order of the table.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -12,13 +12,13 @@ use crate::distances::{DISTANCE_RULE, parse_metres};
 use crate::fault::Fault;
 use crate::walk::{JsonPath, flag, list, number, number_between, object, one_of, text};
 
-/// What an identifier must be.
+/// The rule for an identifier.
 const UUID_RULE: &str = "must be a UUID";
 
 /// Reads an object.
 ///
 /// # Errors
-/// The first fault in document order; a required field that is missing counts at the end of its object.
+/// The first fault in document order; a missing required field is reported at the end of its object.
 pub fn read<'v>(
     value: &'v Value,
     table: &'static [Field],
@@ -27,7 +27,7 @@ pub fn read<'v>(
     walk(value, table, Missing::IsFault, at)
 }
 
-/// Reads an object that may leave out any field, of the objects inside it too: a change, or what is completed later.
+/// Reads an object in which any field may be absent, also in nested objects: a change, or a record completed later.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -42,7 +42,7 @@ pub fn read_part<'v>(
 /// Reads a query string.
 ///
 /// # Errors
-/// The first fault in the order of the query; required parameters that are missing come last.
+/// The first fault in the order of the query; missing required parameters are reported last.
 pub fn read_query<'v, K: AsRef<str>, V: AsRef<str>>(
     query: &'v [(K, V)],
     table: &'static [Field],
@@ -170,7 +170,7 @@ fn taken<'v>(
     }
 }
 
-/// Reads a text: a string of a body, or a parameter of any kind.
+/// Reads a text: a string in a body, or a query parameter of any kind.
 fn of_text<'v>(text: &'v str, kind: FieldKind, at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
     let refuse = |rule: String| Err(at.fault(rule));
     let length = || text.chars().count();
@@ -244,12 +244,12 @@ fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: JsonPath<'_>) -> Result<T
     read.collect::<Result<_, _>>().map(Taken::List)
 }
 
-/// Refuses a value of more than so many bytes of JSON.
+/// Rejects a value whose JSON text is longer than `bytes_max`.
 ///
 /// # Errors
 /// It is longer.
 pub fn refuse_long(value: &Value, bytes_max: usize, at: JsonPath<'_>) -> Result<(), Fault> {
-    // JSON values always have a text.
+    // Serialising a JSON value does not fail.
     let bytes = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
     match bytes > bytes_max {
         true => Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON"))),
@@ -257,7 +257,7 @@ pub fn refuse_long(value: &Value, bytes_max: usize, at: JsonPath<'_>) -> Result<
     }
 }
 
-/// The two bounds of a range, read one by one.
+/// The two bounds of a range, each read by `read`.
 pub fn bounds<T: Copy>(
     value: &Value,
     [least, greatest]: [&'static str; 2],
@@ -279,7 +279,7 @@ pub fn bounds<T: Copy>(
 /// Reads a date or date-time.
 ///
 /// # Errors
-/// It is none.
+/// It is not a date or date-time.
 pub fn moment(value: &Value, at: JsonPath<'_>) -> Result<DateOrInstant, Fault> {
     let moment = value.as_str().and_then(DateOrInstant::parse);
     moment.ok_or_else(|| at.fault(DATE_RULE))

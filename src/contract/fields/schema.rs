@@ -1,7 +1,7 @@
 //! The JSON schema of a table, for the OpenAPI document.
 //!
-//! Keys of a schema stand in one order: type, bounds, default, description. Components that a table refers to and that
-//! are its own are added to the map on the way.
+//! The keys of a schema have one order: type, bounds, default, description. Components that a table defines and
+//! refers to are added to the map.
 
 use serde_json::{Map, Value, json};
 
@@ -13,12 +13,12 @@ use crate::enums::Enumeration;
 /// Component schemas by name.
 pub type Components = Map<String, Value>;
 
-/// How each date and date-time begins.
+/// Beginning of every date and date-time.
 const DAY_PATTERN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}";
-/// What holds a character that is no blank.
+/// Matches a text with at least one character that is not a blank.
 const NOT_BLANK_PATTERN: &str = "\\S";
 
-/// An object that takes these properties and no others.
+/// An object that accepts these properties and no others.
 pub fn closed(properties: Value, required: &[&str]) -> Value {
     let mut schema = json!({
         "type": "object",
@@ -36,7 +36,7 @@ pub fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// The same with a description, where there is one.
+/// Adds a description to a schema, unless it is empty.
 pub fn described(mut schema: Value, about: &str) -> Value {
     if !about.is_empty() {
         schema["description"] = json!(about);
@@ -44,7 +44,7 @@ pub fn described(mut schema: Value, about: &str) -> Value {
     schema
 }
 
-/// A reference to an enumeration, which is added.
+/// A reference to an enumeration, which is added to the components.
 pub fn enumeration(table: &'static Enumeration, found: &mut Components) -> Value {
     if !found.contains_key(table.name) {
         let schema = serde_json::to_value(table.schema()).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn enumeration(table: &'static Enumeration, found: &mut Components) -> Value
     reference(table.name)
 }
 
-/// The object a table reads.
+/// The object that a table reads.
 pub fn object(table: &'static [Field], found: &mut Components) -> Value {
     let required: Vec<&str> = table
         .iter()
@@ -63,7 +63,7 @@ pub fn object(table: &'static [Field], found: &mut Components) -> Value {
     closed(properties(table, found), &required)
 }
 
-/// The object of which a table reads any part.
+/// The object that a table reads with every field optional.
 pub fn part(table: &'static [Field], found: &mut Components) -> Value {
     closed(properties(table, found), &[])
 }
@@ -76,7 +76,7 @@ pub fn properties(table: &'static [Field], found: &mut Components) -> Value {
     Value::Object(named.collect())
 }
 
-/// The parameters of the query string a table reads.
+/// The query parameters that a table reads.
 pub fn parameters(table: &'static [Field]) -> Vec<Value> {
     table.iter().map(parameter).collect()
 }
@@ -87,7 +87,7 @@ fn parameter(field: &Field) -> Value {
         parameter["required"] = json!(true);
     }
     parameter["description"] = json!(about(field));
-    // Parameters refer to no component of their own.
+    // Parameters refer to no components.
     parameter["schema"] = with_default(field, kind(field.kind, &mut Components::new()));
     if let Some(example) = field.example {
         parameter["example"] = json!(example);
@@ -101,7 +101,7 @@ pub fn property(field: &Field, found: &mut Components) -> Value {
     described(schema, &about(field))
 }
 
-/// What is said of a field.
+/// The description of a field.
 pub fn about(field: &Field) -> String {
     match field.about {
         About::Text(text) => text.to_owned(),
@@ -118,7 +118,7 @@ fn with_default(field: &Field, mut schema: Value) -> Value {
     schema
 }
 
-/// The schema of what a field takes.
+/// The schema of a kind.
 pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
     match takes {
         FieldKind::Text => json!({"type": "string"}),
@@ -169,7 +169,7 @@ pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
     }
 }
 
-/// A list of so many items.
+/// A list with a minimum and maximum number of items.
 pub fn list(items: Value, least: usize, most: Option<usize>) -> Value {
     let mut schema = json!({"type": "array"});
     if least > 0 {

@@ -1,4 +1,4 @@
-//! Tables read and written.
+//! Field tables: reading and schemas.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn fault(body: Value) -> String {
 }
 
 #[test]
-fn the_first_fault_in_document_order_is_found_and_missing_fields_come_last() {
+fn the_first_fault_in_document_order_is_reported_and_missing_fields_come_last() {
     for (body, message) in [
         (json!([]), "body: must be an object"),
         (json!({}), "count: is required"),
@@ -58,7 +58,7 @@ fn the_first_fault_in_document_order_is_found_and_missing_fields_come_last() {
 }
 
 #[test]
-fn values_are_taken_by_name_and_a_part_may_lack_what_is_required() {
+fn values_are_taken_by_name_and_a_part_may_omit_required_fields() {
     let body = json!({"count": 3, "quota": null, "inner": {"name": "x", "tags": ["b"]}});
     let mut values = read(&body, &TABLE, JsonPath::Body).unwrap();
     assert_eq!(values.require::<usize>("count"), Ok(3));
@@ -93,7 +93,7 @@ fn a_query_is_read_from_texts_and_its_last_value_counts() {
 }
 
 #[test]
-fn the_schema_says_what_is_read() {
+fn the_schema_describes_what_is_read() {
     let schema = schema::object(&TABLE, &mut Components::new());
     assert_eq!(schema["required"], json!(["count"]));
     let count = json!({"type": "integer", "minimum": 1, "maximum": 9, "default": 4, "description": "How many"});

@@ -1,4 +1,4 @@
-//! What a table found in a request, valid, for the room to map to its own type.
+//! The valid values that a table read from a request, for the room to map to its own type.
 
 use uuid::Uuid;
 
@@ -14,9 +14,9 @@ use serde_json::Value;
 pub enum Taken<'v> {
     /// A text of the body.
     Text(&'v str),
-    /// A value of a closed set, as it is written.
+    /// A value of a closed set, in its wire spelling.
     Word(&'static str),
-    /// A number; of an integer, a whole one.
+    /// A number; whole if the field is an integer.
     Number(f64),
     /// `true` or `false`.
     Flag(bool),
@@ -24,16 +24,16 @@ pub enum Taken<'v> {
     Uuid(Uuid),
     /// A date or date-time.
     Moment(DateOrInstant),
-    /// `null`, where the field takes it.
+    /// `null`, if the field accepts it.
     Null,
-    /// Bounds of numbers, the least not above the greatest.
+    /// Bounds of numbers; the minimum is not above the maximum.
     Range {
-        /// Least value.
+        /// Minimum.
         min: Option<f64>,
-        /// Greatest value.
+        /// Maximum.
         max: Option<f64>,
     },
-    /// Bounds of moments, the first not after the last.
+    /// Bounds of moments; the first is not after the last.
     Dates {
         /// First moment.
         from: Option<DateOrInstant>,
@@ -53,13 +53,13 @@ pub enum Taken<'v> {
     List(Vec<Taken<'v>>),
     /// Fields of an object.
     Object(Values<'v>),
-    /// A value as it was sent.
+    /// A value as sent.
     Json(&'v Value),
     /// A filter of listings.
     Filter(Filter),
 }
 
-/// The fields of an object that were given, in document order.
+/// The fields given in an object, in document order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values<'v> {
     found: Vec<(&'static str, Taken<'v>)>,
@@ -78,7 +78,7 @@ impl<'v> Values<'v> {
 
     /// The value of a field.
     pub fn get(&self, name: &str) -> Option<&Taken<'v>> {
-        // A parameter given twice counts with its last value, as a key does.
+        // If a parameter is given twice, the last value counts, as for a repeated key.
         let mut found = self.found.iter().rev();
         let field = found.find(|(known, _)| *known == name);
         field.map(|(_, taken)| taken)
@@ -90,7 +90,7 @@ impl<'v> Values<'v> {
         found.filter(|(known, _)| *known == name).count()
     }
 
-    /// The value of a field of objects inside each other.
+    /// The value of a field in nested objects, by its path.
     pub fn at<'p>(&self, mut path: impl Iterator<Item = &'p str>) -> Option<&Taken<'v>> {
         let first = self.get(path.next()?)?;
         path.try_fold(first, |taken, key| match taken {
@@ -99,22 +99,22 @@ impl<'v> Values<'v> {
         })
     }
 
-    /// Takes the value of a field out.
+    /// Removes and returns the value of a field.
     pub fn take<T: FromTaken<'v>>(&mut self, name: &str) -> Option<T> {
         let place = self.found.iter().rposition(|(known, _)| *known == name)?;
         T::from_taken(self.found.remove(place).1)
     }
 
-    /// Takes the value of a field out that the table requires.
+    /// Removes and returns the value of a required field.
     ///
     /// # Errors
-    /// It is not there.
+    /// It is absent.
     pub fn require<T: FromTaken<'v>>(&mut self, name: &str) -> Result<T, Fault> {
         self.take(name)
             .ok_or_else(|| Fault::new(name, "is required"))
     }
 
-    /// Takes a value of a closed set out, as it is written.
+    /// The value of a closed set, in its wire spelling.
     pub fn word(&mut self, name: &str) -> Option<&'static str> {
         match self.get(name)? {
             Taken::Word(word) => Some(word),
@@ -122,10 +122,10 @@ impl<'v> Values<'v> {
         }
     }
 
-    /// The value of an enumeration that the table requires.
+    /// The value of a required enumeration.
     ///
     /// # Errors
-    /// It is not there.
+    /// It is absent.
     pub fn one<E: WireEnum>(&mut self, name: &str) -> Result<E, Fault> {
         let word = self.word(name).and_then(E::parse);
         word.ok_or_else(|| Fault::new(name, "is required"))
@@ -141,9 +141,9 @@ impl<'v> IntoIterator for Values<'v> {
     }
 }
 
-/// What a value is taken as; `None` where the field has another kind.
+/// Conversion from a value; `None` if the field has another kind.
 pub trait FromTaken<'v>: Sized {
-    /// Reads it.
+    /// Converts it.
     fn from_taken(taken: Taken<'v>) -> Option<Self>;
 }
 
@@ -164,7 +164,7 @@ from_taken! {
     &'v str: Taken::Text(text) => text,
     String: Taken::Text(text) => text.to_owned(),
     f64: Taken::Number(number) => number,
-    // Bounds of integers are positive where they are taken as these.
+    // Fields taken as these types have non-negative bounds.
     usize: Taken::Number(number) => number as usize,
     u32: Taken::Number(number) => number as u32,
     u64: Taken::Number(number) => number as u64,
@@ -182,7 +182,7 @@ impl<'v> FromTaken<'v> for Taken<'v> {
     }
 }
 
-/// A value that may be `null`: `Some(None)` says so.
+/// A value that may be `null`, which is `Some(None)`.
 impl<'v> FromTaken<'v> for Option<u64> {
     fn from_taken(taken: Taken<'v>) -> Option<Self> {
         match taken {
@@ -192,7 +192,7 @@ impl<'v> FromTaken<'v> for Option<u64> {
     }
 }
 
-/// Items of one kind; those of another are left out.
+/// Items of one kind; items of other kinds are skipped.
 impl<'v, T: FromTaken<'v> + Item> FromTaken<'v> for Vec<T> {
     fn from_taken(taken: Taken<'v>) -> Option<Self> {
         match taken {
@@ -202,7 +202,7 @@ impl<'v, T: FromTaken<'v> + Item> FromTaken<'v> for Vec<T> {
     }
 }
 
-/// What a list may be taken as a list of.
+/// Types that a list's items may be taken as.
 pub trait Item {}
 impl Item for Taken<'_> {}
 impl Item for String {}

@@ -1,4 +1,4 @@
-//! The operators' part of the OpenAPI document: schemas of their bodies and answers, and their parameters.
+//! The operators' part of the OpenAPI document: schemas of their bodies and responses, and their parameters.
 
 use serde_json::{Map, Value, json};
 
@@ -11,11 +11,11 @@ use toise_contract::fields::schema::{self, Components, described};
 /// Every schema, by its name under `components.schemas`.
 pub fn component_schemas() -> Map<String, Value> {
     let schemas = [
-        ("AccountRequest", taken(&requests::ACCOUNT)),
+        ("AccountRequest", accepted(&requests::ACCOUNT)),
         ("Account", account(false)),
         ("AccountWithSecret", account(true)),
         ("Grant", requests::grant_schema()),
-        ("KeyRequest", taken(&requests::KEY)),
+        ("KeyRequest", accepted(&requests::KEY)),
         ("KeyChange", key_change()),
         ("Key", key(false)),
         ("NewKey", key(true)),
@@ -29,12 +29,12 @@ pub fn component_schemas() -> Map<String, Value> {
         .collect()
 }
 
-/// The answer `{data: …}` of one of the schemas.
+/// The response `{data: …}` with one of the schemas.
 pub fn data_of(name: &str) -> Value {
     envelope(reference(name))
 }
 
-/// The answer `{data: […]}` of one of the schemas.
+/// The response `{data: […]}` with one of the schemas.
 pub fn data_list_of(name: &str) -> Value {
     envelope(json!({"type": "array", "items": reference(name)}))
 }
@@ -54,17 +54,17 @@ pub fn id_parameter(name: &str) -> Value {
     })
 }
 
-/// The parameters of a report on consumption.
+/// The parameters of a consumption report.
 pub fn period_parameters() -> Vec<Value> {
     schema::parameters(&requests::PERIOD)
 }
 
-/// The parameter of the list of keys.
+/// The parameter of the key list.
 pub fn key_list_parameters() -> Vec<Value> {
     schema::parameters(&requests::KEY_LIST)
 }
 
-fn taken(table: &'static [Field]) -> Value {
+fn accepted(table: &'static [Field]) -> Value {
     schema::object(table, &mut Components::new())
 }
 
@@ -90,7 +90,7 @@ fn account(with_secret: bool) -> Value {
 
 fn key_change() -> Value {
     described(
-        taken(&requests::KEY_CHANGE),
+        accepted(&requests::KEY_CHANGE),
         "What is left out stays as it is; a server follows within a second",
     )
 }

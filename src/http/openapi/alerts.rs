@@ -1,4 +1,4 @@
-//! The part of the OpenAPI document that tells of alerts: their names and parameters; [`schemas`] has the bodies.
+//! The alerts part of the OpenAPI document: names and parameters; [`schemas`] has the bodies.
 
 pub mod schemas;
 
@@ -8,9 +8,9 @@ use toise_alerts::request::queries;
 use toise_contract::fields::schema;
 use toise_contract::listings::filters::ListingKind;
 
-/// What each kind of listings calls the parts of its alerts.
+/// Names in the alerts part, by kind of listing.
 pub(crate) struct AlertOperationNames {
-    /// What the names of operations begin with.
+    /// Prefix of operation names.
     pub prefix: &'static str,
     /// The listings, in a sentence.
     pub plural: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct AlertOperationNames {
     pub preview: &'static str,
 }
 
-/// The names of the alerts on such listings.
+/// The names for alerts on a kind of listing.
 pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
     match listing {
         ListingKind::Property => AlertOperationNames {
@@ -48,17 +48,17 @@ pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
     }
 }
 
-/// Parameters of an operator's list of alerts.
+/// Query parameters of the operators' alert list.
 pub fn list_parameters() -> Vec<Value> {
     schema::parameters(&queries::ALERT_LIST)
 }
 
-/// Parameters of a page.
+/// Query parameters of a page.
 pub fn page_parameters() -> Vec<Value> {
     schema::parameters(&queries::PAGE)
 }
 
-/// Parameters of a page of deliveries.
+/// Query parameters of a page of deliveries.
 pub fn delivery_parameters() -> Vec<Value> {
     schema::parameters(&queries::DELIVERIES)
 }
@@ -69,7 +69,7 @@ mod tests {
     use toise_alerts::request::parse_alert;
 
     #[test]
-    fn examples_of_the_document_are_taken() {
+    fn examples_of_the_document_are_valid() {
         let schemas = schemas::schemas();
         for listing in [ListingKind::Property, ListingKind::Advert] {
             let create = &schemas[names(listing).create];

@@ -1,4 +1,4 @@
-//! What the document says of listings by the address of their page, of checks and of reports.
+//! OpenAPI: listings by the URL of their page, checks and reports.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use toise_collect::RETRY_AFTER_S;
 use toise_collect::request::{PAGE_URL, REASON, REPORT};
 use toise_contract::fields::schema::{self, Components};
 
-/// Why an address is rejected: the word its reason begins with, and what it means.
+/// Reasons for a rejected URL: the first word of the reason, and its meaning.
 const REASONS: [(&str, &str); 11] = [
     (
         "gone",
@@ -35,12 +35,12 @@ const REASONS: [(&str, &str); 11] = [
     ),
 ];
 
-/// The address of a listing's page.
+/// The query parameters with the URL of a page.
 pub fn url_parameters() -> Vec<Value> {
     schema::parameters(&PAGE_URL)
 }
 
-/// What a check comes to.
+/// The response to a check.
 pub fn check() -> Value {
     json!({
         "type": "object",
@@ -59,7 +59,7 @@ pub fn report_request() -> Value {
     schema::object(&REPORT, &mut Components::new())
 }
 
-/// The answer to a report.
+/// The response to a report.
 pub fn report() -> Value {
     json!({
         "type": "object",
@@ -75,7 +75,7 @@ fn reason() -> Value {
     schema::property(&REASON, &mut Components::new())
 }
 
-/// The answer of a call whose page is still being collected.
+/// The response to a call whose page is still being collected.
 pub fn pending() -> Value {
     json!({
         "description": "Still being collected; free",
@@ -91,7 +91,7 @@ pub fn pending() -> Value {
     })
 }
 
-/// The answer of a call whose page is no listing, beside the ordinary error.
+/// The response to a call whose page is not a listing, or the ordinary error.
 pub fn rejected(error: Value) -> Value {
     let reasons: Vec<String> = REASONS
         .iter()

@@ -1,4 +1,4 @@
-//! The part of the OpenAPI document that tells of estimates: the body from the table that reads it, and the answer.
+//! The estimates part of the OpenAPI document: the body, from the table that reads it, and the response.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use crate::resources::estimates::COMPARABLES;
 use toise_contract::fields::schema::{self, Components};
 use toise_estimate::request::fields::{ESTIMATE, ESTIMATE_MANY};
 
-/// Component schemas of the request and the answer.
+/// Component schemas of the request and the response.
 pub(super) fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
     let request = schema::object(&ESTIMATE, &mut Components::new());
@@ -15,7 +15,7 @@ pub(super) fn schemas() -> Map<String, Value> {
     found
 }
 
-/// The body of a call for many homes.
+/// The body of a `_many` call.
 pub(crate) fn many_request() -> Value {
     schema::object(&ESTIMATE_MANY, &mut Components::new())
 }

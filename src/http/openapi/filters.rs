@@ -1,5 +1,4 @@
-//! The part of the OpenAPI document that tells what may be asked of listings: filters and bodies, from the tables that
-//! validate them.
+//! The search part of the OpenAPI document: filters and bodies, from the tables that validate them.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +12,8 @@ use toise_contract::listings::filters::model::{FieldType, FilterModel, LiteSuppo
 use toise_contract::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX};
 use toise_contract::listings::filters::{FieldSubset, ListingKind};
 
-/// Component schemas of filters and of the bodies that carry them. Codes and identifiers are those of the records.
+/// Component schemas of filters and of the bodies that contain them. Codes and identifiers are shared with the
+/// records.
 pub fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
     let property = ListingKind::Property.filter_model();
@@ -55,7 +55,7 @@ pub fn schemas() -> Map<String, Value> {
     found
 }
 
-/// Adds the schema of a model, and of those in it, and returns its name.
+/// Adds the schema of a model and of the models in it, and returns its name.
 fn model(model: &'static FilterModel, part: FieldSubset, found: &mut Map<String, Value>) -> String {
     let name = match part {
         FieldSubset::Whole => model.name.to_owned(),
@@ -78,7 +78,7 @@ fn model(model: &'static FilterModel, part: FieldSubset, found: &mut Map<String,
     name
 }
 
-/// The schema of what a field takes.
+/// The schema of the values a field accepts.
 fn takes(takes: FieldType, part: FieldSubset, found: &mut Map<String, Value>) -> Value {
     match takes {
         FieldType::Flag => json!({"type": "boolean"}),
@@ -113,7 +113,7 @@ fn text(found: &mut Map<String, Value>) -> Value {
     schema::kind(FieldKind::TextUpTo(TEXT_CHARS_MAX), found)
 }
 
-/// A reference to a schema of this name, made once.
+/// A reference to a schema of this name, which is built once.
 fn named(
     name: &str,
     found: &mut Map<String, Value>,
@@ -195,12 +195,12 @@ mod tests {
             );
         }
         for (name, schema) in &filters {
-            let same = records.get(name).is_none_or(|record| record == schema);
-            assert!(same, "{name} means two things");
+            let is_same = records.get(name).is_none_or(|record| record == schema);
+            assert!(is_same, "{name} means two things");
         }
     }
 
-    /// Fields of a schema, and of those inside it, that say nothing.
+    /// Fields of a schema, and of nested schemas, without a description.
     fn silent(path: &str, schema: &Value, found: &mut Vec<String>) {
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             let path = format!("{path}.{name}");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_says_what_it_is() {
+    fn every_field_has_a_description() {
         let mut found = Vec::new();
         for (name, schema) in &schemas() {
             silent(name, schema, &mut found);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_document_lists_is_what_the_parser_takes() {
+    fn the_document_lists_the_fields_that_the_parser_accepts() {
         let schemas = schemas();
         for listing in [ListingKind::Property, ListingKind::Advert] {
             let known = &schemas[listing.filter_model().name]["properties"];

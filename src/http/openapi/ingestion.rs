@@ -1,4 +1,4 @@
-//! The part of the OpenAPI document that tells how adverts come in.
+//! The ingestion part of the OpenAPI document.
 
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub fn schemas() -> Map<String, Value> {
     named.collect()
 }
 
-/// The advert of answers, of which all but the address may be left out.
+/// The advert of responses, with every field but the URL optional.
 fn incoming_advert() -> Value {
     let mut advert = listings::schemas().remove("Advert").unwrap_or_default();
     advert["required"] = json!(["url"]);

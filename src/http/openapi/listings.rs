@@ -1,7 +1,7 @@
-//! The part of the OpenAPI document that tells of listings: component schemas and webhooks, from the wire types.
+//! The listings part of the OpenAPI document: component schemas and webhooks, from the wire types.
 //!
-//! The types write every optional field as one that may be `null`, because reading takes `null` for unknown. Answers
-//! never carry it, and answers are what the document describes: [`schemas`] leaves the nulls out.
+//! The types write every optional field as one that may be `null`, because requests use `null` for unknown.
+//! Responses never contain it, and the document describes responses: [`schemas`] leaves the nulls out.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::RefOr;
@@ -15,11 +15,11 @@ use toise_contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise_contract::listings::{Advert, LiteProperty, Property};
 use toise_contract::read::read;
 
-/// Records a sample answer holds.
+/// Number of records in a sample response.
 const SAMPLE_RECORDS: usize = 10;
 
 /// Component schemas by name: the records, their parts, scalars and enumerations, the bodies of webhooks, and the
-/// answers of the sample endpoints (`SamplePropertiesAnswer`, `SampleAdvertsAnswer`).
+/// responses of the sample endpoints (`SamplePropertiesAnswer`, `SampleAdvertsAnswer`).
 pub fn schemas() -> Map<String, Value> {
     let mut found = Vec::new();
     collect::<Property>(&mut found);
@@ -30,7 +30,7 @@ pub fn schemas() -> Map<String, Value> {
     collect::<Delivery>(&mut found);
     let mut schemas = Map::new();
     for (name, schema) in found {
-        // A schema is made of maps with text keys, which always become JSON.
+        // A schema consists of maps with text keys, which always convert to JSON.
         if let Ok(schema) = serde_json::to_value(schema) {
             schemas.insert(name, without_nulls(schema));
         }
@@ -45,7 +45,7 @@ pub fn schemas() -> Map<String, Value> {
     schemas
 }
 
-/// A whole value of each record and delivery, from the samples.
+/// An example of each record and delivery, from the samples.
 fn examples() -> Vec<(&'static str, Value)> {
     let body = |sample: Sample| serde_json::from_str::<Value>(sample.body()).unwrap_or_default();
     let first = |sample| body(sample)["data"][0].take();
@@ -82,7 +82,7 @@ fn sample_answer(record: &str) -> Value {
     })
 }
 
-/// The same schema for values that are left out rather than `null`.
+/// The schema with `null` removed from its types: unset values are left out.
 fn without_nulls(schema: Value) -> Value {
     match schema {
         Value::Object(fields) => {
@@ -117,7 +117,7 @@ fn without_nulls(schema: Value) -> Value {
     }
 }
 
-/// The document's `webhooks`: what the service posts to the address of an alert.
+/// The document's `webhooks`: the requests that the service sends to the URL of an alert.
 pub fn webhooks() -> Value {
     json!({
         "propertyMatches": webhook(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn records_take_no_other_keys_and_always_have_their_lists() {
+    fn records_accept_no_other_keys_and_always_have_their_lists() {
         let schemas = schemas();
         assert_eq!(schemas["Property"]["additionalProperties"], json!(false));
         assert_eq!(schemas["Property"]["required"], json!(["adverts", "tags"]));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn records_and_deliveries_have_an_example_that_reads_as_their_type() {
+    fn records_and_deliveries_have_an_example_that_parses_as_their_type() {
         let schemas = schemas();
         let example = |name: &str| schemas[name]["examples"][0].clone();
         assert!(
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn enumerations_are_the_tables() {
+    fn enumerations_match_the_tables() {
         let schemas = schemas();
         let listed = |table: &&&Enumeration| schemas.contains_key(table.name);
         let mut count = 0;

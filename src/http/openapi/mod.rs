@@ -1,6 +1,6 @@
-//! The OpenAPI 3.1 document, written from the endpoints and the tables of bodies that validate requests.
+//! The OpenAPI 3.1 document, generated from the endpoints and the tables that validate requests.
 //!
-//! Nothing here states a filter, a range or an enumeration of its own: what the document says is what the parser does.
+//! No filter, range or enumeration is defined here, so the document always matches the parser.
 
 pub mod admin;
 pub(crate) mod alerts;
@@ -32,15 +32,15 @@ const DESCRIPTION: &str = "French property data. One fault is reported per call,
 JSON path. Unknown keys and nulls are refused; a key written twice counts with its last value; an empty list and a \
 range without bounds do not constrain; a record without a value matches no filter on it.";
 
-/// Requests and what the demo answers to them, by operation.
+/// Example requests and the demo's responses, by operation.
 static EXAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
-    // A test keeps the file readable.
+    // A test checks that the file parses.
     serde_json::from_str(include_str!("../../../data/examples/opendata.json")).unwrap_or_default()
 });
 
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
 
-/// The document as JSON text, made once.
+/// The document as JSON text, built once.
 pub fn document_bytes() -> Bytes {
     DOCUMENT.clone()
 }
@@ -85,7 +85,7 @@ pub fn document() -> Value {
     })
 }
 
-/// What the names of a dataset's schemas begin with.
+/// Prefix of the names of a dataset's schemas.
 pub(crate) fn type_name(dataset: Dataset) -> &'static str {
     match dataset {
         Dataset::Dpe => "Dpe",
@@ -93,31 +93,31 @@ pub(crate) fn type_name(dataset: Dataset) -> &'static str {
     }
 }
 
-/// A component schema by its name.
+/// A reference to a component schema.
 pub(crate) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
 pub(crate) const JSON: &str = "application/json";
 
-/// A JSON body of this schema.
+/// A JSON body with a schema.
 pub(crate) fn content(schema: Value) -> Value {
     json!({JSON: {"schema": schema}})
 }
 
-fn operation(endpoint: &Endpoint, said: Operation) -> Value {
+fn operation(endpoint: &Endpoint, described: Operation) -> Value {
     let mut parameters = path_parameters(endpoint.path);
-    parameters.extend(said.query.iter().cloned());
+    parameters.extend(described.query.iter().cloned());
     if endpoint.takes_idempotency_key() {
         parameters.push(idempotency_parameter());
     }
     let mut operation = json!({
-        "operationId": said.id,
-        "summary": said.summary,
+        "operationId": described.id,
+        "summary": described.summary,
         "tags": [tag(endpoint.path)],
-        "responses": responses(endpoint, &said),
+        "responses": responses(endpoint, &described),
     });
-    if let Some(description) = said.description {
+    if let Some(description) = described.description {
         operation["description"] = json!(description);
     }
     if !parameters.is_empty() {
@@ -133,9 +133,9 @@ fn operation(endpoint: &Endpoint, said: Operation) -> Value {
     if let Counting::As(consumption) = endpoint.counting {
         operation["x-consumption"] = json!(consumption.as_str());
     }
-    if let Some(schema) = said.request {
+    if let Some(schema) = described.request {
         let mut body = content(schema);
-        if let Some(example) = EXAMPLES.get(&said.id) {
+        if let Some(example) = EXAMPLES.get(&described.id) {
             body[JSON]["example"] = example["request"].clone();
         }
         operation["requestBody"] = json!({"required": true, "content": body});
@@ -143,7 +143,7 @@ fn operation(endpoint: &Endpoint, said: Operation) -> Value {
     operation
 }
 
-/// The group a path is shown in.
+/// The group under which a path is shown.
 fn tag(path: &str) -> &str {
     if path.contains("/search/alerts") {
         return "alerts";
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reference_resolves_and_every_endpoint_is_there() {
+    fn every_reference_resolves_and_every_endpoint_is_described() {
         let document = document();
         let text = document.to_string();
         for (_, rest) in text

@@ -1,47 +1,47 @@
-//! What the document says of an endpoint; the rest follows from the endpoint's other fields.
+//! Documentation of endpoints that does not follow from their other fields.
 
 use serde_json::Value;
 
 use super::JSON;
 
-/// What the document says of an endpoint.
+/// Documentation of an endpoint in the OpenAPI document.
 #[derive(Debug)]
 pub struct Operation {
-    /// Its name for generated clients.
+    /// Its operation id, used by generated clients.
     pub id: String,
-    /// One line.
+    /// Summary in one line.
     pub summary: String,
-    /// More, where there is more to say.
+    /// Longer description.
     pub description: Option<String>,
     /// Query parameters.
     pub query: Vec<Value>,
-    /// Schema of the body.
+    /// Schema of the request body.
     pub request: Option<Value>,
-    /// Status of success.
+    /// Status on success.
     pub status: &'static str,
-    /// Media type and schema of the answer.
+    /// Media type and schema of the response.
     pub answer: Option<(&'static str, Value)>,
-    /// Ways to fail that do not follow from the endpoint's other fields.
+    /// Failures that do not follow from the endpoint's other fields.
     pub failures: Vec<Failure>,
-    /// Answers that are no plain error, or replace it, by status.
+    /// Responses other than a plain error, by status; they replace an error with that status.
     pub others: Vec<(&'static str, Value)>,
-    /// Whether it cannot fail in any way but [`Operation::others`].
+    /// Whether it can only fail with [`Operation::others`].
     pub fails_as_said_only: bool,
 }
 
-/// A way to fail that only the handler knows of.
+/// A failure that only the handler knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// There may be no model.
+    /// No model has been trained.
     NoModel,
-    /// The body may name a record that does not exist.
+    /// The body names a record that does not exist.
     NoRecord,
-    /// What was asked for may not be possible as things stand.
+    /// The request is valid but not possible in the current state.
     Refused,
 }
 
 impl Operation {
-    /// An operation that answers 200.
+    /// An operation that succeeds with 200.
     pub fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -57,54 +57,54 @@ impl Operation {
         }
     }
 
-    /// Says more.
+    /// Sets the description.
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Takes these query parameters.
+    /// Sets the query parameters.
     pub fn with_query(mut self, query: Vec<Value>) -> Self {
         self.query = query;
         self
     }
 
-    /// Takes a body of this schema.
+    /// Sets the schema of the request body.
     pub fn with_request(mut self, request: Value) -> Self {
         self.request = Some(request);
         self
     }
 
-    /// Answers JSON of this schema.
+    /// Sets the schema of a JSON response.
     pub fn with_answer(self, answer: Value) -> Self {
         self.answering_as(JSON, answer)
     }
 
-    /// Answers another media type.
+    /// Sets a response of another media type.
     pub fn answering_as(mut self, media_type: &'static str, answer: Value) -> Self {
         self.answer = Some((media_type, answer));
         self
     }
 
-    /// Succeeds with another status than 200.
+    /// Sets the status on success.
     pub fn with_status(mut self, status: &'static str) -> Self {
         self.status = status;
         self
     }
 
-    /// May fail in a way of its own.
+    /// Adds a failure.
     pub fn failing(mut self, failure: Failure) -> Self {
         self.failures.push(failure);
         self
     }
 
-    /// Fails in no way but those said by [`Operation::or_answering`].
+    /// Restricts failures to those added with [`Operation::or_answering`].
     pub fn failing_as_said_only(mut self) -> Self {
         self.fails_as_said_only = true;
         self
     }
 
-    /// May answer with another status, in a way of its own.
+    /// Adds a response with another status.
     pub fn or_answering(mut self, status: &'static str, response: Value) -> Self {
         self.others.push((status, response));
         self

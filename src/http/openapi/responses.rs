@@ -1,4 +1,4 @@
-//! What an endpoint may answer: success and its headers, and each status its checks can refuse with.
+//! The responses of an endpoint: success with its headers, and each error its checks can cause.
 
 use serde_json::{Value, json};
 
@@ -28,17 +28,17 @@ fn response_headers(endpoint: &Endpoint) -> Value {
     headers
 }
 
-/// Every answer of an endpoint, by status.
-pub fn responses(endpoint: &Endpoint, said: &Operation) -> Value {
+/// Every response of an endpoint, by status.
+pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
     let mut success = json!({"description": "Success", "headers": response_headers(endpoint)});
-    if let Some((media_type, schema)) = &said.answer {
+    if let Some((media_type, schema)) = &described.answer {
         success["content"] = json!({*media_type: {"schema": schema}});
-        if let Some(example) = EXAMPLES.get(&said.id) {
+        if let Some(example) = EXAMPLES.get(&described.id) {
             success["content"][*media_type]["example"] = example["answer"].clone();
         }
     }
-    let mut responses = json!({ said.status: success });
-    for fault in faults(endpoint, said) {
+    let mut responses = json!({ described.status: success });
+    for fault in faults(endpoint, described) {
         let (status, code) = fault.status_and_code();
         let reason = status.canonical_reason().unwrap_or_default();
         let entry = &mut responses[status.as_str()];
@@ -57,15 +57,15 @@ pub fn responses(endpoint: &Endpoint, said: &Operation) -> Value {
             }
         }
     }
-    for (status, response) in &said.others {
+    for (status, response) in &described.others {
         responses[*status] = response.clone();
     }
     responses
 }
 
-/// One error of each status and code the endpoint can answer with.
-fn faults(endpoint: &Endpoint, said: &Operation) -> Vec<ApiError> {
-    if said.fails_as_said_only {
+/// One error for each status and code the endpoint can return.
+fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
+    if described.fails_as_said_only {
         return Vec::new();
     }
     let refused = LimitExceeded { retry_after_s: 1 };
@@ -81,7 +81,7 @@ fn faults(endpoint: &Endpoint, said: &Operation) -> Vec<ApiError> {
     if endpoint.counting != Counting::Free {
         faults.push(ApiError::QuotaReached(refused));
     }
-    if said.failures.contains(&Failure::NoModel) {
+    if described.failures.contains(&Failure::NoModel) {
         faults.push(ApiError::NoModel);
     }
     if endpoint.takes_idempotency_key() {

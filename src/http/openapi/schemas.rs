@@ -1,4 +1,4 @@
-//! The schemas of the OpenAPI document: bodies from the wire tables, records from the lake's.
+//! Schemas of the OpenAPI document: bodies from the wire tables, records from the lake's schemas.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ pub(super) fn match_request(dataset: Dataset) -> Value {
     schema::object(bodies(dataset).matching, &mut Components::new())
 }
 
-/// The body of a `_many` call of matches.
+/// The body of a `_many` match.
 pub(crate) fn match_many_request(dataset: Dataset) -> Value {
     schema::object(bodies(dataset).matching_many, &mut Components::new())
 }
@@ -67,7 +67,7 @@ pub(super) fn match_answer(dataset: Dataset) -> Value {
     })
 }
 
-/// The record of a table: its columns, the position as one object, and whatever else the source publishes.
+/// The record of a table: its columns, the position as one object, and the other fields of the source.
 pub(super) fn record(dataset: Dataset) -> Value {
     let mut properties = Map::new();
     for column in &dataset.schema().columns {
@@ -104,7 +104,7 @@ pub(super) fn record(dataset: Dataset) -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// What a column of a record holds: in the words of its filter, else of its source.
+/// Description of a column: the text of its filter, else the text of its source.
 fn about(dataset: Dataset, name: &str) -> String {
     let filters = bodies(dataset).search_filters;
     if let Some(filter) = filters.iter().find(|filter| filter.name == name) {

@@ -1,4 +1,4 @@
-//! Figures over the properties a search finds.
+//! Statistics of the properties that match a search.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use toise_contract::listings::filters::parse_analytics;
 use toise_engine::pool::Load;
 use toise_listings::search::analytics::BARS_MAX;
 
-/// Analytics of properties.
+/// The analytics endpoint.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     method: Method::POST,
     path: "/v2/protected/analytics/property/search",
@@ -44,7 +44,7 @@ async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// Figures over the properties a search finds.
+/// Schema of the statistics.
 fn figures() -> Value {
     let number = |about: &str| json!({"type": "number", "description": about});
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});

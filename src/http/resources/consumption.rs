@@ -1,4 +1,4 @@
-//! What the key's account consumed.
+//! Consumption of the key's account.
 
 use futures::FutureExt;
 use warp::http::Method;
@@ -45,7 +45,7 @@ fn operation(id: &str) -> Operation {
         .with_answer(data_of("Consumption"))
 }
 
-/// Answers with what the account consumed in a period, by type.
+/// Returns the consumption of the account in a period, by type.
 async fn report(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     let period = parse_period(&pairs(call.query)?, today)?;

@@ -1,10 +1,10 @@
 //! The two endpoints of the estimator: one home, and many.
 //!
-//! A key has a few estimates under way at once; more of its calls wait in a short queue, then are refused
-//! ([`Meter::acquire_estimate`]). Reading the body, the estimate and the writing of the answer are one job on the query
-//! pool. One call asks one model, also when another takes its place meanwhile.
+//! A key can run a few estimates at once; further calls wait in a short queue and are then rejected
+//! ([`KeyMeter::acquire_estimate`]). Parsing the body, estimating and writing the response are one job on the query
+//! pool. Each call uses one model, even if another replaces it in the meantime.
 //!
-//! [`Meter::acquire_estimate`]: toise_accounts::meter::Meter::estimate_turn
+//! [`KeyMeter::acquire_estimate`]: toise_accounts::meter::KeyMeter::acquire_estimate
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, Estimate, Home, ModelMetadata, model};
 use toise_telemetry::Refusal;
 
-/// Recorded sales an answer shows.
+/// Recorded sales shown in a response.
 pub const COMPARABLES: usize = 5;
 
 const DETAIL: Detail = Detail {
@@ -42,16 +42,16 @@ const DETAIL: Detail = Detail {
     has_contributions: true,
 };
 
-/// Numbers that are none, as languages write them into what should be JSON.
+/// Values that some languages write instead of JSON numbers.
 const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
 
-/// What is said of both endpoints.
+/// Description of both endpoints.
 const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \
 sales in five. The price starts from the level of recorded sales around the position, goes on with sales like the home \
 and ends with what recorded sales do not tell (balcony, lift, condition, …) as bounded adjustments. Where no sale is \
 within reach it falls back to the department or the country, and says so. 503 while no model was trained";
 
-/// One home, and many.
+/// The estimate endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::POST,
@@ -97,9 +97,9 @@ fn lite_many_operation() -> Operation {
         .failing(Failure::NoModel)
 }
 
-/// `POST /v2/protected/estimate/property/lite`: the value of a home.
+/// `POST /v2/protected/estimate/property/lite`: estimates the value of a home.
 async fn lite(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let _turn = turn(call).await?;
+    let _permit = estimate_permit(call).await?;
     let today = call.app.clock.now().date_naive();
     call.on_pool(Load::Single, move |app, body, _| {
         let home = parse_estimate(&read_body(body)?, today)?;
@@ -109,10 +109,10 @@ async fn lite(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/estimate/property/lite/_many`: the values of homes, in order; a fault of one is its own, and
-/// only estimates are paid for.
+/// `POST /v2/protected/estimate/property/lite/_many`: estimates the values of homes, in order. A fault of one home
+/// affects only that home, and only estimates are charged.
 async fn lite_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let _turn = turn(call).await?;
+    let _permit = estimate_permit(call).await?;
     let (app, body) = (call.app.clone(), call.body.clone());
     let today = app.clock.now().date_naive();
     let job = move |interrupt: &Interrupt| many(&app, &body, today, interrupt);
@@ -157,8 +157,8 @@ fn many(
     Ok((json!({ "data": data }).to_string().into(), estimates as u64))
 }
 
-/// Reads a body. Numbers that are none (`NaN`, `Infinity`) are not JSON, but many a client writes them for what it does
-/// not know: they are read as null, which no field takes, so that the fault names their path.
+/// Parses a body. `NaN` and `Infinity` are not JSON, but many clients send them for unknown values: they are read
+/// as null, which no field accepts, so that the error names their path.
 fn read_body(body: &[u8]) -> Result<Value, ApiError> {
     read_json(body).or_else(|fault| match with_nulls(body) {
         Some(body) => read_json(&body),
@@ -166,7 +166,7 @@ fn read_body(body: &[u8]) -> Result<Value, ApiError> {
     })
 }
 
-/// The text with `null` for every number that is none; `None` where there is no such number.
+/// The text with `null` in place of every `NaN` and `Infinity`; `None` if there is none.
 fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
     let mut written = Vec::with_capacity(text.len());
     let (mut rest, mut is_text, mut is_changed) = (text, false, false);
@@ -195,8 +195,8 @@ fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
     is_changed.then_some(written)
 }
 
-/// Waits for a turn of the key.
-async fn turn(call: &Call<'_>) -> Result<EstimatePermit, ApiError> {
+/// Waits for an estimate permit of the key.
+async fn estimate_permit(call: &Call<'_>) -> Result<EstimatePermit, ApiError> {
     let key = call.key()?;
     let meter = call.app.meters.of(key.key_id, key.allowance);
     meter.acquire_estimate().await.map_err(|refused| {
@@ -211,7 +211,7 @@ fn valuer(app: &App) -> Result<Arc<Valuer>, ApiError> {
 
 fn value(valuer: &Valuer, home: &Home) -> Result<Value, ApiError> {
     let estimate = valuer.value(home, DETAIL).map_err(|error| match error {
-        // The day is always today, so what the model knows nothing of is the class.
+        // The valuation date is always today, so only the class can be unknown to the model.
         model::Error::NothingOfClass { class } | model::Error::NothingBefore { class, .. } => {
             let message = format!("the model knows no sale of a {class}, so none can be valued");
             ApiError::Invalid(Fault::new("type", message))
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_are_none_become_null_outside_texts_only() {
+    fn values_that_are_not_numbers_become_null_except_in_texts() {
         let with =
             |text: &str| with_nulls(text.as_bytes()).map(|text| String::from_utf8(text).unwrap());
         assert_eq!(

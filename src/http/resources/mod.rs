@@ -1,7 +1,7 @@
-//! Every resource of the service: a file each, which holds its endpoints, their handlers and what they share.
+//! The resources of the service: one file each, with its endpoints, their handlers and what they share.
 //!
-//! To add an endpoint, add a value to its resource's `ENDPOINTS`; to add a resource, add a file and its two lines here.
-//! The OpenAPI document lists the endpoints in the order of [`RESOURCES`].
+//! To add an endpoint, add a value to its resource's `ENDPOINTS`; to add a resource, add a file and its two lines
+//! here. The OpenAPI document lists the endpoints in the order of [`RESOURCES`].
 
 pub mod admin;
 pub mod alerts;
@@ -61,7 +61,7 @@ mod tests {
     const TO_COME: [&str; 3] = ["geocoding.search", "geocoding.reverse", "geocoding.csv"];
 
     #[test]
-    fn everything_under_protected_asks_for_a_key_and_nothing_else_does() {
+    fn all_protected_paths_and_no_others_require_a_key() {
         for endpoint in endpoints() {
             let protected = endpoint.path.starts_with("/v2/protected/");
             assert_eq!(protected, endpoint.is_protected(), "{}", endpoint.path);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_endpoints_answer_the_same_request() {
+    fn no_two_endpoints_handle_the_same_request() {
         let mut seen = BTreeSet::new();
         for endpoint in endpoints() {
             let is_new = seen.insert((endpoint.path, endpoint.method.as_str()));
@@ -78,11 +78,11 @@ mod tests {
     }
 
     #[test]
-    fn every_grant_opens_something_and_none_opens_two_things() {
+    fn every_grant_allows_exactly_one_operation() {
         let mut seen = BTreeMap::new();
         for endpoint in endpoints() {
             if let Access::Scoped(scope, grant) = endpoint.access {
-                // Alerts on properties and on adverts are one thing.
+                // Alerts on properties and on adverts share their grants.
                 let path = endpoint.path.replace("/properties/", "/adverts/");
                 let what = (scope, endpoint.method.clone(), path);
                 let of_alerts = endpoint.path.contains("/search/alerts");

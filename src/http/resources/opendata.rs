@@ -1,7 +1,7 @@
-//! Open data: searches and matches of sales and diagnostics. Parsing, the question and the writing of the answer are one
+//! Open data: searches and matches of sales and diagnostics. Parsing, the query and writing the response are one
 //! job on the query pool.
 //!
-//! Records are spliced into answers as the JSON texts the tables hold: they are never parsed on the way.
+//! Records are copied into responses as the JSON texts that the tables store; they are never parsed.
 
 use std::error::Error;
 
@@ -27,7 +27,7 @@ use toise_opendata::{
     Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, OpenData, SearchAnswer, score,
 };
 
-/// Diagnostics, then sales.
+/// The endpoints for diagnostics, then for sales.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::POST,
@@ -138,19 +138,19 @@ fn schema(dataset: Dataset, part: &str) -> Value {
     reference(&format!("{}{part}", type_name(dataset)))
 }
 
-/// Bytes of an answer beside its records.
+/// Bytes of a response in addition to its records.
 const ENVELOPE_BYTES: usize = 256;
-/// Bytes a candidate takes beside its record.
+/// Bytes of a candidate in addition to its record.
 const CANDIDATE_BYTES: usize = 64;
 
-/// Why the tables gave no answer: always a failure of ours, since requests arrive valid.
+/// Why a query failed: always an internal failure, since requests are valid when they arrive.
 pub type AnswerError = Box<dyn Error + Send + Sync>;
 
-/// What answers open-data questions: the tables of the lake, or rows in memory under test.
+/// Runs open-data queries: on the tables of the lake, or on rows in memory in tests.
 ///
 /// Both calls block and compute; they run on the query pool.
 pub trait OpenDataBackend: Send + Sync + 'static {
-    /// A page of records.
+    /// Returns a page of records.
     fn search(
         &self,
         dataset: Dataset,
@@ -158,7 +158,7 @@ pub trait OpenDataBackend: Send + Sync + 'static {
         interrupt: &Interrupt,
     ) -> Result<SearchAnswer, AnswerError>;
 
-    /// The ranked candidates of one request.
+    /// Returns the ranked candidates of one request.
     fn find_matches(
         &self,
         dataset: Dataset,
@@ -189,7 +189,7 @@ impl OpenDataBackend for OpenData {
     }
 }
 
-/// Answers a search.
+/// Handles a search.
 async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
@@ -202,7 +202,7 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
     .await
 }
 
-/// Answers a match.
+/// Handles a match.
 async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_match(dataset, &read_json(body)?)?;
@@ -217,7 +217,7 @@ async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, 
     .await
 }
 
-/// Answers many matches at once, in order; the items are shared among the pool's threads.
+/// Handles many matches, in order; the items are distributed over the pool's threads.
 async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
         let requests = parse_match_many(dataset, &read_json(body)?)?;

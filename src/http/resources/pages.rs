@@ -1,4 +1,4 @@
-//! Listings by the address of their page, checks of them, reports about them.
+//! Listings by the URL of their page, checks and reports.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -24,10 +24,10 @@ use toise_contract::query::pairs;
 use toise_listings::Listings;
 use toise_listings::adverts::identity::{ListingUrl, URL_RULE};
 
-/// Adverts of a property that one call has looked at again.
+/// Maximum adverts of a property that one call checks.
 pub const CHECKED_MAX: usize = 10;
 
-/// Adverts, then properties.
+/// The endpoints for adverts, then for properties.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -130,7 +130,7 @@ fn report_operation(id: &str, of: &str) -> Operation {
         .with_answer(enveloped(schemas::report()))
 }
 
-/// `GET /v2/protected/{adverts,properties}/url`: the listing of a page, known or collected now.
+/// `GET /v2/protected/{adverts,properties}/url`: the listing of a page, from the store or collected now.
 async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let url = parse_url(&pairs(call.query)?)?;
     if ListingUrl::parse(&url).is_none() {
@@ -171,7 +171,7 @@ fn unpaid(status: StatusCode, data: Value) -> ApiResponse {
     ApiResponse::data(data).with_status(status).free_of_charge()
 }
 
-/// `POST …/{flxId}/check`: has the pages of a listing looked at again. What they say now arrives as any change does.
+/// `POST …/{flxId}/check`: schedules a check of a listing's pages. The result arrives like any other change.
 async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id(name(listing))?;
     let account = call.key()?.account_id;
@@ -198,7 +198,7 @@ async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Api
     .await
 }
 
-/// `POST …/{flxId}/report`: keeps what an account says is wrong, and has the pages looked at where they can tell.
+/// `POST …/{flxId}/report`: stores an account's report and checks the pages if they can confirm it.
 async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id(name(listing))?;
     let account = call.key()?.account_id;
@@ -220,7 +220,7 @@ async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         };
         let report_id = reports::insert(&app.store, report)?.ok_or(ApiError::Overloaded)?;
         if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
-            // Where too many wait already the report stands all the same.
+            // The report is valid even if the queue is full.
             app.collector.check(account, &addresses)?;
         }
         Ok(ApiResponse::data(
@@ -237,15 +237,15 @@ fn name(listing: ListingKind) -> &'static str {
     }
 }
 
-/// Which adverts of a property are looked at.
+/// Which adverts of a property are checked.
 #[derive(Clone, Copy, PartialEq)]
 enum AdvertSelection {
     Online,
     Every,
 }
 
-/// Addresses of an advert's page, or of a property's adverts: of those on line the ones seen longest ago, so that
-/// repeated checks come to all of them; else the ones seen last.
+/// URLs of an advert's page or of a property's adverts. Of online adverts, those seen longest ago come first, so
+/// that repeated checks reach all of them; with all adverts, those seen most recently come first.
 fn addresses(
     listings: &Listings,
     listing: ListingKind,

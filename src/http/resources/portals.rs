@@ -1,4 +1,4 @@
-//! The portals covered.
+//! The supported portals.
 
 use futures::FutureExt;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
 use crate::openapi::{Operation, enveloped};
 use crate::response::ApiResponse;
 
-/// The list of portals.
+/// The endpoint that lists portals.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     method: Method::GET,
     path: "/portals",
@@ -27,7 +27,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     }),
 }];
 
-/// Hosts of the portals there are rules for.
+/// Hosts of the portals that have rules.
 fn portals(app: &App) -> ApiResponse {
     let portals = app.collector.portals();
     let names: Vec<&str> = portals

@@ -1,7 +1,7 @@
-//! What operators' tools ask: whether the process is alive and ready, numbers for Prometheus, the version.
+//! Probes for operators' tools: liveness, readiness, metrics and version.
 //!
-//! `/livez` answers 200 as long as the process serves at all: one that does not should be restarted. `/healthz` tells
-//! whether it takes requests now: one that does not should be sent none.
+//! `/livez` answers 200 as long as the process serves at all: a process that does not should be restarted.
+//! `/healthz` reports whether it accepts requests now: if not, none should be sent.
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -15,10 +15,10 @@ use crate::error::ApiError;
 use crate::openapi::{Operation, content, enveloped, reference};
 use crate::response::ApiResponse;
 
-/// Prometheus' text format.
+/// Media type of the Prometheus text format.
 const CONTENT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Probes, numbers, version.
+/// The endpoints for probes, metrics and version.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -87,7 +87,7 @@ async fn healthz(app: &App) -> Result<ApiResponse, ApiError> {
     }
 }
 
-/// Answers `/metrics`. Sizes are read on a blocking thread.
+/// Handles `/metrics`. Sizes are read on a blocking thread.
 pub async fn metrics(app: &App) -> Result<ApiResponse, ApiError> {
     let metrics = app.metrics.clone();
     let rendered = tokio::task::spawn_blocking(move || metrics.render())

@@ -1,5 +1,5 @@
-//! Searches of properties: parsing, the question, the records of the page and the writing of the answer are one job on
-//! the query pool.
+//! Searches of properties. Parsing, the query, reading the records of the page and writing the response are one job
+//! on the query pool.
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -26,10 +26,10 @@ use toise_listings::properties::record_key::RecordKey;
 use toise_listings::search::projection;
 use toise_listings::search::similars;
 
-/// Bytes of a record, about: room for a page of them is made at once.
+/// Approximate length of a record, bytes; the buffer of a page is allocated at once.
 const RECORD_BYTES: usize = 8 << 10;
 
-/// Searches, counts, similar properties.
+/// The endpoints for searches, counts and similar properties.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::POST,
@@ -124,7 +124,7 @@ fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Opera
         .with_answer(enveloped(page_of(record)))
 }
 
-/// A page of records, with how many there are in all.
+/// A page of records with the total count.
 fn page_of(record: &str) -> Value {
     json!({
         "type": "object",
@@ -138,7 +138,7 @@ fn page_of(record: &str) -> Value {
     })
 }
 
-/// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, whole or in short.
+/// `POST /v2/protected/properties/search` and `…/search/lite`: a page of properties, complete or lite.
 async fn search(call: &Call<'_>, part: FieldSubset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_search(part, &read_json(body)?, &app.cursors)?;
@@ -147,7 +147,7 @@ async fn search(call: &Call<'_>, part: FieldSubset) -> Result<ApiResponse, ApiEr
     .await
 }
 
-/// `POST /v2/protected/properties/search/count`: how many properties a search finds.
+/// `POST /v2/protected/properties/search/count`: the number of properties that match a search.
 async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let search = parse_count(&read_json(body)?)?;
@@ -157,7 +157,7 @@ async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/properties/similars`: the properties most similar to one.
+/// `POST /v2/protected/properties/similars`: the properties most similar to a given one.
 async fn similars(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_similars(&read_json(body)?)?;
@@ -182,7 +182,7 @@ fn page(
     let listings = app.properties.listings();
     let mut bytes = Vec::from(br#"{"data":{"items":["#);
     let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();
-    // A property joined to another since the search is left out; the other is there by itself.
+    // A property merged into another since the search is left out; the surviving property is found separately.
     match part {
         FieldSubset::Whole => {
             bytes.reserve(page.items.len() * RECORD_BYTES);

@@ -1,4 +1,4 @@
-//! Properties and adverts by their identifiers. What the store holds is spliced into answers unparsed.
+//! Properties and adverts by identifier. Stored records are copied into responses without parsing.
 
 use futures::FutureExt;
 use warp::http::Method;
@@ -15,7 +15,7 @@ use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::parse_many;
 use toise_listings as listings;
 
-/// Reads by identifier.
+/// The endpoints for reading by identifier.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -84,7 +84,7 @@ async fn property(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `GET /v2/protected/properties/advert/{flxId}`: the property an advert belongs to.
+/// `GET /v2/protected/properties/advert/{flxId}`: the property that contains an advert.
 async fn property_of_advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id("advert")?;
     call.blocking(move |app| {
@@ -101,7 +101,7 @@ async fn advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .await
 }
 
-/// `POST /v2/protected/properties/_many`: properties in the order asked for; one unit for each there is.
+/// `POST /v2/protected/properties/_many`: properties in the requested order; one unit for each that exists.
 async fn properties_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let body = call.body.clone();
     call.blocking(move |app| {

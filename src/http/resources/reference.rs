@@ -1,7 +1,7 @@
-//! The contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI over the document, compiled in, so that
-//! it works with no network.
+//! The contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI, compiled in, so that it needs
+//! no network.
 //!
-//! The page is the same at `/docs` and `/docs/`; only the relative way to its files, and to the guide, differs.
+//! The page is the same at `/docs` and `/docs/`; only the relative links to its files and to the guide differ.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +17,7 @@ use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
 use crate::response::ApiResponse;
 
-/// The document; the page and its files, of which the document tells the page alone.
+/// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = &[
     endpoint(
         DOCUMENT_PATH,
@@ -57,12 +57,12 @@ const SEND: Handler = |call| async { docs(call.path, call.headers).map(ApiRespon
 
 /// Path of the page.
 const PAGE_PATH: &str = "/docs";
-/// Path under which the page and its files lie.
+/// Prefix of the page and its files.
 const FILES_PREFIX: &str = "/docs/";
-/// Where the page finds the OpenAPI document.
+/// Path of the OpenAPI document.
 const DOCUMENT_PATH: &str = "/openapi.json";
 
-/// The page, and the files it loads.
+/// The page.
 const INDEX: &str = "index.html";
 const FILES: [&str; 7] = [
     "swagger-ui.css",
@@ -73,25 +73,26 @@ const FILES: [&str; 7] = [
     "favicon-32x32.png",
     "favicon-16x16.png",
 ];
-/// The script that starts the page; it holds the settings, so it changes with this program and not with Swagger UI.
+/// The script that starts the page. It contains the settings, so it changes with this program and not with Swagger
+/// UI.
 const INITIALIZER: &str = "swagger-initializer.js";
 
 const TITLE_SHIPPED: &str = "<title>Swagger UI</title>";
 const TITLE: &str = "<title>toise</title>";
 
-/// Where the page's head ends, and the line put after it: the way to the guide.
+/// The opening tag of the body, and its replacement with a link to the guide.
 const BODY_SHIPPED: &str = "<body>";
 const BODY: &str = "<body>\n    <p style=\"margin: 0; padding: .8em 1.5em; font-family: sans-serif\">\
     <a href=\"./guide/\">Guide</a></p>";
 
-/// How the page names the way to the guide from [`FILES_PREFIX`].
-const GUIDE_WAY: &str = "\"./guide/\"";
+/// The link to the guide as written in the page served at [`FILES_PREFIX`].
+const GUIDE_LINK: &str = "\"./guide/\"";
 
-/// Every file, digested once.
+/// Every file, each digested once.
 static SHIPPED: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
     let config = Arc::new(
         Config::from(DOCUMENT_PATH)
-            // The validator is a service elsewhere.
+            // The default validator is an external service.
             .validator_url("none")
             .deep_linking(true)
             .display_request_duration(true)
@@ -111,7 +112,7 @@ fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<DocsFile> {
         }
     };
     let bytes = match name {
-        INDEX => Bytes::from(with_our_words(&shipped.bytes)),
+        INDEX => Bytes::from(with_title_and_guide_link(&shipped.bytes)),
         _ => Bytes::from(shipped.bytes.into_owned()),
     };
     let cache = if name == INDEX || name == INITIALIZER {
@@ -122,22 +123,22 @@ fn load(name: &'static str, config: &Arc<Config<'static>>) -> Option<DocsFile> {
     DocsFile::new(name, &shipped.content_type, cache, bytes)
 }
 
-fn with_our_words(page: &[u8]) -> String {
+fn with_title_and_guide_link(page: &[u8]) -> String {
     String::from_utf8_lossy(page)
         .replace(TITLE_SHIPPED, TITLE)
         .replacen(BODY_SHIPPED, BODY, 1)
 }
 
-/// The page as it is at [`PAGE_PATH`], from where its files are one level down.
+/// The page as served at [`PAGE_PATH`], where the links to its files start with `docs/`.
 static PAGE: LazyLock<Option<DocsFile>> = LazyLock::new(|| {
     let index = find(INDEX)?;
     let mut page = String::from_utf8_lossy(&index.bytes).into_owned();
     for name in FILES {
-        for way in [format!("\"./{name}\""), format!("\"{name}\"")] {
-            page = page.replace(&way, &format!("\"docs/{name}\""));
+        for link in [format!("\"./{name}\""), format!("\"{name}\"")] {
+            page = page.replace(&link, &format!("\"docs/{name}\""));
         }
     }
-    let page = page.replace(GUIDE_WAY, "\"docs/guide/\"");
+    let page = page.replace(GUIDE_LINK, "\"docs/guide/\"");
     DocsFile::new(INDEX, "text/html", PAGE_CACHE, Bytes::from(page))
 });
 
@@ -145,7 +146,7 @@ fn find(name: &str) -> Option<&'static DocsFile> {
     SHIPPED.iter().find(|file| file.name == name)
 }
 
-/// Answers `/docs`, `/docs/` and the files under it; any other path has no route.
+/// Handles `/docs`, `/docs/` and the files below; any other path has no route.
 fn docs(path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, ApiError> {
     let file = match path.strip_prefix(FILES_PREFIX) {
         None if path == PAGE_PATH => PAGE.as_ref(),
@@ -169,7 +170,7 @@ mod tests {
         String::from_utf8(get(path).into_body().to_vec()).unwrap()
     }
 
-    /// What the page at `path` loads or links to, as the paths a browser would ask for.
+    /// The paths that a browser requests when it loads or follows the links of the page at `path`.
     fn loaded(path: &str) -> Vec<String> {
         let folder = &path[..=path.rfind('/').unwrap()];
         let page = text(path);
@@ -177,15 +178,16 @@ mod tests {
             .iter()
             .flat_map(|attribute| page.split(attribute).skip(1))
             .map(|rest| rest.split('"').next().unwrap())
-            .map(|way| format!("{folder}{}", way.trim_start_matches("./")))
+            .map(|link| format!("{folder}{}", link.trim_start_matches("./")))
             .collect()
     }
 
     #[test]
     fn the_page_loads_only_files_that_are_served_with_and_without_the_slash() {
         for path in ["/docs", "/docs/"] {
-            let (guide, mut files): (Vec<_>, Vec<_>) =
-                loaded(path).into_iter().partition(|way| way.ends_with('/'));
+            let (guide, mut files): (Vec<_>, Vec<_>) = loaded(path)
+                .into_iter()
+                .partition(|link| link.ends_with('/'));
             assert_eq!(guide, ["/docs/guide/"], "{path}");
             assert_eq!(files.len(), FILES.len(), "{files:?}");
             for file in &files {
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_reads_this_services_document_and_no_validator_elsewhere() {
+    fn the_page_reads_this_services_document_and_uses_no_external_validator() {
         let settings = text("/docs/swagger-initializer.js");
         assert!(
             settings.contains("\"url\": \"/openapi.json\""),
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_the_browser_has_is_not_sent_again() {
+    fn a_cached_file_is_not_sent_again() {
         let etag = get("/docs/swagger-ui.css").headers()["etag"].clone();
         for sent in [
             etag.to_str().unwrap().to_owned(),

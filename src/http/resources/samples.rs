@@ -1,6 +1,6 @@
-//! The four sample endpoints: invented records in the exact form, so that a client can be written before it has a key.
+//! The four sample endpoints: synthetic records in the exact format, so that a client can be written without a key.
 //!
-//! The texts are compiled in and served as they are; tests hold them against the types that write real answers.
+//! The texts are compiled in and served unchanged; tests compare them with the types that write real responses.
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -12,14 +12,14 @@ use crate::response::ApiResponse;
 
 /// Body of `GET /v2/sample/properties`: `{data: [10 properties]}`.
 pub const PROPERTIES: &str = include_str!("../../../data/samples/properties.json");
-/// Body of `GET /v2/sample/adverts`: `{data: [10 adverts]}`, as an advert webhook carries them.
+/// Body of `GET /v2/sample/adverts`: `{data: [10 adverts]}`, as in advert webhooks.
 pub const ADVERTS: &str = include_str!("../../../data/samples/adverts.json");
 /// Body of `GET /v2/sample/webhook/properties`: a delivery of a property alert.
 pub const WEBHOOK_PROPERTIES: &str = include_str!("../../../data/samples/webhook_properties.json");
 /// Body of `GET /v2/sample/webhook/adverts`: a delivery of an advert alert.
 pub const WEBHOOK_ADVERTS: &str = include_str!("../../../data/samples/webhook_adverts.json");
 
-/// The samples.
+/// The sample endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
     endpoint(
         Sample::Properties,
@@ -78,7 +78,7 @@ fn operation(sample: Sample, id: &str, summary: &str) -> Operation {
     Operation::new(id, summary).with_answer(reference(sample.schema()))
 }
 
-/// Which sample is asked for.
+/// A sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
     /// Ten properties.
@@ -100,7 +100,7 @@ impl Sample {
         Sample::WebhookAdverts,
     ];
 
-    /// Where it is served.
+    /// Its path.
     pub const fn path(self) -> &'static str {
         match self {
             Sample::Properties => "/v2/sample/properties",
@@ -110,7 +110,7 @@ impl Sample {
         }
     }
 
-    /// The body of its answer.
+    /// Its body.
     pub const fn body(self) -> &'static str {
         match self {
             Sample::Properties => PROPERTIES,
@@ -131,7 +131,7 @@ impl Sample {
     }
 }
 
-/// Answers with a sample.
+/// The response with a sample.
 pub fn sample(sample: Sample) -> ApiResponse {
     ApiResponse::json(Bytes::from_static(sample.body().as_bytes()))
 }

@@ -1,4 +1,4 @@
--- One row for each call that was answered and counts.
+-- One row for each answered call that counts.
 CREATE TABLE ledger (
   request_id BLOB PRIMARY KEY NOT NULL,
   account_id BLOB NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE ledger (
   at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Their sums by day (UTC), kept in the same transaction.
+-- Daily sums (UTC), updated in the same transaction.
 CREATE TABLE consumption (
   account_id TEXT NOT NULL,
   key_id TEXT NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE consumption (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX consumption_by_key ON consumption (key_id, day);
 
--- Final answers given under an Idempotency-Key, for a day.
+-- Final responses stored under an Idempotency-Key, for a day.
 CREATE TABLE stored_answers (
   account_id BLOB NOT NULL,
   idempotency_key TEXT NOT NULL,

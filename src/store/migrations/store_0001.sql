@@ -1,4 +1,4 @@
--- Secrets of this installation: the key that seals cursors.
+-- Secrets of this installation: the key that signs cursors.
 CREATE TABLE secrets (
   name TEXT PRIMARY KEY NOT NULL,
   value BLOB NOT NULL
@@ -10,18 +10,18 @@ CREATE TABLE accounts (
   created_at_ms INTEGER NOT NULL
 ) STRICT;
 
--- What deliveries of an account carry in `x-webhook-key`.
+-- Value of the `x-webhook-key` header on deliveries of an account.
 CREATE TABLE webhook_keys (
   account_id TEXT PRIMARY KEY NOT NULL REFERENCES accounts (account_id),
   value TEXT NOT NULL
 ) STRICT;
 
--- What deliveries of an account are signed with.
+-- Secrets with which deliveries of an account are signed.
 CREATE TABLE signing_secrets (
   secret_id INTEGER PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (account_id),
   value BLOB NOT NULL,
-  -- When a replaced secret stops signing; NULL for the present one.
+  -- When a replaced secret stops signing; NULL for the current one.
   valid_until_ms INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX signing_secrets_present ON signing_secrets (account_id) WHERE valid_until_ms IS NULL;
@@ -44,7 +44,7 @@ CREATE TABLE keys (
 ) STRICT;
 CREATE INDEX keys_by_account ON keys (account_id);
 
--- Counts changes of keys, whichever process makes them, so that a running server knows when to forget what it cached.
+-- Counts changes of keys by any process, so that a running server knows when its cached keys are out of date.
 CREATE TABLE key_changes (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   count INTEGER NOT NULL
@@ -54,8 +54,8 @@ CREATE TRIGGER keys_inserted AFTER INSERT ON keys BEGIN UPDATE key_changes SET c
 CREATE TRIGGER keys_updated AFTER UPDATE ON keys BEGIN UPDATE key_changes SET count = count + 1; END;
 CREATE TRIGGER keys_deleted AFTER DELETE ON keys BEGIN UPDATE key_changes SET count = count + 1; END;
 
--- What deliveries cost, written with how they ended: one row each. What calls cost is in the ledger, in tables of the
--- same names.
+-- Costs of deliveries, written together with their outcome, one row each. Costs of calls are in the ledger, in
+-- tables of the same names.
 CREATE TABLE ledger (
   request_id BLOB PRIMARY KEY NOT NULL,
   account_id BLOB NOT NULL,
@@ -66,7 +66,7 @@ CREATE TABLE ledger (
   at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Their sums by day (UTC), kept in the same transaction.
+-- Daily sums (UTC), updated in the same transaction.
 CREATE TABLE consumption (
   account_id TEXT NOT NULL,
   key_id TEXT NOT NULL,
@@ -82,9 +82,9 @@ CREATE INDEX consumption_by_key ON consumption (key_id, day);
 CREATE TABLE properties (
   property INTEGER PRIMARY KEY,
   property_id BLOB NOT NULL UNIQUE,
-  -- Number of its last change, among those of properties and adverts together.
+  -- Number of the last change, in one sequence with those of adverts.
   sequence INTEGER NOT NULL,
-  -- The property it turned out to be, which stands for itself; its own identifier goes on answering.
+  -- The surviving property, if it was merged (never itself merged); its own identifier redirects there.
   merged_into INTEGER REFERENCES properties (property),
   -- Key of its record.
   record INTEGER,
@@ -93,8 +93,8 @@ CREATE TABLE properties (
 CREATE UNIQUE INDEX properties_by_sequence ON properties (sequence);
 CREATE INDEX properties_by_survivor ON properties (merged_into) WHERE merged_into IS NOT NULL;
 
--- The records of properties apart from what names them, under keys that follow the places they lie at
--- (listings::record_key): what lies together is read together.
+-- The records of properties, separate from their identifiers, under keys in the order of their positions
+-- (listings::record_key), so that neighbouring properties are read together.
 CREATE TABLE records (
   record INTEGER PRIMARY KEY,
   -- Compressed JSON (store::document).
@@ -105,7 +105,7 @@ CREATE TABLE records (
 CREATE TABLE adverts (
   advert INTEGER PRIMARY KEY,
   advert_id BLOB NOT NULL UNIQUE,
-  -- Digest of what identifies its address (listings::identity).
+  -- Digest of the identifying parts of its URL (listings::identity).
   url_digest BLOB NOT NULL UNIQUE,
   property INTEGER NOT NULL REFERENCES properties (property),
   sequence INTEGER NOT NULL,
@@ -117,7 +117,7 @@ CREATE TABLE adverts (
   offline_at_ms INTEGER,
   initial_price REAL,
   previous_price REAL,
-  -- Bits of listings::complete and listings::anomaly.
+  -- Bits defined by listings::complete and listings::anomaly.
   derived INTEGER NOT NULL,
   anomalies INTEGER NOT NULL,
   -- The record without the property's identifier, which is read from the property.
@@ -126,33 +126,33 @@ CREATE TABLE adverts (
 CREATE UNIQUE INDEX adverts_by_sequence ON adverts (sequence);
 CREATE INDEX adverts_by_property ON adverts (property);
 
--- What comparing adverts needs of each, apart from the records so that many lie on a page.
+-- Data for comparing adverts, separate from the records so that a page holds many.
 CREATE TABLE fingerprints (
   advert INTEGER PRIMARY KEY REFERENCES adverts (advert),
   property INTEGER NOT NULL,
-  -- Its keys in the table `blocks`, 8 bytes each, little end first.
+  -- Its keys in the table `blocks`, 8 bytes each, little-endian.
   keys BLOB NOT NULL,
   fingerprint BLOB NOT NULL
 ) STRICT;
 
--- Which adverts are compared: those under a common key.
+-- Block keys: adverts with a common key are compared.
 CREATE TABLE blocks (
   key INTEGER NOT NULL,
   advert INTEGER NOT NULL,
-  -- What of an advert's fingerprint tells most others apart (dedup::outline): those it rules out need not be read. NULL
-  -- rules nothing out.
+  -- The outline of the fingerprint, which rules most candidates out (dedup::outline), so that they need not be
+  -- read. NULL rules nothing out.
   outline BLOB,
   PRIMARY KEY (key, advert)
 ) STRICT, WITHOUT ROWID;
 
--- Adverts that a person declared to be of different assets; each pair in both orders.
+-- Adverts that a person declared to be different assets; each pair in both orders.
 CREATE TABLE apart (
   advert INTEGER NOT NULL,
   other INTEGER NOT NULL,
   PRIMARY KEY (advert, other)
 ) STRICT, WITHOUT ROWID;
 
--- What happened to adverts.
+-- Events of adverts.
 CREATE TABLE advert_events (
   event INTEGER PRIMARY KEY,
   advert INTEGER NOT NULL REFERENCES adverts (advert),
@@ -170,28 +170,28 @@ CREATE TABLE alerts (
   account_id TEXT NOT NULL REFERENCES accounts (account_id),
   kind TEXT NOT NULL CHECK (kind IN ('PROPERTY', 'ADVERT')),
   activated INTEGER NOT NULL CHECK (activated IN (0, 1)),
-  -- Its owner ended it, its receiver answered 410, its receiver failed for days.
+  -- Deleted by its owner, its receiver answered 410, or its receiver failed for days.
   deactivated_because TEXT CHECK (deactivated_because IN ('deleted', 'gone', 'failing')),
   search_name TEXT NOT NULL,
-  -- JSON: the search as it was sent, and valid.
+  -- JSON: the validated search as sent.
   search_query TEXT NOT NULL,
   webhook_url TEXT NOT NULL,
   -- JSON: an array of the kinds of match it subscribes to.
   match_kinds TEXT NOT NULL,
-  -- JSON: what deliveries echo.
+  -- JSON: the metadata that deliveries echo.
   context TEXT,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
-  -- Number of its last change, among those of all alerts: whoever keeps alerts in memory loads what changed since.
+  -- Number of the last change, in one sequence for all alerts: processes that cache alerts load what changed since.
   change INTEGER NOT NULL,
   CHECK (activated = (deactivated_because IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX alerts_by_change ON alerts (change);
 CREATE INDEX alerts_by_account ON alerts (account_id, kind);
--- Serves both the count of an account's active alerts and those that go to one receiver.
+-- Serves the count of an account's active alerts and the search for those with a given receiver.
 CREATE INDEX alerts_active ON alerts (account_id, webhook_url, activated) WHERE activated = 1;
 
--- What each alert matched for the first time: its history, and what later events are compared with.
+-- First match of each alert and listing: the history of an alert, against which later events are compared.
 CREATE TABLE property_matches (
   property INTEGER NOT NULL,
   alert INTEGER NOT NULL,
@@ -207,34 +207,34 @@ CREATE TABLE advert_matches (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX advert_matches_by_alert ON advert_matches (alert, matched_at_ms);
 
--- Records as they were when an alert matched them (JSON, compressed), shared by the notifications of one occurrence.
+-- Records at the time an alert matched them (JSON, compressed), shared by the notifications of one event.
 CREATE TABLE snapshots (
   snapshot INTEGER PRIMARY KEY AUTOINCREMENT,
   document BLOB NOT NULL
 ) STRICT;
 
--- What receivers are to be told, in order. Numbers never come again: a reader goes on from the last it saw.
+-- Notifications for receivers, in order. Numbers are never reused: a reader continues after the last it has seen.
 CREATE TABLE outbox (
   notification INTEGER PRIMARY KEY AUTOINCREMENT,
   alert INTEGER NOT NULL,
   branch TEXT NOT NULL CHECK (branch IN ('created', 'updated')),
   -- Identifier of the property or advert.
   item BLOB NOT NULL,
-  -- NULL where the identifier is all that is told.
+  -- NULL if only the identifier is sent.
   snapshot INTEGER,
   created_at_ms INTEGER NOT NULL,
   -- NULL until it is grouped with others of its alert.
   delivery INTEGER,
-  -- The replay that asked for it once more.
+  -- The replay that requested it again.
   replay INTEGER
 ) STRICT;
--- Serves both what waits for a group (delivery IS NULL AND alert = ?) and what a group holds.
+-- Serves notifications that wait for a delivery (delivery IS NULL AND alert = ?) and those of one delivery.
 CREATE INDEX outbox_by_delivery ON outbox (delivery, alert);
 CREATE INDEX outbox_by_snapshot ON outbox (snapshot) WHERE snapshot IS NOT NULL;
--- Alerts of which something waits to be sent once more.
+-- Alerts with replayed notifications that are still waiting.
 CREATE INDEX outbox_replays_waiting ON outbox (alert) WHERE replay IS NOT NULL AND delivery IS NULL;
 
--- One row per request to a receiver, however often it is tried.
+-- One row per delivery, however many attempts it takes.
 CREATE TABLE deliveries (
   delivery INTEGER PRIMARY KEY AUTOINCREMENT,
   -- The webhook-id.
@@ -246,7 +246,7 @@ CREATE TABLE deliveries (
   created_at_ms INTEGER NOT NULL,
   -- NULL once it is delivered or dead.
   next_attempt_at_ms INTEGER,
-  -- While an attempt is under way: when it counts as lost.
+  -- While an attempt runs: when its lease expires.
   leased_until_ms INTEGER,
   delivered_at_ms INTEGER,
   last_status INTEGER,
@@ -255,10 +255,10 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_by_alert ON deliveries (alert);
 CREATE INDEX deliveries_due ON deliveries (next_attempt_at_ms) WHERE next_attempt_at_ms IS NOT NULL;
 CREATE INDEX deliveries_open ON deliveries (alert) WHERE next_attempt_at_ms IS NOT NULL;
--- What leaves the outbox first: delivered ones, then dead ones, the oldest first.
+-- Order of eviction from the outbox: delivered before dead, oldest first.
 CREATE INDEX deliveries_settled ON deliveries (status) WHERE next_attempt_at_ms IS NULL;
 
--- Windows of the past that were asked to be sent again.
+-- Time windows that were replayed.
 CREATE TABLE replays (
   replay INTEGER PRIMARY KEY,
   replay_id BLOB NOT NULL UNIQUE,
@@ -269,7 +269,7 @@ CREATE TABLE replays (
   created_at_ms INTEGER NOT NULL
 ) STRICT;
 
--- Receivers that fail, until they answer again.
+-- Receivers that are failing, until they respond again.
 CREATE TABLE failing_endpoints (
   account_id TEXT NOT NULL,
   webhook_url TEXT NOT NULL,
@@ -278,25 +278,26 @@ CREATE TABLE failing_endpoints (
   PRIMARY KEY (account_id, webhook_url)
 ) STRICT, WITHOUT ROWID;
 
--- Pages to be collected, and for a week those that were. A job is due, leased by the process that runs it, or ended.
+-- Pages to collect, and for a week those that were collected. A job is due, leased by the process that runs it, or
+-- ended.
 CREATE TABLE jobs (
   job INTEGER PRIMARY KEY AUTOINCREMENT,
   job_id BLOB NOT NULL UNIQUE,
   account_id BLOB NOT NULL,
-  -- Someone asked for the page; a known advert is looked at again.
+  -- url: a client requested the page; check: a known advert is checked again.
   kind TEXT NOT NULL CHECK (kind IN ('url', 'check')),
-  -- Digest of what identifies the address that was asked for (listings::identity).
+  -- Digest of the identifying parts of the requested URL (listings::identity).
   url_digest BLOB NOT NULL,
   url TEXT NOT NULL,
   host TEXT NOT NULL,
   created_at_ms INTEGER NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
-  -- When it is to be tried; NULL once it ended.
+  -- When it is due; NULL once it has ended.
   due_at_ms INTEGER,
   lease_until_ms INTEGER,
   ended_at_ms INTEGER,
   outcome TEXT CHECK (outcome IN ('collected', 'rejected')),
-  -- Why it was rejected, or what went wrong last.
+  -- Why it was rejected, or the last error.
   reason TEXT,
   -- JSON: where on the page each field was found.
   origins TEXT,
@@ -308,7 +309,7 @@ CREATE INDEX jobs_waiting_of_account ON jobs (account_id) WHERE due_at_ms IS NOT
 CREATE INDEX jobs_waiting_for_url ON jobs (url_digest) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX jobs_ended ON jobs (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
 
--- Addresses whose page was no listing, so that it is not asked for again and again.
+-- URLs whose page was not a listing, so that they are not fetched again and again.
 CREATE TABLE rejections (
   url_digest BLOB PRIMARY KEY NOT NULL,
   reason TEXT NOT NULL,
@@ -317,7 +318,7 @@ CREATE TABLE rejections (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX rejections_by_end ON rejections (until_ms);
 
--- Addresses that lead to a listing known by another.
+-- URLs that lead to a listing known under another URL.
 CREATE TABLE url_aliases (
   url_digest BLOB PRIMARY KEY NOT NULL,
   target_digest BLOB NOT NULL,
@@ -325,7 +326,7 @@ CREATE TABLE url_aliases (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX url_aliases_by_age ON url_aliases (found_at_ms);
 
--- What accounts say is wrong with a listing.
+-- Accounts' claims that a listing is wrong.
 CREATE TABLE reports (
   report INTEGER PRIMARY KEY AUTOINCREMENT,
   report_id BLOB NOT NULL UNIQUE,
@@ -337,7 +338,7 @@ CREATE TABLE reports (
   comment TEXT,
   created_at_ms INTEGER NOT NULL,
   resolved_at_ms INTEGER,
-  -- What an operator did about it.
+  -- The operator's action.
   resolution TEXT,
   CHECK ((resolved_at_ms IS NULL) = (resolution IS NULL))
 ) STRICT;

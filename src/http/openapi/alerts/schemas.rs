@@ -1,4 +1,4 @@
-//! The bodies and answers of alerts.
+//! Bodies and responses of alerts.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ pub fn schemas() -> Map<String, Value> {
     schemas
 }
 
-/// What an alert is made of.
+/// The fields of an alert.
 fn fields(listing: ListingKind) -> Value {
     schema::properties(alert_table(listing), &mut Map::new())
 }
@@ -71,7 +71,7 @@ fn example(listing: ListingKind) -> Value {
     })
 }
 
-/// The alert as it is stored.
+/// An alert as stored.
 fn alert(fields: Value) -> Value {
     let mut properties = json!({
         "alert_id": id("Identifier of the alert"),
@@ -104,7 +104,7 @@ fn alert(fields: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties})
 }
 
-/// An alert as operators see it, on whatever listings.
+/// An alert on either kind of listing, as operators see it.
 fn operator_alert() -> Value {
     let either = |part: fn(ListingKind) -> &'static str, about: &str| {
         let parts =
@@ -207,7 +207,7 @@ fn replay() -> Value {
     })
 }
 
-/// What a preview answers with.
+/// The response to a preview.
 pub(crate) fn preview_answer(record: &str) -> Value {
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
     let day = json!({

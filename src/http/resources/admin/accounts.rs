@@ -17,7 +17,7 @@ use toise_accounts::requests::parse_account;
 use toise_accounts::signing::SigningSecret;
 use toise_contract::Fault;
 
-/// What operators do with accounts.
+/// Operators' endpoints for accounts.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -86,12 +86,12 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/admin/accounts`: makes an account and tells its signing secret.
+/// `POST /v2/protected/admin/accounts`: creates an account and returns its signing secret.
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let body = call.body.clone();
     on_store(call, move |store, clock| {
         let name = parse_account(&read_json(&body)?)?;
-        Ok(told(account::create(store, clock, &name)?))
+        Ok(with_secret(account::create(store, clock, &name)?))
     })
     .await
 }
@@ -105,16 +105,19 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/admin/accounts/{accountId}/secrets/rotate`: replaces the signing secret and tells the new one.
+/// `POST /v2/protected/admin/accounts/{accountId}/secrets/rotate`: replaces the signing secret and returns the new
+/// one.
 async fn rotate_secret(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = call.uuid()?;
     on_store(call, move |store, clock| {
-        Ok(told(account::rotate_secret(store, clock, account_id)?))
+        Ok(with_secret(account::rotate_secret(
+            store, clock, account_id,
+        )?))
     })
     .await
 }
 
-fn told((account, secret): (Account, SigningSecret)) -> Value {
+fn with_secret((account, secret): (Account, SigningSecret)) -> Value {
     account_answer(&account, Some(&secret))
 }
 

@@ -1,4 +1,4 @@
-//! Adverts in.
+//! Ingestion of adverts.
 //!
 //! A call waits for the store on a blocking thread and computes on all cores, so only a few run at once.
 
@@ -18,14 +18,14 @@ use crate::response::ApiResponse;
 use toise_listings::load::ingest::answer;
 use toise_listings::load::request::parse_adverts;
 
-/// Calls that bring adverts and run at once.
+/// Maximum concurrent calls that ingest adverts.
 pub const INGESTING_MAX: usize = 4;
-/// How long another such call waits for its turn.
+/// Maximum wait of such a call for its permit.
 const INGEST_WAIT: Duration = Duration::from_secs(10);
-/// Bytes the body of a call that brings adverts may have.
+/// Maximum body length of such a call, in bytes.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What the operation that takes adverts says of itself.
+/// Description of the operation.
 const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
 by default now. A listing that is not known yet needs source, type, offer.type, a price (null when it is given on \
 request only) and a place (postalCode, inseeCode or locationCoordinate). In a later sighting an absent field means \
@@ -33,7 +33,7 @@ unchanged and null means unknown now; lists are replaced whole. A sighting older
 but an earlier firstSeenAt. Identifiers, meta and other derived fields are ignored, so a record read here may be sent \
 back. The answer comes once every advert taken is on disk; sending the same again does no harm.";
 
-/// Takes adverts.
+/// The endpoint that ingests adverts.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     method: Method::POST,
     path: "/v2/protected/admin/adverts",
@@ -52,17 +52,18 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     }),
 }];
 
-/// `POST /v2/protected/admin/adverts`: takes adverts, and tells of each in order once all are on disk.
+/// `POST /v2/protected/admin/adverts`: ingests adverts and returns the outcome of each, in order, once all are on
+/// disk.
 async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let turn = call.app.ingesting.clone().acquire_owned();
-    let turn = tokio::time::timeout(INGEST_WAIT, turn)
+    let permit = call.app.ingesting.clone().acquire_owned();
+    let permit = tokio::time::timeout(INGEST_WAIT, permit)
         .await
         .map_err(|_| ApiError::Overloaded)?;
-    let turn = turn.map_err(ApiError::internal)?;
+    let permit = permit.map_err(ApiError::internal)?;
     let body = call.body.clone();
     call.blocking(move |app| {
-        // Given back when the adverts are taken, though nobody may wait for that any more.
-        let _turn = turn;
+        // Released when the adverts are ingested, even if the caller has gone away.
+        let _permit = permit;
         let adverts = parse_adverts(read_json(&body)?)?;
         drop(body);
         let outcomes = app.properties.listings().ingest(adverts)?;

@@ -1,4 +1,4 @@
-//! Alerts of every account, and deliveries that were given up.
+//! Alerts of every account, and dead letters.
 
 use futures::FutureExt;
 use serde_json::json;
@@ -18,7 +18,7 @@ use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::query::pairs;
 
-/// What operators do with alerts and dead letters.
+/// Operators' endpoints for alerts and dead letters.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -88,7 +88,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-/// `GET /v2/protected/admin/alerts`: alerts of every account, or one's, newest first.
+/// `GET /v2/protected/admin/alerts`: alerts of every account or of one, newest first.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account_id, page) = parse_alert_list(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
@@ -98,7 +98,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `GET /v2/protected/admin/alerts/{alertId}`: an alert of any account, and how it goes with it.
+/// `GET /v2/protected/admin/alerts/{alertId}`: an alert of any account, with its delivery status.
 async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = FlxId(call.uuid()?);
     on_store(call, move |store, _| {
@@ -108,7 +108,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `GET /v2/protected/admin/alerts/dead-letters`: deliveries that were given up, newest first.
+/// `GET /v2/protected/admin/alerts/dead-letters`: dead letters, newest first.
 async fn list_dead(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let page = parse_page(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
@@ -118,7 +118,7 @@ async fn list_dead(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/admin/alerts/dead-letters/{deliveryId}/retry`: has one sent again, under its identifier.
+/// `POST /v2/protected/admin/alerts/dead-letters/{deliveryId}/retry`: retries a dead letter under its identifier.
 async fn retry(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.uuid()?;
     on_store(call, move |store, clock| {

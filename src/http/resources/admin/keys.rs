@@ -1,4 +1,4 @@
-//! Keys: made, listed, changed, revoked.
+//! Creating, listing, changing and revoking keys.
 
 use futures::FutureExt;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_contract::query::pairs;
 
-/// What operators do with keys.
+/// Operators' endpoints for keys.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -79,7 +79,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-/// `GET /v2/protected/admin/keys`: every key, or one account's, oldest first.
+/// `GET /v2/protected/admin/keys`: all keys or those of one account, oldest first.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = parse_key_list(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
@@ -94,7 +94,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/admin/keys`: makes a key and tells its text.
+/// `POST /v2/protected/admin/keys`: creates a key and returns its text.
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let caller_scope = call.key()?.scopes.contains(Scope::Admin);
     let (body, limits) = (call.body.clone(), call.app.limits);

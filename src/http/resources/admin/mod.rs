@@ -1,8 +1,9 @@
-//! The operators' endpoints: adverts in, accounts, their secrets, keys, consumption, alerts and dead letters. The
-//! command line does the same.
+//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters. The command
+//! line offers the same operations.
 //!
-//! Each handler waits for the store on a blocking thread. A key that holds the scope `admin` may hand out anything; one
-//! that holds single endpoints of it may not hand out more of them, else `admin.keys.create` would be `admin`.
+//! Each handler waits for the store on a blocking thread. A key with the scope `admin` may give any grant; a key
+//! with single admin endpoints may not give admin grants, otherwise `admin.keys.create` would be equivalent to
+//! `admin`.
 
 pub mod accounts;
 pub mod adverts;
@@ -21,12 +22,13 @@ use toise_accounts::scopes::Scope;
 use toise_base::clock::Clock;
 use toise_store::Store;
 
-/// An operator's key, or one with this grant.
+/// Access for keys with the scope `admin` or this grant.
 const fn operator(grant: &'static str) -> Access {
     Access::scoped(Scope::Admin, grant)
 }
 
-/// Runs a job that waits for the store, and wraps what it answers. Answers hold secrets: nobody is to keep them.
+/// Runs a job that waits for the store and wraps its result. Responses may contain secrets, so they must not be
+/// cached.
 async fn on_store(
     call: &Call<'_>,
     job: impl FnOnce(&Store, &Clock) -> Result<Value, ApiError> + Send + 'static,

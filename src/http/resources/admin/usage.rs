@@ -1,4 +1,4 @@
-//! What every account consumed.
+//! Consumption of all accounts.
 
 use futures::FutureExt;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{self, UsageScope};
 use toise_contract::query::pairs;
 
-/// The report on every account.
+/// The report on all accounts.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     method: Method::GET,
     path: "/v2/protected/admin/usage",
@@ -33,7 +33,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     }),
 }];
 
-/// `GET /v2/protected/admin/usage`: consumption of every account, those that consumed nothing included.
+/// `GET /v2/protected/admin/usage`: consumption of all accounts, including those without any.
 async fn usage(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     let period = parse_period(&pairs(call.query)?, today)?;

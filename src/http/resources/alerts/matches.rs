@@ -1,4 +1,4 @@
-//! What alerts matched, what became of their deliveries, and what one would have matched.
+//! Matches of alerts: history, deliveries, replay and preview.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 
-// A preview is the history an alert would have, and costs the same.
+// A preview returns the history an alert would have, and costs the same.
 macro_rules! endpoints {
     ($kind:literal, $listing:expr, $history:ident) => {
         &[
@@ -75,17 +75,18 @@ macro_rules! endpoints {
     };
 }
 
-/// Matches of alerts on properties.
+/// Endpoints for matches of alerts on properties.
 pub const OF_PROPERTIES: &[Endpoint] = endpoints!(
     "properties",
     ListingKind::Property,
     PropertiesGetAlertHistory
 );
-/// Matches of alerts on adverts.
+/// Endpoints for matches of alerts on adverts.
 pub const OF_ADVERTS: &[Endpoint] =
     endpoints!("adverts", ListingKind::Advert, AdvertsGetAlertHistory);
 
-/// What an alert matched, as it is now; each record once, though its property may have been joined to another.
+/// The listings an alert matched, in their current state. Each record is returned once, even if its property was
+/// merged.
 async fn history(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     let page = parse_page(&pairs(call.query)?)?;
@@ -148,7 +149,7 @@ async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, A
     .await
 }
 
-/// The records of listings in order, each once: two properties may have become one since they were found.
+/// The records of listings in order, each once: two properties may have been merged since they were found.
 fn records(app: &App, listing: ListingKind, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
     let listings = app.properties.listings();
     let found = match listing {

@@ -1,9 +1,9 @@
-//! Alerts of an account: made, read, changed, ended ([`saved`]); what they matched, and what became of their deliveries
+//! Alerts of an account: creating, reading, changing and deleting them ([`saved`]); their matches and deliveries
 //! ([`mod@matches`]).
 //!
 //! Alerts on properties and on adverts have the same endpoints under two paths, with the same grants. An alert of
-//! another account, or on the other kind of listings, is not there: 404. Handlers wait for the store on a blocking
-//! thread.
+//! another account, or on the other kind of listing, is answered with 404. Handlers wait for the store on a
+//! blocking thread.
 
 pub mod matches;
 mod operations;
@@ -15,7 +15,7 @@ use toise_alerts::registry::{AlertRef, Error};
 use toise_contract::Fault;
 use toise_contract::listings::filters::ListingKind;
 
-/// The alert a path names, as the caller's account knows it.
+/// The alert named in the path, of the caller's account.
 fn address(call: &Call<'_>, listing: ListingKind) -> Result<AlertRef, ApiError> {
     Ok(AlertRef {
         account: call.key()?.account_id,

@@ -1,4 +1,4 @@
-//! What the document says of alerts, which is the same for those on properties and on adverts but for names.
+//! OpenAPI operations for alerts. Those on properties and on adverts differ only in names.
 
 use serde_json::json;
 

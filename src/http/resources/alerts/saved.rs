@@ -1,4 +1,4 @@
-//! Alerts made, read, changed, ended. Where matches are to be posted is checked before anything is written
+//! Creating, reading, changing and deleting alerts. The receiver's URL is checked before anything is written
 //! ([`crate::addresses`]).
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 
-/// Field an address stands in.
+/// Field with the receiver's URL.
 const WEBHOOK_URL: &str = "webhook_url";
 
 macro_rules! endpoints {
@@ -102,9 +102,9 @@ macro_rules! endpoints {
     };
 }
 
-/// Alerts on properties.
+/// Endpoints for alerts on properties.
 pub const OF_PROPERTIES: &[Endpoint] = endpoints!("properties", ListingKind::Property);
-/// Alerts on adverts.
+/// Endpoints for alerts on adverts.
 pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", ListingKind::Advert);
 
 async fn create(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
@@ -128,25 +128,26 @@ async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespons
     let urls = alerts.iter().flatten().map(|alert| &alert.webhook_url);
     let refused = call.app.addresses.refused(urls.cloned().collect()).await;
     for alert in &mut alerts {
-        if let Ok(sound) = alert
-            && let Some(refused) = refused.get(&sound.webhook_url)
+        if let Ok(valid) = alert
+            && let Some(refused) = refused.get(&valid.webhook_url)
         {
             *alert = Err(Fault::new(WEBHOOK_URL, refused.to_string()));
         }
     }
     call.blocking(move |app| {
-        let made = app.alerts.create_many(account, listing, alerts)?;
-        let made = made.into_iter().enumerate();
-        let told: Result<Vec<Value>, ApiError> =
-            made.map(|(place, made)| told(place, made)).collect();
-        Ok(ApiResponse::data(json!({"alerts": told?})))
+        let results = app.alerts.create_many(account, listing, alerts)?;
+        let results = results.into_iter().enumerate();
+        let outcomes: Result<Vec<Value>, ApiError> = results
+            .map(|(place, result)| outcome(place, result))
+            .collect();
+        Ok(ApiResponse::data(json!({"alerts": outcomes?})))
     })
     .await
 }
 
-/// What became of one alert of several.
-fn told(place: usize, made: Result<FlxId, Error>) -> Result<Value, ApiError> {
-    let refused = match made {
+/// The outcome of one of several alerts.
+fn outcome(place: usize, result: Result<FlxId, Error>) -> Result<Value, ApiError> {
+    let refused = match result {
         Ok(id) => return Ok(json!({"success": id})),
         Err(Error::Refused(fault)) => ApiError::from(fault.within(&format!("alerts[{place}]"))),
         Err(error) => error.into(),
@@ -215,8 +216,8 @@ async fn check_address(app: &App, url: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The answer that names an alert, once what was done to it is done.
-fn named(id: FlxId, done: registry::Result<()>) -> Result<ApiResponse, ApiError> {
-    done?;
+/// The response with the identifier of an alert, if the operation succeeded.
+fn named(id: FlxId, result: registry::Result<()>) -> Result<ApiResponse, ApiError> {
+    result?;
     Ok(ApiResponse::data(json!({"alert_id": id, "flxId": id})))
 }

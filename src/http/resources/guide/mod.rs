@@ -1,7 +1,7 @@
-//! The guide at `/docs/guide/`: the pages of `docs/`, compiled in and rendered once, so that they work with no network
-//! and are those of the version that runs.
+//! The guide at `/docs/guide/`: the pages of `docs/`, compiled in and rendered once. They need no network and match
+//! the running version.
 //!
-//! To add a page, add its row to [`PAGES`]; a test asks for every file of `docs/`.
+//! To add a page, add its row to [`PAGES`]; a test checks that every file of `docs/` is listed.
 
 mod render;
 
@@ -21,11 +21,11 @@ use crate::response::ApiResponse;
 
 /// A page of the guide.
 struct Page {
-    /// Its name in the path; the index has none.
+    /// Its name in the path; empty for the index.
     name: &'static str,
-    /// Its file, from the root of the repository.
+    /// Its file, relative to the root of the repository.
     file: &'static str,
-    /// Its text, Markdown.
+    /// Its text in Markdown.
     text: &'static str,
 }
 
@@ -65,7 +65,7 @@ static PAGES: &[Page] = pages![
 const STYLE_NAME: &str = "guide.css";
 const STYLE: &str = include_str!("guide.css");
 
-/// The index, of which the OpenAPI document tells, and its pages.
+/// The index, which is in the OpenAPI document, and the pages.
 pub const ENDPOINTS: &[Endpoint] = &[
     endpoint(
         "/docs/guide/",
@@ -98,7 +98,7 @@ const fn endpoint(
 
 const SEND: Handler = |call| async { send(call.param(0), call.headers) }.boxed();
 
-/// Every page rendered, and their style.
+/// Every page rendered, and their style sheet.
 static FILES: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
     let pages = PAGES.iter().filter_map(|page| {
         let html = Bytes::from(render::document(page));
@@ -114,7 +114,7 @@ fn send(name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
     Ok(file.ok_or(ApiError::NoRoute)?.send(headers).into())
 }
 
-/// Sends to the index, from where relative links lead to its pages.
+/// Redirects to the index, so that its relative links lead to the pages.
 fn to_index() -> ApiResponse {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
@@ -134,14 +134,14 @@ mod tests {
         String::from_utf8(answer.response.into_body().to_vec()).unwrap()
     }
 
-    /// Where the links of a page lead.
+    /// Targets of the links of a page.
     fn links(page: &str) -> Vec<&str> {
         let links = page.split("href=\"").skip(1);
         links.map(|rest| rest.split('"').next().unwrap()).collect()
     }
 
     #[test]
-    fn every_page_has_one_headline_and_its_links_lead_to_pages_and_headings_there_are() {
+    fn every_page_has_one_headline_and_its_links_lead_to_existing_pages_and_headings() {
         let mut between_pages = 0;
         for page in PAGES {
             let text = html(page.name);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_sent_under_the_policy_and_not_again_when_unchanged() {
+    fn pages_have_the_security_policy_and_are_not_sent_again_if_unchanged() {
         let response = send("alerts", &HeaderMap::new()).unwrap().response;
         let headers = response.headers();
         assert_eq!(headers["content-type"], "text/html; charset=utf-8");
@@ -203,9 +203,9 @@ mod tests {
                 .unwrap()
                 .contains("default-src 'none'")
         );
-        let mut asked = HeaderMap::new();
-        asked.insert("if-none-match", headers["etag"].clone());
-        assert_eq!(send("alerts", &asked).unwrap().response.status(), 304);
+        let mut conditional = HeaderMap::new();
+        conditional.insert("if-none-match", headers["etag"].clone());
+        assert_eq!(send("alerts", &conditional).unwrap().response.status(), 304);
         assert_eq!(html("guide.css"), STYLE);
         for name in ["nowhere", "alerts.md", "../openapi.json"] {
             let error = send(name, &HeaderMap::new()).unwrap_err();

@@ -1,7 +1,7 @@
-//! From a page's Markdown to its HTML.
+//! Renders a page's Markdown as HTML.
 //!
-//! Links between files of the repository become links between pages; those to files that are no page stay as text. Every
-//! heading gets an identifier made as forges make it, so that links to headings work here and there.
+//! Links between files of the repository become links between pages; links to other files become plain text. Every
+//! heading gets the identifier that code forges generate, so links to headings work in both places.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(super) fn document(page: &Page) -> String {
 }
 
 fn parse(text: &str) -> impl Iterator<Item = Event<'_>> {
-    // References of rustdoc, which have no address here; their brackets go.
+    // References of rustdoc have no address here, so only their text is kept.
     let reference = |link: BrokenLink<'_>| {
         let is_code = link.reference.starts_with('`');
         is_code.then(|| (CowStr::from(""), CowStr::from("")))
@@ -32,7 +32,7 @@ fn parse(text: &str) -> impl Iterator<Item = Event<'_>> {
     Parser::new_with_broken_link_callback(text, Options::ENABLE_TABLES, Some(reference))
 }
 
-/// The events of a page, with links as they are between pages.
+/// The Markdown events of a page, with links between pages resolved.
 fn linked(page: &Page) -> Vec<Event<'_>> {
     let mut events = Vec::new();
     let mut is_kept = true;
@@ -55,7 +55,7 @@ fn linked(page: &Page) -> Vec<Event<'_>> {
                     })
                 }));
             }
-            // Links hold no links.
+            // Links cannot be nested.
             Event::End(TagEnd::Link) if !is_kept => {}
             event => events.push(event),
         }
@@ -63,7 +63,7 @@ fn linked(page: &Page) -> Vec<Event<'_>> {
     events
 }
 
-/// Where a link of a file leads in the guide; `None` where it leads to no page.
+/// The target of a link in the guide; `None` if the file is not a page.
 fn target(file: &str, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with('#') {
         return Some(link.to_owned());
@@ -82,7 +82,7 @@ fn target(file: &str, link: &str) -> Option<String> {
     Some(format!("{name}{heading}"))
 }
 
-/// The file that a relative path in another names, both from the root of the repository.
+/// Resolves a relative path in a file; both are relative to the root of the repository.
 pub(super) fn resolve(file: &str, path: &str) -> String {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();
@@ -98,7 +98,7 @@ pub(super) fn resolve(file: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// Gives each heading its identifier and returns the text of the first.
+/// Gives each heading an identifier and returns the text of the first heading.
 fn name_headings(events: &mut [Event<'_>]) -> String {
     let mut title = None;
     let mut taken = BTreeSet::new();
@@ -139,7 +139,7 @@ fn slug(text: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// Where the links of a text lead, as written.
+/// The targets of the links of a text, as written.
 #[cfg(test)]
 pub(super) fn links(text: &str) -> Vec<String> {
     let links = parse(text).filter_map(|event| match event {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_have_identifiers_of_their_own() {
+    fn headings_have_unique_identifiers() {
         let page = Page {
             name: "x",
             file: "docs/x.md",
